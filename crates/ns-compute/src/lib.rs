@@ -1,0 +1,1 @@
+//! Fast evaluators of a compiled model.

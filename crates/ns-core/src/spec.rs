@@ -1,0 +1,189 @@
+//! A workspace as written: channels, samples, modifiers, observations and measurements, with names and options.
+//!
+//! Nothing here is checked beyond its shape. [`crate::compile`] turns a workspace into a [`crate::Model`], and every
+//! check is there; reading and writing documents is another crate's work. The nouns are those of the pyhf JSON
+//! schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
+
+/// Everything one document says: a set of channels, what was observed in them, and ways to measure.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Workspace {
+    /// Disjoint selections of events, in document order.
+    pub channels: Vec<Channel>,
+    /// Event counts, one entry per channel, in document order.
+    pub observations: Vec<Observation>,
+    /// Parameters of interest and parameter settings, in document order.
+    pub measurements: Vec<Measurement>,
+    /// The schema version, `1.0.0`.
+    pub version: String,
+}
+
+/// A selection of events, binned.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Channel {
+    /// The channel's name, unique in the workspace.
+    pub name: String,
+    /// The physics processes that contribute to it.
+    pub samples: Vec<Sample>,
+}
+
+/// A process's nominal yields in one channel, and what may change them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sample {
+    /// The sample's name, unique in its channel.
+    pub name: String,
+    /// Nominal yields, one per bin.
+    pub data: Vec<f64>,
+    /// What scales, shifts or reshapes the yields.
+    pub modifiers: Vec<Modifier>,
+}
+
+/// A named effect on one sample; equal names share a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modifier {
+    /// The name of the parameter (or parameter vector) that controls the effect.
+    pub name: String,
+    /// What kind of effect, with its numbers.
+    pub data: ModifierData,
+}
+
+/// The seven kinds of modifier and what each carries.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModifierData {
+    /// A free multiplicative factor.
+    NormFactor,
+    /// A constrained factor on the whole sample: its value at -1σ and at +1σ.
+    NormSys {
+        /// The factor at -1σ.
+        lo: f64,
+        /// The factor at +1σ.
+        hi: f64,
+    },
+    /// A constrained shift of the shape: the templates at -1σ and at +1σ.
+    HistoSys {
+        /// Yields at -1σ, one per bin.
+        lo_data: Vec<f64>,
+        /// Yields at +1σ, one per bin.
+        hi_data: Vec<f64>,
+    },
+    /// One Poisson-constrained factor per bin: absolute uncertainties, one per bin.
+    ShapeSys(Vec<f64>),
+    /// One free factor per bin.
+    ShapeFactor,
+    /// One Gaussian-constrained factor per bin, shared by the samples of a channel: absolute uncertainties, one per bin.
+    StatError(Vec<f64>),
+    /// The integrated luminosity: a constrained factor whose numbers stand in the measurement.
+    Lumi,
+}
+
+/// The kinds of modifier, without their numbers, in the order in which pyhf lays out parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ModifierKind {
+    /// `histosys`
+    HistoSys,
+    /// `lumi`
+    Lumi,
+    /// `normfactor`
+    NormFactor,
+    /// `normsys`
+    NormSys,
+    /// `shapefactor`
+    ShapeFactor,
+    /// `shapesys`
+    ShapeSys,
+    /// `staterror`
+    StatError,
+}
+
+impl ModifierKind {
+    /// Every kind, in parameter order.
+    pub const ALL: [Self; 7] = [
+        Self::HistoSys,
+        Self::Lumi,
+        Self::NormFactor,
+        Self::NormSys,
+        Self::ShapeFactor,
+        Self::ShapeSys,
+        Self::StatError,
+    ];
+
+    /// The word that documents use for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HistoSys => "histosys",
+            Self::Lumi => "lumi",
+            Self::NormFactor => "normfactor",
+            Self::NormSys => "normsys",
+            Self::ShapeFactor => "shapefactor",
+            Self::ShapeSys => "shapesys",
+            Self::StatError => "staterror",
+        }
+    }
+
+    /// The kind that a document's word stands for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl std::fmt::Display for ModifierKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Modifier {
+    /// Which of the seven kinds it is.
+    #[must_use]
+    pub fn kind(&self) -> ModifierKind {
+        match self.data {
+            ModifierData::NormFactor => ModifierKind::NormFactor,
+            ModifierData::NormSys { .. } => ModifierKind::NormSys,
+            ModifierData::HistoSys { .. } => ModifierKind::HistoSys,
+            ModifierData::ShapeSys(_) => ModifierKind::ShapeSys,
+            ModifierData::ShapeFactor => ModifierKind::ShapeFactor,
+            ModifierData::StatError(_) => ModifierKind::StatError,
+            ModifierData::Lumi => ModifierKind::Lumi,
+        }
+    }
+}
+
+/// Event counts of one channel.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observation {
+    /// The channel's name.
+    pub name: String,
+    /// Counts, one per bin; not necessarily whole numbers.
+    pub data: Vec<f64>,
+}
+
+/// A parameter of interest and settings of parameters.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Measurement {
+    /// The measurement's name, unique in the workspace.
+    pub name: String,
+    /// The parameter of interest; `None` when the document leaves it empty.
+    pub poi: Option<String>,
+    /// Settings, one entry per parameter that has any.
+    pub parameters: Vec<ParameterConfig>,
+}
+
+/// What a measurement sets for one parameter (or parameter vector); absent means "as the modifier has it".
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ParameterConfig {
+    /// The parameter's name.
+    pub name: String,
+    /// Starting values.
+    pub inits: Option<Vec<f64>>,
+    /// Allowed ranges.
+    pub bounds: Option<Vec<[f64; 2]>>,
+    /// Centres of the constraint terms.
+    pub auxdata: Option<Vec<f64>>,
+    /// Scale factors τ of Poisson constraint terms.
+    pub factors: Option<Vec<f64>>,
+    /// Widths of Gaussian constraint terms.
+    pub sigmas: Option<Vec<f64>>,
+    /// Whether fits keep the parameter at its starting value.
+    pub fixed: Option<bool>,
+}

@@ -1,0 +1,1 @@
+//! What one does with a likelihood: fits, uncertainties, intervals.

@@ -1,0 +1,1 @@
+//! Development only: case files, random models, assertions.

@@ -1,0 +1,1 @@
+//! Documents to workspaces and back: pyhf JSON, patches, patch sets, digests.
