@@ -1,0 +1,321 @@
+//! Why a workspace cannot be compiled: one variant per fault, with names, values and the place in the document.
+
+use crate::spec::ModifierKind;
+
+/// Where a modifier stands: names for reading, and the JSON pointer for finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// JSON pointer of the faulty value in the document.
+    pub pointer: String,
+    /// The channel's name.
+    pub channel: String,
+    /// The sample's name.
+    pub sample: String,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: channel `{}`, sample `{}`", self.pointer, self.channel, self.sample)
+    }
+}
+
+/// Why a workspace cannot be compiled into a model.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// Two things of one kind have one name.
+    #[error("{pointer}: there is already a {what} called `{name}` at {first}")]
+    Duplicate {
+        /// What has the name: channel, sample, modifier, …
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// JSON pointer of the first one.
+        first: String,
+        /// JSON pointer of the second one.
+        pointer: String,
+    },
+    /// A sample has another number of bins than the first sample of its channel.
+    #[error("{place} has {found} bins, but the channel has {expected}")]
+    SampleLength {
+        /// Where.
+        place: Place,
+        /// Bins of the channel.
+        expected: usize,
+        /// Bins found.
+        found: usize,
+    },
+    /// A modifier's list has another number of bins than its sample.
+    #[error("{place}: {kind} `{modifier}` has {found} entries in `{field}`, but the sample has {expected} bins")]
+    ModifierLength {
+        /// Where.
+        place: Place,
+        /// Kind of modifier.
+        kind: ModifierKind,
+        /// Its name.
+        modifier: String,
+        /// `data`, `hi_data` or `lo_data`.
+        field: &'static str,
+        /// Bins of the sample.
+        expected: usize,
+        /// Entries found.
+        found: usize,
+    },
+    /// A channel has no samples, or a sample no bins.
+    #[error("{pointer}: {what} `{name}` is empty")]
+    Empty {
+        /// What is empty.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A channel has no observation.
+    #[error("channel `{channel}` has no entry in /observations")]
+    MissingObservation {
+        /// The channel's name.
+        channel: String,
+        /// Names that have one but no channel.
+        unused: Vec<String>,
+    },
+    /// An observation has another number of bins than its channel.
+    #[error("{pointer}: the observation of channel `{channel}` has {found} bins, but the channel has {expected}")]
+    ObservationLength {
+        /// The channel's name.
+        channel: String,
+        /// JSON pointer.
+        pointer: String,
+        /// Bins of the channel.
+        expected: usize,
+        /// Bins found.
+        found: usize,
+    },
+    /// An observed count is negative.
+    #[error("{pointer}: channel `{channel}` observes {value} events in bin {bin}; counts cannot be negative")]
+    NegativeObservation {
+        /// The channel's name.
+        channel: String,
+        /// The bin.
+        bin: usize,
+        /// The count.
+        value: f64,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A number that must be finite is not.
+    #[error("{pointer}: {value} is not a finite number")]
+    NotFinite {
+        /// JSON pointer.
+        pointer: String,
+        /// The value.
+        value: f64,
+    },
+    /// A normsys factor is zero or negative, so that its logarithm does not exist.
+    #[error("{place}: normsys `{modifier}` has {field} = {value}; both factors must be positive")]
+    NormSysNotPositive {
+        /// Where.
+        place: Place,
+        /// The modifier's name.
+        modifier: String,
+        /// `lo` or `hi`.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A lumi modifier whose name is not `lumi`.
+    #[error("{place}: a lumi modifier must be called `lumi`, not `{modifier}`")]
+    LumiName {
+        /// Where.
+        place: Place,
+        /// The modifier's name.
+        modifier: String,
+    },
+    /// A shapesys name is used on more than one sample.
+    #[error("{place}: shapesys `{modifier}` is already used at {first}, and a shapesys cannot be shared")]
+    SharedShapeSys {
+        /// Where.
+        place: Place,
+        /// The modifier's name.
+        modifier: String,
+        /// JSON pointer of the first use.
+        first: String,
+    },
+    /// One name is used by kinds of modifier that need different parameters.
+    #[error("{place}: `{name}` is used as {kind} here and as {other} elsewhere, and these cannot share a parameter")]
+    IncompatibleKinds {
+        /// Where it was met.
+        place: Place,
+        /// The name.
+        name: String,
+        /// The kind met.
+        kind: ModifierKind,
+        /// The kind seen before.
+        other: ModifierKind,
+    },
+    /// A shapefactor is shared by channels with different numbers of bins.
+    #[error("{place}: shapefactor `{modifier}` has {expected} bins elsewhere, but this channel has {found}")]
+    ShapeFactorLength {
+        /// Where.
+        place: Place,
+        /// The modifier's name.
+        modifier: String,
+        /// Bins where it was met first.
+        expected: usize,
+        /// Bins here.
+        found: usize,
+    },
+    /// The samples that carry one staterror do not all carry it in the same channels.
+    #[error("{place}: staterror `{modifier}` is on this sample in other channels than on sample `{other_sample}`")]
+    StatErrorChannels {
+        /// Where.
+        place: Place,
+        /// The modifier's name.
+        modifier: String,
+        /// The sample that it is compared with.
+        other_sample: String,
+    },
+    /// A lumi modifier is used, but the measurement lacks one of its numbers.
+    #[error("measurement `{measurement}` has no `{field}` for `lumi`, which {place} uses")]
+    LumiWithoutSettings {
+        /// The measurement's name.
+        measurement: String,
+        /// `inits`, `bounds`, `auxdata` or `sigmas`.
+        field: &'static str,
+        /// A sample that uses it.
+        place: Place,
+    },
+    /// The workspace has no measurement.
+    #[error("the workspace has no measurement")]
+    NoMeasurement,
+    /// No measurement has the name that was asked for.
+    #[error("there is no measurement called `{name}`")]
+    UnknownMeasurement {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A parameter of interest that no modifier uses.
+    #[error("measurement `{measurement}` asks for the parameter of interest `{poi}`, which no modifier uses")]
+    UnknownPoi {
+        /// The measurement's name.
+        measurement: String,
+        /// The name of the parameter of interest.
+        poi: String,
+        /// The most similar name.
+        similar: Option<String>,
+        /// Whether it was asked for by the caller, not by the document.
+        requested: bool,
+    },
+    /// A parameter of interest that is a vector.
+    #[error("the parameter of interest `{poi}` is a vector of {len} elements")]
+    VectorPoi {
+        /// The name.
+        poi: String,
+        /// Its number of elements.
+        len: usize,
+    },
+    /// A setting has the wrong number of values.
+    #[error("{pointer}: `{parameter}` has {found} values of `{field}`, but the parameter has {expected}")]
+    SettingLength {
+        /// The parameter's name.
+        parameter: String,
+        /// The setting.
+        field: &'static str,
+        /// JSON pointer.
+        pointer: String,
+        /// Elements of the parameter.
+        expected: usize,
+        /// Values found.
+        found: usize,
+    },
+    /// A setting that the parameter's kind has no use for.
+    #[error("{pointer}: `{field}` has no meaning for `{parameter}`, a parameter of {kind}")]
+    SettingUnused {
+        /// The parameter's name.
+        parameter: String,
+        /// The setting.
+        field: &'static str,
+        /// The kind of modifier.
+        kind: ModifierKind,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A range whose ends are in the wrong order.
+    #[error("{pointer}: the bounds of `{parameter}` are [{lower}, {upper}]; the first must be below the second")]
+    EmptyRange {
+        /// The parameter's name.
+        parameter: String,
+        /// Lower end.
+        lower: f64,
+        /// Upper end.
+        upper: f64,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A width or scale that must be positive.
+    #[error("{pointer}: `{field}` of `{parameter}` is {value}; it must be positive")]
+    SettingNotPositive {
+        /// The parameter's name.
+        parameter: String,
+        /// The setting.
+        field: &'static str,
+        /// The value.
+        value: f64,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// No modifier anywhere, so that there is nothing to fit.
+    #[error("the workspace has no modifiers, so the model has no parameters")]
+    NoParameters,
+    /// More of something than the flat arrays can index.
+    #[error("the model has {count} {what}; at most {limit} can be indexed")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: usize,
+        /// How many fit.
+        limit: usize,
+    },
+}
+
+impl CompileError {
+    /// One line of advice, where there is one.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownPoi { similar: Some(similar), .. } => {
+                Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
+            }
+            Self::UnknownPoi { requested: false, .. } => {
+                Some("a background-only workspace has none: pass `--poi none`, or patch a signal in".to_owned())
+            }
+            Self::UnknownMeasurement { name, known } => match crate::similar_name(name, known.iter().map(String::as_str)) {
+                Some(similar) => Some(format!("did you mean `{similar}`?")),
+                None => Some(format!("the workspace has `{}`", known.join("`, `"))),
+            },
+            Self::MissingObservation { channel, unused } => {
+                let similar = crate::similar_name(channel, unused.iter().map(String::as_str))?;
+                Some(format!("/observations has `{similar}`, which is no channel; did you mean that?"))
+            }
+            Self::NormSysNotPositive { .. } => {
+                Some("prune the modifier, or give its one-sided effect as lo = 1/hi".to_owned())
+            }
+            Self::SharedShapeSys { .. } => {
+                Some("give each sample its own name, or use staterror for an uncertainty that samples share".to_owned())
+            }
+            Self::LumiWithoutSettings { .. } => Some(
+                "add {\"name\": \"lumi\", \"auxdata\": [1.0], \"sigmas\": [0.017], \"bounds\": [[0.5, 1.5]], \"inits\": [1.0]} to the \
+                 measurement's parameters, with your numbers"
+                    .to_owned(),
+            ),
+            Self::Duplicate { what: "modifier", .. } => {
+                Some("pyhf keeps the last one silently; remove or rename one of the two".to_owned())
+            }
+            Self::IncompatibleKinds { .. } => Some("rename one of the modifiers".to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! From a workspace as written to a model as meant: the one place where names become indices and where every check is made.
+//!
+//! After [`compile`] nothing can say "not found". Rules of order, constraints, zero-rate bins and defaults are pyhf 0.7's.
+
+mod error;
+mod requirements;
+mod settings;
+mod structure;
+mod tables;
+
+pub use error::{CompileError, Place};
+
+use crate::interpolate::Interpolation;
+use crate::model::{Data, Model};
+use crate::parameters::{ParameterSet, Parameters};
+use crate::spec::{Measurement, Workspace};
+use settings::{Requirement, Settings};
+
+/// Which parameters of interest a model has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PoiChoice {
+    /// The one that the measurement names, if it names one.
+    #[default]
+    FromMeasurement,
+    /// None.
+    None,
+    /// These, the first being *the* parameter of interest.
+    Named(Vec<String>),
+}
+
+/// What a workspace leaves open.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CompileOptions {
+    /// The measurement to compile for; the first one when `None`.
+    pub measurement: Option<String>,
+    /// The parameters of interest.
+    pub poi: PoiChoice,
+    /// The interpolation rules.
+    pub interpolation: Interpolation,
+}
+
+/// Compiles `workspace` into a [`Model`].
+///
+/// # Errors
+/// [`CompileError`] names the first fault with its JSON pointer, channel, sample and modifier.
+pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model, CompileError> {
+    let (index, measurement) = choose_measurement(workspace, options.measurement.as_deref())?;
+    let order = structure::check(workspace)?;
+    let main = structure::observed(workspace, &order)?;
+    let settings = Settings::new(measurement, index)?;
+    let mut requirements = requirements::collect(workspace, &order)?;
+    for requirement in &mut requirements {
+        settings.apply(requirement)?;
+    }
+    let (parameters, aux) = lay_out(requirements);
+    let pois = choose_pois(&parameters, measurement, &options.poi)?;
+    let flat = tables::flatten(workspace, &order, &parameters)?;
+    Ok(Model {
+        channels: order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect(),
+        samples: flat.samples,
+        parameters,
+        pois,
+        measurement: measurement.name.clone(),
+        interpolation: options.interpolation,
+        observed: Data { main, aux },
+        indices: flat.indices,
+        reals: flat.reals,
+        layout: flat.layout,
+    })
+}
+
+fn choose_measurement<'a>(
+    workspace: &'a Workspace,
+    name: Option<&str>,
+) -> Result<(usize, &'a Measurement), CompileError> {
+    let names = workspace.measurements.iter().map(|m| m.name.as_str());
+    structure::unique("measurement", names.clone(), |i| format!("/measurements/{i}"))?;
+    let mut measurements = workspace.measurements.iter().enumerate();
+    let Some(name) = name else {
+        return measurements.next().ok_or(CompileError::NoMeasurement);
+    };
+    measurements.find(|(_, m)| m.name == name).ok_or_else(|| CompileError::UnknownMeasurement {
+        name: name.to_owned(),
+        known: names.map(str::to_owned).collect(),
+    })
+}
+
+fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
+    let mut parameters = Parameters::default();
+    let mut aux = Vec::new();
+    for requirement in requirements {
+        let Requirement { name, kinds, is_scalar, .. } = requirement;
+        let (first, len) = (parameters.len(), requirement.init.len());
+        let set = ParameterSet { name, kinds, first, len, is_scalar };
+        parameters.names.extend((0..len).map(|i| set.element_name(i)));
+        parameters.sets.push(set);
+        parameters.init.extend(requirement.init);
+        parameters.lower.extend(requirement.bounds.iter().map(|b| b[0]));
+        parameters.upper.extend(requirement.bounds.iter().map(|b| b[1]));
+        parameters.fixed.extend(requirement.fixed);
+        for i in 0..len {
+            parameters.constraint.push(requirement.constraints.get(i).copied());
+            parameters.aux_index.push(requirement.aux.get(i).map(|_| aux.len() + i));
+        }
+        aux.extend(requirement.aux);
+    }
+    (parameters, aux)
+}
+
+fn choose_pois(
+    parameters: &Parameters,
+    measurement: &Measurement,
+    choice: &PoiChoice,
+) -> Result<Vec<usize>, CompileError> {
+    let named: Vec<&str> = match choice {
+        PoiChoice::None => Vec::new(),
+        PoiChoice::FromMeasurement => measurement.poi.as_deref().into_iter().collect(),
+        PoiChoice::Named(names) => names.iter().map(String::as_str).collect(),
+    };
+    let requested = matches!(choice, PoiChoice::Named(_));
+    structure::unique("parameter of interest", named.iter().copied(), |i| format!("--poi number {}", i + 1))?;
+    named.into_iter().map(|poi| find_poi(parameters, measurement, poi, requested)).collect()
+}
+
+fn find_poi(
+    parameters: &Parameters,
+    measurement: &Measurement,
+    poi: &str,
+    requested: bool,
+) -> Result<usize, CompileError> {
+    if let Some(index) = parameters.index_of(poi) {
+        return Ok(index);
+    }
+    if let Some(set) = parameters.set(poi) {
+        return Err(CompileError::VectorPoi { poi: poi.to_owned(), len: set.len });
+    }
+    Err(CompileError::UnknownPoi {
+        measurement: measurement.name.clone(),
+        poi: poi.to_owned(),
+        similar: parameters.similar(poi).map(str::to_owned),
+        requested,
+    })
+}

@@ -1,0 +1,209 @@
+//! Which parameters the modifiers of a workspace need, in pyhf's order.
+//!
+//! Kinds come in the order of [`ModifierKind::ALL`]; inside a kind names come by first appearance over sorted channels, sorted samples and
+//! sorted modifiers, except staterror, whose names are sorted. A name that histosys and normsys share is one parameter.
+
+use super::error::CompileError;
+use super::settings::Requirement;
+use super::structure::{Order, place};
+use crate::parameters::Constraint;
+use crate::spec::{Modifier, ModifierData, ModifierKind, Sample, Workspace};
+use std::collections::HashMap;
+
+/// A modifier with its place in the document.
+#[derive(Clone, Copy)]
+struct Use<'a> {
+    channel: usize,
+    sample: usize,
+    index: usize,
+    modifier: &'a Modifier,
+    nominal: &'a [f64],
+    workspace: &'a Workspace,
+}
+
+impl Use<'_> {
+    fn place(&self, rest: &str) -> super::error::Place {
+        place(self.workspace, self.channel, self.sample, &format!("/modifiers/{}{rest}", self.index))
+    }
+}
+
+/// Every modifier, by kind, in the order in which the model walks them.
+fn uses_by_kind<'a>(workspace: &'a Workspace, order: &Order) -> [Vec<Use<'a>>; 7] {
+    let mut uses: [Vec<Use<'a>>; 7] = Default::default();
+    for (&channel, samples) in order.channels.iter().zip(&order.samples) {
+        for &sample in samples {
+            let Sample { data, modifiers, .. } = &workspace.channels[channel].samples[sample];
+            let mut sorted: Vec<usize> = (0..modifiers.len()).collect();
+            sorted.sort_by_key(|&m| (modifiers[m].name.as_str(), modifiers[m].kind().as_str()));
+            for index in sorted {
+                let modifier = &modifiers[index];
+                uses[modifier.kind() as usize].push(Use { channel, sample, index, modifier, nominal: data, workspace });
+            }
+        }
+    }
+    uses
+}
+
+/// The parameter sets that the modifiers need, in order, before any measurement's settings.
+pub(super) fn collect(workspace: &Workspace, order: &Order) -> Result<Vec<Requirement>, CompileError> {
+    let uses = uses_by_kind(workspace, order);
+    let mut collected = Collected::default();
+    for kind in ModifierKind::ALL {
+        let uses = &uses[kind as usize];
+        match kind {
+            ModifierKind::StatError => collected.add_staterrors(uses, order)?,
+            _ => uses.iter().try_for_each(|u| collected.add(u))?,
+        }
+    }
+    if collected.requirements.is_empty() { Err(CompileError::NoParameters) } else { Ok(collected.requirements) }
+}
+
+#[derive(Default)]
+struct Collected {
+    requirements: Vec<Requirement>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Collected {
+    fn add(&mut self, u: &Use<'_>) -> Result<(), CompileError> {
+        let kind = u.modifier.kind();
+        let Some(&known) = self.by_name.get(&u.modifier.name) else {
+            self.push(requirement(u));
+            return Ok(());
+        };
+        let known = &mut self.requirements[known];
+        if known.kinds.contains(&kind) {
+            return check_repeat(u, known);
+        }
+        let alphas = [ModifierKind::HistoSys, ModifierKind::NormSys];
+        if alphas.contains(&kind) && known.kinds.iter().all(|k| alphas.contains(k)) {
+            known.kinds.push(kind);
+            return Ok(());
+        }
+        Err(incompatible(u, known))
+    }
+
+    fn push(&mut self, requirement: Requirement) {
+        self.by_name.insert(requirement.name.clone(), self.requirements.len());
+        self.requirements.push(requirement);
+    }
+
+    fn add_staterrors(&mut self, uses: &[Use<'_>], order: &Order) -> Result<(), CompileError> {
+        let mut names: Vec<&str> = uses.iter().map(|u| u.modifier.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut by_name: HashMap<&str, Vec<Use<'_>>> = HashMap::new();
+        for u in uses {
+            by_name.entry(&u.modifier.name).or_default().push(*u);
+        }
+        for name in names {
+            let uses = &by_name[name];
+            if let Some(&known) = self.by_name.get(name) {
+                return Err(incompatible(&uses[0], &self.requirements[known]));
+            }
+            check_same_channels(uses)?;
+            self.push(staterror(uses, order));
+        }
+        Ok(())
+    }
+}
+
+fn incompatible(u: &Use<'_>, known: &Requirement) -> CompileError {
+    let (name, kind, other) = (known.name.clone(), u.modifier.kind(), known.kinds[0]);
+    CompileError::IncompatibleKinds { place: u.place(""), name, kind, other }
+}
+
+fn check_repeat(u: &Use<'_>, known: &Requirement) -> Result<(), CompileError> {
+    let modifier = || known.name.clone();
+    match u.modifier.kind() {
+        ModifierKind::ShapeSys => {
+            let first = known.place.pointer.clone();
+            Err(CompileError::SharedShapeSys { place: u.place(""), modifier: modifier(), first })
+        }
+        ModifierKind::ShapeFactor if known.init.len() != u.nominal.len() => {
+            let (expected, found) = (known.init.len(), u.nominal.len());
+            Err(CompileError::ShapeFactorLength { place: u.place(""), modifier: modifier(), expected, found })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn requirement(u: &Use<'_>) -> Requirement {
+    let kind = u.modifier.kind();
+    let unit_gaussian = vec![Constraint::Gaussian { sigma: 1.0 }];
+    let n_bins = u.nominal.len();
+    let (init, bounds, constraints, aux, fixed) = match &u.modifier.data {
+        ModifierData::HistoSys { .. } | ModifierData::NormSys { .. } => {
+            (vec![0.0], vec![[-5.0, 5.0]], unit_gaussian, vec![0.0], vec![false])
+        }
+        // The measurement must set these; settings::apply refuses a lumi without them.
+        ModifierData::Lumi => (vec![1.0], vec![[0.0, 10.0]], unit_gaussian, vec![1.0], vec![false]),
+        ModifierData::NormFactor => (vec![1.0], vec![[0.0, 10.0]], vec![], vec![], vec![false]),
+        ModifierData::ShapeFactor | ModifierData::StatError(_) => {
+            (vec![1.0; n_bins], vec![[0.0, 10.0]; n_bins], vec![], vec![], vec![false; n_bins])
+        }
+        ModifierData::ShapeSys(uncertainties) => {
+            let usable = |(&nominal, &sigma): (&f64, &f64)| nominal > 0.0 && sigma > 0.0;
+            let bins = || u.nominal.iter().zip(uncertainties);
+            let tau = |(n, s): (&f64, &f64)| if usable((n, s)) { n * n / (s * s) } else { 1.0 };
+            let taus: Vec<f64> = bins().map(tau).collect();
+            let constraints = taus.iter().map(|&tau| Constraint::Poisson { tau }).collect();
+            (vec![1.0; n_bins], vec![GAMMA_BOUNDS; n_bins], constraints, taus, bins().map(|b| !usable(b)).collect())
+        }
+    };
+    let is_scalar = !matches!(kind, ModifierKind::ShapeSys | ModifierKind::ShapeFactor | ModifierKind::StatError);
+    let (name, place) = (u.modifier.name.clone(), u.place(""));
+    Requirement { name, kinds: vec![kind], is_scalar, init, bounds, fixed, constraints, aux, place }
+}
+
+/// The range of a constrained per-bin factor.
+const GAMMA_BOUNDS: [f64; 2] = [1e-10, 10.0];
+
+/// Every sample that carries a staterror must carry it in the same channels.
+fn check_same_channels(uses: &[Use<'_>]) -> Result<(), CompileError> {
+    let mut channels_of: Vec<(&str, Vec<usize>, usize)> = Vec::new();
+    for (i, u) in uses.iter().enumerate() {
+        let sample = u.workspace.channels[u.channel].samples[u.sample].name.as_str();
+        match channels_of.iter_mut().find(|(name, ..)| *name == sample) {
+            Some((_, channels, _)) => channels.push(u.channel),
+            None => channels_of.push((sample, vec![u.channel], i)),
+        }
+    }
+    let (reference, expected, _) = &channels_of[0];
+    let Some((_, _, i)) = channels_of.iter().find(|(_, channels, _)| channels != expected) else {
+        return Ok(());
+    };
+    let (modifier, other_sample) = (uses[*i].modifier.name.clone(), (*reference).to_owned());
+    Err(CompileError::StatErrorChannels { place: uses[*i].place(""), modifier, other_sample })
+}
+
+/// One factor per bin of the channels that carry it: σ = √Σu² / Σnominal over the samples that carry it.
+///
+/// In pyhf the sum of nominals runs over samples that carry the name in any channel; they carry it in the same ones, so it is the same.
+/// A bin without nominal yield or uncertainty has σ = 0; it becomes σ = 1 and the factor is fixed.
+fn staterror(uses: &[Use<'_>], order: &Order) -> Requirement {
+    let mut constraints = Vec::new();
+    let mut fixed = Vec::new();
+    for &channel in &order.channels {
+        let here: Vec<&Use<'_>> = uses.iter().filter(|u| u.channel == channel).collect();
+        for bin in 0..here.first().map_or(0, |u| u.nominal.len()) {
+            let nominal: f64 = here.iter().map(|u| u.nominal[bin]).sum();
+            let square = |u: &&Use<'_>| match &u.modifier.data {
+                ModifierData::StatError(sigmas) if nominal > 0.0 => (sigmas[bin] / nominal).powi(2),
+                _ => 0.0,
+            };
+            let sigma = here.iter().map(square).sum::<f64>().sqrt();
+            fixed.push(sigma == 0.0);
+            constraints.push(Constraint::Gaussian { sigma: if sigma == 0.0 { 1.0 } else { sigma } });
+        }
+    }
+    let n = fixed.len();
+    Requirement {
+        init: vec![1.0; n],
+        bounds: vec![GAMMA_BOUNDS; n],
+        fixed,
+        constraints,
+        aux: vec![1.0; n],
+        ..requirement(&uses[0])
+    }
+}

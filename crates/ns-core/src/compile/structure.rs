@@ -1,0 +1,171 @@
+//! The checks that need no parameters: names unique, lengths equal, numbers finite, observations present.
+
+use super::error::{CompileError, Place};
+use crate::spec::{Channel, ModifierData, ModifierKind, Sample, Workspace};
+use std::collections::HashMap;
+
+/// Indices of channels and samples in document order, sorted as the model sorts them.
+pub(super) struct Order {
+    /// Document indices of the channels, sorted by name (C).
+    pub(super) channels: Vec<usize>,
+    /// For each channel (in that order): document indices of its samples, sorted by name.
+    pub(super) samples: Vec<Vec<usize>>,
+}
+
+pub(super) fn place(workspace: &Workspace, channel: usize, sample: usize, rest: &str) -> Place {
+    let c = &workspace.channels[channel];
+    Place {
+        pointer: format!("/channels/{channel}/samples/{sample}{rest}"),
+        channel: c.name.clone(),
+        sample: c.samples[sample].name.clone(),
+    }
+}
+
+/// Checks the channels and returns the order in which the model walks them.
+pub(super) fn check(workspace: &Workspace) -> Result<Order, CompileError> {
+    let names = workspace.channels.iter().map(|c| c.name.as_str());
+    unique("channel", names, |i| format!("/channels/{i}"))?;
+    if workspace.channels.is_empty() {
+        return Err(CompileError::Empty {
+            what: "workspace",
+            name: "channels".to_owned(),
+            pointer: "/channels".to_owned(),
+        });
+    }
+    for (c, channel) in workspace.channels.iter().enumerate() {
+        check_channel(workspace, c, channel)?;
+    }
+    let sorted = |names: Vec<&str>| {
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by_key(|&i| names[i]);
+        order
+    };
+    let channels = sorted(workspace.channels.iter().map(|c| c.name.as_str()).collect());
+    let samples_of = |&c: &usize| sorted(workspace.channels[c].samples.iter().map(|s| s.name.as_str()).collect());
+    let samples = channels.iter().map(samples_of).collect();
+    Ok(Order { channels, samples })
+}
+
+fn check_channel(workspace: &Workspace, c: usize, channel: &Channel) -> Result<(), CompileError> {
+    unique("sample", channel.samples.iter().map(|s| s.name.as_str()), |i| format!("/channels/{c}/samples/{i}"))?;
+    let empty = |what, name: &str, pointer| Err(CompileError::Empty { what, name: name.to_owned(), pointer });
+    let Some(first) = channel.samples.first() else {
+        return empty("channel", &channel.name, format!("/channels/{c}/samples"));
+    };
+    for (s, sample) in channel.samples.iter().enumerate() {
+        if sample.data.is_empty() {
+            return empty("sample", &sample.name, format!("/channels/{c}/samples/{s}/data"));
+        }
+        let (expected, found) = (first.data.len(), sample.data.len());
+        if expected != found {
+            return Err(CompileError::SampleLength { place: place(workspace, c, s, "/data"), expected, found });
+        }
+        check_sample(workspace, (c, s), sample)?;
+    }
+    Ok(())
+}
+
+fn check_sample(workspace: &Workspace, (c, s): (usize, usize), sample: &Sample) -> Result<(), CompileError> {
+    finite(&sample.data, || format!("/channels/{c}/samples/{s}/data"))?;
+    let mut seen: HashMap<(&str, ModifierKind), usize> = HashMap::with_capacity(sample.modifiers.len());
+    for (m, modifier) in sample.modifiers.iter().enumerate() {
+        let pointer = |m: usize| format!("/channels/{c}/samples/{s}/modifiers/{m}");
+        if let Some(first) = seen.insert((&modifier.name, modifier.kind()), m) {
+            let name = modifier.name.clone();
+            return Err(CompileError::Duplicate { what: "modifier", name, first: pointer(first), pointer: pointer(m) });
+        }
+        let at = |rest: &str| place(workspace, c, s, &format!("/modifiers/{m}{rest}"));
+        let list = |field: &'static str, values: &[f64], rest: &str| {
+            if values.len() != sample.data.len() {
+                return Err(CompileError::ModifierLength {
+                    place: at(rest),
+                    kind: modifier.kind(),
+                    modifier: modifier.name.clone(),
+                    field,
+                    expected: sample.data.len(),
+                    found: values.len(),
+                });
+            }
+            finite(values, || format!("{}{rest}", pointer(m)))
+        };
+        match &modifier.data {
+            ModifierData::HistoSys { lo_data, hi_data } => {
+                list("lo_data", lo_data, "/data/lo_data")?;
+                list("hi_data", hi_data, "/data/hi_data")?;
+            }
+            ModifierData::ShapeSys(data) | ModifierData::StatError(data) => list("data", data, "/data")?,
+            ModifierData::NormSys { lo, hi } => {
+                for (field, value) in [("lo", *lo), ("hi", *hi)] {
+                    if !value.is_finite() {
+                        return Err(CompileError::NotFinite { pointer: format!("{}/data/{field}", pointer(m)), value });
+                    }
+                    if value <= 0.0 {
+                        let (place, modifier) = (at(&format!("/data/{field}")), modifier.name.clone());
+                        return Err(CompileError::NormSysNotPositive { place, modifier, field, value });
+                    }
+                }
+            }
+            ModifierData::Lumi if modifier.name != "lumi" => {
+                return Err(CompileError::LumiName { place: at("/name"), modifier: modifier.name.clone() });
+            }
+            ModifierData::Lumi | ModifierData::NormFactor | ModifierData::ShapeFactor => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the second of two equal names.
+pub(super) fn unique<'a>(
+    what: &'static str,
+    names: impl Iterator<Item = &'a str>,
+    pointer: impl Fn(usize) -> String,
+) -> Result<(), CompileError> {
+    let mut seen = HashMap::new();
+    for (i, name) in names.enumerate() {
+        if let Some(first) = seen.insert(name, i) {
+            return Err(CompileError::Duplicate {
+                what,
+                name: name.to_owned(),
+                first: pointer(first),
+                pointer: pointer(i),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses NaN and infinities in a list; `pointer` names the list.
+pub(super) fn finite(values: &[f64], pointer: impl Fn() -> String) -> Result<(), CompileError> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(i) => Err(CompileError::NotFinite { pointer: format!("{}/{i}", pointer()), value: values[i] }),
+    }
+}
+
+/// Event counts in the model's channel order.
+pub(super) fn observed(workspace: &Workspace, order: &Order) -> Result<Vec<f64>, CompileError> {
+    let names = workspace.observations.iter().map(|o| o.name.as_str());
+    unique("observation", names, |i| format!("/observations/{i}"))?;
+    let mut main = Vec::new();
+    for &c in &order.channels {
+        let channel = &workspace.channels[c];
+        let Some(o) = workspace.observations.iter().position(|o| o.name == channel.name) else {
+            let is_channel = |name: &str| workspace.channels.iter().any(|c| c.name == name);
+            let unused = workspace.observations.iter().filter(|o| !is_channel(&o.name)).map(|o| o.name.clone());
+            return Err(CompileError::MissingObservation { channel: channel.name.clone(), unused: unused.collect() });
+        };
+        let data = &workspace.observations[o].data;
+        let pointer = format!("/observations/{o}/data");
+        let (expected, found) = (channel.samples[0].data.len(), data.len());
+        if expected != found {
+            return Err(CompileError::ObservationLength { channel: channel.name.clone(), pointer, expected, found });
+        }
+        finite(data, || pointer.clone())?;
+        if let Some(bin) = data.iter().position(|&n| n < 0.0) {
+            let (channel, value) = (channel.name.clone(), data[bin]);
+            return Err(CompileError::NegativeObservation { channel, bin, value, pointer: format!("{pointer}/{bin}") });
+        }
+        main.extend_from_slice(data);
+    }
+    Ok(main)
+}

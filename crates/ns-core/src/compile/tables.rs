@@ -1,0 +1,180 @@
+//! The flat buffers of a model, filled from a checked workspace and its parameters.
+
+use super::error::CompileError;
+use super::structure::Order;
+use crate::model::{Layout, Span};
+use crate::parameters::{Constraint, Parameters};
+use crate::spec::{ModifierData, Sample, Workspace};
+use std::collections::HashMap;
+
+/// The tables as they grow; each becomes a span of one of the two buffers.
+#[derive(Default)]
+struct Tables {
+    channel_bin: Vec<usize>,
+    channel_template: Vec<usize>,
+    template_sample: Vec<usize>,
+    template_cell: Vec<usize>,
+    template_scale: Vec<usize>,
+    scale_param: Vec<usize>,
+    template_normsys: Vec<usize>,
+    normsys_param: Vec<usize>,
+    template_histosys: Vec<usize>,
+    histosys_param: Vec<usize>,
+    histosys_cell: Vec<usize>,
+    template_bin_factor: Vec<usize>,
+    bin_factor_param: Vec<usize>,
+    nominal: Vec<f64>,
+    normsys_hi: Vec<f64>,
+    normsys_lo: Vec<f64>,
+    histosys_up: Vec<f64>,
+    histosys_down: Vec<f64>,
+}
+
+/// The flat buffers and their layout.
+pub(super) struct Flat {
+    pub(super) indices: Vec<u32>,
+    pub(super) reals: Vec<f64>,
+    pub(super) layout: Layout,
+    pub(super) samples: Vec<String>,
+}
+
+/// Fills the buffers. Every name is known by now, and every length is right.
+pub(super) fn flatten(workspace: &Workspace, order: &Order, parameters: &Parameters) -> Result<Flat, CompileError> {
+    let first_param: HashMap<&str, usize> = parameters.sets.iter().map(|set| (set.name.as_str(), set.first)).collect();
+    let mut samples: Vec<&str> =
+        workspace.channels.iter().flat_map(|c| c.samples.iter().map(|s| s.name.as_str())).collect();
+    samples.sort_unstable();
+    samples.dedup();
+
+    let mut tables = Tables::default();
+    let mut staterror_bins: HashMap<&str, usize> = HashMap::new();
+    let mut bin = 0;
+    for (&c, sorted) in order.channels.iter().zip(&order.samples) {
+        let channel = &workspace.channels[c];
+        tables.channel_bin.push(bin);
+        tables.channel_template.push(tables.template_sample.len());
+        for &s in sorted {
+            let sample = &channel.samples[s];
+            tables.template_sample.push(samples.partition_point(|name| *name < sample.name.as_str()));
+            tables.add_template(sample, &first_param, &staterror_bins);
+        }
+        let n_bins = channel.samples[0].data.len();
+        let mut names: Vec<&str> = channel.samples.iter().flat_map(staterror_names).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            *staterror_bins.entry(name).or_insert(0) += n_bins;
+        }
+        bin += n_bins;
+    }
+    tables.channel_bin.push(bin);
+    tables.channel_template.push(tables.template_sample.len());
+    tables.end_template_starts();
+    tables.into_flat(parameters, samples.into_iter().map(str::to_owned).collect())
+}
+
+fn staterror_names(sample: &Sample) -> impl Iterator<Item = &str> {
+    sample.modifiers.iter().filter(|m| matches!(m.data, ModifierData::StatError(_))).map(|m| m.name.as_str())
+}
+
+impl Tables {
+    fn end_template_starts(&mut self) {
+        self.template_cell.push(self.nominal.len());
+        self.template_scale.push(self.scale_param.len());
+        self.template_normsys.push(self.normsys_param.len());
+        self.template_histosys.push(self.histosys_param.len());
+        self.template_bin_factor.push(self.bin_factor_param.len());
+    }
+
+    /// `staterror_bins`: for each staterror name, the bins it has in the channels before this one.
+    fn add_template(&mut self, sample: &Sample, first: &HashMap<&str, usize>, staterror_bins: &HashMap<&str, usize>) {
+        self.end_template_starts();
+        self.nominal.extend_from_slice(&sample.data);
+        let mut sorted: Vec<_> = sample.modifiers.iter().collect();
+        sorted.sort_by_key(|m| m.name.as_str());
+        for modifier in sorted {
+            let name = modifier.name.as_str();
+            let param = first[name];
+            match &modifier.data {
+                ModifierData::NormFactor | ModifierData::Lumi => self.scale_param.push(param),
+                ModifierData::NormSys { lo, hi } => {
+                    self.normsys_param.push(param);
+                    self.normsys_lo.push(*lo);
+                    self.normsys_hi.push(*hi);
+                }
+                ModifierData::HistoSys { lo_data, hi_data } => {
+                    self.histosys_param.push(param);
+                    self.histosys_cell.push(self.histosys_up.len());
+                    self.histosys_up.extend(hi_data.iter().zip(&sample.data).map(|(hi, n)| hi - n));
+                    self.histosys_down.extend(lo_data.iter().zip(&sample.data).map(|(lo, n)| lo - n));
+                }
+                ModifierData::StatError(_) => {
+                    self.bin_factor_param.push(param + staterror_bins.get(name).copied().unwrap_or(0));
+                }
+                ModifierData::ShapeSys(_) | ModifierData::ShapeFactor => self.bin_factor_param.push(param),
+            }
+        }
+    }
+
+    fn into_flat(mut self, parameters: &Parameters, samples: Vec<String>) -> Result<Flat, CompileError> {
+        self.histosys_cell.push(self.histosys_up.len());
+        let mut buffers = Buffers::default();
+        let constrained: Vec<usize> = (0..parameters.len()).filter(|&p| parameters.constraint[p].is_some()).collect();
+        let terms = || constrained.iter().filter_map(|&p| parameters.constraint[p]);
+        let is_poisson: Vec<usize> = terms().map(|c| usize::from(matches!(c, Constraint::Poisson { .. }))).collect();
+        let scale: Vec<f64> = terms()
+            .map(|c| match c {
+                Constraint::Gaussian { sigma } => sigma,
+                Constraint::Poisson { tau } => tau,
+            })
+            .collect();
+        let layout = Layout {
+            channel_bin: buffers.indices(&self.channel_bin)?,
+            channel_template: buffers.indices(&self.channel_template)?,
+            template_sample: buffers.indices(&self.template_sample)?,
+            template_cell: buffers.indices(&self.template_cell)?,
+            template_scale: buffers.indices(&self.template_scale)?,
+            scale_param: buffers.indices(&self.scale_param)?,
+            template_normsys: buffers.indices(&self.template_normsys)?,
+            normsys_param: buffers.indices(&self.normsys_param)?,
+            template_histosys: buffers.indices(&self.template_histosys)?,
+            histosys_param: buffers.indices(&self.histosys_param)?,
+            histosys_cell: buffers.indices(&self.histosys_cell)?,
+            template_bin_factor: buffers.indices(&self.template_bin_factor)?,
+            bin_factor_param: buffers.indices(&self.bin_factor_param)?,
+            constraint_param: buffers.indices(&constrained)?,
+            constraint_is_poisson: buffers.indices(&is_poisson)?,
+            nominal: buffers.reals(&self.nominal),
+            normsys_hi: buffers.reals(&self.normsys_hi),
+            normsys_lo: buffers.reals(&self.normsys_lo),
+            histosys_up: buffers.reals(&self.histosys_up),
+            histosys_down: buffers.reals(&self.histosys_down),
+            constraint_scale: buffers.reals(&scale),
+        };
+        Ok(Flat { indices: buffers.indices, reals: buffers.reals, layout, samples })
+    }
+}
+
+#[derive(Default)]
+struct Buffers {
+    indices: Vec<u32>,
+    reals: Vec<f64>,
+}
+
+impl Buffers {
+    fn indices(&mut self, table: &[usize]) -> Result<Span, CompileError> {
+        let start = self.indices.len();
+        for &i in table {
+            let small = u32::try_from(i);
+            let too_large = CompileError::TooLarge { what: "table entries", count: i, limit: u32::MAX as usize };
+            self.indices.push(small.map_err(|_| too_large)?);
+        }
+        Ok(Span { start, len: table.len() })
+    }
+
+    fn reals(&mut self, table: &[f64]) -> Span {
+        let start = self.reals.len();
+        self.reals.extend_from_slice(table);
+        Span { start, len: table.len() }
+    }
+}

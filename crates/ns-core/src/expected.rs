@@ -1,0 +1,96 @@
+//! What a model expects to see at a point: yields per bin, and auxiliary data. The plain version, for any number type.
+//!
+//! λ_b = Σ_samples (nominal + Σ histosys shifts) · Π scale factors · Π normsys factors · Π per-bin factors
+//! (CERN-OPEN-2012-016, eq. 1-3). Written once over [`Scalar`], so that the same lines give values, and derivatives by
+//! second-order dual numbers: slow, obvious, complete, and what every fast evaluator is tested against.
+
+use crate::interpolate::{Jet, NormSysFactor};
+use crate::model::Model;
+use crate::scalar::Scalar;
+
+/// Yields of every template cell at `params` (P): one entry per template and bin, templates in model order.
+#[must_use]
+pub fn cell_yields<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
+    let nominal = model.values(model.layout.nominal);
+    let mut yields: Vec<S> = nominal.iter().map(|&n| S::from(n)).collect();
+    for template in 0..model.n_templates() {
+        let cells = model.part(model.layout.template_cell, template);
+        let yields = &mut yields[cells];
+        shift(model, template, params, yields);
+        let scale = template_scale(model, template, params);
+        let first_params = model.part(model.layout.template_bin_factor, template);
+        for (bin, y) in yields.iter_mut().enumerate() {
+            let mut factor = scale.clone();
+            for &first in &model.table(model.layout.bin_factor_param)[first_params.clone()] {
+                factor = factor * params[first as usize + bin].clone();
+            }
+            *y = y.clone() * factor;
+        }
+    }
+    yields
+}
+
+fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yields: &mut [S]) {
+    let cell_starts = model.table(model.layout.histosys_cell);
+    let (up, down) = (model.values(model.layout.histosys_up), model.values(model.layout.histosys_down));
+    for entry in model.part(model.layout.template_histosys, template) {
+        let alpha = &params[model.table(model.layout.histosys_param)[entry] as usize];
+        let (p, q) = model.interpolation.histosys.weights(alpha.value());
+        let (p, q) = (chain(alpha, p), chain(alpha, q));
+        for (bin, y) in yields.iter_mut().enumerate() {
+            let cell = cell_starts[entry] as usize + bin;
+            *y = y.clone() + p.clone() * S::from(up[cell]) + q.clone() * S::from(down[cell]);
+        }
+    }
+}
+
+fn template_scale<S: Scalar>(model: &Model, template: usize, params: &[S]) -> S {
+    let mut scale = S::from(1.0);
+    for entry in model.part(model.layout.template_scale, template) {
+        scale = scale * params[model.table(model.layout.scale_param)[entry] as usize].clone();
+    }
+    let (lo, hi) = (model.values(model.layout.normsys_lo), model.values(model.layout.normsys_hi));
+    for entry in model.part(model.layout.template_normsys, template) {
+        let alpha = &params[model.table(model.layout.normsys_param)[entry] as usize];
+        let factor = NormSysFactor::new(lo[entry], hi[entry]).at(alpha.value(), model.interpolation.normsys);
+        scale = scale * chain(alpha, factor);
+    }
+    scale
+}
+
+fn chain<S: Scalar>(x: &S, f: Jet) -> S {
+    x.chain(f)
+}
+
+/// Expected event counts λ (B) at `params` (P), channels in model order.
+#[must_use]
+pub fn expected_main<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
+    let yields = cell_yields(model, params);
+    let mut lambda = vec![S::from(0.0); model.n_bins()];
+    for channel in 0..model.channels.len() {
+        let first_bin = model.channel_bins(channel).start;
+        for template in model.channel_templates(channel) {
+            for (bin, cell) in model.part(model.layout.template_cell, template).enumerate() {
+                lambda[first_bin + bin] = lambda[first_bin + bin].clone() + yields[cell].clone();
+            }
+        }
+    }
+    lambda
+}
+
+/// Expected auxiliary data (K) at `params` (P): θ for a Gaussian, τθ for a Poisson constraint term.
+#[must_use]
+pub fn expected_aux(model: &Model, params: &[f64]) -> Vec<f64> {
+    let scale = model.values(model.layout.constraint_scale);
+    let is_poisson = model.table(model.layout.constraint_is_poisson);
+    let terms = model.table(model.layout.constraint_param).iter().zip(is_poisson).zip(scale);
+    terms.map(|((&param, &poisson), &scale)| params[param as usize] * if poisson == 1 { scale } else { 1.0 }).collect()
+}
+
+/// Expected data at `params` (P), as pyhf's `expected_data`: main bins (B), then auxiliary data (K).
+#[must_use]
+pub fn expected_data(model: &Model, params: &[f64]) -> Vec<f64> {
+    let mut data = expected_main(model, params);
+    data.extend(expected_aux(model, params));
+    data
+}

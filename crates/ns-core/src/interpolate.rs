@@ -1,0 +1,289 @@
+//! How a systematic moves a yield between its -1σ, nominal and +1σ templates.
+//!
+//! A nuisance parameter α is 0 at nominal and ±1 at one standard deviation. This module turns α into a factor
+//! ([`NormSysInterpolation`]) or into two weights of a shift ([`HistoSysInterpolation`]), with first and second derivatives, and
+//! nothing else: which bin and in what order is `expected`'s business.
+//! Formulas: CERN-OPEN-2012-016, section 4.1; the codes are numbered as in pyhf and ROOT.
+
+/// A function's value with its first and second derivative.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Jet {
+    /// f(α)
+    pub value: f64,
+    /// f'(α)
+    pub first: f64,
+    /// f''(α)
+    pub second: f64,
+}
+
+/// How a normsys factor depends on α between and beyond its values at ±1σ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum NormSysInterpolation {
+    /// Piecewise exponential, `code1`: hi^α for α ≥ 0, lo^(-α) below. Kinked at α = 0.
+    Exponential,
+    /// Polynomial of degree six inside ±1, exponential outside, `code4`. Twice continuously differentiable.
+    #[default]
+    SmoothExponential,
+}
+
+/// How a histosys shift depends on α between and beyond its templates at ±1σ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum HistoSysInterpolation {
+    /// Piecewise linear, `code0`. Kinked at α = 0.
+    Linear,
+    /// Quadratic inside ±1, linear outside, `code2`, continuous as in ROOT (pyhf 0.7.6 jumps at ±1).
+    Quadratic,
+    /// Polynomial of degree six inside ±1, linear outside, `code4p`. Twice continuously differentiable.
+    #[default]
+    SmoothLinear,
+}
+
+/// The rule for each kind of interpolated modifier in one model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Interpolation {
+    /// The rule for normsys.
+    pub normsys: NormSysInterpolation,
+    /// The rule for histosys.
+    pub histosys: HistoSysInterpolation,
+}
+
+impl Interpolation {
+    /// The kinked rules that pyhf used before 0.6: code1 and code0.
+    pub const KINKED: Self =
+        Self { normsys: NormSysInterpolation::Exponential, histosys: HistoSysInterpolation::Linear };
+}
+
+impl NormSysInterpolation {
+    /// The rule that a code of pyhf or ROOT names.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        match code {
+            "code1" => Some(Self::Exponential),
+            "code4" => Some(Self::SmoothExponential),
+            _ => None,
+        }
+    }
+
+    /// The code by which pyhf and ROOT call it.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Exponential => "code1",
+            Self::SmoothExponential => "code4",
+        }
+    }
+}
+
+impl HistoSysInterpolation {
+    /// The rule that a code of pyhf or ROOT names.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        match code {
+            "code0" => Some(Self::Linear),
+            "code2" => Some(Self::Quadratic),
+            "code4p" => Some(Self::SmoothLinear),
+            _ => None,
+        }
+    }
+
+    /// The code by which pyhf and ROOT call it.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Linear => "code0",
+            Self::Quadratic => "code2",
+            Self::SmoothLinear => "code4p",
+        }
+    }
+
+    /// The weights (p, q) of the shift p·(hi - nominal) + q·(lo - nominal), the same for every bin.
+    ///
+    /// Every rule is linear in the two template differences, so one pair of numbers per parameter serves all bins:
+    /// linear: (α, 0) for α ≥ 0, (0, -α) below; quadratic inside ±1: (α(α+1)/2, α(α-1)/2), outside its tangent;
+    /// smooth inside ±1: (S + α/2, S - α/2) with S = α²(15 + α²(3α² - 10))/16, outside as linear.
+    ///
+    /// ```
+    /// use ns_core::interpolate::HistoSysInterpolation::{Linear, Quadratic, SmoothLinear};
+    /// let (p, q) = SmoothLinear.weights(0.5);
+    /// assert!((p.value - 0.45166015625).abs() < 1e-15);
+    /// assert!((q.value + 0.04833984375).abs() < 1e-15);
+    /// assert_eq!(Linear.weights(-2.0).1.value, 2.0);
+    /// assert_eq!(Quadratic.weights(2.0).0.value, 2.5);
+    /// ```
+    #[must_use]
+    pub fn weights(self, alpha: f64) -> (Jet, Jet) {
+        match self {
+            Self::Linear => linear_weights(alpha),
+            Self::Quadratic => quadratic_weights(alpha),
+            Self::SmoothLinear if alpha.abs() < 1.0 => smooth_weights(alpha),
+            Self::SmoothLinear => linear_weights(alpha),
+        }
+    }
+}
+
+fn linear_weights(alpha: f64) -> (Jet, Jet) {
+    let zero = Jet::default();
+    if alpha >= 0.0 {
+        (Jet { value: alpha, first: 1.0, second: 0.0 }, zero)
+    } else {
+        (zero, Jet { value: -alpha, first: -1.0, second: 0.0 })
+    }
+}
+
+/// Inside ±1: aα² + bα with a = (up + down)/2 and b = (up - down)/2; outside, the tangent at ±1.
+fn quadratic_weights(alpha: f64) -> (Jet, Jet) {
+    let side = |sign: f64| {
+        // weight of `up` for sign = +1 and of `down` for sign = -1
+        if alpha.abs() <= 1.0 {
+            Jet { value: alpha * (alpha + sign) / 2.0, first: alpha + sign / 2.0, second: 1.0 }
+        } else {
+            let edge = alpha.signum();
+            let slope = edge + sign / 2.0;
+            Jet { value: (1.0 + edge * sign) / 2.0 + slope * (alpha - edge), first: slope, second: 0.0 }
+        }
+    };
+    (side(1.0), side(-1.0))
+}
+
+fn smooth_weights(alpha: f64) -> (Jet, Jet) {
+    let x = alpha * alpha;
+    let even = Jet {
+        value: x * (15.0 + x * (3.0 * x - 10.0)) / 16.0,
+        first: alpha * (30.0 + x * (18.0 * x - 40.0)) / 16.0,
+        second: (30.0 + x * (90.0 * x - 120.0)) / 16.0,
+    };
+    let side = |sign: f64| Jet { value: even.value + sign * alpha / 2.0, first: even.first + sign / 2.0, ..even };
+    (side(1.0), side(-1.0))
+}
+
+/// One normsys modifier, ready to be evaluated: logarithms of its factors and polynomial coefficients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NormSysFactor {
+    /// ln of the factor at +1σ.
+    pub ln_hi: f64,
+    /// ln of the factor at -1σ.
+    pub ln_lo: f64,
+    /// Coefficients of α¹ … α⁶ inside ±1.
+    pub coefficients: [f64; 6],
+}
+
+impl NormSysFactor {
+    /// Prepares the factor that is `lo` at -1σ, 1 at nominal and `hi` at +1σ; both must be positive.
+    ///
+    /// The polynomial is the one of degree six that is 1 at α = 0 and meets the exponentials at ±1 with equal value, first and
+    /// second derivative (CERN-OPEN-2012-016, section 4.1.2). With the even and odd parts of value, slope and curvature at ±1
+    /// it is solved in closed form.
+    #[must_use]
+    pub fn new(lo: f64, hi: f64) -> Self {
+        let (ln_lo, ln_hi) = (lo.ln(), hi.ln());
+        let (slope_hi, slope_lo) = (hi * ln_hi, -lo * ln_lo);
+        let (curve_hi, curve_lo) = (slope_hi * ln_hi, -slope_lo * ln_lo);
+        let (even_value, odd_value) = ((hi + lo) / 2.0 - 1.0, (hi - lo) / 2.0);
+        let (even_slope, odd_slope) = ((slope_hi - slope_lo) / 2.0, (slope_hi + slope_lo) / 2.0);
+        let (even_curve, odd_curve) = ((curve_hi + curve_lo) / 2.0, (curve_hi - curve_lo) / 2.0);
+        let coefficients = [
+            (15.0 * odd_value - 7.0 * odd_slope + odd_curve) / 8.0,
+            (24.0 * even_value - 9.0 * even_slope + even_curve) / 8.0,
+            (-5.0 * odd_value + 5.0 * odd_slope - odd_curve) / 4.0,
+            (-12.0 * even_value + 7.0 * even_slope - even_curve) / 4.0,
+            (3.0 * odd_value - 3.0 * odd_slope + odd_curve) / 8.0,
+            (8.0 * even_value - 5.0 * even_slope + even_curve) / 8.0,
+        ];
+        Self { ln_hi, ln_lo, coefficients }
+    }
+
+    /// The factor at α with its derivatives.
+    ///
+    /// ```
+    /// use ns_core::interpolate::{NormSysFactor, NormSysInterpolation::{Exponential, SmoothExponential}};
+    /// let factor = NormSysFactor::new(0.9, 1.1);
+    /// assert!((factor.at(1.0, SmoothExponential).value - 1.1).abs() < 1e-15);
+    /// assert!((factor.at(-2.0, Exponential).value - 0.81).abs() < 1e-15);
+    /// assert_eq!(factor.at(0.0, SmoothExponential).value, 1.0);
+    /// ```
+    #[must_use]
+    pub fn at(&self, alpha: f64, rule: NormSysInterpolation) -> Jet {
+        if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
+            return self.polynomial(alpha);
+        }
+        let rate = if alpha >= 0.0 { self.ln_hi } else { -self.ln_lo };
+        let value = (rate * alpha).exp();
+        Jet { value, first: rate * value, second: rate * rate * value }
+    }
+
+    fn polynomial(&self, alpha: f64) -> Jet {
+        let [a1, a2, a3, a4, a5, a6] = self.coefficients;
+        let x = alpha;
+        Jet {
+            value: 1.0 + x * (a1 + x * (a2 + x * (a3 + x * (a4 + x * (a5 + x * a6))))),
+            first: a1 + x * (2.0 * a2 + x * (3.0 * a3 + x * (4.0 * a4 + x * (5.0 * a5 + x * 6.0 * a6)))),
+            second: 2.0 * a2 + x * (6.0 * a3 + x * (12.0 * a4 + x * (20.0 * a5 + x * 30.0 * a6))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_close(a: f64, b: f64, tolerance: f64) {
+        assert!((a - b).abs() <= tolerance * b.abs().max(1.0), "{a} is not {b} within {tolerance:e}");
+    }
+
+    #[test]
+    fn normsys_derivatives_match_finite_differences() {
+        let factor = NormSysFactor::new(0.7, 1.4);
+        let h = 1e-5;
+        for rule in [NormSysInterpolation::Exponential, NormSysInterpolation::SmoothExponential] {
+            for alpha in [-3.1, -1.2, -0.8, -0.1, 0.3, 0.99, 1.01, 2.5] {
+                let [below, at, above] = [alpha - h, alpha, alpha + h].map(|x| factor.at(x, rule));
+                assert_close(at.first, (above.value - below.value) / (2.0 * h), 1e-9);
+                assert_close(at.second, (above.first - below.first) / (2.0 * h), 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn smooth_normsys_is_twice_continuous_at_one_sigma() {
+        for (lo, hi) in [(0.7, 1.4), (1.2, 0.6), (0.01, 3.0)] {
+            let factor = NormSysFactor::new(lo, hi);
+            for alpha in [-1.0_f64, 1.0] {
+                let inside = factor.polynomial(alpha);
+                let outside = factor.at(alpha, NormSysInterpolation::SmoothExponential);
+                assert_close(inside.value, outside.value, 1e-14);
+                assert_close(inside.first, outside.first, 1e-13);
+                assert_close(inside.second, outside.second, 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn histosys_derivatives_match_finite_differences() {
+        use HistoSysInterpolation::{Linear, Quadratic, SmoothLinear};
+        let h = 1e-5;
+        for rule in [Linear, Quadratic, SmoothLinear] {
+            for alpha in [-3.1, -1.2, -0.8, -0.1, 0.3, 0.99, 1.01, 2.5] {
+                let [below, at, above] = [alpha - h, alpha, alpha + h].map(|x| rule.weights(x));
+                for side in [|w: (Jet, Jet)| w.0, |w: (Jet, Jet)| w.1] {
+                    assert_close(side(at).first, (side(above).value - side(below).value) / (2.0 * h), 1e-9);
+                    assert_close(side(at).second, (side(above).first - side(below).first) / (2.0 * h), 1e-9);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_histosys_rule_meets_its_templates_and_is_continuous() {
+        use HistoSysInterpolation::{Linear, Quadratic, SmoothLinear};
+        for rule in [Linear, Quadratic, SmoothLinear] {
+            assert_eq!(rule.weights(0.0), (rule.weights(0.0).0, rule.weights(0.0).1));
+            assert_eq!((rule.weights(1.0).0.value, rule.weights(1.0).1.value), (1.0, 0.0));
+            assert_eq!((rule.weights(-1.0).0.value, rule.weights(-1.0).1.value), (0.0, 1.0));
+            for edge in [-1.0, 0.0, 1.0] {
+                let (below, above) = (rule.weights(edge - 1e-9), rule.weights(edge + 1e-9));
+                assert!((below.0.value - above.0.value).abs() < 1e-8);
+                assert!((below.1.value - above.1.value).abs() < 1e-8);
+            }
+        }
+    }
+}

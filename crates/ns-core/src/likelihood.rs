@@ -1,0 +1,177 @@
+//! The likelihood: the trait that minimisers use, and the plain reference that every evaluator is tested against.
+//!
+//! -ln L(θ) = Σ_bins -ln Pois(n_b | λ_b(θ)) + Σ_terms -ln f(a_k | θ), with every constant, so that 2·(-ln L) is pyhf's `twice_nll`
+//! (CERN-OPEN-2012-016, eq. 1; constants as in pyhf 0.7).
+
+use crate::curvature::Curvature;
+use crate::expected::{expected_aux, expected_main};
+use crate::interpolate::Jet;
+use crate::model::{BinPlace, Data, Model};
+use crate::parameters::Constraint;
+use crate::poisson::{half_deviance, log_normaliser};
+use crate::scalar::{HyperDual, Scalar};
+
+/// A negative log-likelihood of P parameters, with derivatives.
+///
+/// A point outside the model's domain is +∞ with a zero gradient, not an error: minimisers step there and must be able to step back.
+pub trait Likelihood {
+    /// P, the number of parameters.
+    fn n_params(&self) -> usize;
+
+    /// -ln L at `params` (P).
+    fn nll(&mut self, params: &[f64]) -> f64;
+
+    /// -ln L at `params` (P), and its gradient written to `gradient` (P).
+    fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
+
+    /// -ln L at `params` (P), its gradient (P), and second-order information of the kind that `curvature` is.
+    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
+}
+
+/// -ln f(a | θ) of a constraint term, with all constants.
+#[must_use]
+pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {
+    match constraint {
+        Constraint::Gaussian { sigma } => {
+            let pull = (aux - param) / sigma;
+            0.5 * pull * pull + 0.5 * (std::f64::consts::TAU * sigma * sigma).ln()
+        }
+        Constraint::Poisson { tau } => half_deviance(aux, tau * param) + log_normaliser(aux),
+    }
+}
+
+/// -ln L of `data` at `params` (P): the plain reference.
+#[must_use]
+pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
+    main_nll(model, data, params) + aux_nll(model, data, params)
+}
+
+/// The Poisson terms of the main bins.
+#[must_use]
+pub fn main_nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
+    let lambda = expected_main(model, params);
+    lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n)).sum()
+}
+
+/// The constraint terms, those of fixed parameters included.
+#[must_use]
+pub fn aux_nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
+    let term = |(param, &aux): (&u32, &f64)| {
+        let param = *param as usize;
+        model.parameters.constraint[param].map_or(0.0, |c| constraint_nll(c, aux, params[param]))
+    };
+    model.table(model.layout.constraint_param).iter().zip(&data.aux).map(term).sum()
+}
+
+/// -ln L with exact gradient and Hessian by second-order dual numbers: the slow twin of every analytic derivative.
+#[must_use]
+pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
+    let variables = HyperDual::variables(params);
+    let mut total = HyperDual::from(0.0);
+    for (lambda, &n) in expected_main(model, &variables).into_iter().zip(&data.main) {
+        total = total + lambda.chain(poisson_jet(n, lambda.value));
+    }
+    for (k, &param) in model.table(model.layout.constraint_param).iter().enumerate() {
+        let theta = &variables[param as usize];
+        let Some(constraint) = model.parameters.constraint[param as usize] else {
+            continue;
+        };
+        total = total + theta.chain(constraint_jet(constraint, data.aux[k], theta.value));
+    }
+    total
+}
+
+/// -ln Pois(n | λ) as a function of λ.
+#[must_use]
+pub fn poisson_jet(n: f64, lambda: f64) -> Jet {
+    let ratio = if n == 0.0 { 0.0 } else { n / lambda };
+    let second = if n == 0.0 { 0.0 } else { ratio / lambda };
+    Jet { value: half_deviance(n, lambda) + log_normaliser(n), first: 1.0 - ratio, second }
+}
+
+/// -ln f(a | θ) of a constraint term as a function of θ.
+#[must_use]
+pub fn constraint_jet(constraint: Constraint, aux: f64, param: f64) -> Jet {
+    match constraint {
+        Constraint::Gaussian { sigma } => Jet {
+            value: constraint_nll(constraint, aux, param),
+            first: (param - aux) / (sigma * sigma),
+            second: 1.0 / (sigma * sigma),
+        },
+        Constraint::Poisson { tau } => {
+            let jet = poisson_jet(aux, tau * param);
+            Jet { value: jet.value, first: tau * jet.first, second: tau * tau * jet.second }
+        }
+    }
+}
+
+/// Why -ln L is not finite at a point.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum NonFinite {
+    /// The expected count of a bin is negative, not a number, or zero where something was seen.
+    Bin {
+        /// Which bin.
+        place: BinPlace,
+        /// Events seen there.
+        observed: f64,
+        /// Events expected there.
+        expected: f64,
+        /// The sample with the lowest yield in that bin.
+        sample: String,
+        /// That sample's yield.
+        sample_yield: f64,
+    },
+    /// A constraint term is not finite.
+    Constraint {
+        /// Name of the constrained parameter.
+        parameter: String,
+        /// Its value.
+        value: f64,
+    },
+}
+
+impl std::fmt::Display for NonFinite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bin { place, observed, expected, sample, sample_yield } => write!(
+                f,
+                "{place}: {expected} events expected where {observed} were observed (lowest yield: sample `{sample}`, {sample_yield})"
+            ),
+            Self::Constraint { parameter, value } => {
+                write!(f, "the constraint term of `{parameter}` is not finite at {value}")
+            }
+        }
+    }
+}
+
+/// The first term of -ln L that is not finite at `params` (P), if any.
+#[must_use]
+pub fn diagnose(model: &Model, data: &Data, params: &[f64]) -> Option<NonFinite> {
+    let lambda = expected_main(model, params);
+    let bad_bin = (0..model.n_bins()).find(|&b| !half_deviance(data.main[b], lambda[b]).is_finite());
+    if let Some(bin) = bad_bin {
+        return Some(blame_sample(model, params, bin, data.main[bin], lambda[bin]));
+    }
+    let aux = expected_aux(model, params);
+    let params_of_terms = model.table(model.layout.constraint_param);
+    let bad_term = (0..model.n_aux()).find(|&k| {
+        let param = params_of_terms[k] as usize;
+        let value = model.parameters.constraint[param].map(|c| constraint_nll(c, data.aux[k], params[param]));
+        !aux[k].is_finite() || value.is_some_and(|v| !v.is_finite())
+    })?;
+    let param = params_of_terms[bad_term] as usize;
+    Some(NonFinite::Constraint { parameter: model.parameters.names[param].clone(), value: params[param] })
+}
+
+fn blame_sample(model: &Model, params: &[f64], bin: usize, observed: f64, expected: f64) -> NonFinite {
+    let yields = crate::expected::cell_yields(model, params);
+    let place = model.place(bin);
+    let channel = model.channels.iter().position(|name| *name == place.channel).unwrap_or(0);
+    let cell = |template: usize| yields[model.part(model.layout.template_cell, template).start + place.bin];
+    let lowest = model.channel_templates(channel).min_by(|&a, &b| cell(a).total_cmp(&cell(b)));
+    let template = lowest.unwrap_or(0);
+    let sample = model.samples[model.table(model.layout.template_sample)[template] as usize].clone();
+    let sample_yield = cell(template);
+    NonFinite::Bin { place, observed, expected, sample, sample_yield }
+}

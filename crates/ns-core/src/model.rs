@@ -1,0 +1,195 @@
+//! A workspace as meant: every check made, every name an index, every number in one of two flat buffers.
+//!
+//! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are contiguous and their [`Layout`] says
+//! which table stands where. It holds no strings but the names that reports need. [`crate::compile`] makes it.
+//!
+//! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P parameters.
+
+use crate::interpolate::Interpolation;
+use crate::parameters::Parameters;
+
+/// A table's place in one of the flat buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Offset of the first element.
+    pub start: usize,
+    /// Number of elements.
+    pub len: usize,
+}
+
+impl Span {
+    /// The span as a range of indices.
+    #[must_use]
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start..self.start + self.len
+    }
+}
+
+/// Where each table stands in [`Model::indices`] and [`Model::reals`]. Templates are sorted by channel, then by sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layout {
+    // -- u32 tables --
+    /// First bin of each channel, and B at the end (C + 1).
+    pub channel_bin: Span,
+    /// First template of each channel, and T at the end (C + 1).
+    pub channel_template: Span,
+    /// The sample of each template, an index into [`Model::samples`] (T).
+    pub template_sample: Span,
+    /// First cell (template bin) of each template (T + 1).
+    pub template_cell: Span,
+    /// First scale modifier (normfactor, lumi) of each template (T + 1).
+    pub template_scale: Span,
+    /// Parameter of each scale modifier.
+    pub scale_param: Span,
+    /// First normsys of each template (T + 1).
+    pub template_normsys: Span,
+    /// Parameter of each normsys.
+    pub normsys_param: Span,
+    /// First histosys of each template (T + 1).
+    pub template_histosys: Span,
+    /// Parameter of each histosys.
+    pub histosys_param: Span,
+    /// First cell of each histosys in the template differences, and their number at the end.
+    pub histosys_cell: Span,
+    /// First per-bin modifier (shapefactor, shapesys, staterror) of each template (T + 1).
+    pub template_bin_factor: Span,
+    /// Parameter of the channel's first bin, for each per-bin modifier; bin i of the channel has this plus i.
+    pub bin_factor_param: Span,
+    /// Parameter of each constraint term, in the order of the auxiliary data (K).
+    pub constraint_param: Span,
+    /// 0 for a Gaussian, 1 for a Poisson constraint term (K).
+    pub constraint_is_poisson: Span,
+    // -- f64 tables --
+    /// Nominal yields, one per cell.
+    pub nominal: Span,
+    /// Factors at +1σ, one per normsys.
+    pub normsys_hi: Span,
+    /// Factors at -1σ, one per normsys.
+    pub normsys_lo: Span,
+    /// Template at +1σ minus nominal, one per histosys cell.
+    pub histosys_up: Span,
+    /// Template at -1σ minus nominal, one per histosys cell.
+    pub histosys_down: Span,
+    /// σ of a Gaussian, τ of a Poisson constraint term (K).
+    pub constraint_scale: Span,
+}
+
+/// One set of data: what was counted, or what a toy or an Asimov construction put in its place.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Data {
+    /// Event counts (B), channels in model order.
+    pub main: Vec<f64>,
+    /// Auxiliary data (K), in the order of the constrained parameters.
+    pub aux: Vec<f64>,
+}
+
+/// A compiled model with its observed data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Channel names, sorted (C).
+    pub channels: Vec<String>,
+    /// Sample names, sorted.
+    pub samples: Vec<String>,
+    /// The parameters (P).
+    pub parameters: Parameters,
+    /// Indices of the parameters of interest; the first one is *the* parameter of interest.
+    pub pois: Vec<usize>,
+    /// Name of the measurement it was compiled for.
+    pub measurement: String,
+    /// Interpolation rules.
+    pub interpolation: Interpolation,
+    /// What was observed.
+    pub observed: Data,
+    /// Tables of indices, back to back.
+    pub indices: Vec<u32>,
+    /// Tables of numbers, back to back.
+    pub reals: Vec<f64>,
+    /// Where each table stands.
+    pub layout: Layout,
+}
+
+/// A bin of a channel, for messages.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct BinPlace {
+    /// The channel's name.
+    pub channel: String,
+    /// The bin, counted from 0 inside the channel.
+    pub bin: usize,
+}
+
+impl std::fmt::Display for BinPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "channel `{}`, bin {}", self.channel, self.bin)
+    }
+}
+
+impl Model {
+    /// One table of indices.
+    #[must_use]
+    pub fn table(&self, span: Span) -> &[u32] {
+        &self.indices[span.range()]
+    }
+
+    /// One table of numbers.
+    #[must_use]
+    pub fn values(&self, span: Span) -> &[f64] {
+        &self.reals[span.range()]
+    }
+
+    /// The part `i` of a table of starts: `starts[i]..starts[i + 1]`.
+    #[must_use]
+    pub fn part(&self, starts: Span, i: usize) -> std::ops::Range<usize> {
+        let table = self.table(starts);
+        table[i] as usize..table[i + 1] as usize
+    }
+
+    /// P, the number of parameters.
+    #[must_use]
+    pub fn n_params(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// B, the number of bins.
+    #[must_use]
+    pub fn n_bins(&self) -> usize {
+        self.observed.main.len()
+    }
+
+    /// K, the number of auxiliary data.
+    #[must_use]
+    pub fn n_aux(&self) -> usize {
+        self.observed.aux.len()
+    }
+
+    /// T, the number of templates.
+    #[must_use]
+    pub fn n_templates(&self) -> usize {
+        self.layout.template_sample.len
+    }
+
+    /// The parameter of interest, if the model has one.
+    #[must_use]
+    pub fn poi(&self) -> Option<usize> {
+        self.pois.first().copied()
+    }
+
+    /// The bins of channel `channel`.
+    #[must_use]
+    pub fn channel_bins(&self, channel: usize) -> std::ops::Range<usize> {
+        self.part(self.layout.channel_bin, channel)
+    }
+
+    /// The templates of channel `channel`.
+    #[must_use]
+    pub fn channel_templates(&self, channel: usize) -> std::ops::Range<usize> {
+        self.part(self.layout.channel_template, channel)
+    }
+
+    /// The channel and bin that global bin `bin` is.
+    #[must_use]
+    pub fn place(&self, bin: usize) -> BinPlace {
+        let starts = self.table(self.layout.channel_bin);
+        let channel = starts.partition_point(|&start| start as usize <= bin) - 1;
+        BinPlace { channel: self.channels[channel].clone(), bin: bin - starts[channel] as usize }
+    }
+}

@@ -1,0 +1,120 @@
+//! The parameters of a model: names, order, starting values, ranges, and which constraint term each one has.
+//!
+//! Order and naming are pyhf's: sets by modifier kind (histosys, lumi, normfactor, normsys, shapefactor, shapesys, staterror), inside
+//! a kind by first appearance; a scalar set has the set's name, element i of a vector set is `name[i]`.
+
+use crate::spec::ModifierKind;
+
+/// The constraint term of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Constraint {
+    /// N(a | θ, σ): auxiliary datum a, width σ.
+    Gaussian {
+        /// The width σ.
+        sigma: f64,
+    },
+    /// Pois(a | τθ): auxiliary datum a, scale τ.
+    Poisson {
+        /// The scale τ, the squared inverse relative uncertainty.
+        tau: f64,
+    },
+}
+
+impl Constraint {
+    /// The prior standard deviation of the parameter round `center`, the one that a unit change of -ln L corresponds to.
+    #[must_use]
+    pub fn width(&self, center: f64) -> f64 {
+        match *self {
+            Self::Gaussian { sigma } => sigma,
+            Self::Poisson { tau } => (center.max(f64::MIN_POSITIVE) / tau).sqrt(),
+        }
+    }
+}
+
+/// A named parameter, or a named vector with one element per bin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParameterSet {
+    /// The name that modifiers and measurements use.
+    pub name: String,
+    /// The kinds of modifier that share it, in parameter order.
+    pub kinds: Vec<ModifierKind>,
+    /// Index of its first element.
+    pub first: usize,
+    /// Number of elements.
+    pub len: usize,
+    /// Whether it is one number by nature (a vector of one bin is not).
+    pub is_scalar: bool,
+}
+
+impl ParameterSet {
+    /// The name of element `i`.
+    #[must_use]
+    pub fn element_name(&self, i: usize) -> String {
+        if self.is_scalar { self.name.clone() } else { format!("{}[{i}]", self.name) }
+    }
+
+    /// Indices of its elements.
+    #[must_use]
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.len
+    }
+}
+
+/// Every parameter of a model, one entry per element, in pyhf's order. P is their number.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parameters {
+    /// The named sets, in order.
+    pub sets: Vec<ParameterSet>,
+    /// Names (P).
+    pub names: Vec<String>,
+    /// Starting values (P).
+    pub init: Vec<f64>,
+    /// Lower ends of the allowed ranges (P).
+    pub lower: Vec<f64>,
+    /// Upper ends of the allowed ranges (P).
+    pub upper: Vec<f64>,
+    /// Whether fits keep it at its starting value (P).
+    pub fixed: Vec<bool>,
+    /// The constraint term, if it has one (P).
+    pub constraint: Vec<Option<Constraint>>,
+    /// Position of its auxiliary datum among the auxiliary data, if it has one (P).
+    pub aux_index: Vec<Option<usize>>,
+}
+
+impl Parameters {
+    /// P, the number of parameters.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The index of the element called `name`; the bare name of a vector set of one element counts as its element.
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        let set = self.sets.iter().find(|set| set.name == name);
+        match set {
+            Some(set) if set.len == 1 => Some(set.first),
+            Some(_) => None,
+            None => self.names.iter().position(|n| n == name),
+        }
+    }
+
+    /// The set called `name`.
+    #[must_use]
+    pub fn set(&self, name: &str) -> Option<&ParameterSet> {
+        self.sets.iter().find(|set| set.name == name)
+    }
+
+    /// The name among those of the parameters and sets that is most like `name`, if any is like it at all.
+    #[must_use]
+    pub fn similar(&self, name: &str) -> Option<&str> {
+        let candidates = self.sets.iter().map(|s| s.name.as_str()).chain(self.names.iter().map(String::as_str));
+        crate::similar_name(name, candidates)
+    }
+}
