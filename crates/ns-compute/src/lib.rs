@@ -1,1 +1,7 @@
-//! Fast evaluators of a compiled model.
+//! Fast evaluators of a compiled model: value, gradient and second-order information at a point.
+//!
+//! `cpu` has SIMD bodies chosen at run time. Every number here is held against the plain reference in `ns_core::likelihood`.
+
+pub mod cpu;
+
+pub use cpu::CpuLikelihood;

@@ -105,8 +105,8 @@ impl HistoSysInterpolation {
     /// ```
     /// use ns_core::interpolate::HistoSysInterpolation::{Linear, Quadratic, SmoothLinear};
     /// let (p, q) = SmoothLinear.weights(0.5);
-    /// assert!((p.value - 0.45166015625).abs() < 1e-15);
-    /// assert!((q.value + 0.04833984375).abs() < 1e-15);
+    /// assert!((p.value - 0.4482421875).abs() < 1e-15);
+    /// assert!((q.value + 0.0517578125).abs() < 1e-15);
     /// assert_eq!(Linear.weights(-2.0).1.value, 2.0);
     /// assert_eq!(Quadratic.weights(2.0).0.value, 2.5);
     /// ```

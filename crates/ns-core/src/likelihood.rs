@@ -84,23 +84,36 @@ pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
 /// -ln Pois(n | λ) as a function of λ.
 #[must_use]
 pub fn poisson_jet(n: f64, lambda: f64) -> Jet {
-    let ratio = if n == 0.0 { 0.0 } else { n / lambda };
-    let second = if n == 0.0 { 0.0 } else { ratio / lambda };
-    Jet { value: half_deviance(n, lambda) + log_normaliser(n), first: 1.0 - ratio, second }
+    let (first, second) = poisson_slopes(n, lambda);
+    Jet { value: half_deviance(n, lambda) + log_normaliser(n), first, second }
+}
+
+/// First and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
+#[must_use]
+#[inline]
+pub fn poisson_slopes(n: f64, lambda: f64) -> (f64, f64) {
+    if n == 0.0 {
+        return (1.0, 0.0);
+    }
+    let ratio = n / lambda;
+    (1.0 - ratio, ratio / lambda)
 }
 
 /// -ln f(a | θ) of a constraint term as a function of θ.
 #[must_use]
 pub fn constraint_jet(constraint: Constraint, aux: f64, param: f64) -> Jet {
+    let (first, second) = constraint_slopes(constraint, aux, param);
+    Jet { value: constraint_nll(constraint, aux, param), first, second }
+}
+
+/// First and second derivative of a constraint term with respect to θ.
+#[must_use]
+pub fn constraint_slopes(constraint: Constraint, aux: f64, param: f64) -> (f64, f64) {
     match constraint {
-        Constraint::Gaussian { sigma } => Jet {
-            value: constraint_nll(constraint, aux, param),
-            first: (param - aux) / (sigma * sigma),
-            second: 1.0 / (sigma * sigma),
-        },
+        Constraint::Gaussian { sigma } => ((param - aux) / (sigma * sigma), 1.0 / (sigma * sigma)),
         Constraint::Poisson { tau } => {
-            let jet = poisson_jet(aux, tau * param);
-            Jet { value: jet.value, first: tau * jet.first, second: tau * tau * jet.second }
+            let (first, second) = poisson_slopes(aux, tau * param);
+            (tau * first, tau * tau * second)
         }
     }
 }

@@ -1,0 +1,308 @@
+//! The evaluator: a plan, one data set, and scratch memory; implements `ns_core::Likelihood`.
+
+use super::channel::{Point, Tile, TileWork, tiles};
+use super::exact::Sums;
+use super::gram::Gram;
+use super::isa::{self, Body, InstructionSet, Isa, dispatch};
+use super::plan::{ChannelPlan, Plan, TILE};
+use super::terms;
+use ns_core::curvature::{Arrowhead, Curvature, GaussNewton};
+use ns_core::{Data, Likelihood, Model};
+use std::sync::Arc;
+
+/// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data; allocates nothing per evaluation.
+#[derive(Debug, Clone)]
+pub struct CpuLikelihood {
+    plan: Arc<Plan>,
+    isa: InstructionSet,
+    data: Data,
+    /// The part of -ln L that depends on the data only.
+    constant: f64,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Clone)]
+struct Scratch {
+    point: Point,
+    work: TileWork,
+    first: [f64; TILE],
+    second: [f64; TILE],
+    gram: Gram,
+    sums: Sums,
+}
+
+impl CpuLikelihood {
+    /// The likelihood of `model`'s observed data.
+    #[must_use]
+    pub fn new(model: &Model) -> Self {
+        Self::with_plan(Arc::new(Plan::new(model)), &model.observed)
+    }
+
+    /// The likelihood of `data` under the model that `plan` lays out.
+    #[must_use]
+    pub fn with_plan(plan: Arc<Plan>, data: &Data) -> Self {
+        let scratch = Scratch {
+            point: Point::new(&plan),
+            work: TileWork::new(&plan),
+            first: [0.0; TILE],
+            second: [0.0; TILE],
+            gram: Gram::new(plan.partition.n_global()),
+            sums: Sums::new(&plan),
+        };
+        let constant = terms::constants(&plan.terms, data);
+        Self { plan, isa: isa::best(), data: data.clone(), constant, scratch }
+    }
+
+    /// The same with the bodies of another instruction set; it must be one that this machine has.
+    ///
+    /// # Panics
+    /// If `isa` is not among [`isa::available`].
+    #[must_use]
+    pub fn with_isa(mut self, isa: InstructionSet) -> Self {
+        assert!(isa::available().contains(&isa), "this machine has no {isa:?}");
+        self.isa = isa;
+        self
+    }
+
+    /// Replaces the data: main bins (B) and auxiliary data (K).
+    pub fn set_data(&mut self, data: &Data) {
+        self.data.main.copy_from_slice(&data.main);
+        self.data.aux.copy_from_slice(&data.aux);
+        self.constant = terms::constants(&self.plan.terms, &self.data);
+    }
+
+    /// The data it is the likelihood of.
+    #[must_use]
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// The model's layout, to be shared with other evaluators.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Expected event counts at `params` (P), written to `out` (B).
+    pub fn expected_main(&mut self, params: &[f64], out: &mut [f64]) {
+        let (plan, scratch) = (&*self.plan, &mut self.scratch);
+        dispatch(
+            self.isa,
+            Expect {
+                plan,
+                scratch,
+                params,
+                visit: |bins: std::ops::Range<usize>, lambda: &[f64]| {
+                    out[bins].copy_from_slice(lambda);
+                },
+            },
+        );
+    }
+
+    fn differentiate(&mut self, params: &[f64], gradient: &mut [f64], output: Output<'_>) -> f64 {
+        let Self { plan, isa, data, constant, scratch } = self;
+        gradient.fill(0.0);
+        let value = dispatch(*isa, Differentiate { plan, data, scratch, params, gradient, output });
+        if value.is_finite() {
+            return value + *constant;
+        }
+        gradient.fill(0.0);
+        f64::INFINITY
+    }
+}
+
+impl Likelihood for CpuLikelihood {
+    fn n_params(&self) -> usize {
+        self.plan.n_params
+    }
+
+    fn nll(&mut self, params: &[f64]) -> f64 {
+        let Self { plan, isa, data, constant, scratch } = self;
+        let mut main = 0.0;
+        let visit =
+            |bins: std::ops::Range<usize>, lambda: &[f64]| main += terms::poisson_value(&data.main[bins], lambda);
+        dispatch(*isa, Expect { plan, scratch, params, visit });
+        let value = main + terms::constraint_value(&plan.terms, &data.aux, params);
+        if value.is_finite() { value + *constant } else { f64::INFINITY }
+    }
+
+    fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64 {
+        self.differentiate(params, gradient, Output::Gradient)
+    }
+
+    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
+        let output = match curvature {
+            Curvature::GaussNewton(rows) => {
+                rows.rows.fill(0.0);
+                rows.diagonal.fill(0.0);
+                Output::Rows(rows)
+            }
+            Curvature::GaussNewtonProduct(matrix) => {
+                matrix.clear();
+                Output::Product(matrix)
+            }
+            Curvature::Exact(matrix) => {
+                matrix.clear();
+                Output::Exact(matrix)
+            }
+        };
+        self.differentiate(params, gradient, output)
+    }
+}
+
+/// Expected yields, tile by tile.
+struct Expect<'a, V> {
+    plan: &'a Plan,
+    scratch: &'a mut Scratch,
+    params: &'a [f64],
+    /// Called with the bins of each tile and their λ.
+    visit: V,
+}
+
+impl<V: FnMut(std::ops::Range<usize>, &[f64])> Body for Expect<'_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(mut self, isa: I) {
+        let Scratch { point, work, .. } = self.scratch;
+        point.set::<I, false>(isa, self.plan, self.params);
+        for channel in &self.plan.channels {
+            for tile in tiles(channel) {
+                work.expect(isa, self.plan, channel, tile, (point, self.params));
+                (self.visit)(bins(channel, tile), &work.lambda[..tile.len]);
+            }
+        }
+    }
+}
+
+fn bins(channel: &ChannelPlan, tile: Tile) -> std::ops::Range<usize> {
+    let start = channel.bins.start + tile.start;
+    start..start + tile.len
+}
+
+/// What is wanted beside value and gradient.
+enum Output<'a> {
+    Gradient,
+    Rows(&'a mut GaussNewton),
+    Product(&'a mut Arrowhead),
+    Exact(&'a mut Arrowhead),
+}
+
+/// Value, gradient and curvature; the constant of the data is left out, and +∞ is returned at the first bin that is not finite.
+struct Differentiate<'a> {
+    plan: &'a Plan,
+    data: &'a Data,
+    scratch: &'a mut Scratch,
+    params: &'a [f64],
+    gradient: &'a mut [f64],
+    output: Output<'a>,
+}
+
+impl Body for Differentiate<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> f64 {
+        let Self { plan, data, scratch, params, gradient, mut output } = self;
+        let Scratch { point, work, first, second, gram, sums } = scratch;
+        point.set::<I, true>(isa, plan, params);
+        if matches!(output, Output::Exact(_)) {
+            sums.clear();
+        }
+        let mut main = 0.0;
+        for channel in &plan.channels {
+            for tile in tiles(channel) {
+                work.differentiate(isa, plan, channel, tile, (point, params));
+                let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
+                main += terms::poisson_value(observed, lambda);
+                if !main.is_finite() {
+                    gram.forget();
+                    return f64::INFINITY;
+                }
+                terms::slopes(observed, lambda, first, second);
+                add_gradient(plan, channel, tile, work, first, gradient);
+                match &mut output {
+                    Output::Gradient => {}
+                    Output::Rows(rows) => set_rows(plan, channel, tile, work, second, rows),
+                    Output::Product(out) => gram.add_tile(channel, tile, work, second, out),
+                    Output::Exact(out) => {
+                        gram.add_tile(channel, tile, work, second, out);
+                        sums.add_tile(plan, channel, tile, work, (point, params), first, out);
+                    }
+                }
+            }
+            if let Output::Exact(out) = &mut output {
+                sums.finish(plan, channel, (point, params), out);
+            }
+        }
+        finish(plan, data, gram, params, gradient, &mut output);
+        main + terms::constraint_value(&plan.terms, &data.aux, params)
+    }
+}
+
+#[inline(always)]
+fn finish(plan: &Plan, data: &Data, gram: &mut Gram, params: &[f64], gradient: &mut [f64], output: &mut Output<'_>) {
+    match output {
+        Output::Gradient => terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |_, _| {}),
+        Output::Rows(rows) => {
+            let diagonal = &mut rows.diagonal;
+            terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |param, c| diagonal[param] += c);
+        }
+        Output::Product(out) | Output::Exact(out) => {
+            gram.flush(out);
+            terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |param, c| {
+                out.add_diagonal(param, c);
+            });
+        }
+    }
+}
+
+#[inline(always)]
+fn add_gradient(
+    plan: &Plan,
+    channel: &ChannelPlan,
+    tile: Tile,
+    work: &TileWork,
+    first: &[f64; TILE],
+    gradient: &mut [f64],
+) {
+    let dot = |row: &[f64]| row[..tile.len].iter().zip(first).map(|(j, w)| j * w).sum::<f64>();
+    for (column, &position) in channel.columns.iter().enumerate() {
+        gradient[plan.partition.global[position as usize] as usize] += dot(work.jacobian.row(column));
+    }
+    for bin in 0..tile.len {
+        for (local, slot) in locals(plan, channel, tile.start + bin) {
+            gradient[local] += first[bin] * work.local_jacobian.row(slot)[bin];
+        }
+    }
+}
+
+/// Parameter and slot of each local parameter of a bin, counted inside the channel.
+#[inline(always)]
+fn locals<'a>(plan: &'a Plan, channel: &ChannelPlan, bin: usize) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let start = channel.first_local + bin * channel.n_slots;
+    let params = &plan.partition.local[start..start + channel.n_slots];
+    params.iter().enumerate().map(|(slot, &param)| (param as usize, slot))
+}
+
+/// √W ∂λ/∂θ of the tile's bins into the rows of `out`.
+fn set_rows(
+    plan: &Plan,
+    channel: &ChannelPlan,
+    tile: Tile,
+    work: &TileWork,
+    second: &[f64; TILE],
+    out: &mut GaussNewton,
+) {
+    for bin in 0..tile.len {
+        let start = (channel.bins.start + tile.start + bin) * plan.n_params;
+        let row = &mut out.rows[start..start + plan.n_params];
+        let root = second[bin].sqrt();
+        for (column, &position) in channel.columns.iter().enumerate() {
+            row[plan.partition.global[position as usize] as usize] = root * work.jacobian.row(column)[bin];
+        }
+        for (param, slot) in locals(plan, channel, tile.start + bin) {
+            row[param] = root * work.local_jacobian.row(slot)[bin];
+        }
+    }
+}

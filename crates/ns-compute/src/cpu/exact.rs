@@ -1,0 +1,226 @@
+//! Σ_b w_b ∇²λ_b, the part of the exact Hessian that the Gauss-Newton matrix leaves out; w = 1 - n/λ.
+//!
+//! With y_b = (nominal + Σ shifts)·K·Πγ of one template, u_e = f'_e/f_e of its scalar factors and r_hb = K Πγ δ'_hb of its shifts, every second derivative
+//! is a product of first ones: ∂²y/∂e∂f = y u_e u_f, ∂²y/∂e∂h = u_e r_h, ∂²y/∂e∂γ = y u_e/γ, ∂²y/∂h∂γ = r_h/γ, ∂²y/∂γ∂γ' = y/(γγ'), but for the diagonals
+//! y f''_e/f_e and K Πγ δ''_h. Summed over bins, the global part of a template is a symmetric product of two short vectors.
+
+use super::channel::{Point, Tile, TileWork};
+use super::nonzero;
+use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, Plan, TemplatePlan};
+use ns_core::Arrowhead;
+
+/// Sums over the bins of a channel, per template and per histosys modifier.
+#[derive(Debug, Clone)]
+pub(crate) struct Sums {
+    /// Σ_b w_b y_b of each template.
+    weighted_yield: Vec<f64>,
+    /// Σ_b w_b K Πγ δ'_hb of each histosys modifier of the model.
+    slope: Vec<f64>,
+    /// Σ_b w_b K Πγ δ''_hb of each histosys modifier of the model.
+    curve: Vec<f64>,
+    /// u and d of one template, over its positions.
+    scalar: Vec<f64>,
+    shift: Vec<f64>,
+}
+
+impl Sums {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let longest = plan.templates.iter().map(|t| t.positions.len()).max().unwrap_or(0);
+        Self {
+            weighted_yield: vec![0.0; plan.templates.len()],
+            slope: vec![0.0; plan.histosys.len()],
+            curve: vec![0.0; plan.histosys.len()],
+            scalar: vec![0.0; longest],
+            shift: vec![0.0; longest],
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.weighted_yield.fill(0.0);
+        self.slope.fill(0.0);
+        self.curve.fill(0.0);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the tile's context, which `finish` shares in part")]
+    /// Adds one tile, whose yields and slopes `work` holds; `first` is w of each bin. Terms with a per-bin factor go to `out` at once.
+    pub(crate) fn add_tile(
+        &mut self,
+        plan: &Plan,
+        channel: &ChannelPlan,
+        tile: Tile,
+        work: &TileWork,
+        (point, params): (&Point, &[f64]),
+        first: &[f64],
+        out: &mut Arrowhead,
+    ) {
+        for (i, t) in channel.templates.clone().enumerate() {
+            let template = &plan.templates[t];
+            let (yields, scales) = (&work.yields.row(i)[..tile.len], &work.scales.row(i)[..tile.len]);
+            self.weighted_yield[t] += yields.iter().zip(first).map(|(y, w)| y * w).sum::<f64>();
+            for h in template.histosys.clone() {
+                let modifier = &plan.histosys[h];
+                let [_, _, p, q, p2, q2] = point.weights[modifier.param as usize];
+                let start = modifier.cells as usize + tile.start;
+                let (mut up, mut down) = (0.0, 0.0);
+                for bin in 0..tile.len {
+                    let weight = scales[bin] * first[bin];
+                    up += weight * plan.up[start + bin];
+                    down += weight * plan.down[start + bin];
+                }
+                self.slope[h] += p * up + q * down;
+                self.curve[h] += p2 * up + q2 * down;
+            }
+            let cross = CrossTerms { plan, channel, tile, template, point, params, first, yields, scales };
+            for (j, factor) in plan.bin_factors[template.bin_factors.clone()].iter().enumerate() {
+                cross.add(factor, j, out);
+            }
+        }
+    }
+
+    /// Adds the global part of every template of `channel` to `out`, once all its tiles are in.
+    pub(crate) fn finish(
+        &mut self,
+        plan: &Plan,
+        channel: &ChannelPlan,
+        (point, params): (&Point, &[f64]),
+        out: &mut Arrowhead,
+    ) {
+        let g = out.partition.n_global();
+        for t in channel.templates.clone() {
+            let template = &plan.templates[t];
+            let positions = &plan.template_positions[template.positions.clone()];
+            let total = self.weighted_yield[t];
+            self.collect(plan, template, (point, params));
+            let mut diagonal = |slot: u32, value: f64| {
+                let at = positions[slot as usize] as usize;
+                out.global[at * g + at] += value;
+            };
+            for e in template.normsys.clone() {
+                diagonal(plan.normsys[e].slot, total * point.factors.relative_curvature[e]);
+            }
+            for h in template.histosys.clone() {
+                diagonal(plan.histosys[h].slot, self.curve[h]);
+            }
+            for (k, &row) in positions.iter().enumerate() {
+                let (u, d) = (self.scalar[k], self.shift[k]);
+                let row = &mut out.global[row as usize * g..][..g];
+                row[positions[k] as usize] += 2.0 * u * d;
+                if u == 0.0 && d == 0.0 {
+                    continue;
+                }
+                for (l, &column) in positions[..k].iter().enumerate() {
+                    row[column as usize] += u * (total * self.scalar[l] + self.shift[l]) + d * self.scalar[l];
+                }
+            }
+        }
+    }
+
+    /// u and d over the template's positions.
+    fn collect(&mut self, plan: &Plan, template: &TemplatePlan, (point, params): (&Point, &[f64])) {
+        let n = template.positions.len();
+        self.scalar[..n].fill(0.0);
+        self.shift[..n].fill(0.0);
+        for s in &plan.scales[template.scales.clone()] {
+            self.scalar[s.slot as usize] = 1.0 / nonzero(params[s.param as usize]);
+        }
+        for e in template.normsys.clone() {
+            self.scalar[plan.normsys[e].slot as usize] = point.factors.log_slope[e];
+        }
+        for h in template.histosys.clone() {
+            self.shift[plan.histosys[h].slot as usize] += self.slope[h];
+        }
+    }
+}
+
+/// Second derivatives in which a per-bin factor of one template takes part.
+struct CrossTerms<'a> {
+    plan: &'a Plan,
+    channel: &'a ChannelPlan,
+    tile: Tile,
+    template: &'a TemplatePlan,
+    point: &'a Point,
+    params: &'a [f64],
+    first: &'a [f64],
+    yields: &'a [f64],
+    scales: &'a [f64],
+}
+
+impl CrossTerms<'_> {
+    /// Adds the terms of `factor`, the `j`-th per-bin factor of its template, with scalars, shifts, and the factors before it.
+    fn add(&self, factor: &BinFactorUse, j: usize, out: &mut Arrowhead) {
+        let g = out.partition.n_global();
+        for bin in 0..self.tile.len {
+            let gamma = self.gamma(factor, bin);
+            let target = self.target(factor, bin);
+            let weight = self.first[bin] / gamma;
+            let weighted_yield = weight * self.yields[bin];
+            let mut add = |position: u32, value: f64| *target.entry(out, g, position as usize) += value;
+            let columns = &self.channel.columns;
+            for s in &self.plan.scales[self.template.scales.clone()] {
+                add(columns[s.column as usize], weighted_yield / nonzero(self.params[s.param as usize]));
+            }
+            for e in self.template.normsys.clone() {
+                let slope = self.point.factors.log_slope[e];
+                add(columns[self.plan.normsys[e].column as usize], weighted_yield * slope);
+            }
+            for modifier in &self.plan.histosys[self.template.histosys.clone()] {
+                let [_, _, p, q, ..] = self.point.weights[modifier.param as usize];
+                let cell = modifier.cells as usize + self.tile.start + bin;
+                let slope = p * self.plan.up[cell] + q * self.plan.down[cell];
+                add(columns[modifier.column as usize], weight * self.scales[bin] * slope);
+            }
+            for other in &self.plan.bin_factors[self.template.bin_factors.clone()][..j] {
+                let value = weighted_yield / self.gamma(other, bin);
+                self.add_pair(target, self.target(other, bin), value, out);
+            }
+        }
+    }
+
+    fn gamma(&self, factor: &BinFactorUse, bin: usize) -> f64 {
+        nonzero(self.params[factor.first_param as usize + self.tile.start + bin])
+    }
+
+    fn target(&self, factor: &BinFactorUse, bin: usize) -> Target {
+        let (channel, bin) = (self.channel, self.tile.start + bin);
+        match factor.target {
+            BinFactorTarget::Local { slot } => Target::Local {
+                local: channel.first_local + bin * channel.n_slots + slot as usize,
+                bin,
+                slot: slot as usize,
+            },
+            BinFactorTarget::Global { first_column } => {
+                Target::Global(channel.columns[first_column as usize + bin] as usize)
+            }
+        }
+    }
+
+    fn add_pair(&self, a: Target, b: Target, value: f64, out: &mut Arrowhead) {
+        let g = out.partition.n_global();
+        match (a, b) {
+            (Target::Local { bin, slot: i, .. }, Target::Local { slot: j, .. }) => {
+                let block = out.partition.block_offset[self.channel.first_block + bin] as usize;
+                out.blocks[block + i.max(j) * self.channel.n_slots + i.min(j)] += value;
+            }
+            (local @ Target::Local { .. }, Target::Global(position)) | (Target::Global(position), local) => {
+                *local.entry(out, g, position) += value;
+            }
+        }
+    }
+}
+
+/// The row that a per-bin factor has in an arrowhead matrix.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Local { local: usize, bin: usize, slot: usize },
+    Global(usize),
+}
+
+impl Target {
+    /// The entry of this factor with the global parameter at `position`.
+    fn entry(self, out: &mut Arrowhead, g: usize, position: usize) -> &mut f64 {
+        match self {
+            Self::Local { local, .. } => &mut out.coupling[local * g + position],
+            Self::Global(own) => &mut out.global[own.max(position) * g + own.min(position)],
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Which instruction set the bodies are compiled for, chosen once per process.
+//!
+//! There is one generic body. [`dispatch`] runs it inside a function that enables the instruction set, so that the compiler vectorises
+//! the very same lines with it. Bits may differ between instruction sets (fused multiply-add or not), never between runs or threads.
+
+use std::sync::OnceLock;
+
+/// The instruction sets that a body is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// AVX-512 with 512-bit or 256-bit vectors, as the compiler sees fit.
+    Avx512,
+    /// AVX2 with fused multiply-add.
+    Avx2,
+    /// What the target always has: SSE2 on x86-64, NEON with fused multiply-add on aarch64.
+    Baseline,
+}
+
+/// What a body needs to know about its instruction set at compile time.
+pub(crate) trait Isa: Copy {
+    /// a·b + c, fused where the instruction set has it.
+    fn fma(self, a: f64, b: f64, c: f64) -> f64;
+}
+
+/// Fused multiply-add in hardware.
+#[derive(Clone, Copy)]
+pub(crate) struct Fused;
+
+/// No fused multiply-add: two roundings.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+impl Isa for Fused {
+    #[inline(always)]
+    fn fma(self, a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+impl Isa for Plain {
+    #[inline(always)]
+    fn fma(self, a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
+}
+
+/// A body, generic over the instruction set.
+pub(crate) trait Body {
+    type Output;
+    fn run<I: Isa>(self, isa: I) -> Self::Output;
+}
+
+/// The best instruction set of this machine; `NEXTSTAT_ISA=baseline|avx2|avx512` lowers it (tests, reproducibility across machines).
+pub fn best() -> InstructionSet {
+    static BEST: OnceLock<InstructionSet> = OnceLock::new();
+    *BEST.get_or_init(|| {
+        let wanted = std::env::var("NEXTSTAT_ISA").unwrap_or_default();
+        available()
+            .into_iter()
+            .find(|isa| wanted.is_empty() || name(*isa) == wanted)
+            .unwrap_or(InstructionSet::Baseline)
+    })
+}
+
+fn name(isa: InstructionSet) -> &'static str {
+    match isa {
+        InstructionSet::Avx512 => "avx512",
+        InstructionSet::Avx2 => "avx2",
+        InstructionSet::Baseline => "baseline",
+    }
+}
+
+/// What this machine can run, best first.
+pub fn available() -> Vec<InstructionSet> {
+    let mut sets = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected;
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let wide = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq");
+        if avx2 && wide {
+            sets.push(InstructionSet::Avx512);
+        }
+        if avx2 {
+            sets.push(InstructionSet::Avx2);
+        }
+    }
+    sets.push(InstructionSet::Baseline);
+    sets
+}
+
+/// Runs `body` compiled for `isa`.
+#[expect(unsafe_code, reason = "calling a function compiled for an instruction set that was detected at run time")]
+#[inline]
+pub(crate) fn dispatch<B: Body>(isa: InstructionSet, body: B) -> B::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        match isa {
+            // SAFETY: `Avx512` is only ever produced by `available`, after the CPU was asked for these features.
+            InstructionSet::Avx512 => unsafe { run_avx512(body) },
+            // SAFETY: `Avx2` is only ever produced by `available`, after the CPU was asked for these features.
+            InstructionSet::Avx2 => unsafe { run_avx2(body) },
+            InstructionSet::Baseline => body.run(Plain),
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let _ = isa;
+        body.run(Fused)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = isa;
+        body.run(Plain)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma")]
+fn run_avx512<B: Body>(body: B) -> B::Output {
+    body.run(Fused)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn run_avx2<B: Body>(body: B) -> B::Output {
+    body.run(Fused)
+}

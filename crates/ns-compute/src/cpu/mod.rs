@@ -1,0 +1,26 @@
+//! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers.
+//!
+//! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time and allocates nothing per call. The formulas are
+//! `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
+
+pub mod isa;
+
+mod channel;
+mod evaluator;
+mod exact;
+mod factors;
+mod gram;
+mod plan;
+mod terms;
+
+pub use evaluator::CpuLikelihood;
+pub use plan::Plan;
+
+/// What stands for an exactly zero factor where a derivative divides by it: small enough to vanish from every sum, large enough that products
+/// of two of them do not underflow. The derivative with respect to a factor is (product)/(factor), so it comes out right to the last digit.
+const TINY: f64 = 1e-100;
+
+#[inline(always)]
+fn nonzero(factor: f64) -> f64 {
+    if factor == 0.0 { TINY } else { factor }
+}

@@ -1,0 +1,301 @@
+//! A model laid out for the CPU bodies: bins padded to whole vectors, and for every modifier the column that its derivative goes to.
+//!
+//! Made once per model and shared by all evaluators of it. The columns of a channel are the global parameters that act on it, so that the
+//! Jacobian is dense inside a channel and absent outside it.
+//!
+//! Legend: P parameters, G global and L local parameters (see `ns_core::curvature`), C channels, T templates.
+
+use super::factors::NormSysTable;
+use ns_core::curvature::Partition;
+use ns_core::interpolate::HistoSysInterpolation;
+use ns_core::model::Model;
+use ns_core::parameters::Constraint;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bins are padded to a multiple of this.
+pub(crate) const PAD: usize = 4;
+
+/// At most this many (padded) bins of a channel are worked on at once, so that their Jacobian stays in cache.
+pub(crate) const TILE: usize = 64;
+
+/// A model, laid out for evaluation.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) n_params: usize,
+    pub(crate) partition: Arc<Partition>,
+    pub(crate) channels: Vec<ChannelPlan>,
+    pub(crate) templates: Vec<TemplatePlan>,
+    /// Nominal yields, padded.
+    pub(crate) nominal: Vec<f64>,
+    /// Scale modifiers: parameter and column.
+    pub(crate) scales: Vec<ScalarUse>,
+    /// Normsys modifiers: parameter and column, beside `normsys_table`.
+    pub(crate) normsys: Vec<ScalarUse>,
+    pub(crate) normsys_table: NormSysTable,
+    /// Histosys modifiers.
+    pub(crate) histosys: Vec<HistoSysUse>,
+    pub(crate) histosys_rule: HistoSysInterpolation,
+    /// Parameters that any histosys uses, ascending.
+    pub(crate) histosys_params: Vec<u32>,
+    /// Template differences hi - nominal and lo - nominal, padded.
+    pub(crate) up: Vec<f64>,
+    pub(crate) down: Vec<f64>,
+    pub(crate) bin_factors: Vec<BinFactorUse>,
+    /// Distinct global positions that each template's scalar and histosys modifiers act on, ascending, back to back.
+    pub(crate) template_positions: Vec<u32>,
+    pub(crate) terms: Vec<ConstraintTerm>,
+}
+
+/// A channel's place in the tables.
+#[derive(Debug, Clone)]
+pub(crate) struct ChannelPlan {
+    /// Its bins among the model's.
+    pub(crate) bins: Range<usize>,
+    /// Number of bins, padded.
+    pub(crate) width: usize,
+    pub(crate) templates: Range<usize>,
+    /// Global position of each column, ascending.
+    pub(crate) columns: Vec<u32>,
+    /// Local parameters per bin (m), and the position of the first among all local parameters: bin b, slot s is `first_local + b·m + s`.
+    pub(crate) n_slots: usize,
+    pub(crate) first_local: usize,
+    /// Block of the first bin in the partition.
+    pub(crate) first_block: usize,
+}
+
+/// A template's modifiers, as ranges of the plan's lists.
+#[derive(Debug, Clone)]
+pub(crate) struct TemplatePlan {
+    /// Offset of its padded nominal yields.
+    pub(crate) cells: usize,
+    pub(crate) scales: Range<usize>,
+    pub(crate) normsys: Range<usize>,
+    pub(crate) histosys: Range<usize>,
+    pub(crate) bin_factors: Range<usize>,
+    pub(crate) positions: Range<usize>,
+}
+
+/// A modifier that scales a whole template.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScalarUse {
+    pub(crate) param: u32,
+    /// Column in the channel's Jacobian.
+    pub(crate) column: u32,
+    /// Index into the template's positions.
+    pub(crate) slot: u32,
+}
+
+/// A modifier that shifts a template.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HistoSysUse {
+    pub(crate) param: u32,
+    pub(crate) column: u32,
+    pub(crate) slot: u32,
+    /// Offset of its padded differences.
+    pub(crate) cells: u32,
+}
+
+/// A modifier with one factor per bin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BinFactorUse {
+    /// Parameter of the channel's first bin.
+    pub(crate) first_param: u32,
+    pub(crate) target: BinFactorTarget,
+}
+
+/// Where the derivative with respect to a per-bin factor goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BinFactorTarget {
+    /// The factors of one bin only: slot among the local parameters of that bin.
+    Local { slot: u32 },
+    /// Shared between channels: column of the first bin.
+    Global { first_column: u32 },
+}
+
+/// A constraint term.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConstraintTerm {
+    pub(crate) param: u32,
+    pub(crate) constraint: Constraint,
+}
+
+impl Plan {
+    /// Lays out `model`.
+    #[must_use]
+    pub fn new(model: &Model) -> Self {
+        let locals = LocalParams::find(model);
+        let partition = Arc::new(Partition::new(model.n_params(), &locals.blocks));
+        let mut plan = Self {
+            n_params: model.n_params(),
+            channels: Vec::new(),
+            templates: Vec::new(),
+            nominal: Vec::new(),
+            scales: Vec::new(),
+            normsys: Vec::new(),
+            normsys_table: NormSysTable::new(model),
+            histosys: Vec::new(),
+            histosys_rule: model.interpolation.histosys,
+            histosys_params: sorted_distinct(model.table(model.layout.histosys_param).to_vec()),
+            up: Vec::new(),
+            down: Vec::new(),
+            bin_factors: Vec::new(),
+            template_positions: Vec::new(),
+            terms: constraint_terms(model),
+            partition,
+        };
+        for channel in 0..model.channels.len() {
+            plan.add_channel(model, channel, &locals);
+        }
+        plan
+    }
+
+    /// Which parameters are global and which are local.
+    #[must_use]
+    pub fn partition(&self) -> &Arc<Partition> {
+        &self.partition
+    }
+
+    fn add_channel(&mut self, model: &Model, channel: usize, locals: &LocalParams) {
+        let bins = model.channel_bins(channel);
+        let templates = model.channel_templates(channel);
+        let positions = templates.clone().flat_map(|t| global_positions(model, &self.partition, locals, t, bins.len()));
+        let columns = sorted_distinct(positions.collect());
+        let sets = &locals.sets[channel];
+        let first_block = locals.first_block[channel];
+        let first_local = if sets.is_empty() { 0 } else { self.partition.block(first_block).start };
+        for t in templates.clone() {
+            self.add_template(model, t, &columns, sets);
+        }
+        let width = bins.len().next_multiple_of(PAD);
+        let n_slots = sets.len();
+        self.channels.push(ChannelPlan { bins, width, templates, columns, n_slots, first_local, first_block });
+    }
+
+    fn add_template(&mut self, model: &Model, t: usize, columns: &[u32], local_sets: &[u32]) {
+        let layout = &model.layout;
+        let position = |param: u32| self.partition.position[param as usize];
+        let column = |param: u32| columns.partition_point(|&c| c < position(param)) as u32;
+        let scales = model.part(layout.template_scale, t);
+        let normsys = model.part(layout.template_normsys, t);
+        let histosys = model.part(layout.template_histosys, t);
+        let params_of = |span, range: &Range<usize>| model.table(span)[range.clone()].to_vec();
+        let scale_params = params_of(layout.scale_param, &scales);
+        let normsys_params = params_of(layout.normsys_param, &normsys);
+        let histosys_params = params_of(layout.histosys_param, &histosys);
+        let all = scale_params.iter().chain(&normsys_params).chain(&histosys_params);
+        let distinct = sorted_distinct(all.map(|&p| position(p)).collect());
+        let slot = |param: u32| distinct.partition_point(|&c| c < position(param)) as u32;
+        let scalar = |param: u32| ScalarUse { param, column: column(param), slot: slot(param) };
+        let scalar_uses: Vec<ScalarUse> = scale_params.into_iter().map(scalar).collect();
+        let normsys_uses: Vec<ScalarUse> = normsys_params.into_iter().map(scalar).collect();
+        let cells = pad_into(&mut self.nominal, &model.values(layout.nominal)[model.part(layout.template_cell, t)]);
+        let mut histosys_uses = Vec::with_capacity(histosys.len());
+        for (entry, param) in histosys.clone().zip(histosys_params) {
+            let range = model.part(layout.histosys_cell, entry);
+            let cells = pad_into(&mut self.up, &model.values(layout.histosys_up)[range.clone()]) as u32;
+            pad_into(&mut self.down, &model.values(layout.histosys_down)[range]);
+            histosys_uses.push(HistoSysUse { param, column: column(param), slot: slot(param), cells });
+        }
+        let factor_range = model.part(layout.template_bin_factor, t);
+        let bin_factor = |&first_param: &u32| {
+            let target = match local_sets.iter().position(|&set| set == first_param) {
+                Some(slot) => BinFactorTarget::Local { slot: slot as u32 },
+                None => BinFactorTarget::Global { first_column: column(first_param) },
+            };
+            BinFactorUse { first_param, target }
+        };
+        let bin_factors: Vec<_> = model.table(layout.bin_factor_param)[factor_range].iter().map(bin_factor).collect();
+        self.templates.push(TemplatePlan {
+            cells,
+            scales: extend(&mut self.scales, scalar_uses),
+            normsys: extend(&mut self.normsys, normsys_uses),
+            histosys: extend(&mut self.histosys, histosys_uses),
+            bin_factors: extend(&mut self.bin_factors, bin_factors),
+            positions: extend(&mut self.template_positions, distinct),
+        });
+    }
+}
+
+/// Per-bin factors that act on one bin only, found from how often each parameter is used.
+struct LocalParams {
+    /// First parameters of the local sets of each channel.
+    sets: Vec<Vec<u32>>,
+    /// First block of each channel.
+    first_block: Vec<usize>,
+    /// Parameters of each block: one block per bin of a channel that has local sets.
+    blocks: Vec<Vec<u32>>,
+}
+
+impl LocalParams {
+    fn find(model: &Model) -> Self {
+        let firsts_of = |channel: usize| {
+            let templates = model.channel_templates(channel);
+            let ranges = templates.map(|t| model.part(model.layout.template_bin_factor, t));
+            sorted_distinct(ranges.flat_map(|r| model.table(model.layout.bin_factor_param)[r].to_vec()).collect())
+        };
+        let firsts: Vec<Vec<u32>> = (0..model.channels.len()).map(firsts_of).collect();
+        let mut uses: HashMap<u32, usize> = HashMap::new();
+        for &first in firsts.iter().flatten() {
+            *uses.entry(first).or_default() += 1;
+        }
+        let mut locals = Self { sets: Vec::new(), first_block: Vec::new(), blocks: Vec::new() };
+        for (channel, firsts) in firsts.into_iter().enumerate() {
+            let sets: Vec<u32> = firsts.into_iter().filter(|first| uses[first] == 1).collect();
+            locals.first_block.push(locals.blocks.len());
+            if !sets.is_empty() {
+                let n_bins = model.channel_bins(channel).len() as u32;
+                locals.blocks.extend((0..n_bins).map(|bin| sets.iter().map(|first| first + bin).collect::<Vec<u32>>()));
+            }
+            locals.sets.push(sets);
+        }
+        locals
+    }
+}
+
+/// Positions of the global parameters that act on template `t`.
+fn global_positions(model: &Model, partition: &Partition, locals: &LocalParams, t: usize, n_bins: usize) -> Vec<u32> {
+    let layout = &model.layout;
+    let lists = [
+        (layout.scale_param, layout.template_scale),
+        (layout.normsys_param, layout.template_normsys),
+        (layout.histosys_param, layout.template_histosys),
+    ];
+    let mut params: Vec<u32> =
+        lists.iter().flat_map(|&(span, starts)| model.table(span)[model.part(starts, t)].to_vec()).collect();
+    for &first in &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, t)] {
+        if !locals.sets.iter().any(|sets| sets.contains(&first)) {
+            params.extend(first..first + n_bins as u32);
+        }
+    }
+    params.into_iter().map(|p| partition.position[p as usize]).collect()
+}
+
+fn constraint_terms(model: &Model) -> Vec<ConstraintTerm> {
+    let params = model.table(model.layout.constraint_param);
+    let term = |&param: &u32| {
+        model.parameters.constraint[param as usize].map(|constraint| ConstraintTerm { param, constraint })
+    };
+    params.iter().filter_map(term).collect()
+}
+
+fn sorted_distinct(mut values: Vec<u32>) -> Vec<u32> {
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// Appends `values`, filled up with zeros to a multiple of [`PAD`], and returns where they start.
+fn pad_into(buffer: &mut Vec<f64>, values: &[f64]) -> usize {
+    let start = buffer.len();
+    buffer.extend_from_slice(values);
+    buffer.resize(start + values.len().next_multiple_of(PAD), 0.0);
+    start
+}
+
+fn extend<X>(list: &mut Vec<X>, items: Vec<X>) -> Range<usize> {
+    let start = list.len();
+    list.extend(items);
+    start..list.len()
+}

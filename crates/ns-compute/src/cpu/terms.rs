@@ -1,0 +1,61 @@
+//! The Poisson terms of the bins and the constraint terms: value, and first and second derivative with respect to λ or θ.
+
+use super::plan::ConstraintTerm;
+use ns_core::likelihood::{constraint_slopes, poisson_slopes};
+use ns_core::model::Data;
+use ns_core::parameters::Constraint;
+use ns_core::poisson::{half_deviance, log_normaliser};
+
+/// The part of -ln L that depends on the data only: normalisations of all Poisson and Gaussian terms.
+pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
+    let main: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
+    let term = |(term, &aux): (&ConstraintTerm, &f64)| match term.constraint {
+        Constraint::Gaussian { sigma } => 0.5 * (std::f64::consts::TAU * sigma * sigma).ln(),
+        Constraint::Poisson { .. } => log_normaliser(aux),
+    };
+    main + terms.iter().zip(&data.aux).map(term).sum::<f64>()
+}
+
+/// Σ half-deviances of bins that expect `lambda` where `observed` was seen.
+#[inline(always)]
+pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64]) -> f64 {
+    observed.iter().zip(lambda).map(|(&n, &l)| half_deviance(n, l)).sum()
+}
+
+/// First and second derivatives of the bins' terms.
+#[inline(always)]
+pub(crate) fn slopes(observed: &[f64], lambda: &[f64], first: &mut [f64], second: &mut [f64]) {
+    for (bin, (&n, &l)) in observed.iter().zip(lambda).enumerate() {
+        (first[bin], second[bin]) = poisson_slopes(n, l);
+    }
+}
+
+/// Σ constraint terms without their normalisations.
+#[inline(always)]
+pub(crate) fn constraint_value(terms: &[ConstraintTerm], aux: &[f64], params: &[f64]) -> f64 {
+    let term = |(term, &aux): (&ConstraintTerm, &f64)| {
+        let theta = params[term.param as usize];
+        match term.constraint {
+            Constraint::Gaussian { sigma } => 0.5 * ((aux - theta) / sigma).powi(2),
+            Constraint::Poisson { tau } => half_deviance(aux, tau * theta),
+        }
+    };
+    terms.iter().zip(aux).map(term).sum()
+}
+
+/// Adds the constraint terms' slopes to `gradient` (P) and hands each one's second derivative to `curve`.
+#[inline(always)]
+pub(crate) fn add_constraint_slopes(
+    terms: &[ConstraintTerm],
+    aux: &[f64],
+    params: &[f64],
+    gradient: &mut [f64],
+    mut curve: impl FnMut(usize, f64),
+) {
+    for (term, &aux) in terms.iter().zip(aux) {
+        let param = term.param as usize;
+        let (first, second) = constraint_slopes(term.constraint, aux, params[param]);
+        gradient[param] += first;
+        curve(param, second);
+    }
+}
