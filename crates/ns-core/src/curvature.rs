@@ -93,7 +93,7 @@ fn index(i: usize) -> u32 {
 pub struct Arrowhead {
     /// Which parameter is where.
     pub partition: Arc<Partition>,
-    /// Global block, G × G, row by row; only the lower triangle (column ≤ row) is used.
+    /// Global block, G × G, column by column; only the lower triangle is used: entry (i, j), i ≥ j, is at `j·G + i`.
     pub global: Vec<f64>,
     /// Coupling of each local parameter to the globals, L × G, row by row.
     pub coupling: Vec<f64>,
@@ -179,7 +179,7 @@ impl Arrowhead {
         let g = partition.n_global();
         for (i, &pi) in partition.global.iter().enumerate() {
             for (j, &pj) in partition.global[..=i].iter().enumerate() {
-                let h = self.global[i * g + j];
+                let h = self.global[j * g + i];
                 out[pi as usize] += h * x[pj as usize];
                 if i != j {
                     out[pj as usize] += h * x[pi as usize];
@@ -234,6 +234,15 @@ impl GaussNewton {
     }
 }
 
+/// The shape of a likelihood's second-order information.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Structure {
+    /// Which parameters are global and which are local to which bin.
+    pub partition: Arc<Partition>,
+    /// R, the number of rows of the Gauss-Newton factors.
+    pub n_rows: usize,
+}
+
 /// Which second-order information is asked for, and where to write it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Curvature {
@@ -255,7 +264,7 @@ mod tests {
         assert_eq!(partition.global, [0, 2]);
         assert_eq!(partition.position, [0, 2, 1, 3, 4]);
         let mut matrix = Arrowhead::zeros(partition);
-        matrix.global = vec![4.0, 9.0, 1.0, 5.0];
+        matrix.global = vec![4.0, 1.0, 9.0, 5.0];
         matrix.coupling = vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
         matrix.blocks = vec![6.0, 9.0, 0.7, 7.0, 8.0];
         let dense = matrix.to_dense();

@@ -15,7 +15,7 @@ pub mod scalar;
 pub mod spec;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
-pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition};
+pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};
 pub use likelihood::Likelihood;
 pub use model::{BinPlace, Data, Model};
 pub use parameters::{Constraint, Parameters};

@@ -3,7 +3,7 @@
 //! -ln L(θ) = Σ_bins -ln Pois(n_b | λ_b(θ)) + Σ_terms -ln f(a_k | θ), with every constant, so that 2·(-ln L) is pyhf's `twice_nll`
 //! (CERN-OPEN-2012-016, eq. 1; constants as in pyhf 0.7).
 
-use crate::curvature::Curvature;
+use crate::curvature::{Curvature, Structure};
 use crate::expected::{expected_aux, expected_main};
 use crate::interpolate::Jet;
 use crate::model::{BinPlace, Data, Model};
@@ -17,6 +17,9 @@ use crate::scalar::{HyperDual, Scalar};
 pub trait Likelihood {
     /// P, the number of parameters.
     fn n_params(&self) -> usize;
+
+    /// The shape of its second-order information, so that callers can provide the memory.
+    fn structure(&self) -> Structure;
 
     /// -ln L at `params` (P).
     fn nll(&mut self, params: &[f64]) -> f64;

@@ -9,6 +9,9 @@ use super::nonzero;
 use super::plan::{BinFactorTarget, ChannelPlan, PAD, Plan, TILE, TemplatePlan};
 use std::ops::Range;
 
+/// No expected count that a measurement can tell from zero is below this.
+const NOTHING: f64 = 1e-50;
+
 /// Neighbouring bins of a channel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tile {
@@ -193,6 +196,10 @@ impl TileWork {
             });
             self.differentiate_scalars(isa, plan, template, (point, params), i);
             self.differentiate_bin_factors(plan, template, tile, params, i);
+        }
+        // What only tiny stand-ins for zero factors add up to is zero.
+        for lambda in &mut self.lambda[..tile.width] {
+            *lambda = if lambda.abs() < NOTHING { 0.0 } else { *lambda };
         }
     }
 

@@ -6,7 +6,7 @@ use super::gram::Gram;
 use super::isa::{self, Body, InstructionSet, Isa, dispatch};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
-use ns_core::curvature::{Arrowhead, Curvature, GaussNewton};
+use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
 use ns_core::{Data, Likelihood, Model};
 use std::sync::Arc;
 
@@ -114,6 +114,10 @@ impl CpuLikelihood {
 impl Likelihood for CpuLikelihood {
     fn n_params(&self) -> usize {
         self.plan.n_params
+    }
+
+    fn structure(&self) -> Structure {
+        Structure { partition: self.plan.partition.clone(), n_rows: self.data.main.len() }
     }
 
     fn nll(&mut self, params: &[f64]) -> f64 {

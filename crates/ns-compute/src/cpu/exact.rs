@@ -101,15 +101,12 @@ impl Sums {
             for h in template.histosys.clone() {
                 diagonal(plan.histosys[h].slot, self.curve[h]);
             }
-            for (k, &row) in positions.iter().enumerate() {
+            for (k, &column) in positions.iter().enumerate() {
                 let (u, d) = (self.scalar[k], self.shift[k]);
-                let row = &mut out.global[row as usize * g..][..g];
-                row[positions[k] as usize] += 2.0 * u * d;
-                if u == 0.0 && d == 0.0 {
-                    continue;
-                }
-                for (l, &column) in positions[..k].iter().enumerate() {
-                    row[column as usize] += u * (total * self.scalar[l] + self.shift[l]) + d * self.scalar[l];
+                let (scaled, column) = (total * u + d, &mut out.global[column as usize * g..][..g]);
+                column[positions[k] as usize] += 2.0 * u * d;
+                for (l, &row) in positions.iter().enumerate().skip(k + 1) {
+                    column[row as usize] += scaled * self.scalar[l] + u * self.shift[l];
                 }
             }
         }
@@ -220,7 +217,7 @@ impl Target {
     fn entry(self, out: &mut Arrowhead, g: usize, position: usize) -> &mut f64 {
         match self {
             Self::Local { local, .. } => &mut out.coupling[local * g + position],
-            Self::Global(own) => &mut out.global[own.max(position) * g + own.min(position)],
+            Self::Global(own) => &mut out.global[own.min(position) * g + own.max(position)],
         }
     }
 }

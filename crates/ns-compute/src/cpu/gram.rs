@@ -73,7 +73,7 @@ impl Gram {
             return;
         }
         let rows = MatRef::from_row_major_slice(&self.rows[..n * g], n, g);
-        let target = MatMut::from_row_major_slice_mut(&mut out.global, g, g);
+        let target = MatMut::from_column_major_slice_mut(&mut out.global, g, g);
         let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
         matmul(target, lower, Accum::Add, rows.transpose(), full, rows, full, 1.0, Par::Seq);
     }

@@ -1,0 +1,80 @@
+//! Minimising a likelihood in a box: bounded Gauss-Newton with damping from afar, the exact Hessian near the minimum.
+//!
+//! Far away the Gauss-Newton matrix D + JᵀJ is positive definite and its steps are good; near the minimum the exact Hessian makes convergence quadratic.
+//! Both are damped as Levenberg and Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it keeps. Bounds
+//! are an active set inside each step (`step`). No finite differences, no line searches, no randomness.
+
+mod newton;
+mod step;
+mod system;
+
+pub use newton::Minimizer;
+
+use serde::Serialize;
+
+/// The box to stay in, and which parameters to leave alone (each P).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Domain {
+    /// Lower bounds.
+    pub lower: Vec<f64>,
+    /// Upper bounds.
+    pub upper: Vec<f64>,
+    /// Parameters that keep their starting values.
+    pub fixed: Vec<bool>,
+}
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MinimizeOptions {
+    /// Stop once the estimated distance to the minimum, ½ gᵀH⁻¹g in -ln L, is below this.
+    pub tolerance: f64,
+    /// Give up after this many steps.
+    pub max_iterations: usize,
+}
+
+impl Default for MinimizeOptions {
+    fn default() -> Self {
+        Self { tolerance: 1e-13, max_iterations: 500 }
+    }
+}
+
+/// Why a minimisation stopped. Running out of iterations is an outcome, not an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The estimated distance to the minimum is below the tolerance.
+    Converged,
+    /// The iterations ran out.
+    IterationLimit,
+    /// No step makes progress, although the distance is not below the tolerance.
+    Stalled,
+    /// -ln L is not finite at the starting point.
+    NotFinite,
+}
+
+/// Where a minimisation ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Minimum {
+    /// The parameters (P).
+    pub params: Vec<f64>,
+    /// -ln L there.
+    pub nll: f64,
+    /// Its gradient there (P).
+    pub gradient: Vec<f64>,
+    /// The estimated distance ½ gᵀH⁻¹g to the minimum in -ln L.
+    pub edm: f64,
+    /// Why it stopped.
+    pub outcome: Outcome,
+    /// Steps taken or tried.
+    pub iterations: usize,
+    /// Evaluations of the likelihood, of any kind.
+    pub evaluations: usize,
+}
+
+impl Minimum {
+    /// Whether it stopped because it arrived.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.outcome == Outcome::Converged
+    }
+}

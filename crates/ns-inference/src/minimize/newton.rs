@@ -1,0 +1,270 @@
+//! The iteration: choose a matrix, take a damped step, keep it if it keeps its promise; finish with chord steps.
+
+use super::step::{Hold, Step};
+use super::system::{Kind, System};
+use super::{Domain, MinimizeOptions, Minimum, Outcome};
+use ns_core::Likelihood;
+use ns_core::curvature::Structure;
+
+/// Below this estimated distance (in -ln L) the exact Hessian is used.
+const EXACT_BELOW: f64 = 4.0;
+
+/// Below this one the factor at hand is good enough for further steps with new gradients only.
+const CHORD_BELOW: f64 = 1e-2;
+
+/// A chord step must shrink the distance by this factor to be followed by another.
+const CHORD_GAIN: f64 = 0.05;
+
+/// Steps are refused above this damping, relative to the diagonal of the matrix.
+const MAX_DAMPING: f64 = 1e12;
+
+/// The memory of a minimisation, reused from one to the next.
+#[derive(Debug)]
+pub struct Minimizer {
+    system: System,
+    step: Step,
+    x: Vec<f64>,
+    gradient: Vec<f64>,
+    trial: Vec<f64>,
+    trial_gradient: Vec<f64>,
+    /// The scale of the damping: the diagonal of the last Gauss-Newton matrix.
+    scale: Vec<f64>,
+    damping: Vec<f64>,
+}
+
+/// What changes from step to step.
+struct Progress {
+    nll: f64,
+    damping: f64,
+    edm: f64,
+    exact_below: f64,
+    iterations: usize,
+    evaluations: usize,
+}
+
+/// What a step led to.
+enum Next {
+    Continue,
+    Stop(Outcome),
+}
+
+impl Minimizer {
+    /// Memory for likelihoods of this structure.
+    #[must_use]
+    pub fn new(structure: &Structure) -> Self {
+        let n = structure.partition.n_params();
+        let zeros = || vec![0.0; n];
+        Self {
+            system: System::new(structure),
+            step: Step::new(n),
+            x: zeros(),
+            gradient: zeros(),
+            trial: zeros(),
+            trial_gradient: zeros(),
+            scale: vec![1.0; n],
+            damping: zeros(),
+        }
+    }
+
+    /// Minimises -ln L from `start` (P) inside `domain`.
+    pub fn minimize<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        start: &[f64],
+        domain: &Domain,
+        options: &MinimizeOptions,
+    ) -> Minimum {
+        for i in 0..start.len() {
+            self.x[i] = if domain.fixed[i] { start[i] } else { start[i].clamp(domain.lower[i], domain.upper[i]) };
+        }
+        let mut progress = Progress {
+            nll: 0.0,
+            damping: 0.0,
+            edm: f64::INFINITY,
+            exact_below: EXACT_BELOW,
+            iterations: 0,
+            evaluations: 0,
+        };
+        progress.nll = self.evaluate(likelihood, Kind::GaussNewton, domain, &mut progress);
+        if !progress.nll.is_finite() {
+            return self.finish(&progress, Outcome::NotFinite);
+        }
+        while progress.iterations < options.max_iterations {
+            progress.iterations += 1;
+            match self.iterate(likelihood, domain, options, &mut progress) {
+                Next::Continue => {}
+                Next::Stop(outcome) => return self.finish(&progress, outcome),
+            }
+        }
+        self.finish(&progress, Outcome::IterationLimit)
+    }
+
+    fn finish(&self, progress: &Progress, outcome: Outcome) -> Minimum {
+        Minimum {
+            params: self.x.clone(),
+            nll: progress.nll,
+            gradient: self.gradient.clone(),
+            edm: progress.edm,
+            outcome,
+            iterations: progress.iterations,
+            evaluations: progress.evaluations,
+        }
+    }
+
+    /// -ln L, gradient and second-order information at `self.x`.
+    fn evaluate<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        kind: Kind,
+        domain: &Domain,
+        progress: &mut Progress,
+    ) -> f64 {
+        progress.evaluations += 1;
+        let curvature = self.system.select(kind);
+        let value = likelihood.nll_and_curvature(&self.x, &mut self.gradient, curvature);
+        if kind == Kind::GaussNewton && value.is_finite() {
+            self.rescale(domain);
+        }
+        value
+    }
+
+    fn rescale(&mut self, domain: &Domain) {
+        self.system.diagonal(&mut self.scale);
+        for i in 0..self.scale.len() {
+            let range = domain.upper[i] - domain.lower[i];
+            let least = if range.is_finite() && range > 0.0 { 1.0 / (range * range) } else { 1e-12 };
+            self.scale[i] = self.scale[i].max(least);
+        }
+    }
+
+    fn iterate<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        options: &MinimizeOptions,
+        progress: &mut Progress,
+    ) -> Next {
+        for (damping, scale) in self.damping.iter_mut().zip(&self.scale) {
+            *damping = progress.damping * scale;
+        }
+        let at = (&self.x[..], &self.gradient[..]);
+        if self.step.compute(&mut self.system, at, domain, &self.damping).is_err() {
+            return self.not_positive_definite(likelihood, domain, progress);
+        }
+        progress.edm = self.step.edm(&self.gradient);
+        let undamped = progress.damping <= 1e-7;
+        let exact = self.system.kind() == Kind::Exact;
+        if exact && undamped && progress.edm.abs() < CHORD_BELOW {
+            return self.chord(likelihood, domain, options, progress);
+        }
+        self.take_step(likelihood, domain, progress)
+    }
+
+    /// The matrix is not positive definite: damp the exact Hessian a little, else go back to Gauss-Newton, which always is.
+    fn not_positive_definite<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        progress: &mut Progress,
+    ) -> Next {
+        let exact = self.system.kind() == Kind::Exact;
+        if !exact || progress.exact_below < 1e-6 {
+            progress.damping = (10.0 * progress.damping).max(1e-9);
+            return if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue };
+        }
+        if progress.damping == 0.0 {
+            progress.damping = 1e-9;
+            return Next::Continue;
+        }
+        progress.exact_below *= 0.1;
+        progress.damping = 0.0;
+        self.evaluate(likelihood, Kind::GaussNewton, domain, progress);
+        Next::Continue
+    }
+
+    fn take_step<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        progress: &mut Progress,
+    ) -> Next {
+        let predicted = self.step.predicted_decrease(&mut self.system, &self.gradient);
+        self.step.apply(&self.x, domain, &mut self.trial);
+        let noise = noise(progress.nll);
+        let kind = if progress.edm < progress.exact_below { Kind::Exact } else { Kind::GaussNewton };
+        progress.evaluations += 1;
+        let before = likelihood.nll(&self.trial);
+        let ratio = (progress.nll - before) / predicted;
+        let accepted = before.is_finite() && (ratio > 1e-4 || (predicted < noise && before <= progress.nll + noise));
+        if accepted {
+            std::mem::swap(&mut self.x, &mut self.trial);
+            progress.nll = self.evaluate(likelihood, kind, domain, progress);
+            if ratio > 0.75 {
+                progress.damping = if progress.damping < 1e-4 { 0.0 } else { progress.damping / 10.0 };
+            } else if ratio < 0.25 {
+                progress.damping = (3.0 * progress.damping).max(1e-3);
+            }
+            return Next::Continue;
+        }
+        if predicted < noise {
+            return Next::Stop(if progress.edm.abs() < 1e-9 { Outcome::Converged } else { Outcome::Stalled });
+        }
+        progress.damping = (8.0 * progress.damping).max(1e-2);
+        if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue }
+    }
+
+    /// Newton steps with the factor at hand and new gradients, as long as they gain enough.
+    fn chord<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        options: &MinimizeOptions,
+        progress: &mut Progress,
+    ) -> Next {
+        loop {
+            if progress.edm.abs() <= options.tolerance {
+                return Next::Stop(Outcome::Converged);
+            }
+            self.step.apply(&self.x, domain, &mut self.trial);
+            progress.evaluations += 1;
+            let nll = likelihood.nll_and_grad(&self.trial, &mut self.trial_gradient);
+            if !(nll <= progress.nll + noise(progress.nll)) {
+                return self.take_step(likelihood, domain, progress);
+            }
+            let stalled = self.trial == self.x;
+            std::mem::swap(&mut self.x, &mut self.trial);
+            std::mem::swap(&mut self.gradient, &mut self.trial_gradient);
+            progress.nll = nll;
+            let last = progress.edm;
+            let inside = self.chord_step(domain);
+            progress.edm = self.step.edm(&self.gradient);
+            if stalled {
+                let arrived = progress.edm.abs() < 1e-9;
+                return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
+            }
+            if !inside || progress.edm.abs() > CHORD_GAIN * last.abs().max(options.tolerance) {
+                progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+                return Next::Continue;
+            }
+        }
+    }
+
+    /// The next step with the same factor; false if the set of held parameters should change.
+    fn chord_step(&mut self, domain: &Domain) -> bool {
+        for i in 0..self.x.len() {
+            self.damping[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
+        }
+        self.system.solve(&self.damping, &mut self.step.p);
+        (0..self.x.len()).all(|i| match self.step.hold[i] {
+            Hold::Free => (domain.lower[i]..=domain.upper[i]).contains(&(self.x[i] + self.step.p[i])),
+            Hold::Fixed => true,
+            Hold::Lower => self.gradient[i] >= 0.0,
+            Hold::Upper => self.gradient[i] <= 0.0,
+        })
+    }
+}
+
+/// What rounding may change in -ln L.
+fn noise(nll: f64) -> f64 {
+    2e-14 * nll.abs().max(1.0)
+}

@@ -1,0 +1,192 @@
+//! One step: the minimum of the quadratic model inside the box.
+//!
+//! min gᵀp + ½ pᵀ(H + Λ)p subject to lower ≤ x + p ≤ upper, by a primal-dual active set (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865):
+//! parameters whose step leaves the box are put on the bound, those whose multiplier has the wrong sign are released, until nothing changes.
+
+use super::Domain;
+use super::system::System;
+use crate::linear::NotPositiveDefinite;
+
+/// Which side of the box a parameter is held at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    Free,
+    Fixed,
+    Lower,
+    Upper,
+}
+
+/// A step with the memory to compute it (each P).
+#[derive(Debug, Default)]
+pub(super) struct Step {
+    /// The step.
+    pub(super) p: Vec<f64>,
+    /// Where each parameter is held.
+    pub(super) hold: Vec<Hold>,
+    /// What is held at no bound.
+    pub(super) free: Vec<bool>,
+    /// (H + Λ)p, and then Hp.
+    product: Vec<f64>,
+    rhs: Vec<f64>,
+    bound_step: Vec<f64>,
+}
+
+/// After this many rounds nothing is released any more, so that the rounds end.
+const RELEASE_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 40;
+
+impl Step {
+    pub(super) fn new(n: usize) -> Self {
+        let zeros = || vec![0.0; n];
+        Self {
+            p: zeros(),
+            hold: vec![Hold::Free; n],
+            free: vec![true; n],
+            product: zeros(),
+            rhs: zeros(),
+            bound_step: zeros(),
+        }
+    }
+
+    /// The first guess: parameters on a bound towards which -g points are held there.
+    fn guess(&mut self, x: &[f64], g: &[f64], domain: &Domain) {
+        for i in 0..x.len() {
+            self.hold[i] = if domain.fixed[i] {
+                Hold::Fixed
+            } else if x[i] <= domain.lower[i] && g[i] > 0.0 {
+                Hold::Lower
+            } else if x[i] >= domain.upper[i] && g[i] < 0.0 {
+                Hold::Upper
+            } else {
+                Hold::Free
+            };
+        }
+    }
+
+    /// Computes the step from `x` with gradient `g` and damping Λ.
+    pub(super) fn compute(
+        &mut self,
+        system: &mut System,
+        (x, g): (&[f64], &[f64]),
+        domain: &Domain,
+        damping: &[f64],
+    ) -> Result<(), NotPositiveDefinite> {
+        self.guess(x, g, domain);
+        for round in 0..MAX_ROUNDS {
+            self.solve(system, (x, g), domain, damping)?;
+            let held = self.hold_violators(x, domain);
+            let released = round < RELEASE_ROUNDS && self.release(system, g, damping);
+            if !held && !released {
+                return Ok(());
+            }
+        }
+        self.clip(x, domain);
+        Ok(())
+    }
+
+    fn solve(
+        &mut self,
+        system: &mut System,
+        (x, g): (&[f64], &[f64]),
+        domain: &Domain,
+        damping: &[f64],
+    ) -> Result<(), NotPositiveDefinite> {
+        let mut moved = false;
+        for i in 0..x.len() {
+            self.free[i] = self.hold[i] == Hold::Free;
+            self.bound_step[i] = match self.hold[i] {
+                Hold::Free | Hold::Fixed => 0.0,
+                Hold::Lower => domain.lower[i] - x[i],
+                Hold::Upper => domain.upper[i] - x[i],
+            };
+            moved |= self.bound_step[i] != 0.0;
+        }
+        system.factor(damping, &self.free)?;
+        if moved {
+            system.multiply(&self.bound_step, &mut self.product);
+        } else {
+            self.product.fill(0.0);
+        }
+        for i in 0..x.len() {
+            self.rhs[i] = -g[i] - self.product[i];
+        }
+        system.solve(&self.rhs, &mut self.p);
+        for i in 0..x.len() {
+            if !self.free[i] {
+                self.p[i] = self.bound_step[i];
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds free parameters whose step leaves the box; whether there were any.
+    fn hold_violators(&mut self, x: &[f64], domain: &Domain) -> bool {
+        let mut any = false;
+        for i in 0..x.len() {
+            if self.hold[i] != Hold::Free {
+                continue;
+            }
+            if x[i] + self.p[i] < domain.lower[i] {
+                self.hold[i] = Hold::Lower;
+            } else if x[i] + self.p[i] > domain.upper[i] {
+                self.hold[i] = Hold::Upper;
+            }
+            any |= self.hold[i] != Hold::Free;
+        }
+        any
+    }
+
+    /// Releases held parameters that the quadratic model would rather have inside; whether there were any.
+    fn release(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
+        if !self.hold.iter().zip(&self.free).any(|(hold, free)| !free && matches!(hold, Hold::Lower | Hold::Upper)) {
+            return false;
+        }
+        system.multiply(&self.p, &mut self.product);
+        let mut any = false;
+        for i in 0..g.len() {
+            if self.free[i] {
+                continue;
+            }
+            let multiplier = g[i] + self.product[i] + damping[i] * self.p[i];
+            let wrong = match self.hold[i] {
+                Hold::Lower => multiplier < 0.0,
+                Hold::Upper => multiplier > 0.0,
+                Hold::Free | Hold::Fixed => false,
+            };
+            if wrong {
+                self.hold[i] = Hold::Free;
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn clip(&mut self, x: &[f64], domain: &Domain) {
+        for i in 0..x.len() {
+            self.p[i] = self.p[i].clamp(domain.lower[i] - x[i], domain.upper[i] - x[i]);
+        }
+    }
+
+    /// The decrease of -ln L that the undamped quadratic model promises for this step.
+    pub(super) fn predicted_decrease(&mut self, system: &mut System, g: &[f64]) -> f64 {
+        system.multiply(&self.p, &mut self.product);
+        -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>()
+    }
+
+    /// ½ gᵀH⁻¹g over the free parameters, given that the step was computed without damping.
+    pub(super) fn edm(&self, g: &[f64]) -> f64 {
+        -0.5 * (0..g.len()).filter(|&i| self.free[i]).map(|i| g[i] * self.p[i]).sum::<f64>()
+    }
+
+    /// x + p, inside the box whatever the rounding.
+    pub(super) fn apply(&self, x: &[f64], domain: &Domain, out: &mut [f64]) {
+        for i in 0..x.len() {
+            out[i] = match self.hold[i] {
+                Hold::Fixed => x[i],
+                Hold::Lower if !self.free[i] => domain.lower[i],
+                Hold::Upper if !self.free[i] => domain.upper[i],
+                _ => (x[i] + self.p[i]).clamp(domain.lower[i], domain.upper[i]),
+            };
+        }
+    }
+}

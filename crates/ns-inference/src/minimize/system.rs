@@ -1,0 +1,125 @@
+//! Second-order information with its factorisation, whichever shape it has.
+
+use crate::linear::{ArrowheadFactor, GaussNewtonFactor, NotPositiveDefinite};
+use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
+
+/// Which approximation of the Hessian to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    GaussNewton,
+    Exact,
+}
+
+/// The matrices that a minimiser works with and their factors; one is current.
+#[derive(Debug)]
+pub(super) struct System {
+    gauss_newton: Curvature,
+    exact: Curvature,
+    rows_factor: GaussNewtonFactor,
+    arrow_factor: ArrowheadFactor,
+    kind: Kind,
+    work: Vec<f64>,
+}
+
+impl System {
+    pub(super) fn new(structure: &Structure) -> Self {
+        let arrow = || Arrowhead::zeros(structure.partition.clone());
+        let gauss_newton = if rows_are_cheaper(structure) {
+            Curvature::GaussNewton(GaussNewton::zeros(structure.n_rows, structure.partition.n_params()))
+        } else {
+            Curvature::GaussNewtonProduct(arrow())
+        };
+        Self {
+            gauss_newton,
+            exact: Curvature::Exact(arrow()),
+            rows_factor: GaussNewtonFactor::default(),
+            arrow_factor: ArrowheadFactor::default(),
+            kind: Kind::GaussNewton,
+            work: Vec::new(),
+        }
+    }
+
+    /// The memory for second-order information of `kind`, which becomes the current one.
+    pub(super) fn select(&mut self, kind: Kind) -> &mut Curvature {
+        self.kind = kind;
+        match kind {
+            Kind::GaussNewton => &mut self.gauss_newton,
+            Kind::Exact => &mut self.exact,
+        }
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn current(&self) -> &Curvature {
+        match self.kind {
+            Kind::GaussNewton => &self.gauss_newton,
+            Kind::Exact => &self.exact,
+        }
+    }
+
+    /// Factorises the current matrix + diag(`damping`) over the `free` parameters.
+    pub(super) fn factor(&mut self, damping: &[f64], free: &[bool]) -> Result<(), NotPositiveDefinite> {
+        let current = if self.kind == Kind::Exact { &self.exact } else { &self.gauss_newton };
+        match current {
+            Curvature::GaussNewton(rows) => self.rows_factor.factor(rows, damping, free),
+            Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => {
+                self.arrow_factor.factor(matrix, damping, free)
+            }
+        }
+    }
+
+    /// Solves with the last factorisation.
+    pub(super) fn solve(&mut self, rhs: &[f64], x: &mut [f64]) {
+        match self.current() {
+            Curvature::GaussNewton(_) => self.rows_factor.solve(rhs, x),
+            _ => self.arrow_factor.solve(rhs, x),
+        }
+    }
+
+    /// The product of the current matrix (undamped) with `x`.
+    pub(super) fn multiply(&mut self, x: &[f64], out: &mut [f64]) {
+        let current = if self.kind == Kind::Exact { &self.exact } else { &self.gauss_newton };
+        match current {
+            Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => matrix.multiply(x, out),
+            Curvature::GaussNewton(rows) => {
+                let p = x.len();
+                self.work.clear();
+                let dot = |row: &[f64]| row.iter().zip(x).map(|(j, x)| j * x).sum::<f64>();
+                self.work.extend(rows.rows.chunks_exact(p.max(1)).map(dot));
+                for i in 0..p {
+                    out[i] = rows.diagonal[i] * x[i];
+                }
+                for (row, &weight) in rows.rows.chunks_exact(p.max(1)).zip(&self.work) {
+                    out.iter_mut().zip(row).for_each(|(o, j)| *o += weight * j);
+                }
+            }
+        }
+    }
+
+    /// The diagonal of the current matrix, written to `out` (P).
+    pub(super) fn diagonal(&self, out: &mut [f64]) {
+        match self.current() {
+            Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => matrix.diagonal(out),
+            Curvature::GaussNewton(rows) => {
+                out.copy_from_slice(&rows.diagonal);
+                for row in rows.rows.chunks_exact(out.len().max(1)) {
+                    out.iter_mut().zip(row).for_each(|(o, j)| *o += j * j);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an R × R system costs less than eliminating local parameters and factorising a G × G one.
+fn rows_are_cheaper(structure: &Structure) -> bool {
+    let [r, p, g, l] = [
+        structure.n_rows,
+        structure.partition.n_params(),
+        structure.partition.n_global(),
+        structure.partition.n_local(),
+    ]
+    .map(|n| n as f64);
+    r * r * p + r * r * r / 3.0 < (r + l) * g * g + g * g * g / 3.0
+}
