@@ -7,6 +7,7 @@ use super::factors::Factors;
 use super::isa::Isa;
 use super::nonzero;
 use super::plan::{BinFactorTarget, ChannelPlan, PAD, Plan, TILE, TemplatePlan};
+use std::iter::StepBy;
 use std::ops::Range;
 
 /// No expected count that a measurement can tell from zero is below this.
@@ -163,10 +164,13 @@ impl TileWork {
             let template = &plan.templates[t];
             let mut scale = [point.scale[t]; TILE];
             multiply_bin_factors(plan, template, tile, params, |x| x, &mut scale);
-            strips(tile.width, |strip| match strip.len() {
-                8 => add_yield::<I, 8>(isa, plan, template, tile, point, strip.start, &scale, &mut self.lambda),
-                _ => add_yield::<I, PAD>(isa, plan, template, tile, point, strip.start, &scale, &mut self.lambda),
-            });
+            let (wide, narrow) = strips(tile.width);
+            for start in wide {
+                add_yield::<I, 8>(isa, plan, template, tile, point, start, &scale, &mut self.lambda);
+            }
+            for start in narrow {
+                add_yield::<I, PAD>(isa, plan, template, tile, point, start, &scale, &mut self.lambda);
+            }
         }
     }
 
@@ -190,10 +194,13 @@ impl TileWork {
             let template = &plan.templates[t];
             self.scales.row_mut(i).fill(point.scale[t]);
             multiply_bin_factors(plan, template, tile, params, nonzero, self.scales.row_mut(i));
-            strips(tile.width, |strip| match strip.len() {
-                8 => self.differentiate_strip::<I, 8>(isa, plan, template, tile, point, (i, strip.start)),
-                _ => self.differentiate_strip::<I, PAD>(isa, plan, template, tile, point, (i, strip.start)),
-            });
+            let (wide, narrow) = strips(tile.width);
+            for start in wide {
+                self.differentiate_strip::<I, 8>(isa, plan, template, tile, point, (i, start));
+            }
+            for start in narrow {
+                self.differentiate_strip::<I, PAD>(isa, plan, template, tile, point, (i, start));
+            }
             self.differentiate_scalars(isa, plan, template, (point, params), i);
             self.differentiate_bin_factors(plan, template, tile, params, i);
         }
@@ -277,16 +284,13 @@ impl TileWork {
     }
 }
 
-/// Calls `work` with consecutive strips of 8, and one of 4 at the end if needed, that cover `width` bins.
+/// Where the strips of 8 bins start that cover `width` bins, and the strip of 4 that may be left.
+///
+/// Loops, not a closure: a closure is compiled without the instruction set of the function that calls it.
 #[inline(always)]
-fn strips(width: usize, mut work: impl FnMut(Range<usize>)) {
+fn strips(width: usize) -> (StepBy<Range<usize>>, StepBy<Range<usize>>) {
     let wide = width / 8 * 8;
-    for start in (0..wide).step_by(8) {
-        work(start..start + 8);
-    }
-    if wide < width {
-        work(wide..width);
-    }
+    ((0..wide).step_by(8), (wide..width).step_by(PAD))
 }
 
 #[inline(always)]

@@ -1,0 +1,235 @@
+//! JSON as Python writes it: `json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)`, character by character.
+//!
+//! | | Python's way |
+//! |---|---|
+//! | separators | `, ` and `: ` |
+//! | keys | sorted by code point; of equal keys the last counts |
+//! | whole numbers | digits as they are, at any length; `-0` is `0` |
+//! | floats | `repr`: the fewest digits that round-trip (of two equally near, the even one), an exponent below 1e-4 and from 1e16 on; beyond range `Infinity` |
+//! | strings | `"`, `\` and control characters escaped, all else as it is |
+
+use std::borrow::Cow;
+
+use crate::DocumentError;
+use crate::json::{self, Member, Node, Tree};
+use crate::text;
+
+/// A document rewritten as Python's `json` module writes it, with sorted keys: what digests are taken of.
+///
+/// # Errors
+///
+/// A document that is not UTF-8 or not JSON (`NaN` and `Infinity` are let through, as Python does).
+///
+/// # Example
+///
+/// ```
+/// let canonical = ns_translate::digest::canonical_json(br#"{"b":[1,1e-5,1E22],"a":"\u00e9"}"#)?;
+/// assert_eq!(canonical, r#"{"a": "é", "b": [1, 1e-05, 1e+22]}"#);
+/// # Ok::<(), ns_translate::DocumentError>(())
+/// ```
+pub fn canonical_json(bytes: &[u8]) -> Result<String, DocumentError> {
+    let text = text::decode(bytes)?;
+    let root = json::parse(text)?;
+    let mut out = String::with_capacity(text.len());
+    write_node(&mut out, &root);
+    Ok(out)
+}
+
+fn write_node(out: &mut String, node: &Node<'_>) {
+    match &node.tree {
+        Tree::Null => out.push_str("null"),
+        Tree::Bool(true) => out.push_str("true"),
+        Tree::Bool(false) => out.push_str("false"),
+        Tree::Number(spelling) => write_number(out, spelling),
+        Tree::NonFinite(literal) => out.push_str(literal),
+        Tree::Text(text) => write_string(out, text),
+        Tree::List(items) => write_list(out, items),
+        Tree::Object(members) => write_object(out, members),
+        // A document read whole has no skipped parts.
+        Tree::Skipped => {}
+    }
+}
+
+fn write_list(out: &mut String, items: &[Node<'_>]) {
+    out.push('[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        write_node(out, item);
+    }
+    out.push(']');
+}
+
+fn write_object(out: &mut String, members: &[Member<'_>]) {
+    let mut sorted: Vec<&Member<'_>> = members.iter().collect();
+    // Stable, so the last of equal keys stays last; UTF-8 bytes sort as code points do.
+    sorted.sort_by(|a, b| a.key.cmp(&b.key));
+    let is_last_of_its_key = |&(index, member): &(usize, &&Member<'_>)| {
+        sorted
+            .get(index + 1)
+            .is_none_or(|next| next.key != member.key)
+    };
+    out.push('{');
+    for (count, (_, member)) in sorted
+        .iter()
+        .enumerate()
+        .filter(is_last_of_its_key)
+        .enumerate()
+    {
+        if count > 0 {
+            out.push_str(", ");
+        }
+        write_string(out, &member.key);
+        out.push_str(": ");
+        write_node(out, &member.value);
+    }
+    out.push('}');
+}
+
+fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+fn write_number(out: &mut String, spelling: &str) {
+    let is_whole = !spelling.contains(['.', 'e', 'E']);
+    match (is_whole, spelling.parse::<f64>()) {
+        (true, _) if spelling == "-0" => out.push('0'),
+        (false, Ok(number)) => out.push_str(&python_repr(number)),
+        _ => out.push_str(spelling),
+    }
+}
+
+/// Python's `repr` of a float.
+fn python_repr(number: f64) -> Cow<'static, str> {
+    if number.is_infinite() {
+        return Cow::Borrowed(if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        });
+    }
+    let scientific = shortest_digits(number);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..16).contains(&exponent) {
+        return Cow::Owned(fixed_point(mantissa, exponent));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    Cow::Owned(format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()))
+}
+
+/// The fewest digits that round-trip, the nearest of them, and of two equally near the even one, as `d.ddde±x`.
+///
+/// Rust's own shortest form differs in the last point: it writes 1248851666500989.25 with `.3`, Python with `.2`.
+fn shortest_digits(number: f64) -> String {
+    /// So many digits tell any two doubles apart that differ in them: no two neighbours can be equally near.
+    const ALWAYS_DISTINCT: usize = 15;
+    let shortest = format!("{number:e}");
+    let n_digits = shortest
+        .bytes()
+        .take_while(|&byte| byte != b'e')
+        .filter(u8::is_ascii_digit)
+        .count();
+    if n_digits <= ALWAYS_DISTINCT {
+        return shortest;
+    }
+    let half_to_even = format!("{number:.*e}", n_digits - 1);
+    if half_to_even.parse() == Ok(number) {
+        half_to_even
+    } else {
+        shortest
+    }
+}
+
+/// `d.ddd` times ten to the `exponent`, written without exponent and with at least one decimal.
+fn fixed_point(mantissa: &str, exponent: i32) -> String {
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let shift = exponent.unsigned_abs() as usize;
+    if exponent < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat(shift - 1));
+    }
+    let padded = format!("{digits:0<width$}", width = shift + 2);
+    let (whole, decimals) = padded.split_at(shift + 1);
+    format!("{sign}{whole}.{decimals}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        canonical_json(text.as_bytes()).expect("JSON")
+    }
+
+    #[test]
+    fn floats_are_written_as_python_writes_them() {
+        for (written, python) in [
+            ("1.0", "1.0"),
+            ("1E5", "100000.0"),
+            ("-0.0", "-0.0"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1e-05"),
+            ("1e15", "1000000000000000.0"),
+            ("1e16", "1e+16"),
+            ("1.5e300", "1.5e+300"),
+            ("5e-324", "5e-324"),
+            ("1e-400", "0.0"),
+            ("-1e400", "-Infinity"),
+            ("0.30000000000000004", "0.30000000000000004"),
+            ("1248851666500989.25", "1248851666500989.2"),
+            ("-167241692498904.125", "-167241692498904.12"),
+        ] {
+            assert_eq!(canonical(written), python);
+        }
+    }
+
+    #[test]
+    fn whole_numbers_keep_their_digits() {
+        let long = "123456789012345678901234567890";
+        assert_eq!(canonical(long), long);
+        assert_eq!(canonical("[-0, -12]"), "[0, -12]");
+    }
+
+    #[test]
+    fn keys_are_sorted_by_code_point_and_the_last_of_equal_ones_counts() {
+        assert_eq!(
+            canonical(r#"{"é":1,"z":2,"\ud83d\ude00":3,"｡":4,"A":5,"z":6,"":{}}"#),
+            r#"{"": {}, "A": 5, "z": 6, "é": 1, "｡": 4, "😀": 3}"#
+        );
+    }
+
+    #[test]
+    fn strings_escape_what_python_escapes() {
+        assert_eq!(
+            canonical(r#""\u0000\u001f\u007f\/\"\\\b\f\n\r\t\u2028é""#),
+            "\"\\u0000\\u001f\u{7f}/\\\"\\\\\\b\\f\\n\\r\\t\u{2028}é\""
+        );
+    }
+
+    #[test]
+    fn pythons_extra_literals_pass() {
+        assert_eq!(
+            canonical("[NaN, Infinity, -Infinity]"),
+            "[NaN, Infinity, -Infinity]"
+        );
+    }
+}

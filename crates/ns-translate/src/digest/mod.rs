@@ -1,0 +1,91 @@
+//! Digests of documents, equal to the bit to those of `pyhf.utils.digest`, which patch sets carry.
+//!
+//! The digest is taken of the document as Python's `json.dumps(json.loads(…), sort_keys=True, ensure_ascii=False)`
+//! writes it, so line breaks and the order of keys don't matter, but `1` and `1.0` differ.
+
+mod canonical;
+
+use std::fmt;
+
+use md5::Md5;
+use sha2::{Digest, Sha256};
+
+pub use canonical::canonical_json;
+
+use crate::DocumentError;
+
+/// The algorithms that pyhf's patch sets use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// MD5, 32 hexadecimal digits.
+    Md5,
+    /// SHA-256, 64 hexadecimal digits.
+    Sha256,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 2] = [Self::Md5, Self::Sha256];
+
+    /// The word that documents and pyhf use for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha256 => "sha256",
+        }
+    }
+
+    /// The algorithm that a word stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`DocumentError::UnknownAlgorithm`].
+    pub fn from_word(word: &str) -> Result<Self, DocumentError> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.as_str() == word);
+        found.ok_or_else(|| DocumentError::UnknownAlgorithm {
+            name: word.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The digest of a JSON document, in lower-case hexadecimal digits.
+///
+/// # Errors
+///
+/// A document that is not UTF-8 or not JSON (`NaN` and `Infinity` are let through, as Python does).
+///
+/// # Example
+///
+/// The example of pyhf's own documentation:
+///
+/// ```
+/// use ns_translate::digest::{Algorithm, digest};
+///
+/// let document = br#"{"a": 2.0, "b": 3.0, "c": 1.0}"#;
+/// assert_eq!(digest(document, Algorithm::Md5)?, "2c0633f242928eb55c3672fed5ba8612");
+/// # Ok::<(), ns_translate::DocumentError>(())
+/// ```
+pub fn digest(bytes: &[u8], algorithm: Algorithm) -> Result<String, DocumentError> {
+    canonical_json(bytes).map(|canonical| digest_of_canonical(&canonical, algorithm))
+}
+
+/// The digest of a document that [`canonical_json`] has written: several digests cost one reading.
+pub(crate) fn digest_of_canonical(canonical: &str, algorithm: Algorithm) -> String {
+    match algorithm {
+        Algorithm::Md5 => hex(&Md5::digest(canonical)),
+        Algorithm::Sha256 => hex(&Sha256::digest(canonical)),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

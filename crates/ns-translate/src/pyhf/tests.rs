@@ -1,0 +1,272 @@
+//! The two readings held against each other, and both against whatever bytes come.
+
+use ns_core::spec::{
+    Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-zA-Z_]{1,8}", "\\PC{0,6}", Just("lumi".to_owned())]
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        -1e3..1e3,
+        proptest::num::f64::NORMAL,
+        (0_u32..1000).prop_map(f64::from)
+    ]
+}
+
+fn numbers() -> impl Strategy<Value = Vec<f64>> {
+    vec(number(), 1..5)
+}
+
+fn modifier() -> impl Strategy<Value = Modifier> {
+    let data = prop_oneof![
+        Just(ModifierData::NormFactor),
+        Just(ModifierData::ShapeFactor),
+        Just(ModifierData::Lumi),
+        numbers().prop_map(ModifierData::ShapeSys),
+        numbers().prop_map(ModifierData::StatError),
+        (number(), number()).prop_map(|(lo, hi)| ModifierData::NormSys { lo, hi }),
+        (numbers(), numbers())
+            .prop_map(|(lo_data, hi_data)| ModifierData::HistoSys { lo_data, hi_data }),
+    ];
+    (name(), data).prop_map(|(name, data)| match data {
+        ModifierData::Lumi => Modifier {
+            name: "lumi".to_owned(),
+            data,
+        },
+        _ => Modifier { name, data },
+    })
+}
+
+fn parameter() -> impl Strategy<Value = ParameterConfig> {
+    let lists = [(); 4].map(|()| option::of(numbers()));
+    let bounds = option::of(vec([number(), number()], 1..3));
+    (name(), lists, bounds, option::of(any::<bool>())).prop_map(|(name, lists, bounds, fixed)| {
+        let [inits, auxdata, factors, sigmas] = lists;
+        ParameterConfig {
+            name,
+            inits,
+            bounds,
+            auxdata,
+            factors,
+            sigmas,
+            fixed,
+        }
+    })
+}
+
+fn workspace() -> impl Strategy<Value = Workspace> {
+    let sample =
+        (name(), numbers(), vec(modifier(), 0..4)).prop_map(|(name, data, modifiers)| Sample {
+            name,
+            data,
+            modifiers,
+        });
+    let channel = (name(), vec(sample, 1..3)).prop_map(|(name, samples)| Channel { name, samples });
+    let observation = (name(), numbers()).prop_map(|(name, data)| Observation { name, data });
+    let poi = option::of("[a-z]{1,4}");
+    let measurement =
+        (name(), poi, vec(parameter(), 0..3)).prop_map(|(name, poi, parameters)| Measurement {
+            name,
+            poi,
+            parameters,
+        });
+    (
+        vec(channel, 1..3),
+        vec(observation, 1..3),
+        vec(measurement, 1..3),
+    )
+        .prop_map(|(channels, observations, measurements)| Workspace {
+            channels,
+            observations,
+            measurements,
+            version: VERSION.to_owned(),
+        })
+}
+
+fn typed_text(text: &str) -> Option<Workspace> {
+    typed::read(&mut serde_json::Deserializer::from_str(text)).ok()
+}
+
+/// What is done to one value somewhere in a document.
+#[derive(Debug, Clone)]
+enum Damage {
+    Put(Value),
+    Wrap,
+    Rename(String),
+    Drop,
+    Duplicate,
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let values = [
+        "null",
+        "true",
+        "3",
+        "-0.0",
+        "\"x\"",
+        "[]",
+        "{}",
+        "[1]",
+        "[[1,2]]",
+        "{\"lo\":1,\"hi\":2}",
+    ];
+    let words = [
+        "name", "data", "type", "lo", "hi_data", "normsys", "lumi", "inits", "poi", "x",
+    ];
+    prop_oneof![
+        proptest::sample::select(values.to_vec())
+            .prop_map(|text| Damage::Put(serde_json::from_str(text).unwrap_or_default())),
+        Just(Damage::Wrap),
+        proptest::sample::select(words.to_vec()).prop_map(|word| Damage::Rename(word.to_owned())),
+        Just(Damage::Drop),
+        Just(Damage::Duplicate),
+    ]
+}
+
+/// Damages the `target`-th value of a document, counted from the top.
+fn damaged(value: &mut Value, target: &mut usize, damage: &Damage) -> bool {
+    if *target == 0 {
+        match damage {
+            Damage::Put(other) => *value = other.clone(),
+            Damage::Wrap => *value = Value::Array(vec![value.take()]),
+            Damage::Rename(word) => match value {
+                Value::Object(map) => {
+                    let first = map.keys().next().cloned().unwrap_or_default();
+                    let moved = map.remove(&first).unwrap_or_default();
+                    map.insert(word.clone(), moved);
+                }
+                other => *other = Value::String(word.clone()),
+            },
+            Damage::Drop => match value {
+                Value::Object(map) => drop(map.pop_first_entry()),
+                Value::Array(items) => drop(items.pop()),
+                other => *other = Value::Null,
+            },
+            Damage::Duplicate => {
+                if let Value::Array(items) = value {
+                    items.extend(items.first().cloned());
+                }
+            }
+        }
+        return true;
+    }
+    *target -= 1;
+    match value {
+        Value::Array(items) => items.iter_mut().any(|item| damaged(item, target, damage)),
+        Value::Object(map) => map.values_mut().any(|item| damaged(item, target, damage)),
+        _ => false,
+    }
+}
+
+trait PopFirst {
+    fn pop_first_entry(&mut self) -> Option<Value>;
+}
+
+impl PopFirst for serde_json::Map<String, Value> {
+    fn pop_first_entry(&mut self) -> Option<Value> {
+        let first = self.keys().next().cloned()?;
+        self.remove(&first)
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_written_workspace_reads_back_the_same(workspace in workspace()) {
+        let document = write_workspace(&workspace);
+        let text = document.to_string();
+        prop_assert_eq!(&read_workspace(text.as_bytes()).map_err(|error| error.to_string()), &Ok(workspace.clone()));
+        prop_assert_eq!(from_value(&document).map_err(|error| error.to_string()), Ok(workspace));
+    }
+
+    #[test]
+    fn both_readings_agree_on_damaged_documents(
+        workspace in workspace(), damages in vec((0_usize..60, damage()), 1..3)
+    ) {
+        let mut document = write_workspace(&workspace);
+        for (mut target, damage) in damages {
+            damaged(&mut document, &mut target, &damage);
+        }
+        let text = document.to_string();
+        let careful = read_carefully(&text);
+        prop_assert_eq!(&typed_text(&text), &careful.as_ref().ok().cloned());
+        prop_assert_eq!(&typed::read_value(&document).ok(), &careful.as_ref().ok().cloned());
+        if let Err(error) = careful {
+            let pointer = error.pointer().unwrap_or("").to_owned();
+            // A missing key's pointer is its object's; every other one leads to something in the document.
+            prop_assert!(document.pointer(&pointer).is_some(), "{} in {}", error, text);
+            prop_assert!(from_value(&document).is_err());
+        }
+    }
+
+    #[test]
+    fn both_readings_agree_on_documents_with_damaged_bytes(
+        workspace in workspace(), place in any::<prop::sample::Index>(), bytes in "[\\[\\]{}\",:0-9eE.+ntu\\\\-]{0,3}", cut in 0_usize..4
+    ) {
+        let text = write_workspace(&workspace).to_string();
+        let starts: Vec<usize> = text.char_indices().map(|(start, _)| start).collect();
+        let start = *place.get(&starts);
+        let end = text[start..].char_indices().nth(cut).map_or(text.len(), |(offset, _)| start + offset);
+        let text = format!("{}{bytes}{}", &text[..start], &text[end..]);
+        let careful = read_carefully(&text);
+        prop_assert_eq!(&typed_text(&text), &careful.ok(), "{}", text);
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in vec(any::<u8>(), 0..200)) {
+        let _ = read_workspace(&bytes);
+        let _ = read_value(&bytes);
+        let _ = crate::patch::Patch::from_bytes(&bytes);
+        let _ = crate::patchset::PatchSet::from_bytes(&bytes);
+        let _ = crate::digest::canonical_json(&bytes);
+    }
+
+    #[test]
+    fn no_json_like_text_makes_a_reader_panic(text in "[\\[\\]{}\",:0-9eE.+\\\\ud8NaInfity -]{0,60}") {
+        let ours = json::parse(&text).is_ok();
+        let has_literal = text.contains("NaN") || text.contains("Infinity");
+        // serde_json's own limit on depth and on numbers is met first by the strict reading of values.
+        let theirs = serde_json::from_str::<Value>(&text);
+        if !has_literal && !theirs.as_ref().is_err_and(|error| error.to_string().contains("out of range")) {
+            prop_assert_eq!(ours, theirs.is_ok(), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn published_workspaces_read_the_same_both_ways() {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/data/workspaces"
+    );
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        println!("skipped: no published workspaces in {folder}");
+        return;
+    };
+    let mut n_read = 0;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.to_string_lossy().into_owned();
+        if name.contains("patch") || name.contains("synthsig") {
+            continue;
+        }
+        let bytes = crate::read_bytes(&crate::Source::Path(path)).expect("readable");
+        let text = text::decode(&bytes).expect("text");
+        let careful = read_carefully(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(typed_text(text), Some(careful.clone()), "{name}");
+        assert_eq!(
+            from_value(&write_workspace(&careful)).ok(),
+            Some(careful),
+            "{name}"
+        );
+        n_read += 1;
+    }
+    println!("{n_read} workspaces");
+}

@@ -1,0 +1,387 @@
+//! The fast reading of a workspace: one pass over the text (or a `Value`), straight into the spec's types.
+//!
+//! Its errors are thrown away: whatever it refuses, [`super::careful`] reads again and explains.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use ns_core::spec::{
+    Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig,
+    Sample, Workspace,
+};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::VERSION;
+
+pub(super) fn read<'de, R>(
+    source: &mut serde_json::Deserializer<R>,
+) -> serde_json::Result<Workspace>
+where
+    R: serde_json::de::Read<'de>,
+{
+    let workspace = Object::<WorkspaceForm<'_>>::deserialize(&mut *source)?
+        .0
+        .into_spec()?;
+    source.end()?;
+    Ok(workspace)
+}
+
+pub(super) fn read_value(document: &Value) -> serde_json::Result<Workspace> {
+    Object::<WorkspaceForm<'_>>::deserialize(document)?
+        .0
+        .into_spec()
+}
+
+/// A JSON object as it is written, and what it becomes.
+trait Form {
+    type Spec;
+    fn into_spec<E: Error>(self) -> Result<Self::Spec, E>;
+}
+
+/// Accepts an object only; derived readers would also take a list of the fields.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+/// A list of objects, each turned into its spec as it is read.
+fn objects<'de, D, F>(deserializer: D) -> Result<Vec<F::Spec>, D::Error>
+where
+    D: Deserializer<'de>,
+    F: Form + Deserialize<'de>,
+{
+    deserializer.deserialize_seq(ListVisitor::<F>(PhantomData))
+}
+
+/// A list of at least one object.
+fn filled_objects<'de, D, F>(deserializer: D) -> Result<Vec<F::Spec>, D::Error>
+where
+    D: Deserializer<'de>,
+    F: Form + Deserialize<'de>,
+{
+    filled(objects::<D, F>(deserializer)?)
+}
+
+struct ListVisitor<F>(PhantomData<F>);
+
+impl<'de, F: Form + Deserialize<'de>> Visitor<'de> for ListVisitor<F> {
+    type Value = Vec<F::Spec>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut specs = Vec::new();
+        while let Some(Object(form)) = list.next_element::<Object<F>>()? {
+            specs.push(form.into_spec()?);
+        }
+        Ok(specs)
+    }
+}
+
+/// A list of at least one number.
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    filled(Vec::deserialize(deserializer)?)
+}
+
+fn some_numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
+    numbers(deserializer).map(Some)
+}
+
+fn some_ranges<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<[f64; 2]>>, D::Error> {
+    filled(Vec::deserialize(deserializer)?).map(Some)
+}
+
+fn some_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    bool::deserialize(deserializer).map(Some)
+}
+
+fn filled<T, E: Error>(list: Vec<T>) -> Result<Vec<T>, E> {
+    if list.is_empty() {
+        return Err(E::custom("empty list"));
+    }
+    Ok(list)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkspaceForm<'a> {
+    #[serde(deserialize_with = "filled_objects::<_, ChannelForm>")]
+    channels: Vec<Channel>,
+    #[serde(deserialize_with = "filled_objects::<_, ObservationForm>")]
+    observations: Vec<Observation>,
+    #[serde(deserialize_with = "filled_objects::<_, MeasurementForm<'_>>")]
+    measurements: Vec<Measurement>,
+    #[serde(borrow)]
+    version: Cow<'a, str>,
+}
+
+impl Form for WorkspaceForm<'_> {
+    type Spec = Workspace;
+
+    fn into_spec<E: Error>(self) -> Result<Workspace, E> {
+        if self.version != VERSION {
+            return Err(E::custom("unsupported version"));
+        }
+        Ok(Workspace {
+            channels: self.channels,
+            observations: self.observations,
+            measurements: self.measurements,
+            version: self.version.into_owned(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChannelForm {
+    name: String,
+    #[serde(deserialize_with = "filled_objects::<_, SampleForm>")]
+    samples: Vec<Sample>,
+}
+
+impl Form for ChannelForm {
+    type Spec = Channel;
+
+    fn into_spec<E: Error>(self) -> Result<Channel, E> {
+        let Self { name, samples } = self;
+        Ok(Channel { name, samples })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SampleForm {
+    name: String,
+    #[serde(deserialize_with = "numbers")]
+    data: Vec<f64>,
+    #[serde(deserialize_with = "objects::<_, ModifierForm<'_>>")]
+    modifiers: Vec<Modifier>,
+}
+
+impl Form for SampleForm {
+    type Spec = Sample;
+
+    fn into_spec<E: Error>(self) -> Result<Sample, E> {
+        let Self {
+            name,
+            data,
+            modifiers,
+        } = self;
+        Ok(Sample {
+            name,
+            data,
+            modifiers,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ObservationForm {
+    name: String,
+    #[serde(deserialize_with = "numbers")]
+    data: Vec<f64>,
+}
+
+impl Form for ObservationForm {
+    type Spec = Observation;
+
+    fn into_spec<E: Error>(self) -> Result<Observation, E> {
+        let Self { name, data } = self;
+        Ok(Observation { name, data })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasurementForm<'a> {
+    name: String,
+    #[serde(borrow)]
+    config: Object<ConfigForm<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigForm<'a> {
+    #[serde(borrow)]
+    poi: Cow<'a, str>,
+    #[serde(deserialize_with = "objects::<_, ParameterForm>")]
+    parameters: Vec<ParameterConfig>,
+}
+
+impl Form for MeasurementForm<'_> {
+    type Spec = Measurement;
+
+    fn into_spec<E: Error>(self) -> Result<Measurement, E> {
+        let ConfigForm { poi, parameters } = self.config.0;
+        Ok(Measurement {
+            name: self.name,
+            poi: (!poi.is_empty()).then(|| poi.into_owned()),
+            parameters,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParameterForm {
+    name: String,
+    #[serde(default, deserialize_with = "some_numbers")]
+    inits: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "some_ranges")]
+    bounds: Option<Vec<[f64; 2]>>,
+    #[serde(default, deserialize_with = "some_numbers")]
+    auxdata: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "some_numbers")]
+    factors: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "some_numbers")]
+    sigmas: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "some_bool")]
+    fixed: Option<bool>,
+}
+
+impl Form for ParameterForm {
+    type Spec = ParameterConfig;
+
+    fn into_spec<E: Error>(self) -> Result<ParameterConfig, E> {
+        Ok(ParameterConfig {
+            name: self.name,
+            inits: self.inits,
+            bounds: self.bounds,
+            auxdata: self.auxdata,
+            factors: self.factors,
+            sigmas: self.sigmas,
+            fixed: self.fixed,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModifierForm<'a> {
+    name: String,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    data: DataForm,
+}
+
+impl Form for ModifierForm<'_> {
+    type Spec = Modifier;
+
+    fn into_spec<E: Error>(self) -> Result<Modifier, E> {
+        let Self { name, kind, data } = self;
+        let data = match (ModifierKind::from_word(&kind), data) {
+            (Some(ModifierKind::NormFactor), DataForm::Null) => ModifierData::NormFactor,
+            (Some(ModifierKind::ShapeFactor), DataForm::Null) => ModifierData::ShapeFactor,
+            (Some(ModifierKind::Lumi), DataForm::Null) if name == "lumi" => ModifierData::Lumi,
+            (Some(ModifierKind::ShapeSys), DataForm::List(data)) => ModifierData::ShapeSys(data),
+            (Some(ModifierKind::StatError), DataForm::List(data)) => ModifierData::StatError(data),
+            (Some(ModifierKind::NormSys), DataForm::Factors { lo, hi }) => {
+                ModifierData::NormSys { lo, hi }
+            }
+            (Some(ModifierKind::HistoSys), DataForm::Templates { lo_data, hi_data }) => {
+                ModifierData::HistoSys { lo_data, hi_data }
+            }
+            _ => return Err(E::custom("modifier type and data do not go together")),
+        };
+        Ok(Modifier { name, data })
+    }
+}
+
+/// A modifier's data by their shape: `data` may stand before the `type` that says what they mean.
+enum DataForm {
+    Null,
+    List(Vec<f64>),
+    Factors {
+        lo: f64,
+        hi: f64,
+    },
+    Templates {
+        lo_data: Vec<f64>,
+        hi_data: Vec<f64>,
+    },
+}
+
+impl<'de> Deserialize<'de> for DataForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DataVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum DataKey {
+    Lo,
+    Hi,
+    LoData,
+    HiData,
+}
+
+struct DataVisitor;
+
+impl<'de> Visitor<'de> for DataVisitor {
+    type Value = DataForm;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("null, a list of numbers, or an object with lo and hi or lo_data and hi_data")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<DataForm, E> {
+        Ok(DataForm::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<DataForm, A::Error> {
+        let mut data = Vec::new();
+        while let Some(number) = list.next_element()? {
+            data.push(number);
+        }
+        filled(data).map(DataForm::List)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DataForm, A::Error> {
+        let (mut lo, mut hi, mut lo_data, mut hi_data) = (None, None, None, None);
+        while let Some(key) = map.next_key()? {
+            let fresh = match key {
+                DataKey::Lo => lo.replace(map.next_value()?).is_none(),
+                DataKey::Hi => hi.replace(map.next_value()?).is_none(),
+                DataKey::LoData => lo_data.replace(filled(map.next_value()?)?).is_none(),
+                DataKey::HiData => hi_data.replace(filled(map.next_value()?)?).is_none(),
+            };
+            if !fresh {
+                return Err(A::Error::custom("duplicate key"));
+            }
+        }
+        match (lo, hi, lo_data, hi_data) {
+            (Some(lo), Some(hi), None, None) => Ok(DataForm::Factors { lo, hi }),
+            (None, None, Some(lo_data), Some(hi_data)) => {
+                Ok(DataForm::Templates { lo_data, hi_data })
+            }
+            _ => Err(A::Error::custom("missing key")),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Workspaces to pyhf JSON.
+
+use ns_core::spec::{
+    Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace,
+};
+use serde_json::{Map, Value, json};
+
+/// The workspace as a pyhf document; reading it back gives the same workspace.
+///
+/// Numbers are written as floats (`5.0`), so the digest of a document with whole numbers changes. A number that is
+/// not finite, which no document can hold, becomes `null`.
+#[must_use]
+pub fn write_workspace(workspace: &Workspace) -> Value {
+    json!({
+        "channels": list(&workspace.channels, channel),
+        "observations": list(&workspace.observations, observation),
+        "measurements": list(&workspace.measurements, measurement),
+        "version": workspace.version,
+    })
+}
+
+fn list<T>(items: &[T], write: fn(&T) -> Value) -> Value {
+    items.iter().map(write).collect()
+}
+
+fn channel(channel: &Channel) -> Value {
+    json!({"name": channel.name, "samples": list(&channel.samples, sample)})
+}
+
+fn sample(sample: &Sample) -> Value {
+    json!({"name": sample.name, "data": sample.data, "modifiers": list(&sample.modifiers, modifier)})
+}
+
+fn modifier(modifier: &Modifier) -> Value {
+    let data = match &modifier.data {
+        ModifierData::NormFactor | ModifierData::ShapeFactor | ModifierData::Lumi => Value::Null,
+        ModifierData::NormSys { lo, hi } => json!({"lo": lo, "hi": hi}),
+        ModifierData::HistoSys { lo_data, hi_data } => {
+            json!({"lo_data": lo_data, "hi_data": hi_data})
+        }
+        ModifierData::ShapeSys(data) | ModifierData::StatError(data) => json!(data),
+    };
+    json!({"name": modifier.name, "type": modifier.kind().as_str(), "data": data})
+}
+
+fn observation(observation: &Observation) -> Value {
+    json!({"name": observation.name, "data": observation.data})
+}
+
+fn measurement(measurement: &Measurement) -> Value {
+    let config = json!({
+        "poi": measurement.poi.as_deref().unwrap_or(""),
+        "parameters": list(&measurement.parameters, parameter),
+    });
+    json!({"name": measurement.name, "config": config})
+}
+
+fn parameter(parameter: &ParameterConfig) -> Value {
+    let settings = [
+        (
+            "inits",
+            parameter.inits.as_ref().map(|values| json!(values)),
+        ),
+        (
+            "bounds",
+            parameter.bounds.as_ref().map(|values| json!(values)),
+        ),
+        (
+            "auxdata",
+            parameter.auxdata.as_ref().map(|values| json!(values)),
+        ),
+        (
+            "factors",
+            parameter.factors.as_ref().map(|values| json!(values)),
+        ),
+        (
+            "sigmas",
+            parameter.sigmas.as_ref().map(|values| json!(values)),
+        ),
+        ("fixed", parameter.fixed.map(Value::Bool)),
+    ];
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(parameter.name));
+    let given = settings
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    object.extend(given);
+    Value::Object(object)
+}

@@ -1,0 +1,99 @@
+//! Digests and canonical JSON against Python's own, on a stored corpus and on published patch sets.
+
+use std::path::{Path, PathBuf};
+
+use ns_translate::digest::{Algorithm, canonical_json, digest};
+use ns_translate::patchset::{DigestCheck, PatchSet};
+use ns_translate::{Source, read_bytes};
+use serde_json::Value;
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn corpus() -> Value {
+    let path = repository().join("testdata/digest/python_json.json");
+    let bytes = read_bytes(&Source::Path(path)).expect("the corpus is in the repository");
+    serde_json::from_slice(&bytes).expect("the corpus is JSON")
+}
+
+fn strings(value: &Value, keys: &[&str]) -> Vec<String> {
+    keys.iter()
+        .map(|key| value[key].as_str().expect("a string").to_owned())
+        .collect()
+}
+
+#[test]
+fn numbers_are_written_as_python_writes_them() {
+    let corpus = corpus();
+    let pairs = corpus["numbers"].as_array().expect("a list");
+    assert!(pairs.len() > 1000);
+    for pair in pairs {
+        let (written, python) = (
+            pair[0].as_str().expect("text"),
+            pair[1].as_str().expect("text"),
+        );
+        assert_eq!(
+            canonical_json(written.as_bytes()).expect("JSON"),
+            python,
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn documents_have_pyhfs_digests() {
+    for document in corpus()["documents"].as_array().expect("a list") {
+        let [text, canonical, md5, sha256] =
+            strings(document, &["text", "canonical", "md5", "sha256"])
+                .try_into()
+                .expect("four");
+        assert_eq!(canonical_json(text.as_bytes()).expect("JSON"), canonical);
+        assert_eq!(digest(text.as_bytes(), Algorithm::Md5).expect("JSON"), md5);
+        assert_eq!(
+            digest(text.as_bytes(), Algorithm::Sha256).expect("JSON"),
+            sha256
+        );
+    }
+}
+
+fn published(name: &str) -> Option<PathBuf> {
+    let path = repository().join("../shared/data/workspaces").join(name);
+    if !path.exists() {
+        println!("skipped: no published workspace `{name}`");
+        return None;
+    }
+    Some(path)
+}
+
+#[test]
+fn published_patch_sets_recognise_their_workspaces() {
+    for (set, workspace) in [
+        ("atlas_1lbb.patchset.json.zst", "atlas_1lbb.json.zst"),
+        ("atlas_3l_rjr.patchset.json.zst", "atlas_3l_rjr.json"),
+    ] {
+        let (Some(set), Some(workspace)) = (published(set), published(workspace)) else {
+            return;
+        };
+        let set = PatchSet::from_bytes(&read_bytes(&Source::Path(set)).expect("readable"))
+            .expect("a patch set");
+        let mut bytes = read_bytes(&Source::Path(workspace)).expect("readable");
+        let checks = set.verify(&bytes).expect("JSON");
+        assert!(
+            !checks.is_empty() && checks.iter().all(DigestCheck::matches),
+            "{checks:?}"
+        );
+
+        let digit = bytes
+            .iter()
+            .rposition(u8::is_ascii_digit)
+            .expect("a version");
+        bytes[digit] ^= 1;
+        assert!(
+            !set.verify(&bytes)
+                .expect("JSON")
+                .iter()
+                .any(DigestCheck::matches)
+        );
+    }
+}
