@@ -2,5 +2,10 @@
 //!
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
+pub mod fit;
 pub mod linear;
 pub mod minimize;
+pub mod result;
+
+pub use fit::{Errors, FitOptions, MultiStart, fit};
+pub use result::FitResult;

@@ -320,13 +320,8 @@ impl DocumentError {
     #[must_use]
     pub fn in_file(self, name: &str) -> Self {
         match self {
-            named @ (Self::Unreadable { .. } | Self::TooLarge { .. } | Self::InFile { .. }) => {
-                named
-            }
-            other => Self::InFile {
-                name: name.to_owned(),
-                error: Box::new(other),
-            },
+            named @ (Self::Unreadable { .. } | Self::TooLarge { .. } | Self::InFile { .. }) => named,
+            other => Self::InFile { name: name.to_owned(), error: Box::new(other) },
         }
     }
 

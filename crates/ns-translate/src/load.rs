@@ -25,11 +25,7 @@ impl LoadRequest {
     /// A workspace as it is.
     #[must_use]
     pub fn new(workspace: Source) -> Self {
-        Self {
-            workspace,
-            patches: Vec::new(),
-            patchset: None,
-        }
+        Self { workspace, patches: Vec::new(), patchset: None }
     }
 }
 

@@ -77,10 +77,7 @@ mod tests {
     fn positions_count_characters_and_survive_offsets_past_the_end() {
         let text = "{\n \"é\": x";
         assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
-        assert_eq!(
-            Position::of(text, text.find('x').unwrap_or(0)),
-            Position { line: 2, column: 7 }
-        );
+        assert_eq!(Position::of(text, text.find('x').unwrap_or(0)), Position { line: 2, column: 7 });
         assert_eq!(Position::of(text, 99), Position { line: 2, column: 8 });
     }
 

@@ -46,10 +46,7 @@ pub fn read_bytes(source: &Source) -> Result<Vec<u8>, DocumentError> {
     let name = source.name();
     match source {
         Source::Path(path) => File::open(path)
-            .map_err(|source| DocumentError::Unreadable {
-                name: name.clone(),
-                source,
-            })
+            .map_err(|source| DocumentError::Unreadable { name: name.clone(), source })
             .and_then(|file| read_from(file, &name, SIZE_LIMIT)),
         Source::Stdin => read_from(io::stdin().lock(), &name, SIZE_LIMIT),
     }
@@ -58,17 +55,10 @@ pub fn read_bytes(source: &Source) -> Result<Vec<u8>, DocumentError> {
 fn read_from(mut stream: impl Read, name: &str, limit: u64) -> Result<Vec<u8>, DocumentError> {
     let bytes = read_limited(&mut stream, name, limit)?;
     if bytes.starts_with(&GZIP_MAGIC) {
-        return read_limited(
-            flate2::read::MultiGzDecoder::new(Cursor::new(bytes)),
-            name,
-            limit,
-        );
+        return read_limited(flate2::read::MultiGzDecoder::new(Cursor::new(bytes)), name, limit);
     }
     if bytes.starts_with(&ZSTD_MAGIC) {
-        let unreadable = |source| DocumentError::Unreadable {
-            name: name.to_owned(),
-            source,
-        };
+        let unreadable = |source| DocumentError::Unreadable { name: name.to_owned(), source };
         let decoder = zstd::Decoder::with_buffer(Cursor::new(bytes)).map_err(unreadable)?;
         return read_limited(decoder, name, limit);
     }
@@ -93,10 +83,7 @@ mod tests {
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder
-            .write_all(bytes)
-            .and_then(|()| encoder.finish())
-            .expect("writing to memory")
+        encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("writing to memory")
     }
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {
@@ -115,10 +102,7 @@ mod tests {
     fn several_compressed_members_are_one_document() {
         for pack in [gzip, zstd] {
             let packed = [pack(b"[1,"), pack(b"2]")].concat();
-            assert_eq!(
-                read_from(&packed[..], "x", 100).expect("readable"),
-                b"[1,2]"
-            );
+            assert_eq!(read_from(&packed[..], "x", 100).expect("readable"), b"[1,2]");
         }
     }
 
@@ -129,10 +113,7 @@ mod tests {
             let error = read_from(&bytes[..], "`bomb`", 1 << 16).expect_err("too large");
             assert_eq!(error.to_string(), "`bomb` holds more than 65536 bytes");
         }
-        assert!(matches!(
-            read_from(io::repeat(b' '), "x", 1 << 16),
-            Err(DocumentError::TooLarge { .. })
-        ));
+        assert!(matches!(read_from(io::repeat(b' '), "x", 1 << 16), Err(DocumentError::TooLarge { .. })));
     }
 
     #[test]

@@ -9,9 +9,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, DocumentError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, rest) = bytes.split_at(error.valid_up_to());
         let good = String::from_utf8_lossy(good);
-        DocumentError::NotUtf8 {
-            byte: rest.first().copied().unwrap_or(0),
-            position: Position::of(&good, good.len()),
-        }
+        DocumentError::NotUtf8 { byte: rest.first().copied().unwrap_or(0), position: Position::of(&good, good.len()) }
     })
 }

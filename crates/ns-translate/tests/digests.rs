@@ -18,9 +18,7 @@ fn corpus() -> Value {
 }
 
 fn strings(value: &Value, keys: &[&str]) -> Vec<String> {
-    keys.iter()
-        .map(|key| value[key].as_str().expect("a string").to_owned())
-        .collect()
+    keys.iter().map(|key| value[key].as_str().expect("a string").to_owned()).collect()
 }
 
 #[test]
@@ -29,15 +27,8 @@ fn numbers_are_written_as_python_writes_them() {
     let pairs = corpus["numbers"].as_array().expect("a list");
     assert!(pairs.len() > 1000);
     for pair in pairs {
-        let (written, python) = (
-            pair[0].as_str().expect("text"),
-            pair[1].as_str().expect("text"),
-        );
-        assert_eq!(
-            canonical_json(written.as_bytes()).expect("JSON"),
-            python,
-            "{written}"
-        );
+        let (written, python) = (pair[0].as_str().expect("text"), pair[1].as_str().expect("text"));
+        assert_eq!(canonical_json(written.as_bytes()).expect("JSON"), python, "{written}");
     }
 }
 
@@ -45,15 +36,10 @@ fn numbers_are_written_as_python_writes_them() {
 fn documents_have_pyhfs_digests() {
     for document in corpus()["documents"].as_array().expect("a list") {
         let [text, canonical, md5, sha256] =
-            strings(document, &["text", "canonical", "md5", "sha256"])
-                .try_into()
-                .expect("four");
+            strings(document, &["text", "canonical", "md5", "sha256"]).try_into().expect("four");
         assert_eq!(canonical_json(text.as_bytes()).expect("JSON"), canonical);
         assert_eq!(digest(text.as_bytes(), Algorithm::Md5).expect("JSON"), md5);
-        assert_eq!(
-            digest(text.as_bytes(), Algorithm::Sha256).expect("JSON"),
-            sha256
-        );
+        assert_eq!(digest(text.as_bytes(), Algorithm::Sha256).expect("JSON"), sha256);
     }
 }
 
@@ -75,25 +61,13 @@ fn published_patch_sets_recognise_their_workspaces() {
         let (Some(set), Some(workspace)) = (published(set), published(workspace)) else {
             return;
         };
-        let set = PatchSet::from_bytes(&read_bytes(&Source::Path(set)).expect("readable"))
-            .expect("a patch set");
+        let set = PatchSet::from_bytes(&read_bytes(&Source::Path(set)).expect("readable")).expect("a patch set");
         let mut bytes = read_bytes(&Source::Path(workspace)).expect("readable");
         let checks = set.verify(&bytes).expect("JSON");
-        assert!(
-            !checks.is_empty() && checks.iter().all(DigestCheck::matches),
-            "{checks:?}"
-        );
+        assert!(!checks.is_empty() && checks.iter().all(DigestCheck::matches), "{checks:?}");
 
-        let digit = bytes
-            .iter()
-            .rposition(u8::is_ascii_digit)
-            .expect("a version");
+        let digit = bytes.iter().rposition(u8::is_ascii_digit).expect("a version");
         bytes[digit] ^= 1;
-        assert!(
-            !set.verify(&bytes)
-                .expect("JSON")
-                .iter()
-                .any(DigestCheck::matches)
-        );
+        assert!(!set.verify(&bytes).expect("JSON").iter().any(DigestCheck::matches));
     }
 }

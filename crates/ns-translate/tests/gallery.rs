@@ -29,11 +29,7 @@ fn check(cases: &[Case]) {
     for (old, new, message, hint) in cases {
         let error = broken(old, new);
         assert_eq!(error.to_string(), *message, "`{old}` -> `{new}`");
-        assert_eq!(
-            error.hint().unwrap_or_default(),
-            *hint,
-            "`{old}` -> `{new}`"
-        );
+        assert_eq!(error.hint().unwrap_or_default(), *hint, "`{old}` -> `{new}`");
     }
 }
 
@@ -43,13 +39,9 @@ fn the_good_workspace_is_good() {
     assert_eq!(workspace.channels[0].samples[0].modifiers.len(), 5);
     assert_eq!(workspace.measurements[0].poi.as_deref(), Some("mu"));
     let with_mark = [b"\xef\xbb\xbf", GOOD.as_bytes()].concat();
-    assert_eq!(
-        read_workspace(&with_mark).expect("a byte-order mark does no harm"),
-        workspace
-    );
+    assert_eq!(read_workspace(&with_mark).expect("a byte-order mark does no harm"), workspace);
     let background = GOOD.replace("\"poi\": \"mu\"", "\"poi\": \"\"");
-    let background = read_workspace(background.as_bytes())
-        .expect("a measurement may have no parameter of interest");
+    let background = read_workspace(background.as_bytes()).expect("a measurement may have no parameter of interest");
     assert_eq!(background.measurements[0].poi, None);
 }
 
@@ -120,15 +112,9 @@ fn text_that_is_not_json_is_placed_and_explained() {
     for (text, message) in [
         ("", "the document is empty at line 1, column 1"),
         (" \n", "the document is empty at line 2, column 1"),
-        (
-            "<Combination>",
-            "expected a value, found `<` at line 1, column 1",
-        ),
+        ("<Combination>", "expected a value, found `<` at line 1, column 1"),
     ] {
-        assert_eq!(
-            read_workspace(text.as_bytes()).expect_err(text).to_string(),
-            message
-        );
+        assert_eq!(read_workspace(text.as_bytes()).expect_err(text).to_string(), message);
     }
 }
 
@@ -153,52 +139,25 @@ fn numbers_that_are_none_are_named() {
             "the number `1e999` is out of range at `/channels/0/samples/0/data/1` (line 2, column 34)",
             "",
         ),
-        (
-            "6.5",
-            "true",
-            "expected a number, found `true` at `/channels/0/samples/0/data/1` (line 2, column 34)",
-            "",
-        ),
+        ("6.5", "true", "expected a number, found `true` at `/channels/0/samples/0/data/1` (line 2, column 34)", ""),
         (
             "6.5",
             "\"6.5\"",
             "expected a number, found the string `6.5` at `/channels/0/samples/0/data/1` (line 2, column 34)",
             "",
         ),
-        (
-            "6.5",
-            "null",
-            "expected a number, found `null` at `/channels/0/samples/0/data/1` (line 2, column 34)",
-            "",
-        ),
+        ("6.5", "null", "expected a number, found `null` at `/channels/0/samples/0/data/1` (line 2, column 34)", ""),
     ]);
 }
 
 #[test]
 fn numbers_are_spelt_as_json_spells_them() {
-    for number in [
-        "01", "-", "--1", "1e", "1e+", "1.e5", ".5", "-.5", "+1", "0x1", "1_000", "1,5e", "1f",
-    ] {
+    for number in ["01", "-", "--1", "1e", "1e+", "1.e5", ".5", "-.5", "+1", "0x1", "1_000", "1,5e", "1f"] {
         let error = broken("6.5", number);
-        assert!(
-            matches!(error, DocumentError::Syntax { .. }),
-            "`{number}`: {error}"
-        );
-        assert!(
-            error
-                .pointer()
-                .is_some_and(|pointer| pointer.starts_with("/channels/0/samples/0/data"))
-        );
+        assert!(matches!(error, DocumentError::Syntax { .. }), "`{number}`: {error}");
+        assert!(error.pointer().is_some_and(|pointer| pointer.starts_with("/channels/0/samples/0/data")));
     }
-    for number in [
-        "-0",
-        "0.0",
-        "1E5",
-        "1e-05",
-        "-1.5E+2",
-        "123456789012345678901234567890",
-        "1e-999",
-    ] {
+    for number in ["-0", "0.0", "1E5", "1e-05", "-1.5E+2", "123456789012345678901234567890", "1e-999"] {
         let text = GOOD.replacen("6.5", number, 1);
         let workspace = read_workspace(text.as_bytes()).expect(number);
         assert_eq!(Ok(workspace.channels[0].samples[0].data[1]), number.parse());
@@ -226,12 +185,7 @@ fn keys_are_checked() {
             "missing key `hi` in the object at `/channels/0/samples/0/modifiers/1/data` (line 4, column 14)",
             "",
         ),
-        (
-            ",\n\"version\": \"1.0.0\"",
-            "",
-            "missing key `version` in the object at line 1, column 1",
-            "",
-        ),
+        (",\n\"version\": \"1.0.0\"", "", "missing key `version` in the object at line 1, column 1", ""),
         (
             "\"lo\": 0.9",
             "\"lo\": 0.9, \"lo\": 0.8",
@@ -292,12 +246,7 @@ fn modifiers_are_checked_whatever_the_order_of_their_keys() {
 #[test]
 fn lists_have_the_length_that_the_schema_wants() {
     check(&[
-        (
-            "[7, 8]",
-            "[]",
-            "expected at least one entry, found none at `/observations/0/data` (line 8, column 41)",
-            "",
-        ),
+        ("[7, 8]", "[]", "expected at least one entry, found none at `/observations/0/data` (line 8, column 41)", ""),
         (
             "[[0, 10]]",
             "[[0, 10, 20]]",
@@ -348,25 +297,11 @@ fn other_versions_and_other_documents_are_recognised() {
             "expected a pyhf workspace, found a pyhf model without observations and measurements",
             "a workspace also has `observations`, `measurements` and `version`",
         ),
-        (
-            "[1, 2]",
-            "expected an object, found a list of 2 at line 1, column 1",
-            "",
-        ),
-        (
-            "3",
-            "expected an object, found the number `3` at line 1, column 1",
-            "",
-        ),
+        ("[1, 2]", "expected an object, found a list of 2 at line 1, column 1", ""),
+        ("3", "expected an object, found the number `3` at line 1, column 1", ""),
     ] {
         let error = read_workspace(text.as_bytes()).expect_err(text);
-        assert_eq!(
-            (
-                error.to_string().as_str(),
-                error.hint().unwrap_or_default().as_str()
-            ),
-            (message, hint)
-        );
+        assert_eq!((error.to_string().as_str(), error.hint().unwrap_or_default().as_str()), (message, hint));
     }
 }
 
@@ -376,30 +311,17 @@ fn bytes_that_are_no_text_are_placed() {
     let at = GOOD.find("signal").expect("a sample");
     bytes[at] = 0xff;
     let error = read_workspace(&bytes).expect_err("not UTF-8");
-    assert_eq!(
-        error.to_string(),
-        "the document is not UTF-8 text: byte 0xff at line 2, column 13"
-    );
+    assert_eq!(error.to_string(), "the document is not UTF-8 text: byte 0xff at line 2, column 13");
 }
 
 #[test]
 fn deep_nesting_is_an_error_and_no_stack_overflow() {
     for open in ["[", "{\"a\":"] {
         let text = open.repeat(100_000);
-        let error = read_workspace(text.as_bytes())
-            .expect_err("too deep")
-            .to_string();
-        assert!(
-            error.starts_with("more than 127 lists and objects inside each other at `/"),
-            "{error}"
-        );
+        let error = read_workspace(text.as_bytes()).expect_err("too deep").to_string();
+        assert!(error.starts_with("more than 127 lists and objects inside each other at `/"), "{error}");
         let inside = GOOD.replacen("6.5", &text, 1);
-        let error = read_workspace(inside.as_bytes())
-            .expect_err("too deep")
-            .to_string();
-        assert!(
-            error.starts_with("more than 127 lists and objects"),
-            "{error}"
-        );
+        let error = read_workspace(inside.as_bytes()).expect_err("too deep").to_string();
+        assert!(error.starts_with("more than 127 lists and objects"), "{error}");
     }
 }

@@ -44,24 +44,15 @@ fn request(workspace: PathBuf, patches: &[&PathBuf]) -> LoadRequest {
 fn patches_apply_in_order() {
     let folder = Folder::new("order");
     let workspace = folder.file("ws.json", WORKSPACE);
-    let first = folder.file(
-        "first.json",
-        r#"[{"op": "replace", "path": "/observations/0/data/0", "value": 2}]"#,
-    );
+    let first = folder.file("first.json", r#"[{"op": "replace", "path": "/observations/0/data/0", "value": 2}]"#);
     let second = folder.file(
         "second.json",
         r#"[{"op": "test", "path": "/observations/0/data/0", "value": 2.0},
             {"op": "replace", "path": "/observations/0/data/0", "value": 3}]"#,
     );
     let observed = |workspace: &Workspace| workspace.observations[0].data[0];
-    assert_eq!(
-        observed(&load(&request(workspace.clone(), &[])).expect("good")),
-        1.0
-    );
-    assert_eq!(
-        observed(&load(&request(workspace.clone(), &[&first, &second])).expect("good")),
-        3.0
-    );
+    assert_eq!(observed(&load(&request(workspace.clone(), &[])).expect("good")), 1.0);
+    assert_eq!(observed(&load(&request(workspace.clone(), &[&first, &second])).expect("good")), 3.0);
 
     let error = load(&request(workspace, &[&second, &first])).expect_err("the wrong order");
     let expected = format!(
@@ -76,35 +67,19 @@ fn errors_name_the_file_at_fault() {
     let folder = Folder::new("fault");
     let good = folder.file("ws.json", WORKSPACE);
     let bad = folder.file("bad.json", &WORKSPACE.replace("1.0]", "\"1\"]"));
-    let breaking = folder.file(
-        "patch.json",
-        r#"[{"op": "remove", "path": "/channels/0/samples/0/data"}]"#,
-    );
+    let breaking = folder.file("patch.json", r#"[{"op": "remove", "path": "/channels/0/samples/0/data"}]"#);
 
-    let error = load(&request(bad.clone(), &[]))
-        .expect_err("a bad workspace")
-        .to_string();
+    let error = load(&request(bad.clone(), &[])).expect_err("a bad workspace").to_string();
     assert!(
-        error.starts_with(&format!(
-            "in `{}`: expected a number, found the string `1` at",
-            bad.display()
-        )),
+        error.starts_with(&format!("in `{}`: expected a number, found the string `1` at", bad.display())),
         "{error}"
     );
     let error = load(&request(good.clone(), &[&breaking])).expect_err("no longer a workspace");
-    let expected = format!(
-        "in `{}`, patched: missing key `data` in the object at `/channels/0/samples/0`",
-        good.display()
-    );
+    let expected =
+        format!("in `{}`, patched: missing key `data` in the object at `/channels/0/samples/0`", good.display());
     assert_eq!(error.to_string(), expected);
     let error = load(&request(good.clone(), &[&good])).expect_err("not a patch");
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "in `{}`: expected a JSON patch, found a pyhf workspace",
-            good.display()
-        )
-    );
+    assert_eq!(error.to_string(), format!("in `{}`: expected a JSON patch, found a pyhf workspace", good.display()));
     let error = load(&request(good, &[&folder.0.join("absent.json")])).expect_err("no such file");
     assert!(matches!(error, DocumentError::Unreadable { .. }), "{error}");
 }
@@ -123,19 +98,12 @@ fn published_signal_patches_apply() {
     let Some(folder) = published() else { return };
     for (workspace, patch) in [
         ("atlas_3l_offshell.json", "atlas_3l_offshell.synthsig.json"),
-        (
-            "atlas_sbottom_regionA.json",
-            "atlas_sbottom_regionA.patch.sbottom_1300_205_60.json",
-        ),
+        ("atlas_sbottom_regionA.json", "atlas_sbottom_regionA.patch.sbottom_1300_205_60.json"),
     ] {
         let plain = load(&request(folder.join(workspace), &[])).expect("published");
-        let patched =
-            load(&request(folder.join(workspace), &[&folder.join(patch)])).expect("published");
+        let patched = load(&request(folder.join(workspace), &[&folder.join(patch)])).expect("published");
         assert_ne!(plain, patched);
-        assert_eq!(
-            pyhf::from_value(&pyhf::write_workspace(&patched)).expect("written by us"),
-            patched
-        );
+        assert_eq!(pyhf::from_value(&pyhf::write_workspace(&patched)).expect("written by us"), patched);
     }
 }
 
@@ -143,16 +111,8 @@ fn published_signal_patches_apply() {
 fn published_patch_sets_apply_by_name() {
     let Some(folder) = published() else { return };
     for (workspace, set, name) in [
-        (
-            "atlas_1lbb.json.zst",
-            "atlas_1lbb.patchset.json.zst",
-            "C1N2_Wh_hbb_500_150",
-        ),
-        (
-            "atlas_3l_rjr.json",
-            "atlas_3l_rjr.patchset.json.zst",
-            "ERJR_500p0_0p0",
-        ),
+        ("atlas_1lbb.json.zst", "atlas_1lbb.patchset.json.zst", "C1N2_Wh_hbb_500_150"),
+        ("atlas_3l_rjr.json", "atlas_3l_rjr.patchset.json.zst", "ERJR_500p0_0p0"),
     ] {
         let mut request = request(folder.join(workspace), &[]);
         let plain = load(&request).expect("published");

@@ -35,72 +35,36 @@ fn a_set_says_what_it_holds() {
     let metadata = set.metadata();
     assert_eq!(metadata.labels, ["mass", "kind"]);
     assert_eq!(metadata.description, "two masses");
-    assert_eq!(
-        metadata.references,
-        [("hepdata".to_owned(), "ins1234567".to_owned())]
-    );
-    assert_eq!(
-        set.patches()
-            .iter()
-            .map(|entry| entry.name.as_str())
-            .collect::<Vec<_>>(),
-        ["heavy", "light"]
-    );
+    assert_eq!(metadata.references, [("hepdata".to_owned(), "ins1234567".to_owned())]);
+    assert_eq!(set.patches().iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["heavy", "light"]);
 }
 
 #[test]
 fn patches_are_found_by_name_and_by_values() {
     let set = set();
-    assert_eq!(
-        set.by_values(&values(2100.0)).expect("heavy"),
-        set.by_name("heavy").expect("heavy")
-    );
+    assert_eq!(set.by_values(&values(2100.0)).expect("heavy"), set.by_name("heavy").expect("heavy"));
     assert_eq!(set.by_values(&values(700.0)).expect("light").name, "light");
 
     let error = set.by_name("hevy").expect_err("a typo");
     assert_eq!(error.to_string(), "the patch set has no patch named `hevy`");
     assert_eq!(error.hint().as_deref(), Some("it has `heavy`, `light`"));
     let error = set.by_values(&values(1.5)).expect_err("no such mass");
-    assert_eq!(
-        error.to_string(),
-        "the patch set has no patch with the values `1.5`, `x`"
-    );
-    assert_eq!(
-        error.hint().as_deref(),
-        Some("the values stand for `mass`, `kind`")
-    );
+    assert_eq!(error.to_string(), "the patch set has no patch with the values `1.5`, `x`");
+    assert_eq!(error.hint().as_deref(), Some("the values stand for `mass`, `kind`"));
 }
 
 #[test]
 fn a_patch_applies_to_the_workspace_it_was_made_for_and_to_no_other() {
     let set = set();
     let patched = set.apply(WORKSPACE, "heavy").expect("made for it");
-    assert_eq!(
-        patched,
-        json!({"channels": [{"name": "SR", "samples": [{"name": "heavy", "data": [1.5]}]}]})
-    );
+    assert_eq!(patched, json!({"channels": [{"name": "SR", "samples": [{"name": "heavy", "data": [1.5]}]}]}));
 
     let reformatted = br#"{ "channels":[{"samples":[],"name":"SR"}]}"#;
     assert!(set.apply(reformatted, "light").is_ok());
 
-    let error = set
-        .apply(br#"{"channels": []}"#, "heavy")
-        .expect_err("another workspace");
-    assert!(
-        matches!(
-            &error,
-            DocumentError::DigestMismatch {
-                algorithm: Algorithm::Sha256,
-                ..
-            }
-        ),
-        "{error}"
-    );
-    assert!(
-        error
-            .to_string()
-            .starts_with("the patch set was made for another workspace: its sha256 digest is `")
-    );
+    let error = set.apply(br#"{"channels": []}"#, "heavy").expect_err("another workspace");
+    assert!(matches!(&error, DocumentError::DigestMismatch { algorithm: Algorithm::Sha256, .. }), "{error}");
+    assert!(error.to_string().starts_with("the patch set was made for another workspace: its sha256 digest is `"));
 }
 
 #[test]
@@ -116,16 +80,8 @@ fn broken_sets_are_placed_and_explained() {
             "2.1e3",
             "patches `heavy` and `light` have the same values at `/patches/1/metadata/values` (line 6, column 44)",
         ),
-        (
-            "700.0, ",
-            "",
-            "patch `light` has 1 values for 2 labels at `/patches/1/metadata/values` (line 6, column 44)",
-        ),
-        (
-            "\"sha256\"",
-            "\"sha1\"",
-            "unknown key `sha1` at `/metadata/digests/sha1` (line 2, column 15)",
-        ),
+        ("700.0, ", "", "patch `light` has 1 values for 2 labels at `/patches/1/metadata/values` (line 6, column 44)"),
+        ("\"sha256\"", "\"sha1\"", "unknown key `sha1` at `/metadata/digests/sha1` (line 2, column 15)"),
         (
             "\"sha256\": \"",
             "\"md5\": \"",
@@ -151,11 +107,7 @@ fn broken_sets_are_placed_and_explained() {
             "\"valeu\": \"CR\"",
             "missing key `value` in the object at `/patches/1/patch/0` (line 7, column 5)",
         ),
-        (
-            "\"1.0.0\"",
-            "\"0.1\"",
-            "version `0.1` is not supported at `/version` (line 8, column 12)",
-        ),
+        ("\"1.0.0\"", "\"0.1\"", "version `0.1` is not supported at `/version` (line 8, column 12)"),
         (
             "[1.5]",
             "[1.5",
@@ -164,9 +116,7 @@ fn broken_sets_are_placed_and_explained() {
     ] {
         let text = good();
         assert!(text.contains(old), "`{old}` is not in the good set");
-        let error = PatchSet::from_bytes(text.replacen(old, new, 1).as_bytes())
-            .expect_err(new)
-            .to_string();
+        let error = PatchSet::from_bytes(text.replacen(old, new, 1).as_bytes()).expect_err(new).to_string();
         assert!(error.ends_with(message), "`{old}` -> `{new}`: {error}");
     }
 }
@@ -175,9 +125,7 @@ fn broken_sets_are_placed_and_explained() {
 fn what_lies_inside_a_patch_is_checked_when_it_is_read_with_its_place_in_the_set() {
     let text = good().replacen("[1.5]", "[NaN]", 1);
     let set = PatchSet::from_bytes(text.as_bytes()).expect("readable down to the operations");
-    let error = set
-        .read(set.by_name("heavy").expect("there"))
-        .expect_err("not a number");
+    let error = set.read(set.by_name("heavy").expect("there")).expect_err("not a number");
     assert_eq!(
         error.to_string(),
         "`NaN` is not a JSON number, at `/patches/0/patch/0/value/data/0` (line 5, column 88)"
@@ -188,12 +136,6 @@ fn what_lies_inside_a_patch_is_checked_when_it_is_read_with_its_place_in_the_set
 #[test]
 fn other_documents_are_recognised() {
     let error = PatchSet::from_bytes(br#"[{"op": "remove", "path": "/a"}]"#).expect_err("a patch");
-    assert_eq!(
-        error.to_string(),
-        "expected a pyhf patch set, found a JSON patch"
-    );
-    assert_eq!(
-        error.hint().as_deref(),
-        Some("pass a single patch with `--patch FILE`")
-    );
+    assert_eq!(error.to_string(), "expected a pyhf patch set, found a JSON patch");
+    assert_eq!(error.hint().as_deref(), Some("pass a single patch with `--patch FILE`"));
 }

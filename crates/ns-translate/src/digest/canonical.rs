@@ -65,18 +65,10 @@ fn write_object(out: &mut String, members: &[Member<'_>]) {
     let mut sorted: Vec<&Member<'_>> = members.iter().collect();
     // Stable, so the last of equal keys stays last; UTF-8 bytes sort as code points do.
     sorted.sort_by(|a, b| a.key.cmp(&b.key));
-    let is_last_of_its_key = |&(index, member): &(usize, &&Member<'_>)| {
-        sorted
-            .get(index + 1)
-            .is_none_or(|next| next.key != member.key)
-    };
+    let is_last_of_its_key =
+        |&(index, member): &(usize, &&Member<'_>)| sorted.get(index + 1).is_none_or(|next| next.key != member.key);
     out.push('{');
-    for (count, (_, member)) in sorted
-        .iter()
-        .enumerate()
-        .filter(is_last_of_its_key)
-        .enumerate()
-    {
+    for (count, (_, member)) in sorted.iter().enumerate().filter(is_last_of_its_key).enumerate() {
         if count > 0 {
             out.push_str(", ");
         }
@@ -117,11 +109,7 @@ fn write_number(out: &mut String, spelling: &str) {
 /// Python's `repr` of a float.
 fn python_repr(number: f64) -> Cow<'static, str> {
     if number.is_infinite() {
-        return Cow::Borrowed(if number > 0.0 {
-            "Infinity"
-        } else {
-            "-Infinity"
-        });
+        return Cow::Borrowed(if number > 0.0 { "Infinity" } else { "-Infinity" });
     }
     let scientific = shortest_digits(number);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -140,20 +128,12 @@ fn shortest_digits(number: f64) -> String {
     /// So many digits tell any two doubles apart that differ in them: no two neighbours can be equally near.
     const ALWAYS_DISTINCT: usize = 15;
     let shortest = format!("{number:e}");
-    let n_digits = shortest
-        .bytes()
-        .take_while(|&byte| byte != b'e')
-        .filter(u8::is_ascii_digit)
-        .count();
+    let n_digits = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
     if n_digits <= ALWAYS_DISTINCT {
         return shortest;
     }
     let half_to_even = format!("{number:.*e}", n_digits - 1);
-    if half_to_even.parse() == Ok(number) {
-        half_to_even
-    } else {
-        shortest
-    }
+    if half_to_even.parse() == Ok(number) { half_to_even } else { shortest }
 }
 
 /// `d.ddd` times ten to the `exponent`, written without exponent and with at least one decimal.
@@ -227,9 +207,6 @@ mod tests {
 
     #[test]
     fn pythons_extra_literals_pass() {
-        assert_eq!(
-            canonical("[NaN, Infinity, -Infinity]"),
-            "[NaN, Infinity, -Infinity]"
-        );
+        assert_eq!(canonical("[NaN, Infinity, -Infinity]"), "[NaN, Infinity, -Infinity]");
     }
 }

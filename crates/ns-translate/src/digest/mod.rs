@@ -42,12 +42,8 @@ impl Algorithm {
     ///
     /// [`DocumentError::UnknownAlgorithm`].
     pub fn from_word(word: &str) -> Result<Self, DocumentError> {
-        let found = Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.as_str() == word);
-        found.ok_or_else(|| DocumentError::UnknownAlgorithm {
-            name: word.to_owned(),
-        })
+        let found = Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == word);
+        found.ok_or_else(|| DocumentError::UnknownAlgorithm { name: word.to_owned() })
     }
 }
 

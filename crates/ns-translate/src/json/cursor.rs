@@ -68,14 +68,8 @@ impl<'c> Cursor<'c> {
         let mut node = self.node;
         for step in below.split('/').skip(1) {
             let next = match &node.tree {
-                Tree::List(items) => step
-                    .parse::<usize>()
-                    .ok()
-                    .and_then(|index| items.get(index)),
-                Tree::Object(members) => members
-                    .iter()
-                    .find(|member| member.key == step)
-                    .map(|member| &member.value),
+                Tree::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+                Tree::Object(members) => members.iter().find(|member| member.key == step).map(|member| &member.value),
                 _ => None,
             };
             node = next.unwrap_or(node);
@@ -114,9 +108,7 @@ impl<'c> Cursor<'c> {
         match &self.node.tree {
             Tree::Null => Found::Null,
             Tree::Bool(value) => Found::Bool(*value),
-            Tree::Number(spelling) | Tree::NonFinite(spelling) => {
-                Found::Number((*spelling).to_owned())
-            }
+            Tree::Number(spelling) | Tree::NonFinite(spelling) => Found::Number((*spelling).to_owned()),
             Tree::Text(text) => Found::Text(text.to_string()),
             Tree::List(items) => Found::List(items.len()),
             Tree::Object(_) => Found::Object,
@@ -126,25 +118,15 @@ impl<'c> Cursor<'c> {
 
     pub(crate) fn wrong_type(&self, expected: &'static str) -> DocumentError {
         let (found, place) = (self.found(), self.place());
-        DocumentError::WrongType {
-            expected,
-            found,
-            place,
-        }
+        DocumentError::WrongType { expected, found, place }
     }
 
     pub(crate) fn not_finite(&self, literal: &str) -> DocumentError {
-        DocumentError::NotFinite {
-            literal: literal.to_owned(),
-            place: self.place(),
-        }
+        DocumentError::NotFinite { literal: literal.to_owned(), place: self.place() }
     }
 
     pub(crate) fn duplicate_key(&self, second: &Member<'_>) -> DocumentError {
-        DocumentError::DuplicateKey {
-            key: second.key.to_string(),
-            place: self.key_place(second),
-        }
+        DocumentError::DuplicateKey { key: second.key.to_string(), place: self.key_place(second) }
     }
 
     pub(crate) fn is_null(&self) -> bool {
@@ -170,10 +152,7 @@ impl<'c> Cursor<'c> {
         match self.node.tree {
             Tree::Number(spelling) => match spelling.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(number),
-                _ => Err(DocumentError::NumberOutOfRange {
-                    number: shortened(spelling),
-                    place: self.place(),
-                }),
+                _ => Err(DocumentError::NumberOutOfRange { number: shortened(spelling), place: self.place() }),
             },
             Tree::NonFinite(literal) => Err(self.not_finite(literal)),
             _ => Err(self.wrong_type("a number")),
@@ -185,37 +164,25 @@ impl<'c> Cursor<'c> {
         self.filled_list()?.map(|item| item.number()).collect()
     }
 
-    pub(crate) fn list<'k>(
-        &'k self,
-    ) -> Result<impl ExactSizeIterator<Item = Cursor<'k>>, DocumentError> {
+    pub(crate) fn list<'k>(&'k self) -> Result<impl ExactSizeIterator<Item = Cursor<'k>>, DocumentError> {
         let Tree::List(items) = &self.node.tree else {
             return Err(self.wrong_type("a list"));
         };
-        let child = |(index, node)| Cursor {
-            text: self.text,
-            node,
-            way: Way::Index(self, index),
-        };
+        let child = |(index, node)| Cursor { text: self.text, node, way: Way::Index(self, index) };
         Ok(items.iter().enumerate().map(child))
     }
 
     /// A list with at least one entry.
-    pub(crate) fn filled_list<'k>(
-        &'k self,
-    ) -> Result<impl ExactSizeIterator<Item = Cursor<'k>>, DocumentError> {
+    pub(crate) fn filled_list<'k>(&'k self) -> Result<impl ExactSizeIterator<Item = Cursor<'k>>, DocumentError> {
         let items = self.list()?;
         if items.len() == 0 {
-            return Err(DocumentError::Empty {
-                place: self.place(),
-            });
+            return Err(DocumentError::Empty { place: self.place() });
         }
         Ok(items)
     }
 
     /// Keys and values in document order, duplicates included.
-    pub(crate) fn members<'k>(
-        &'k self,
-    ) -> Result<impl Iterator<Item = (&'k Member<'k>, Cursor<'k>)>, DocumentError> {
+    pub(crate) fn members<'k>(&'k self) -> Result<impl Iterator<Item = (&'k Member<'k>, Cursor<'k>)>, DocumentError> {
         let Tree::Object(members) = &self.node.tree else {
             return Err(self.wrong_type("an object"));
         };
@@ -223,30 +190,17 @@ impl<'c> Cursor<'c> {
     }
 
     fn member<'k>(&'k self, member: &'k Member<'k>) -> Cursor<'k> {
-        Cursor {
-            text: self.text,
-            node: &member.value,
-            way: Way::Key(self, &member.key),
-        }
+        Cursor { text: self.text, node: &member.value, way: Way::Key(self, &member.key) }
     }
 
     /// An object with some of the keys `known`, each at most once, and no others.
-    pub(crate) fn object<'k>(
-        &'k self,
-        known: &'static [&'static str],
-    ) -> Result<Object<'k>, DocumentError> {
+    pub(crate) fn object<'k>(&'k self, known: &'static [&'static str]) -> Result<Object<'k>, DocumentError> {
         let object = self.open_object()?;
-        match object
-            .members
-            .iter()
-            .find(|member| !known.contains(&&*member.key))
-        {
+        match object.members.iter().find(|member| !known.contains(&&*member.key)) {
             None => Ok(object),
-            Some(member) => Err(DocumentError::UnknownKey {
-                key: member.key.to_string(),
-                known,
-                place: self.key_place(member),
-            }),
+            Some(member) => {
+                Err(DocumentError::UnknownKey { key: member.key.to_string(), known, place: self.key_place(member) })
+            }
         }
     }
 
@@ -261,10 +215,7 @@ impl<'c> Cursor<'c> {
                 return Err(self.duplicate_key(member));
             }
         }
-        Ok(Object {
-            cursor: self,
-            members,
-        })
+        Ok(Object { cursor: self, members })
     }
 }
 
@@ -275,10 +226,7 @@ impl<'c> Object<'c> {
     }
 
     pub(crate) fn need(&self, key: &'static str) -> Result<Cursor<'c>, DocumentError> {
-        self.get(key).ok_or_else(|| DocumentError::MissingKey {
-            key,
-            place: self.cursor.place(),
-        })
+        self.get(key).ok_or_else(|| DocumentError::MissingKey { key, place: self.cursor.place() })
     }
 }
 

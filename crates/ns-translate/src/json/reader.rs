@@ -15,22 +15,14 @@ pub(crate) fn parse(text: &str) -> Result<Node<'_>, DocumentError> {
 /// Reads a whole document but stores only the outermost `depth` levels of lists and objects.
 pub(crate) fn parse_to_depth(text: &str, depth: usize) -> Result<Node<'_>, DocumentError> {
     let mut reader = Reader::new(text, depth);
-    reader
-        .document()
-        .map_err(|problem| reader.error(problem, ""))
+    reader.document().map_err(|problem| reader.error(problem, ""))
 }
 
 /// Reads the one value that begins at byte `start` of `text` and stands at `pointer`; what follows it is not looked at.
-pub(crate) fn parse_part<'a>(
-    text: &'a str,
-    start: usize,
-    pointer: &str,
-) -> Result<Node<'a>, DocumentError> {
+pub(crate) fn parse_part<'a>(text: &'a str, start: usize, pointer: &str) -> Result<Node<'a>, DocumentError> {
     let mut reader = Reader::new(text, DEPTH_LIMIT);
     reader.at = start;
-    reader
-        .value()
-        .map_err(|problem| reader.error(problem, pointer))
+    reader.value().map_err(|problem| reader.error(problem, pointer))
 }
 
 enum Step<'a> {
@@ -50,12 +42,7 @@ type Read<T> = Result<T, SyntaxProblem>;
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str, keep_depth: usize) -> Self {
-        Self {
-            text,
-            at: 0,
-            keep_depth,
-            path: Vec::new(),
-        }
+        Self { text, at: 0, keep_depth, path: Vec::new() }
     }
 
     fn error(&self, problem: SyntaxProblem, prefix: &str) -> DocumentError {
@@ -68,10 +55,7 @@ impl<'a> Reader<'a> {
             }
         }
         let position = Some(Position::of(self.text, self.at));
-        DocumentError::Syntax {
-            problem,
-            place: Place { pointer, position },
-        }
+        DocumentError::Syntax { problem, place: Place { pointer, position } }
     }
 
     fn document(&mut self) -> Read<Node<'a>> {
@@ -94,9 +78,7 @@ impl<'a> Reader<'a> {
             b'{' => self.object()?,
             b'[' => self.list()?,
             b'"' => Tree::Text(self.string()?),
-            b'-' if self.rest().starts_with("-Infinity") => {
-                Tree::NonFinite(self.take("-Infinity".len()))
-            }
+            b'-' if self.rest().starts_with("-Infinity") => Tree::NonFinite(self.take("-Infinity".len())),
             b'-' | b'0'..=b'9' => Tree::Number(self.number()?),
             b'+' | b'.' => return Err(self.bad_number()),
             _ => self.word()?,
@@ -106,9 +88,7 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self) -> Read<Tree<'a>> {
         let rest = self.rest();
-        let length = rest
-            .find(|character: char| !character.is_ascii_alphanumeric())
-            .unwrap_or(rest.len());
+        let length = rest.find(|character: char| !character.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let word = &rest[..length];
         let tree = match word {
             "null" => Tree::Null,
@@ -135,11 +115,7 @@ impl<'a> Reader<'a> {
         let keep = self.open()?;
         let mut items = Vec::new();
         if self.closes(b']') {
-            return Ok(if keep {
-                Tree::List(items)
-            } else {
-                Tree::Skipped
-            });
+            return Ok(if keep { Tree::List(items) } else { Tree::Skipped });
         }
         for index in 0.. {
             self.path.push(Step::Index(index));
@@ -152,22 +128,14 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        Ok(if keep {
-            Tree::List(items)
-        } else {
-            Tree::Skipped
-        })
+        Ok(if keep { Tree::List(items) } else { Tree::Skipped })
     }
 
     fn object(&mut self) -> Read<Tree<'a>> {
         let keep = self.open()?;
         let mut members = Vec::new();
         if self.closes(b'}') {
-            return Ok(if keep {
-                Tree::Object(members)
-            } else {
-                Tree::Skipped
-            });
+            return Ok(if keep { Tree::Object(members) } else { Tree::Skipped });
         }
         loop {
             let member = self.member()?;
@@ -178,11 +146,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        Ok(if keep {
-            Tree::Object(members)
-        } else {
-            Tree::Skipped
-        })
+        Ok(if keep { Tree::Object(members) } else { Tree::Skipped })
     }
 
     fn member(&mut self) -> Read<Member<'a>> {
@@ -233,12 +197,7 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Read<&'a str> {
         let bytes = self.rest().as_bytes();
-        let digits = |from: usize| {
-            bytes[from..]
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count()
-        };
+        let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let byte = |index: usize| bytes.get(index).copied();
         let mut length = usize::from(byte(0) == Some(b'-'));
         let whole = digits(length);
@@ -258,22 +217,12 @@ impl<'a> Reader<'a> {
         if right {
             return Ok(self.take(length));
         }
-        Err(if length == bytes.len() {
-            SyntaxProblem::Truncated
-        } else {
-            self.bad_number()
-        })
+        Err(if length == bytes.len() { SyntaxProblem::Truncated } else { self.bad_number() })
     }
 
     fn bad_number(&self) -> SyntaxProblem {
-        let is_part =
-            |character: char| character.is_ascii_alphanumeric() || "+-._".contains(character);
-        let found = self
-            .rest()
-            .chars()
-            .take_while(|&character| is_part(character))
-            .take(40)
-            .collect();
+        let is_part = |character: char| character.is_ascii_alphanumeric() || "+-._".contains(character);
+        let found = self.rest().chars().take_while(|&character| is_part(character)).take(40).collect();
         SyntaxProblem::Number { found }
     }
 
@@ -297,9 +246,7 @@ impl<'a> Reader<'a> {
     /// The characters up to the next quote or backslash.
     fn plain_run(&mut self) -> Read<&'a str> {
         let rest = self.rest();
-        let stop = rest
-            .bytes()
-            .position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+        let stop = rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20);
         let Some(length) = stop else {
             self.at = self.text.len();
             return Err(SyntaxProblem::Truncated);
@@ -312,11 +259,7 @@ impl<'a> Reader<'a> {
     }
 
     fn escape(&mut self) -> Read<char> {
-        let code = self
-            .rest()
-            .as_bytes()
-            .get(1)
-            .ok_or(SyntaxProblem::Truncated)?;
+        let code = self.rest().as_bytes().get(1).ok_or(SyntaxProblem::Truncated)?;
         let character = match code {
             b'"' => '"',
             b'\\' => '\\',
@@ -344,11 +287,7 @@ impl<'a> Reader<'a> {
         }
         let high_at = self.at;
         self.at += 6;
-        let low = if self.rest().starts_with("\\u") {
-            self.code_unit().ok()
-        } else {
-            None
-        };
+        let low = if self.rest().starts_with("\\u") { self.code_unit().ok() } else { None };
         let decoded = low.and_then(|low| char::decode_utf16([unit, low]).next()?.ok());
         match decoded {
             Some(character) => {
@@ -367,25 +306,16 @@ impl<'a> Reader<'a> {
         let escape: String = self.rest().chars().take(6).collect();
         let digits = escape.get(2..).unwrap_or("");
         if digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return u16::from_str_radix(digits, 16)
-                .map_err(|_| SyntaxProblem::Escape { found: escape });
+            return u16::from_str_radix(digits, 16).map_err(|_| SyntaxProblem::Escape { found: escape });
         }
-        Err(if self.rest().len() < 6 {
-            SyntaxProblem::Truncated
-        } else {
-            SyntaxProblem::Escape { found: escape }
-        })
+        Err(if self.rest().len() < 6 { SyntaxProblem::Truncated } else { SyntaxProblem::Escape { found: escape } })
     }
 
     fn unexpected(&self, expected: &'static str) -> SyntaxProblem {
         let is_part = |character: &char| character.is_ascii_alphabetic();
         let word: String = self.rest().chars().take_while(is_part).take(20).collect();
         let first = || self.rest().chars().next().map(String::from);
-        let found = if word.is_empty() {
-            first().unwrap_or_default()
-        } else {
-            word
-        };
+        let found = if word.is_empty() { first().unwrap_or_default() } else { word };
         SyntaxProblem::Unexpected { found, expected }
     }
 
@@ -412,8 +342,5 @@ impl<'a> Reader<'a> {
 
 /// Whether `word`, the last thing in the text, is the beginning of a word that JSON knows.
 fn is_cut_word(word: &str) -> bool {
-    !word.is_empty()
-        && ["null", "true", "false"]
-            .iter()
-            .any(|whole| whole.starts_with(word))
+    !word.is_empty() && ["null", "true", "false"].iter().any(|whole| whole.starts_with(word))
 }

@@ -57,10 +57,7 @@ impl fmt::Display for SyntaxProblem {
             Self::Unexpected { found, expected } => {
                 write!(f, "expected {expected}, found `{found}`")
             }
-            Self::Trailing { found } => write!(
-                f,
-                "text after the end of the document, beginning with `{found}`"
-            ),
+            Self::Trailing { found } => write!(f, "text after the end of the document, beginning with `{found}`"),
             Self::Number { found } => write!(f, "`{found}` is not a JSON number"),
             Self::Escape { found } => write!(f, "`{found}` is not a JSON escape"),
             Self::LoneSurrogate { unit } => {
@@ -96,9 +93,7 @@ fn unexpected_hint(found: &str, expected: &str) -> Option<&'static str> {
         "nan" | "inf" | "-inf" | "Inf" | "NAN" | "INF" => Some("JSON has no NaN and no infinity"),
         "'" => Some("JSON puts strings in double quotes"),
         "/" | "#" => Some("JSON has no comments"),
-        "<" => Some(
-            "this looks like XML; convert a HistFactory XML workspace with `pyhf xml2json` first",
-        ),
+        "<" => Some("this looks like XML; convert a HistFactory XML workspace with `pyhf xml2json` first"),
         "]" | "}" if expected != SEPARATOR => Some("JSON allows no comma before a closing bracket"),
         _ => None,
     }

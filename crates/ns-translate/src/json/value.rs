@@ -13,10 +13,7 @@ pub(crate) fn to_value(cursor: &Cursor<'_>) -> Result<Value, DocumentError> {
         Tree::Text(text) => Ok(Value::String(text.to_string())),
         Tree::List(_) | Tree::Skipped => {
             let items = cursor.list()?;
-            items
-                .map(|item| to_value(&item))
-                .collect::<Result<_, _>>()
-                .map(Value::Array)
+            items.map(|item| to_value(&item)).collect::<Result<_, _>>().map(Value::Array)
         }
         Tree::Object(_) => object(cursor),
         Tree::Number(spelling) => number(cursor, spelling),
@@ -27,10 +24,7 @@ pub(crate) fn to_value(cursor: &Cursor<'_>) -> Result<Value, DocumentError> {
 fn object(cursor: &Cursor<'_>) -> Result<Value, DocumentError> {
     let mut map = Map::new();
     for (member, value) in cursor.members()? {
-        if map
-            .insert(member.key.to_string(), to_value(&value)?)
-            .is_some()
-        {
+        if map.insert(member.key.to_string(), to_value(&value)?).is_some() {
             return Err(cursor.duplicate_key(member));
         }
     }

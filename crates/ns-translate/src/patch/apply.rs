@@ -47,14 +47,12 @@ pub fn apply(document: &mut Value, patch: &Patch) -> Result<(), DocumentError> {
     };
     if patch.operations.iter().all(is_plain) {
         // These three can be undone one by one, which costs less than a copy of the document.
-        return json_patch::patch(document, &patch.operations)
-            .map_err(|error| explain(document, patch, &error));
+        return json_patch::patch(document, &patch.operations).map_err(|error| explain(document, patch, &error));
     }
     let mut copy = document.clone();
     let mut copied = 0;
     for (index, operation) in patch.operations.iter().enumerate() {
-        do_one(&mut copy, operation, &mut copied)
-            .map_err(|problem| failure(index, operation, problem))?;
+        do_one(&mut copy, operation, &mut copied).map_err(|problem| failure(index, operation, problem))?;
     }
     *document = copy;
     Ok(())
@@ -62,32 +60,18 @@ pub fn apply(document: &mut Value, patch: &Patch) -> Result<(), DocumentError> {
 
 fn first_too_deep(patch: &Patch) -> Option<(usize, &PatchOperation)> {
     let too_deep = |operation: &PatchOperation| operation.path().count() > PATH_LIMIT;
-    patch
-        .operations
-        .iter()
-        .enumerate()
-        .find(|(_, operation)| too_deep(operation))
+    patch.operations.iter().enumerate().find(|(_, operation)| too_deep(operation))
 }
 
-fn do_one(
-    document: &mut Value,
-    operation: &PatchOperation,
-    copied: &mut usize,
-) -> Result<(), PatchProblem> {
+fn do_one(document: &mut Value, operation: &PatchOperation, copied: &mut usize) -> Result<(), PatchProblem> {
     match operation {
         PatchOperation::Test(test) => {
             let Some(value) = document.pointer(test.path.as_str()) else {
-                return Err(problem(
-                    document,
-                    operation,
-                    &PatchErrorKind::InvalidPointer,
-                ));
+                return Err(problem(document, operation, &PatchErrorKind::InvalidPointer));
             };
-            return same(value, &test.value).then_some(()).ok_or_else(|| {
-                PatchProblem::TestFailed {
-                    found: found(value),
-                }
-            });
+            return same(value, &test.value)
+                .then_some(())
+                .ok_or_else(|| PatchProblem::TestFailed { found: found(value) });
         }
         PatchOperation::Copy(copy) => {
             *copied += check_size(document, copy.from.as_str(), operation)?;
@@ -105,11 +89,7 @@ fn do_one(
 }
 
 /// The number of values at `from`, if they may go where the operation puts them.
-fn check_size(
-    document: &Value,
-    from: &str,
-    operation: &PatchOperation,
-) -> Result<usize, PatchProblem> {
+fn check_size(document: &Value, from: &str, operation: &PatchOperation) -> Result<usize, PatchProblem> {
     let size = document.pointer(from).map(Size::of).unwrap_or_default();
     if operation.path().count() + size.depth > PATCHED_DEPTH_LIMIT {
         let limit = PATCHED_DEPTH_LIMIT;
@@ -127,24 +107,15 @@ struct Size {
 impl Size {
     fn of(value: &Value) -> Self {
         let within = |sizes: &mut dyn Iterator<Item = Self>| {
-            sizes.fold(
-                Self {
-                    values: 1,
-                    depth: 1,
-                },
-                |all, one| Self {
-                    values: all.values + one.values,
-                    depth: all.depth.max(one.depth + 1),
-                },
-            )
+            sizes.fold(Self { values: 1, depth: 1 }, |all, one| Self {
+                values: all.values + one.values,
+                depth: all.depth.max(one.depth + 1),
+            })
         };
         match value {
             Value::Array(items) => within(&mut items.iter().map(Self::of)),
             Value::Object(map) => within(&mut map.values().map(Self::of)),
-            _ => Self {
-                values: 1,
-                depth: 0,
-            },
+            _ => Self { values: 1, depth: 0 },
         }
     }
 }
@@ -152,16 +123,10 @@ impl Size {
 /// Equality as RFC 6902 wants it for `test`: numbers by value, so `1` is `1.0`.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
+        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         _ => a == b,
     }
@@ -169,16 +134,11 @@ fn same(a: &Value, b: &Value) -> bool {
 
 /// Says why a patch of plain operations failed on `document`, which has been restored: replays it up to there.
 fn explain(document: &Value, patch: &Patch, error: &PatchError) -> DocumentError {
-    let index = error
-        .operation
-        .min(patch.operations.len().saturating_sub(1));
+    let index = error.operation.min(patch.operations.len().saturating_sub(1));
     let (before, rest) = patch.operations.split_at(index);
     let mut replayed = document.clone();
     let replay = json_patch::patch_unsafe(&mut replayed, before);
-    debug_assert!(
-        replay.is_ok(),
-        "operations before the failing one have worked once"
-    );
+    debug_assert!(replay.is_ok(), "operations before the failing one have worked once");
     match rest.first() {
         Some(operation) => failure(index, operation, problem(&replayed, operation, &error.kind)),
         None => unreachable!("an empty patch does not fail"),
@@ -212,12 +172,7 @@ fn failure(index: usize, operation: &PatchOperation, problem: PatchProblem) -> D
     };
     let path = operation.path().to_string();
     let problem = Box::new(problem);
-    DocumentError::Patch {
-        index,
-        op,
-        path,
-        problem,
-    }
+    DocumentError::Patch { index, op, path, problem }
 }
 
 #[cfg(test)]
@@ -282,28 +237,18 @@ mod tests {
                 json!([{"op": "move", "from": "/channels", "path": "/channels/0"}]),
                 "operation 0 (`move /channels/0`): a value cannot be moved into itself",
             ),
-            (
-                json!([{"op": "remove", "path": ""}]),
-                "operation 0 (`remove `): the whole document cannot be removed",
-            ),
+            (json!([{"op": "remove", "path": ""}]), "operation 0 (`remove `): the whole document cannot be removed"),
         ] {
-            assert_eq!(
-                patched(document.clone(), &operations),
-                Err(message.to_owned())
-            );
+            assert_eq!(patched(document.clone(), &operations), Err(message.to_owned()));
         }
     }
 
     #[test]
     fn patches_that_copy_a_document_into_itself_meet_a_limit() {
-        let doubling: Vec<Value> = (0..64)
-            .map(|n| json!({"op": "copy", "from": "", "path": format!("/{n}")}))
-            .collect();
+        let doubling: Vec<Value> =
+            (0..64).map(|n| json!({"op": "copy", "from": "", "path": format!("/{n}")})).collect();
         let error = patched(json!({}), &Value::Array(doubling)).expect_err("2^64 values");
-        assert!(
-            error.ends_with("the patch copies more than 2000000 values"),
-            "{error}"
-        );
+        assert!(error.ends_with("the patch copies more than 2000000 values"), "{error}");
     }
 
     #[test]
@@ -315,36 +260,21 @@ mod tests {
             moves.push(json!({"op": "move", "from": "/b", "path": "/a"}));
         }
         let error = patched(json!({"a": 1}), &Value::Array(moves)).expect_err("300 levels");
-        assert!(
-            error.ends_with("the document would nest more than 254 deep"),
-            "{error}"
-        );
+        assert!(error.ends_with("the document would nest more than 254 deep"), "{error}");
         let path = "/a".repeat(1000);
-        let error =
-            patched(json!({}), &json!([{"op": "remove", "path": path}])).expect_err("1,000 levels");
-        assert!(
-            error.ends_with("the document would nest more than 127 deep"),
-            "{error}"
-        );
+        let error = patched(json!({}), &json!([{"op": "remove", "path": path}])).expect_err("1,000 levels");
+        assert!(error.ends_with("the document would nest more than 127 deep"), "{error}");
     }
 
     fn small_operation() -> impl Strategy<Value = Value> {
         let path = || {
-            let steps = [
-                "", "/a", "/a/0", "/a/1", "/a/-", "/b", "/b/x", "/b/-", "/b/x/0", "/c",
-            ];
+            let steps = ["", "/a", "/a/0", "/a/1", "/a/-", "/b", "/b/x", "/b/-", "/b/x/0", "/c"];
             proptest::sample::select(steps.to_vec())
         };
-        let value = proptest::sample::select(vec![
-            json!(1),
-            json!([]),
-            json!([2, 3]),
-            json!({"x": [4], "-": 5}),
-        ]);
+        let value = proptest::sample::select(vec![json!(1), json!([]), json!([2, 3]), json!({"x": [4], "-": 5})]);
         let op = proptest::sample::select(vec!["add", "remove", "replace", "copy", "move", "test"]);
-        (op, path(), path(), value).prop_map(
-            |(op, path, from, value)| json!({"op": op, "path": path, "from": from, "value": value}),
-        )
+        (op, path(), path(), value)
+            .prop_map(|(op, path, from, value)| json!({"op": op, "path": path, "from": from, "value": value}))
     }
 
     proptest! {

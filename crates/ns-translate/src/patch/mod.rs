@@ -8,8 +8,7 @@ mod problem;
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
-    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
-    TestOperation,
+    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation,
 };
 use serde_json::Value;
 
@@ -45,10 +44,7 @@ impl Patch {
     }
 
     pub(crate) fn read(cursor: &Cursor<'_>) -> Result<Self, DocumentError> {
-        let operations = cursor
-            .list()?
-            .map(|item| operation(&item))
-            .collect::<Result<_, _>>()?;
+        let operations = cursor.list()?.map(|item| operation(&item)).collect::<Result<_, _>>()?;
         Ok(Self { operations })
     }
 
@@ -67,10 +63,7 @@ impl Patch {
     /// The patch as a document, for writing it to a file.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let operations = self
-            .operations
-            .iter()
-            .map(|operation| serde_json::to_value(operation).unwrap_or_default());
+        let operations = self.operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default());
         operations.collect()
     }
 }
@@ -96,10 +89,7 @@ fn verb(object: &Object<'_>) -> Result<Verb, DocumentError> {
         "copy" => Verb::Copy,
         "test" => Verb::Test,
         other => {
-            return Err(DocumentError::UnknownOperation {
-                op: other.to_owned(),
-                place: cursor.place(),
-            });
+            return Err(DocumentError::UnknownOperation { op: other.to_owned(), place: cursor.place() });
         }
     })
 }
@@ -133,26 +123,11 @@ fn operation(cursor: &Cursor<'_>) -> Result<PatchOperation, DocumentError> {
     let value = || to_value(&object.need("value")?);
     let from = || pointer(&object, "from");
     Ok(match verb {
-        Verb::Add => PatchOperation::Add(AddOperation {
-            path,
-            value: value()?,
-        }),
-        Verb::Replace => PatchOperation::Replace(ReplaceOperation {
-            path,
-            value: value()?,
-        }),
-        Verb::Test => PatchOperation::Test(TestOperation {
-            path,
-            value: value()?,
-        }),
-        Verb::Move => PatchOperation::Move(MoveOperation {
-            from: from()?,
-            path,
-        }),
-        Verb::Copy => PatchOperation::Copy(CopyOperation {
-            from: from()?,
-            path,
-        }),
+        Verb::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
+        Verb::Replace => PatchOperation::Replace(ReplaceOperation { path, value: value()? }),
+        Verb::Test => PatchOperation::Test(TestOperation { path, value: value()? }),
+        Verb::Move => PatchOperation::Move(MoveOperation { from: from()?, path }),
+        Verb::Copy => PatchOperation::Copy(CopyOperation { from: from()?, path }),
         Verb::Remove => PatchOperation::Remove(RemoveOperation { path }),
     })
 }
@@ -176,26 +151,14 @@ mod tests {
     #[test]
     fn broken_operations_are_named_with_their_place() {
         for (text, message) in [
-            (
-                r#"[{"op":"ad","path":""}]"#,
-                "unknown patch operation `ad` at `/0/op` (line 1, column 8)",
-            ),
-            (
-                r#"[{"op":"add","path":""}]"#,
-                "missing key `value` in the object at `/0` (line 1, column 2)",
-            ),
-            (
-                r#"[{"op":"move","path":"","frm":"/a"}]"#,
-                "missing key `from` in the object at `/0` (line 1, column 2)",
-            ),
+            (r#"[{"op":"ad","path":""}]"#, "unknown patch operation `ad` at `/0/op` (line 1, column 8)"),
+            (r#"[{"op":"add","path":""}]"#, "missing key `value` in the object at `/0` (line 1, column 2)"),
+            (r#"[{"op":"move","path":"","frm":"/a"}]"#, "missing key `from` in the object at `/0` (line 1, column 2)"),
             (
                 r#"[{"op":"remove","path":3}]"#,
                 "expected a string, found the number `3` at `/0/path` (line 1, column 24)",
             ),
-            (
-                r#"["add"]"#,
-                "expected an object, found the string `add` at `/0` (line 1, column 2)",
-            ),
+            (r#"["add"]"#, "expected an object, found the string `add` at `/0` (line 1, column 2)"),
             (
                 r#"[{"op":"add","path":"/a","value":{"x":1,"x":2}}]"#,
                 "duplicate key `x` at `/0/value/x` (line 1, column 41)",
@@ -214,10 +177,7 @@ mod tests {
     #[test]
     fn other_documents_are_recognised() {
         for (text, hint) in [
-            (
-                r#"{"patches": [], "metadata": {}}"#,
-                "pass a patch set with `--patchset FILE --patch-name NAME`",
-            ),
+            (r#"{"patches": [], "metadata": {}}"#, "pass a patch set with `--patchset FILE --patch-name NAME`"),
             (
                 r#"{"channels": [], "observations": []}"#,
                 "the workspace comes first, patches follow with `--patch` or `--patchset`",

@@ -44,18 +44,10 @@ pub enum PatchProblem {
 impl fmt::Display for PatchProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing {
-                pointer,
-                parent,
-                holds,
-            } if parent.is_empty() => {
+            Self::Missing { pointer, parent, holds } if parent.is_empty() => {
                 write!(f, "there is no `{pointer}`, the document is {holds}")
             }
-            Self::Missing {
-                pointer,
-                parent,
-                holds,
-            } => {
+            Self::Missing { pointer, parent, holds } => {
                 write!(f, "there is no `{pointer}`, `{parent}` is {holds}")
             }
             Self::TestFailed { found } => write!(f, "the document has {found} there"),

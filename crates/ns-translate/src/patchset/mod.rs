@@ -101,17 +101,10 @@ impl PatchSet {
     ///
     /// [`DocumentError::UnknownPatch`], whose hint has the nearest names.
     pub fn by_name(&self, name: &str) -> Result<&PatchEntry, DocumentError> {
-        let entry = self
-            .by_name
-            .get(name)
-            .and_then(|&index| self.patches.get(index));
+        let entry = self.by_name.get(name).and_then(|&index| self.patches.get(index));
         entry.ok_or_else(|| DocumentError::UnknownPatch {
             name: name.to_owned(),
-            known: self
-                .patches
-                .iter()
-                .map(|entry| entry.name.clone())
-                .collect(),
+            known: self.patches.iter().map(|entry| entry.name.clone()).collect(),
         })
     }
 
@@ -121,10 +114,7 @@ impl PatchSet {
     ///
     /// [`DocumentError::UnknownPatchValues`].
     pub fn by_values(&self, values: &[PatchValue]) -> Result<&PatchEntry, DocumentError> {
-        let entry = self
-            .by_values
-            .get(values)
-            .and_then(|&index| self.patches.get(index));
+        let entry = self.by_values.get(values).and_then(|&index| self.patches.get(index));
         entry.ok_or_else(|| DocumentError::UnknownPatchValues {
             values: values.to_vec(),
             labels: self.metadata.labels.clone(),

@@ -26,11 +26,8 @@ pub(super) fn patch_set(bytes: &[u8]) -> Read<PatchSet> {
     pyhf::version(&object.need("version")?)?;
     let metadata = metadata(&object.need("metadata")?)?;
     let patches = object.need("patches")?;
-    let entries: Vec<PatchEntry> = patches
-        .filled_list()?
-        .enumerate()
-        .map(|(index, item)| entry(index, &item))
-        .collect::<Read<_>>()?;
+    let entries: Vec<PatchEntry> =
+        patches.filled_list()?.enumerate().map(|(index, item)| entry(index, &item)).collect::<Read<_>>()?;
     check_values(&patches, &entries, metadata.labels.len())?;
     Ok(PatchSet {
         text: text.to_owned(),
@@ -47,32 +44,20 @@ fn metadata(cursor: &Cursor<'_>) -> Read<Metadata> {
     Ok(Metadata {
         references: references(&object.need("references")?)?,
         digests: digests(&object.need("digests")?)?,
-        labels: labels
-            .filled_list()?
-            .map(|label| word(&label))
-            .collect::<Read<_>>()?,
+        labels: labels.filled_list()?.map(|label| word(&label)).collect::<Read<_>>()?,
         description: object.need("description")?.text()?.to_owned(),
     })
 }
 
 fn references(cursor: &Cursor<'_>) -> Read<Vec<(String, String)>> {
     let hepdata = only_key(&cursor.object(&["hepdata"])?, "hepdata", cursor)?;
-    let digits = |text: &str| {
-        text.strip_prefix("ins")
-            .is_some_and(|id| id.len() == 7 && all_digits(id))
-    };
-    let id = text_like(
-        &hepdata,
-        digits,
-        "an INSPIRE identifier (`ins` and seven digits)",
-    )?;
+    let digits = |text: &str| text.strip_prefix("ins").is_some_and(|id| id.len() == 7 && all_digits(id));
+    let id = text_like(&hepdata, digits, "an INSPIRE identifier (`ins` and seven digits)")?;
     Ok(vec![("hepdata".to_owned(), id)])
 }
 
 fn only_key<'c>(object: &Object<'c>, key: &str, cursor: &Cursor<'_>) -> Read<Cursor<'c>> {
-    object.get(key).ok_or_else(|| DocumentError::Empty {
-        place: cursor.place(),
-    })
+    object.get(key).ok_or_else(|| DocumentError::Empty { place: cursor.place() })
 }
 
 fn digests(cursor: &Cursor<'_>) -> Read<Vec<(Algorithm, String)>> {
@@ -81,23 +66,13 @@ fn digests(cursor: &Cursor<'_>) -> Read<Vec<(Algorithm, String)>> {
     for (member, value) in cursor.members()? {
         let algorithm = Algorithm::from_word(&member.key)?;
         let digest = match algorithm {
-            Algorithm::Md5 => text_like(
-                &value,
-                |text| is_hex(text, 32, false),
-                "an MD5 digest (32 of `0-9a-f`)",
-            )?,
-            Algorithm::Sha256 => text_like(
-                &value,
-                |text| is_hex(text, 64, true),
-                "a SHA-256 digest (64 of `0-9a-f`)",
-            )?,
+            Algorithm::Md5 => text_like(&value, |text| is_hex(text, 32, false), "an MD5 digest (32 of `0-9a-f`)")?,
+            Algorithm::Sha256 => text_like(&value, |text| is_hex(text, 64, true), "a SHA-256 digest (64 of `0-9a-f`)")?,
         };
         digests.push((algorithm, digest));
     }
     if digests.is_empty() {
-        return Err(DocumentError::Empty {
-            place: cursor.place(),
-        });
+        return Err(DocumentError::Empty { place: cursor.place() });
     }
     Ok(digests)
 }
@@ -113,10 +88,7 @@ fn entry(index: usize, cursor: &Cursor<'_>) -> Read<PatchEntry> {
     let values = metadata.need("values")?;
     Ok(PatchEntry {
         name: word(&metadata.need("name")?)?,
-        values: values
-            .list()?
-            .map(|item| value(&item))
-            .collect::<Read<_>>()?,
+        values: values.list()?.map(|item| value(&item)).collect::<Read<_>>()?,
         index,
         start: operations.node().start,
     })
@@ -131,29 +103,17 @@ fn value(cursor: &Cursor<'_>) -> Read<PatchValue> {
 }
 
 fn word(cursor: &Cursor<'_>) -> Read<String> {
-    let is_word = |text: &str| {
-        !text.is_empty()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     text_like(cursor, is_word, "a name of letters, digits and underscores")
 }
 
-fn text_like(
-    cursor: &Cursor<'_>,
-    is_right: impl Fn(&str) -> bool,
-    expected: &'static str,
-) -> Read<String> {
+fn text_like(cursor: &Cursor<'_>, is_right: impl Fn(&str) -> bool, expected: &'static str) -> Read<String> {
     let text = cursor.text()?;
     if is_right(text) {
         return Ok(text.to_owned());
     }
-    Err(DocumentError::Malformed {
-        text: text.to_owned(),
-        expected,
-        place: cursor.place(),
-    })
+    Err(DocumentError::Malformed { text: text.to_owned(), expected, place: cursor.place() })
 }
 
 fn all_digits(text: &str) -> bool {
@@ -161,9 +121,7 @@ fn all_digits(text: &str) -> bool {
 }
 
 fn is_hex(text: &str, length: usize, upper_case_too: bool) -> bool {
-    let is_digit = |byte: u8| {
-        matches!(byte, b'0'..=b'9' | b'a'..=b'f') || (upper_case_too && byte.is_ascii_hexdigit())
-    };
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f') || (upper_case_too && byte.is_ascii_hexdigit());
     text.len() == length && text.bytes().all(is_digit)
 }
 
@@ -191,18 +149,12 @@ fn index_names(patches: &Cursor<'_>, entries: &[PatchEntry]) -> Read<HashMap<Str
     Ok(by_name)
 }
 
-fn index_values(
-    patches: &Cursor<'_>,
-    entries: &[PatchEntry],
-) -> Read<HashMap<Vec<PatchValue>, usize>> {
+fn index_values(patches: &Cursor<'_>, entries: &[PatchEntry]) -> Read<HashMap<Vec<PatchValue>, usize>> {
     let mut by_values = HashMap::with_capacity(entries.len());
     for entry in entries {
         if let Some(first) = by_values.insert(entry.values.clone(), entry.index) {
             return Err(DocumentError::DuplicatePatchValues {
-                first: entries
-                    .get(first)
-                    .map(|first| first.name.clone())
-                    .unwrap_or_default(),
+                first: entries.get(first).map(|first| first.name.clone()).unwrap_or_default(),
                 second: entry.name.clone(),
                 place: patches.place_below(&format!("/{}/metadata/values", entry.index)),
             });

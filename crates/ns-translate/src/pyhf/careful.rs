@@ -3,8 +3,7 @@
 //! It is also the plain twin of [`super::typed`]: both must accept the same documents and read the same from them.
 
 use ns_core::spec::{
-    Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig,
-    Sample, Workspace,
+    Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig, Sample, Workspace,
 };
 
 use super::VERSION;
@@ -32,10 +31,7 @@ pub(super) fn workspace(root: &Cursor<'_>) -> Read<Workspace> {
 pub(crate) fn version(cursor: &Cursor<'_>) -> Read<String> {
     match cursor.text()? {
         VERSION => Ok(VERSION.to_owned()),
-        other => Err(DocumentError::UnsupportedVersion {
-            found: other.to_owned(),
-            place: cursor.place(),
-        }),
+        other => Err(DocumentError::UnsupportedVersion { found: other.to_owned(), place: cursor.place() }),
     }
 }
 
@@ -55,10 +51,7 @@ fn name(object: &Object<'_>) -> Read<String> {
 
 fn channel(cursor: &Cursor<'_>) -> Read<Channel> {
     let object = cursor.object(&["name", "samples"])?;
-    Ok(Channel {
-        name: name(&object)?,
-        samples: each(&object.need("samples")?, sample)?,
-    })
+    Ok(Channel { name: name(&object)?, samples: each(&object.need("samples")?, sample)? })
 }
 
 fn sample(cursor: &Cursor<'_>) -> Read<Sample> {
@@ -72,10 +65,7 @@ fn sample(cursor: &Cursor<'_>) -> Read<Sample> {
 
 fn observation(cursor: &Cursor<'_>) -> Read<Observation> {
     let object = cursor.object(&["name", "data"])?;
-    Ok(Observation {
-        name: name(&object)?,
-        data: object.need("data")?.numbers()?,
-    })
+    Ok(Observation { name: name(&object)?, data: object.need("data")?.numbers()? })
 }
 
 fn modifier(cursor: &Cursor<'_>) -> Read<Modifier> {
@@ -92,10 +82,8 @@ fn modifier(cursor: &Cursor<'_>) -> Read<Modifier> {
 
 fn modifier_kind(cursor: &Cursor<'_>) -> Read<ModifierKind> {
     let word = cursor.text()?;
-    ModifierKind::from_word(word).ok_or_else(|| DocumentError::UnknownModifier {
-        kind: word.to_owned(),
-        place: cursor.place(),
-    })
+    ModifierKind::from_word(word)
+        .ok_or_else(|| DocumentError::UnknownModifier { kind: word.to_owned(), place: cursor.place() })
 }
 
 fn modifier_data(kind: ModifierKind, cursor: &Cursor<'_>) -> Read<ModifierData> {
@@ -116,10 +104,7 @@ fn modifier_data(kind: ModifierKind, cursor: &Cursor<'_>) -> Read<ModifierData> 
         }
         ModifierKind::HistoSys => {
             let object = cursor.object(&["lo_data", "hi_data"])?;
-            let (lo_data, hi_data) = (
-                object.need("lo_data")?.numbers()?,
-                object.need("hi_data")?.numbers()?,
-            );
+            let (lo_data, hi_data) = (object.need("lo_data")?.numbers()?, object.need("hi_data")?.numbers()?);
             ModifierData::HistoSys { lo_data, hi_data }
         }
     })
@@ -128,9 +113,7 @@ fn modifier_data(kind: ModifierKind, cursor: &Cursor<'_>) -> Read<ModifierData> 
 /// Whether the data are null, a list or an object as the type has it, so that a mix-up is named as one.
 fn has_shape_of(kind: ModifierKind, cursor: &Cursor<'_>) -> bool {
     match kind {
-        ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => {
-            cursor.is_null()
-        }
+        ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => cursor.is_null(),
         ModifierKind::ShapeSys | ModifierKind::StatError => cursor.list().is_ok(),
         ModifierKind::NormSys | ModifierKind::HistoSys => cursor.members().is_ok(),
     }
@@ -150,32 +133,21 @@ fn measurement(cursor: &Cursor<'_>) -> Read<Measurement> {
 }
 
 fn parameter(cursor: &Cursor<'_>) -> Read<ParameterConfig> {
-    let object = cursor.object(&[
-        "name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed",
-    ])?;
+    let object = cursor.object(&["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed"])?;
     let numbers = |key| object.get(key).map(|cursor| cursor.numbers()).transpose();
     Ok(ParameterConfig {
         name: name(&object)?,
         inits: numbers("inits")?,
-        bounds: object
-            .get("bounds")
-            .map(|list| each(&list, range))
-            .transpose()?,
+        bounds: object.get("bounds").map(|list| each(&list, range)).transpose()?,
         auxdata: numbers("auxdata")?,
         factors: numbers("factors")?,
         sigmas: numbers("sigmas")?,
-        fixed: object
-            .get("fixed")
-            .map(|cursor| cursor.boolean())
-            .transpose()?,
+        fixed: object.get("fixed").map(|cursor| cursor.boolean()).transpose()?,
     })
 }
 
 fn range(cursor: &Cursor<'_>) -> Read<[f64; 2]> {
-    let numbers: Vec<f64> = cursor
-        .list()?
-        .map(|item| item.number())
-        .collect::<Read<_>>()?;
+    let numbers: Vec<f64> = cursor.list()?.map(|item| item.number()).collect::<Read<_>>()?;
     <[f64; 2]>::try_from(numbers).map_err(|numbers| DocumentError::WrongLength {
         expected: 2,
         found: numbers.len(),

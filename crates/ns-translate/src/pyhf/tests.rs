@@ -1,8 +1,6 @@
 //! The two readings held against each other, and both against whatever bytes come.
 
-use ns_core::spec::{
-    Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace,
-};
+use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -15,11 +13,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn number() -> impl Strategy<Value = f64> {
-    prop_oneof![
-        -1e3..1e3,
-        proptest::num::f64::NORMAL,
-        (0_u32..1000).prop_map(f64::from)
-    ]
+    prop_oneof![-1e3..1e3, proptest::num::f64::NORMAL, (0_u32..1000).prop_map(f64::from)]
 }
 
 fn numbers() -> impl Strategy<Value = Vec<f64>> {
@@ -34,14 +28,10 @@ fn modifier() -> impl Strategy<Value = Modifier> {
         numbers().prop_map(ModifierData::ShapeSys),
         numbers().prop_map(ModifierData::StatError),
         (number(), number()).prop_map(|(lo, hi)| ModifierData::NormSys { lo, hi }),
-        (numbers(), numbers())
-            .prop_map(|(lo_data, hi_data)| ModifierData::HistoSys { lo_data, hi_data }),
+        (numbers(), numbers()).prop_map(|(lo_data, hi_data)| ModifierData::HistoSys { lo_data, hi_data }),
     ];
     (name(), data).prop_map(|(name, data)| match data {
-        ModifierData::Lumi => Modifier {
-            name: "lumi".to_owned(),
-            data,
-        },
+        ModifierData::Lumi => Modifier { name: "lumi".to_owned(), data },
         _ => Modifier { name, data },
     })
 }
@@ -51,45 +41,26 @@ fn parameter() -> impl Strategy<Value = ParameterConfig> {
     let bounds = option::of(vec([number(), number()], 1..3));
     (name(), lists, bounds, option::of(any::<bool>())).prop_map(|(name, lists, bounds, fixed)| {
         let [inits, auxdata, factors, sigmas] = lists;
-        ParameterConfig {
-            name,
-            inits,
-            bounds,
-            auxdata,
-            factors,
-            sigmas,
-            fixed,
-        }
+        ParameterConfig { name, inits, bounds, auxdata, factors, sigmas, fixed }
     })
 }
 
 fn workspace() -> impl Strategy<Value = Workspace> {
     let sample =
-        (name(), numbers(), vec(modifier(), 0..4)).prop_map(|(name, data, modifiers)| Sample {
-            name,
-            data,
-            modifiers,
-        });
+        (name(), numbers(), vec(modifier(), 0..4)).prop_map(|(name, data, modifiers)| Sample { name, data, modifiers });
     let channel = (name(), vec(sample, 1..3)).prop_map(|(name, samples)| Channel { name, samples });
     let observation = (name(), numbers()).prop_map(|(name, data)| Observation { name, data });
     let poi = option::of("[a-z]{1,4}");
     let measurement =
-        (name(), poi, vec(parameter(), 0..3)).prop_map(|(name, poi, parameters)| Measurement {
-            name,
-            poi,
-            parameters,
-        });
-    (
-        vec(channel, 1..3),
-        vec(observation, 1..3),
-        vec(measurement, 1..3),
-    )
-        .prop_map(|(channels, observations, measurements)| Workspace {
+        (name(), poi, vec(parameter(), 0..3)).prop_map(|(name, poi, parameters)| Measurement { name, poi, parameters });
+    (vec(channel, 1..3), vec(observation, 1..3), vec(measurement, 1..3)).prop_map(
+        |(channels, observations, measurements)| Workspace {
             channels,
             observations,
             measurements,
             version: VERSION.to_owned(),
-        })
+        },
+    )
 }
 
 fn typed_text(text: &str) -> Option<Workspace> {
@@ -107,21 +78,8 @@ enum Damage {
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
-    let values = [
-        "null",
-        "true",
-        "3",
-        "-0.0",
-        "\"x\"",
-        "[]",
-        "{}",
-        "[1]",
-        "[[1,2]]",
-        "{\"lo\":1,\"hi\":2}",
-    ];
-    let words = [
-        "name", "data", "type", "lo", "hi_data", "normsys", "lumi", "inits", "poi", "x",
-    ];
+    let values = ["null", "true", "3", "-0.0", "\"x\"", "[]", "{}", "[1]", "[[1,2]]", "{\"lo\":1,\"hi\":2}"];
+    let words = ["name", "data", "type", "lo", "hi_data", "normsys", "lumi", "inits", "poi", "x"];
     prop_oneof![
         proptest::sample::select(values.to_vec())
             .prop_map(|text| Damage::Put(serde_json::from_str(text).unwrap_or_default())),
@@ -243,10 +201,7 @@ proptest! {
 
 #[test]
 fn published_workspaces_read_the_same_both_ways() {
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/data/workspaces"
-    );
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/workspaces");
     let Ok(entries) = std::fs::read_dir(folder) else {
         println!("skipped: no published workspaces in {folder}");
         return;
@@ -261,11 +216,7 @@ fn published_workspaces_read_the_same_both_ways() {
         let text = text::decode(&bytes).expect("text");
         let careful = read_carefully(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(typed_text(text), Some(careful.clone()), "{name}");
-        assert_eq!(
-            from_value(&write_workspace(&careful)).ok(),
-            Some(careful),
-            "{name}"
-        );
+        assert_eq!(from_value(&write_workspace(&careful)).ok(), Some(careful), "{name}");
         n_read += 1;
     }
     println!("{n_read} workspaces");

@@ -7,8 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use ns_core::spec::{
-    Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig,
-    Sample, Workspace,
+    Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig, Sample, Workspace,
 };
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -17,23 +16,17 @@ use serde_json::Value;
 
 use super::VERSION;
 
-pub(super) fn read<'de, R>(
-    source: &mut serde_json::Deserializer<R>,
-) -> serde_json::Result<Workspace>
+pub(super) fn read<'de, R>(source: &mut serde_json::Deserializer<R>) -> serde_json::Result<Workspace>
 where
     R: serde_json::de::Read<'de>,
 {
-    let workspace = Object::<WorkspaceForm<'_>>::deserialize(&mut *source)?
-        .0
-        .into_spec()?;
+    let workspace = Object::<WorkspaceForm<'_>>::deserialize(&mut *source)?.0.into_spec()?;
     source.end()?;
     Ok(workspace)
 }
 
 pub(super) fn read_value(document: &Value) -> serde_json::Result<Workspace> {
-    Object::<WorkspaceForm<'_>>::deserialize(document)?
-        .0
-        .into_spec()
+    Object::<WorkspaceForm<'_>>::deserialize(document)?.0.into_spec()
 }
 
 /// A JSON object as it is written, and what it becomes.
@@ -110,9 +103,7 @@ fn some_numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec
     numbers(deserializer).map(Some)
 }
 
-fn some_ranges<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Vec<[f64; 2]>>, D::Error> {
+fn some_ranges<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<[f64; 2]>>, D::Error> {
     filled(Vec::deserialize(deserializer)?).map(Some)
 }
 
@@ -187,16 +178,8 @@ impl Form for SampleForm {
     type Spec = Sample;
 
     fn into_spec<E: Error>(self) -> Result<Sample, E> {
-        let Self {
-            name,
-            data,
-            modifiers,
-        } = self;
-        Ok(Sample {
-            name,
-            data,
-            modifiers,
-        })
+        let Self { name, data, modifiers } = self;
+        Ok(Sample { name, data, modifiers })
     }
 }
 
@@ -239,11 +222,7 @@ impl Form for MeasurementForm<'_> {
 
     fn into_spec<E: Error>(self) -> Result<Measurement, E> {
         let ConfigForm { poi, parameters } = self.config.0;
-        Ok(Measurement {
-            name: self.name,
-            poi: (!poi.is_empty()).then(|| poi.into_owned()),
-            parameters,
-        })
+        Ok(Measurement { name: self.name, poi: (!poi.is_empty()).then(|| poi.into_owned()), parameters })
     }
 }
 
@@ -301,9 +280,7 @@ impl Form for ModifierForm<'_> {
             (Some(ModifierKind::Lumi), DataForm::Null) if name == "lumi" => ModifierData::Lumi,
             (Some(ModifierKind::ShapeSys), DataForm::List(data)) => ModifierData::ShapeSys(data),
             (Some(ModifierKind::StatError), DataForm::List(data)) => ModifierData::StatError(data),
-            (Some(ModifierKind::NormSys), DataForm::Factors { lo, hi }) => {
-                ModifierData::NormSys { lo, hi }
-            }
+            (Some(ModifierKind::NormSys), DataForm::Factors { lo, hi }) => ModifierData::NormSys { lo, hi },
             (Some(ModifierKind::HistoSys), DataForm::Templates { lo_data, hi_data }) => {
                 ModifierData::HistoSys { lo_data, hi_data }
             }
@@ -317,14 +294,8 @@ impl Form for ModifierForm<'_> {
 enum DataForm {
     Null,
     List(Vec<f64>),
-    Factors {
-        lo: f64,
-        hi: f64,
-    },
-    Templates {
-        lo_data: Vec<f64>,
-        hi_data: Vec<f64>,
-    },
+    Factors { lo: f64, hi: f64 },
+    Templates { lo_data: Vec<f64>, hi_data: Vec<f64> },
 }
 
 impl<'de> Deserialize<'de> for DataForm {
@@ -378,9 +349,7 @@ impl<'de> Visitor<'de> for DataVisitor {
         }
         match (lo, hi, lo_data, hi_data) {
             (Some(lo), Some(hi), None, None) => Ok(DataForm::Factors { lo, hi }),
-            (None, None, Some(lo_data), Some(hi_data)) => {
-                Ok(DataForm::Templates { lo_data, hi_data })
-            }
+            (None, None, Some(lo_data), Some(hi_data)) => Ok(DataForm::Templates { lo_data, hi_data }),
             _ => Err(A::Error::custom("missing key")),
         }
     }

@@ -1,8 +1,6 @@
 //! Workspaces to pyhf JSON.
 
-use ns_core::spec::{
-    Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace,
-};
+use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use serde_json::{Map, Value, json};
 
 /// The workspace as a pyhf document; reading it back gives the same workspace.
@@ -57,33 +55,16 @@ fn measurement(measurement: &Measurement) -> Value {
 
 fn parameter(parameter: &ParameterConfig) -> Value {
     let settings = [
-        (
-            "inits",
-            parameter.inits.as_ref().map(|values| json!(values)),
-        ),
-        (
-            "bounds",
-            parameter.bounds.as_ref().map(|values| json!(values)),
-        ),
-        (
-            "auxdata",
-            parameter.auxdata.as_ref().map(|values| json!(values)),
-        ),
-        (
-            "factors",
-            parameter.factors.as_ref().map(|values| json!(values)),
-        ),
-        (
-            "sigmas",
-            parameter.sigmas.as_ref().map(|values| json!(values)),
-        ),
+        ("inits", parameter.inits.as_ref().map(|values| json!(values))),
+        ("bounds", parameter.bounds.as_ref().map(|values| json!(values))),
+        ("auxdata", parameter.auxdata.as_ref().map(|values| json!(values))),
+        ("factors", parameter.factors.as_ref().map(|values| json!(values))),
+        ("sigmas", parameter.sigmas.as_ref().map(|values| json!(values))),
         ("fixed", parameter.fixed.map(Value::Bool)),
     ];
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(parameter.name));
-    let given = settings
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let given = settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     object.extend(given);
     Value::Object(object)
 }

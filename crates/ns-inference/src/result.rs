@@ -1,0 +1,124 @@
+//! What a fit returns: numbers, and a verdict that says whether to trust them and why not.
+//!
+//! Everything here serialises; the JSON that the command prints is made of these fields.
+
+use crate::minimize::Outcome;
+use ns_core::likelihood::NonFinite;
+use serde::Serialize;
+
+/// Which end of its range a parameter is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The lower bound.
+    Lower,
+    /// The upper bound.
+    Upper,
+}
+
+/// A parameter that a fit left at a bound.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AtBound {
+    /// Its name.
+    pub parameter: String,
+    /// Which bound.
+    pub side: Side,
+    /// The bound.
+    pub bound: f64,
+}
+
+/// A direction in which -ln L is so flat that its parameters cannot be told apart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlatDirection {
+    /// Curvature along it over the parameters' own curvatures: 1 for independent parameters, 0 for degenerate ones.
+    pub curvature: f64,
+    /// The parameters that take part, strongest first, with their share (of a unit vector in units of their own widths).
+    pub parameters: Vec<(String, f64)>,
+}
+
+/// Where -ln L has risen by ½ (or by what was asked for) on both sides of a parameter's best fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MinosInterval {
+    /// The parameter's name.
+    pub parameter: String,
+    /// The best-fit value.
+    pub best: f64,
+    /// Distance to the lower end, negative; `None` if the range ends before.
+    pub down: Option<f64>,
+    /// Distance to the upper end, positive; `None` if the range ends before.
+    pub up: Option<f64>,
+}
+
+/// A minimum found from one of several starting points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LocalMinimum {
+    /// 2·(-ln L) there.
+    pub twice_nll: f64,
+    /// Starting points that led there.
+    pub n_starts: usize,
+    /// The parameters there (P).
+    pub params: Vec<f64>,
+}
+
+/// The result of a fit. P is the number of parameters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitResult {
+    /// Parameter names (P).
+    pub par_names: Vec<String>,
+    /// Parameter values at the minimum (P).
+    pub bestfit: Vec<f64>,
+    /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at bounds, and those without curvature.
+    pub uncertainties: Vec<Option<f64>>,
+    /// Covariance over all parameters (P × P, row by row), zero for those without uncertainty; only if asked for.
+    pub covariance: Option<Vec<f64>>,
+    /// 2·(-ln L) at the minimum, with all constants.
+    pub twice_nll: f64,
+    /// -ln L at the minimum.
+    pub nll: f64,
+    /// Whether it arrived at a minimum.
+    pub converged: bool,
+    /// Why it stopped.
+    pub outcome: Outcome,
+    /// Estimated vertical distance to the minimum, ½ gᵀH⁻¹g in -ln L.
+    pub edm: f64,
+    /// Largest gradient component of -ln L that points into the box.
+    pub projected_gradient: f64,
+    /// Steps taken.
+    pub n_iterations: usize,
+    /// Evaluations of the likelihood.
+    pub n_evaluations: usize,
+    /// Parameters that ended at a bound.
+    pub at_bounds: Vec<AtBound>,
+    /// Directions in which the data do not determine the parameters.
+    pub flat_directions: Vec<FlatDirection>,
+    /// What makes -ln L not finite, if it is not.
+    pub not_finite: Option<NonFinite>,
+    /// Asymmetric uncertainties, if asked for.
+    pub minos: Vec<MinosInterval>,
+    /// Distinct minima, lowest first, if several starts were asked for.
+    pub minima: Vec<LocalMinimum>,
+    /// What a reader should know before using the numbers, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl FitResult {
+    /// The index of the parameter called `name`.
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.par_names.iter().position(|n| n == name)
+    }
+
+    /// Correlations from the covariance (P × P, row by row); 0 where there is no uncertainty, 1 on the diagonal.
+    #[must_use]
+    pub fn correlation(&self) -> Option<Vec<f64>> {
+        let covariance = self.covariance.as_ref()?;
+        let n = self.par_names.len();
+        let width = |i: usize| covariance[i * n + i].sqrt();
+        let entry = |i: usize, j: usize| match (i == j, width(i) * width(j)) {
+            (true, _) => 1.0,
+            (false, product) if product > 0.0 => covariance[i * n + j] / product,
+            _ => 0.0,
+        };
+        Some((0..n * n).map(|at| entry(at / n, at % n)).collect())
+    }
+}
