@@ -194,10 +194,10 @@ fn several_starts_list_the_minima_they_find() {
     let model = one_channel(samples, &[160.0, 52.0], Interpolation::default());
     let several = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
     let result = fit_model(&model, &several);
-    assert_eq!(result.minima.len(), 2, "{:?}", result.minima);
-    assert!(result.minima[0].twice_nll < result.minima[1].twice_nll);
+    assert!(result.minima.len() >= 2, "{:?}", result.minima);
+    assert!(result.minima.windows(2).all(|pair| pair[0].twice_nll < pair[1].twice_nll));
     assert_eq!(result.twice_nll, result.minima[0].twice_nll);
-    assert!(result.warnings.iter().any(|w| w.contains("2 distinct minima")), "{:?}", result.warnings);
+    assert!(result.warnings.iter().any(|w| w.contains("distinct minima")), "{:?}", result.warnings);
 }
 
 #[test]
