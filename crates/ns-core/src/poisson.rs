@@ -145,7 +145,7 @@ mod tests {
             assert!((below.value - above.value).abs() <= 1e-6 * above.value.abs().max(1.0));
             assert!((below.first - above.first).abs() <= 1e-5 * above.first.abs().max(1.0));
             assert!(floored(n, -1.0, 1e-3).first < 0.0);
-            assert_eq!(floored(n, 2.0, 1e-3).value, half_deviance(n, 2.0));
+            assert_eq!(floored(n, 2.0 * edge, 1e-3).value, half_deviance(n, 2.0 * edge));
         }
     }
 
