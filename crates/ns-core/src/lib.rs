@@ -13,6 +13,7 @@ pub mod parameters;
 pub mod poisson;
 pub mod scalar;
 pub mod spec;
+pub mod twofold;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
 pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};
