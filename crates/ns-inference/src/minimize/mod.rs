@@ -2,14 +2,16 @@
 //!
 //! Far away the Gauss-Newton matrix D + JᵀJ is positive definite and its steps are good; near the minimum the exact Hessian makes convergence quadratic.
 //! Both are damped as Levenberg and Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it keeps. Bounds
-//! are an active set inside each step (`step`). No finite differences, no line searches, no randomness.
+//! are an active set inside each step (`step`). Kinks are handled as bounds that a step may reach but not cross (`kinks`). No finite differences, no line searches, no randomness.
 
+mod kinks;
 mod newton;
 mod step;
 mod system;
 
 pub use newton::Minimizer;
 
+use crate::result::Side;
 use serde::Serialize;
 
 /// The box to stay in, and which parameters to leave alone (each P).
@@ -21,6 +23,23 @@ pub struct Domain {
     pub upper: Vec<f64>,
     /// Parameters that keep their starting values.
     pub fixed: Vec<bool>,
+    /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
+    pub kinked: Vec<bool>,
+}
+
+impl Domain {
+    /// The bound that parameter `i` is at when it has `value`, to within a rounding that no measurement could see.
+    #[must_use]
+    pub fn bound_at(&self, i: usize, value: f64) -> Option<Side> {
+        let near = |bound: f64| (value - bound).abs() <= 1e-8 * bound.abs().max(1.0);
+        if near(self.lower[i]) || value < self.lower[i] {
+            Some(Side::Lower)
+        } else if near(self.upper[i]) || value > self.upper[i] {
+            Some(Side::Upper)
+        } else {
+            None
+        }
+    }
 }
 
 /// When to stop.
