@@ -24,9 +24,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
     findings.sort_by_key(Finding::severity);
 
     report::write_json(&report::check::document(&model, &findings), &args.output)?;
-    Talk::new(&args.output).say(|paint| report::check::summary(&findings, paint));
     let worst_allowed = if args.strict { Severity::Note } else { Severity::Warning };
-    Ok(Status::positive_if(findings.iter().all(|finding| finding.severity() >= worst_allowed)))
+    let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
+    let alarm = (n_bad > 0).then(|| format!("{n_bad} things are wrong with the model"));
+    Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| report::check::summary(&findings, paint));
+    Ok(Status::positive_if(n_bad == 0))
 }
 
 /// Parameters that data would hardly tell apart, from the likelihood of the data that the model expects.
