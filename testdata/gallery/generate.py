@@ -245,6 +245,14 @@ def works():
         for observation in document["observations"]:
             observation["data"] = scale(observation["data"])
 
+    def huge_with_few_systematics(document):
+        for channel in document["channels"]:
+            for sample in channel["samples"]:
+                sample["data"] = [value * 2e10 for value in sample["data"]]
+                sample["modifiers"] = sample["modifiers"][:1]
+        for observation in document["observations"]:
+            observation["data"] = [value * 2e10 for value in observation["data"]]
+
     def one_bin(document):
         del document["channels"][0]
         del document["observations"][0]
@@ -260,7 +268,9 @@ def works():
         document["channels"][0]["samples"][1].update(data=[50.0, 0.0], modifiers=[])
         document["observations"][0]["data"] = [55.0, 0.0]
 
-    changed("works-1e12-yields", huge)
+    # Systematics a million times larger than the statistical uncertainty: beyond what double precision can minimise.
+    changed("yields-of-1e12-with-systematics", huge)
+    changed("works-1e12-yields", huge_with_few_systematics)
     changed("works-one-bin", one_bin)
     changed("works-without-poi", background_only)
     changed("works-empty-bin-without-data", empty_bin)

@@ -41,10 +41,12 @@ fn degenerate_parameters(model: &Model) -> Vec<Finding> {
     }
     let found = degeneracy(model, &mut likelihood, CORRELATION_LIMIT);
     let name = |i: usize| model.parameters.names[i].clone();
-    let directions = found.flat_directions.into_iter().map(|direction| {
-        let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
-        Finding { problem, at: At::default() }
-    });
+    // A single parameter that nothing determines has its own finding.
+    let directions =
+        found.flat_directions.into_iter().filter(|direction| direction.parameters.len() > 1).map(|direction| {
+            let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
+            Finding { problem, at: At::default() }
+        });
     let pairs = found.pairs.into_iter().map(|pair| {
         let problem = Problem::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
         Finding { problem, at: At { parameter: Some(name(pair.first)), ..At::default() } }

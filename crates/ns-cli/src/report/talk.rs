@@ -75,15 +75,24 @@ pub(crate) fn error(error: &CliError) {
         let _ = write!(text, ": {reason}");
         cause = reason.source();
     }
-    print(&format!("{}\n", harmless(&text)));
+    print(&format!("{}\n", shortened(&harmless(&text))));
     if let Some(advice) = error.hint() {
         hint(&advice);
     }
 }
 
+/// Names have no limit in documents; messages do.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 1000;
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
 /// Prints `hint: …`.
 pub(crate) fn hint(advice: &str) {
-    print(&format!("hint: {}\n", harmless(advice)));
+    print(&format!("hint: {}\n", shortened(&harmless(advice))));
 }
 
 /// Nothing can be done about a standard error that is closed.
