@@ -4,6 +4,7 @@
 //! ([`NormSysInterpolation`]) or into two weights of a shift ([`HistoSysInterpolation`]), with first and second derivatives, and
 //! nothing else: which bin and in what order is `expected`'s business.
 //! Formulas: CERN-OPEN-2012-016, section 4.1; the codes are numbered as in pyhf and ROOT.
+//! Where a rule is kinked at α = 0, +0 has the derivatives of the upper side and -0 those of the lower one.
 
 /// A function's value with its first and second derivative.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -123,7 +124,7 @@ impl HistoSysInterpolation {
 
 fn linear_weights(alpha: f64) -> (Jet, Jet) {
     let zero = Jet::default();
-    if alpha >= 0.0 {
+    if alpha.is_sign_positive() {
         (Jet { value: alpha, first: 1.0, second: 0.0 }, zero)
     } else {
         (zero, Jet { value: -alpha, first: -1.0, second: 0.0 })
@@ -206,7 +207,7 @@ impl NormSysFactor {
         if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
             return self.polynomial(alpha);
         }
-        let rate = if alpha >= 0.0 { self.ln_hi } else { -self.ln_lo };
+        let rate = if alpha.is_sign_positive() { self.ln_hi } else { -self.ln_lo };
         let value = (rate * alpha).exp();
         Jet { value, first: rate * value, second: rate * rate * value }
     }
@@ -241,6 +242,15 @@ mod tests {
                 assert_close(at.second, (above.first - below.first) / (2.0 * h), 1e-9);
             }
         }
+    }
+
+    #[test]
+    fn signed_zeros_choose_the_side_of_a_kink() {
+        let factor = NormSysFactor::new(0.7, 1.4);
+        assert_eq!(factor.at(0.0, NormSysInterpolation::Exponential).first, 1.4_f64.ln());
+        assert_eq!(factor.at(-0.0, NormSysInterpolation::Exponential).first, -(0.7_f64.ln()));
+        assert_eq!(HistoSysInterpolation::Linear.weights(0.0).0.first, 1.0);
+        assert_eq!(HistoSysInterpolation::Linear.weights(-0.0).1.first, -1.0);
     }
 
     #[test]

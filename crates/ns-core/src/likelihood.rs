@@ -8,7 +8,7 @@ use crate::expected::{expected_aux, expected_main};
 use crate::interpolate::Jet;
 use crate::model::{BinPlace, Data, Model};
 use crate::parameters::Constraint;
-use crate::poisson::{half_deviance, log_normaliser};
+use crate::poisson::{half_deviance, log_normaliser, slopes};
 use crate::scalar::{HyperDual, Scalar};
 
 /// A negative log-likelihood of P parameters, with derivatives.
@@ -26,6 +26,10 @@ pub trait Likelihood {
 
     /// -ln L at `params` (P), and its gradient written to `gradient` (P).
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
+
+    /// Continues the Poisson terms below a small expected count by parabolas (`ns_core::poisson::floored`), so that -ln L is finite everywhere;
+    /// `None` takes that back. Whether this likelihood can do so.
+    fn set_floor(&mut self, floor: Option<f64>) -> bool;
 
     /// -ln L at `params` (P), its gradient (P), and second-order information of the kind that `curvature` is.
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
@@ -87,19 +91,8 @@ pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
 /// -ln Pois(n | λ) as a function of λ.
 #[must_use]
 pub fn poisson_jet(n: f64, lambda: f64) -> Jet {
-    let (first, second) = poisson_slopes(n, lambda);
+    let (first, second) = slopes(n, lambda);
     Jet { value: half_deviance(n, lambda) + log_normaliser(n), first, second }
-}
-
-/// First and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
-#[must_use]
-#[inline]
-pub fn poisson_slopes(n: f64, lambda: f64) -> (f64, f64) {
-    if n == 0.0 {
-        return (1.0, 0.0);
-    }
-    let ratio = n / lambda;
-    (1.0 - ratio, ratio / lambda)
 }
 
 /// -ln f(a | θ) of a constraint term as a function of θ.
@@ -115,7 +108,7 @@ pub fn constraint_slopes(constraint: Constraint, aux: f64, param: f64) -> (f64, 
     match constraint {
         Constraint::Gaussian { sigma } => ((param - aux) / (sigma * sigma), 1.0 / (sigma * sigma)),
         Constraint::Poisson { tau } => {
-            let (first, second) = poisson_slopes(aux, tau * param);
+            let (first, second) = slopes(aux, tau * param);
             (tau * first, tau * tau * second)
         }
     }

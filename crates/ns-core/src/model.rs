@@ -5,7 +5,7 @@
 //!
 //! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P parameters.
 
-use crate::interpolate::Interpolation;
+use crate::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use crate::parameters::Parameters;
 
 /// A table's place in one of the flat buffers.
@@ -171,6 +171,22 @@ impl Model {
     #[must_use]
     pub fn poi(&self) -> Option<usize> {
         self.pois.first().copied()
+    }
+
+    /// Which parameters (P) have a kink at zero: those of interpolation rules that are not differentiable there.
+    #[must_use]
+    pub fn kinked(&self) -> Vec<bool> {
+        let mut kinked = vec![false; self.n_params()];
+        let rules = [
+            (self.interpolation.normsys == NormSysInterpolation::Exponential, self.layout.normsys_param),
+            (self.interpolation.histosys == HistoSysInterpolation::Linear, self.layout.histosys_param),
+        ];
+        for (_, span) in rules.into_iter().filter(|(is_kinked, _)| *is_kinked) {
+            for &param in self.table(span) {
+                kinked[param as usize] = true;
+            }
+        }
+        kinked
     }
 
     /// The bins of channel `channel`.

@@ -4,6 +4,8 @@
 //! form n ln λ - λ - ln Γ(n+1) subtracts numbers of size n ln n: at the auxiliary count of 1.9e11 that one published model has, it
 //! loses 1e-3. Counts need not be whole (continuous Poisson, as in pyhf); 0·ln 0 = 0.
 
+use crate::interpolate::Jet;
+
 /// D(n, λ) = λ - n - n ln(λ/n), half the deviance: 0 at λ = n, positive elsewhere.
 ///
 /// Derivatives: D' = 1 - n/λ, D'' = n/λ². Edges: D(0, λ) = λ; D(n > 0, 0) = +∞; λ < 0 or NaN: +∞, so that a minimiser that steps
@@ -25,6 +27,37 @@ pub fn half_deviance(n: f64, lambda: f64) -> f64 {
     }
     let x = (lambda - n) / n;
     if x.abs() < 0.25 { n * minus_ln_1p(x) } else { lambda - n - n * (lambda / n).ln() }
+}
+
+/// First and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
+#[must_use]
+#[inline]
+pub fn slopes(n: f64, lambda: f64) -> (f64, f64) {
+    if n == 0.0 {
+        return (1.0, 0.0);
+    }
+    let ratio = n / lambda;
+    (1.0 - ratio, ratio / lambda)
+}
+
+/// [`half_deviance`] continued below a floor by a parabola, with its first and second derivative: finite for every λ.
+///
+/// Below φ = `floor`·max(n, 1) the term goes on as D(φ) + D'(φ)(λ - φ) + ½κ(λ - φ)² with κ = D''(φ) + 1000/φ, which pushes λ back up. A minimiser
+/// that starts where some λ is negative uses it to find its way into the domain; as the floor goes to 0 it becomes the domain's edge.
+#[must_use]
+pub fn floored(n: f64, lambda: f64, floor: f64) -> Jet {
+    let edge = floor * n.max(1.0);
+    if lambda >= edge {
+        let (first, second) = slopes(n, lambda);
+        return Jet { value: half_deviance(n, lambda), first, second };
+    }
+    let (first, second) = slopes(n, edge);
+    let (curve, below) = (second + 1000.0 / edge, lambda - edge);
+    Jet {
+        value: half_deviance(n, edge) + below * (first + 0.5 * curve * below),
+        first: first + curve * below,
+        second: curve,
+    }
 }
 
 /// x - ln(1 + x) without cancellation, for |x| < ½.
@@ -95,6 +128,18 @@ mod tests {
         assert!((below - above).abs() < 1e-10);
         let exact = libm::lgamma(17.0) - 16.0 * 16.0_f64.ln() + 16.0;
         assert!((above - exact).abs() < 1e-14);
+    }
+
+    #[test]
+    fn floored_terms_are_smooth_and_push_back() {
+        for n in [0.0, 3.0, 1e6] {
+            let edge = 1e-3 * n.max(1.0_f64);
+            let (below, above) = (floored(n, edge * (1.0 - 1e-9), 1e-3), floored(n, edge, 1e-3));
+            assert!((below.value - above.value).abs() <= 1e-6 * above.value.abs().max(1.0));
+            assert!((below.first - above.first).abs() <= 1e-5 * above.first.abs().max(1.0));
+            assert!(floored(n, -1.0, 1e-3).first < 0.0);
+            assert_eq!(floored(n, 2.0, 1e-3).value, half_deviance(n, 2.0));
+        }
     }
 
     #[test]

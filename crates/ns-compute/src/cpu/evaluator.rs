@@ -18,6 +18,7 @@ pub struct CpuLikelihood {
     data: Data,
     /// The part of -ln L that depends on the data only.
     constant: f64,
+    floor: Option<f64>,
     scratch: Scratch,
 }
 
@@ -50,7 +51,7 @@ impl CpuLikelihood {
             sums: Sums::new(&plan),
         };
         let constant = terms::constants(&plan.terms, data);
-        Self { plan, isa: isa::best(), data: data.clone(), constant, scratch }
+        Self { plan, isa: isa::best(), data: data.clone(), constant, floor: None, scratch }
     }
 
     /// The same with the bodies of another instruction set; it must be one that this machine has.
@@ -100,9 +101,9 @@ impl CpuLikelihood {
     }
 
     fn differentiate(&mut self, params: &[f64], gradient: &mut [f64], output: Output<'_>) -> f64 {
-        let Self { plan, isa, data, constant, scratch } = self;
+        let Self { plan, isa, data, constant, floor, scratch } = self;
         gradient.fill(0.0);
-        let value = dispatch(*isa, Differentiate { plan, data, scratch, params, gradient, output });
+        let value = dispatch(*isa, Differentiate { plan, data, floor: *floor, scratch, params, gradient, output });
         if value.is_finite() {
             return value + *constant;
         }
@@ -120,11 +121,17 @@ impl Likelihood for CpuLikelihood {
         Structure { partition: self.plan.partition.clone(), n_rows: self.data.main.len() }
     }
 
+    fn set_floor(&mut self, floor: Option<f64>) -> bool {
+        self.floor = floor;
+        true
+    }
+
     fn nll(&mut self, params: &[f64]) -> f64 {
-        let Self { plan, isa, data, constant, scratch } = self;
+        let Self { plan, isa, data, constant, floor, scratch } = self;
         let mut main = 0.0;
-        let visit =
-            |bins: std::ops::Range<usize>, lambda: &[f64]| main += terms::poisson_value(&data.main[bins], lambda);
+        let visit = |bins: std::ops::Range<usize>, lambda: &[f64]| {
+            main += terms::poisson_value(&data.main[bins], lambda, *floor)
+        };
         dispatch(*isa, Expect { plan, scratch, params, visit });
         let value = main + terms::constraint_value(&plan.terms, &data.aux, params);
         if value.is_finite() { value + *constant } else { f64::INFINITY }
@@ -196,6 +203,7 @@ enum Output<'a> {
 struct Differentiate<'a> {
     plan: &'a Plan,
     data: &'a Data,
+    floor: Option<f64>,
     scratch: &'a mut Scratch,
     params: &'a [f64],
     gradient: &'a mut [f64],
@@ -207,7 +215,7 @@ impl Body for Differentiate<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> f64 {
-        let Self { plan, data, scratch, params, gradient, mut output } = self;
+        let Self { plan, data, floor, scratch, params, gradient, mut output } = self;
         let Scratch { point, work, first, second, gram, sums } = scratch;
         point.set::<I, true>(isa, plan, params);
         if matches!(output, Output::Exact(_)) {
@@ -218,12 +226,12 @@ impl Body for Differentiate<'_> {
             for tile in tiles(channel) {
                 work.differentiate(isa, plan, channel, tile, (point, params));
                 let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
-                main += terms::poisson_value(observed, lambda);
+                main += terms::poisson_value(observed, lambda, floor);
                 if !main.is_finite() {
                     gram.forget();
                     return f64::INFINITY;
                 }
-                terms::slopes(observed, lambda, first, second);
+                terms::slopes(observed, lambda, floor, first, second);
                 add_gradient(plan, channel, tile, work, first, gradient);
                 match &mut output {
                     Output::Gradient => {}

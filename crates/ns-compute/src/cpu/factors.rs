@@ -105,7 +105,7 @@ fn polynomial<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LAN
 fn exponential<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LANES]; 3] {
     let mut jets = [[0.0; LANES]; 3];
     for lane in 0..LANES {
-        let rate = if alpha[lane] >= 0.0 { group[6][lane] } else { -group[7][lane] };
+        let rate = if alpha[lane].is_sign_positive() { group[6][lane] } else { -group[7][lane] };
         let value = exp(isa, rate * alpha[lane]);
         jets[0][lane] = value;
         jets[1][lane] = rate * value;

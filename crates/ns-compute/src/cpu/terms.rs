@@ -1,10 +1,10 @@
 //! The Poisson terms of the bins and the constraint terms: value, and first and second derivative with respect to λ or θ.
 
 use super::plan::ConstraintTerm;
-use ns_core::likelihood::{constraint_slopes, poisson_slopes};
+use ns_core::likelihood::constraint_slopes;
 use ns_core::model::Data;
 use ns_core::parameters::Constraint;
-use ns_core::poisson::{half_deviance, log_normaliser};
+use ns_core::poisson::{self, half_deviance, log_normaliser};
 
 /// The part of -ln L that depends on the data only: normalisations of all Poisson and Gaussian terms.
 pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
@@ -16,17 +16,27 @@ pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
     main + terms.iter().zip(&data.aux).map(term).sum::<f64>()
 }
 
-/// Σ half-deviances of bins that expect `lambda` where `observed` was seen.
+/// Σ half-deviances of bins that expect `lambda` where `observed` was seen, continued below `floor` if there is one.
 #[inline(always)]
-pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64]) -> f64 {
-    observed.iter().zip(lambda).map(|(&n, &l)| half_deviance(n, l)).sum()
+pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64], floor: Option<f64>) -> f64 {
+    let bins = observed.iter().zip(lambda);
+    match floor {
+        None => bins.map(|(&n, &l)| half_deviance(n, l)).sum(),
+        Some(floor) => bins.map(|(&n, &l)| poisson::floored(n, l, floor).value).sum(),
+    }
 }
 
 /// First and second derivatives of the bins' terms.
 #[inline(always)]
-pub(crate) fn slopes(observed: &[f64], lambda: &[f64], first: &mut [f64], second: &mut [f64]) {
+pub(crate) fn slopes(observed: &[f64], lambda: &[f64], floor: Option<f64>, first: &mut [f64], second: &mut [f64]) {
     for (bin, (&n, &l)) in observed.iter().zip(lambda).enumerate() {
-        (first[bin], second[bin]) = poisson_slopes(n, l);
+        (first[bin], second[bin]) = match floor {
+            None => poisson::slopes(n, l),
+            Some(floor) => {
+                let jet = poisson::floored(n, l, floor);
+                (jet.first, jet.second)
+            }
+        };
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Far away the Gauss-Newton matrix D + JᵀJ is positive definite and its steps are good; near the minimum the exact Hessian makes convergence quadratic.
 //! Both are damped as Levenberg and Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it keeps. Bounds
-//! are an active set inside each step (`step`). No finite differences, no line searches, no randomness.
+//! are an active set inside each step (`step`). Kinks are handled as bounds that a step may reach but not cross (`kinks`). No finite differences, no line searches, no randomness.
 
+mod kinks;
 mod newton;
 mod step;
 mod system;
@@ -21,6 +22,8 @@ pub struct Domain {
     pub upper: Vec<f64>,
     /// Parameters that keep their starting values.
     pub fixed: Vec<bool>,
+    /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
+    pub kinked: Vec<bool>,
 }
 
 /// When to stop.

@@ -1,5 +1,6 @@
 //! The iteration: choose a matrix, take a damped step, keep it if it keeps its promise; finish with chord steps.
 
+use super::kinks;
 use super::step::{Hold, Step};
 use super::system::{Kind, System};
 use super::{Domain, MinimizeOptions, Minimum, Outcome};
@@ -30,6 +31,8 @@ pub struct Minimizer {
     /// The scale of the damping: the diagonal of the last Gauss-Newton matrix.
     scale: Vec<f64>,
     damping: Vec<f64>,
+    /// The domain, or the part of it that a step may use.
+    orthant: Domain,
 }
 
 /// What changes from step to step.
@@ -63,6 +66,7 @@ impl Minimizer {
             trial_gradient: zeros(),
             scale: vec![1.0; n],
             damping: zeros(),
+            orthant: Domain::default(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Minimizer {
             evaluations: 0,
         };
         progress.nll = self.evaluate(likelihood, Kind::GaussNewton, domain, &mut progress);
+        self.settle(likelihood, Kind::GaussNewton, domain, &mut progress);
         if !progress.nll.is_finite() {
             return self.finish(&progress, Outcome::NotFinite);
         }
@@ -101,7 +106,8 @@ impl Minimizer {
 
     fn finish(&self, progress: &Progress, outcome: Outcome) -> Minimum {
         Minimum {
-            params: self.x.clone(),
+            // -0 served as the lower side of a kink; it is 0 to everybody else.
+            params: self.x.iter().map(|&x| x + 0.0).collect(),
             nll: progress.nll,
             gradient: self.gradient.clone(),
             edm: progress.edm,
@@ -128,6 +134,28 @@ impl Minimizer {
         value
     }
 
+    /// Chooses the side of every parameter that is on a kink; whether one went through.
+    fn settle<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        kind: Kind,
+        domain: &Domain,
+        progress: &mut Progress,
+    ) -> bool {
+        let mut moved = false;
+        if kinks::flip_uphill(domain, &self.x, &self.gradient, &mut self.trial) {
+            progress.evaluations += 1;
+            likelihood.nll_and_grad(&self.trial, &mut self.trial_gradient);
+            moved = kinks::keep_downhill(&self.x, &self.trial_gradient, &mut self.trial);
+            if moved {
+                std::mem::swap(&mut self.x, &mut self.trial);
+                progress.nll = self.evaluate(likelihood, kind, domain, progress);
+            }
+        }
+        kinks::orthant(domain, &self.x, &mut self.orthant);
+        moved
+    }
+
     fn rescale(&mut self, domain: &Domain) {
         self.system.diagonal(&mut self.scale);
         for i in 0..self.scale.len() {
@@ -148,7 +176,7 @@ impl Minimizer {
             *damping = progress.damping * scale;
         }
         let at = (&self.x[..], &self.gradient[..]);
-        if self.step.compute(&mut self.system, at, domain, &self.damping).is_err() {
+        if self.step.compute(&mut self.system, at, &self.orthant, &self.damping).is_err() {
             return self.not_positive_definite(likelihood, domain, progress);
         }
         progress.edm = self.step.edm(&self.gradient);
@@ -189,7 +217,8 @@ impl Minimizer {
         progress: &mut Progress,
     ) -> Next {
         let predicted = self.step.predicted_decrease(&mut self.system, &self.gradient);
-        self.step.apply(&self.x, domain, &mut self.trial);
+        self.step.apply(&self.x, &self.orthant, &mut self.trial);
+        kinks::keep_sides(domain, &self.x, &mut self.trial);
         let noise = noise(progress.nll);
         let kind = if progress.edm < progress.exact_below { Kind::Exact } else { Kind::GaussNewton };
         progress.evaluations += 1;
@@ -199,7 +228,8 @@ impl Minimizer {
         if accepted {
             std::mem::swap(&mut self.x, &mut self.trial);
             progress.nll = self.evaluate(likelihood, kind, domain, progress);
-            if ratio > 0.75 {
+            self.settle(likelihood, kind, domain, progress);
+            if ratio > 0.75 || predicted < noise {
                 progress.damping = if progress.damping < 1e-4 { 0.0 } else { progress.damping / 10.0 };
             } else if ratio < 0.25 {
                 progress.damping = (3.0 * progress.damping).max(1e-3);
@@ -207,6 +237,7 @@ impl Minimizer {
             return Next::Continue;
         }
         if predicted < noise {
+            // Rounding decides from here on.
             return Next::Stop(if progress.edm.abs() < 1e-9 { Outcome::Converged } else { Outcome::Stalled });
         }
         progress.damping = (8.0 * progress.damping).max(1e-2);
@@ -223,12 +254,14 @@ impl Minimizer {
     ) -> Next {
         loop {
             if progress.edm.abs() <= options.tolerance {
-                return Next::Stop(Outcome::Converged);
+                let moved = self.settle(likelihood, Kind::Exact, domain, progress);
+                return if moved { Next::Continue } else { Next::Stop(Outcome::Converged) };
             }
-            self.step.apply(&self.x, domain, &mut self.trial);
+            self.step.apply(&self.x, &self.orthant, &mut self.trial);
+            kinks::keep_sides(domain, &self.x, &mut self.trial);
             progress.evaluations += 1;
             let nll = likelihood.nll_and_grad(&self.trial, &mut self.trial_gradient);
-            if !(nll <= progress.nll + noise(progress.nll)) {
+            if nll.is_nan() || nll > progress.nll + noise(progress.nll) {
                 return self.take_step(likelihood, domain, progress);
             }
             let stalled = self.trial == self.x;
@@ -236,7 +269,7 @@ impl Minimizer {
             std::mem::swap(&mut self.gradient, &mut self.trial_gradient);
             progress.nll = nll;
             let last = progress.edm;
-            let inside = self.chord_step(domain);
+            let inside = self.chord_step();
             progress.edm = self.step.edm(&self.gradient);
             if stalled {
                 let arrived = progress.edm.abs() < 1e-9;
@@ -244,13 +277,15 @@ impl Minimizer {
             }
             if !inside || progress.edm.abs() > CHORD_GAIN * last.abs().max(options.tolerance) {
                 progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+                self.settle(likelihood, Kind::Exact, domain, progress);
                 return Next::Continue;
             }
         }
     }
 
     /// The next step with the same factor; false if the set of held parameters should change.
-    fn chord_step(&mut self, domain: &Domain) -> bool {
+    fn chord_step(&mut self) -> bool {
+        let domain = &self.orthant;
         for i in 0..self.x.len() {
             self.damping[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
         }
