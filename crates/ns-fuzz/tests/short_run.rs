@@ -47,11 +47,11 @@ fn no_workspace_breaks_a_promise() {
 #[test]
 fn no_patch_breaks_a_promise() {
     let reached = run("patch", INPUTS[1], ns_fuzz::patch);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[1] / 20, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[Reached::Fitted as usize] > INPUTS[1] / 40, "too few of the mutations reach a fit: {reached:?}");
 }
 
 #[test]
 fn no_patch_set_breaks_a_promise() {
     let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[2] / 20, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[Reached::Fitted as usize] > INPUTS[2] / 40, "too few of the mutations reach a fit: {reached:?}");
 }
