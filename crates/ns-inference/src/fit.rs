@@ -3,8 +3,12 @@
 //! [`fit`] minimises, takes the exact Hessian at the minimum for the uncertainties, and writes the verdict. It knows a likelihood by the
 //! trait and the model for names, ranges and diagnosis.
 
-use crate::minimize::MinimizeOptions;
-use crate::result::FitResult;
+use crate::hessian::Hessian;
+use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
+use crate::minos::{self, Profile};
+use crate::result::{AtBound, FitResult, LocalMinimum, MinosInterval, Side};
+use crate::search::Search;
+use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
 
 /// How a fit is done; the default is a free fit from the model's starting values with uncertainties.
@@ -68,7 +72,171 @@ impl Default for FitOptions {
 }
 
 /// Fits `model` to `data`, whose likelihood is `likelihood`.
+///
+/// Never fails: a fit that does not converge says so in its outcome, its warnings, and by leaving out what it cannot know.
 pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut L, options: &FitOptions) -> FitResult {
-    let _ = (model, data, likelihood, options);
-    unimplemented!()
+    let (domain, start) = domain_and_start(model, options);
+    let mut search = Search::new(likelihood, domain, options.minimize);
+    let minima = match options.multi_start {
+        None => vec![search.run(&start)],
+        Some(MultiStart { n_starts, seed }) => search.run_all(model, &start, n_starts, seed),
+    };
+    let mut best = minima[0].clone();
+    let mut hessian = None;
+    let mut intervals = Vec::new();
+    if best.nll.is_finite() && (options.errors != Errors::None || !options.minos.is_empty()) {
+        let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
+        intervals = profile_all(&mut search, model, &mut best, &mut at_best, &options.minos);
+        hessian = Some(at_best);
+    }
+    let result = report(model, &search.domain, &best, hessian, options.errors);
+    let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
+    finish(FitResult { minos: intervals, minima: distinct(&minima, options), not_finite: diagnosis, ..result })
+}
+
+/// The box and the starting point that the model and the options give.
+#[must_use]
+pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64>) {
+    let parameters = &model.parameters;
+    let mut start = options.start.clone().unwrap_or_else(|| parameters.init.clone());
+    let mut domain = Domain {
+        lower: parameters.lower.clone(),
+        upper: parameters.upper.clone(),
+        fixed: parameters.fixed.clone(),
+        kinked: Vec::new(),
+    };
+    let kinked = model.kinked();
+    if kinked.contains(&true) {
+        domain.kinked = kinked;
+    }
+    for &(i, [lower, upper]) in &options.bounds {
+        (domain.lower[i], domain.upper[i]) = (lower, upper);
+    }
+    for &(i, value) in &options.fixed {
+        start[i] = value;
+        domain.fixed[i] = true;
+    }
+    (domain, start)
+}
+
+/// The asked-for intervals; when one of them finds a lower minimum, all start again from there.
+fn profile_all<L: Likelihood + ?Sized>(
+    search: &mut Search<'_, L>,
+    model: &Model,
+    best: &mut Minimum,
+    hessian: &mut Hessian,
+    wanted: &[usize],
+) -> Vec<MinosInterval> {
+    'again: for _ in 0..10 {
+        let mut intervals = Vec::with_capacity(wanted.len());
+        for &i in wanted {
+            match minos::interval(search, &model.parameters, best, hessian, i) {
+                Profile::Interval(interval) => intervals.push(interval),
+                Profile::LowerMinimum(params) => {
+                    *best = search.run(&params);
+                    *hessian = Hessian::at(search.likelihood, &best.params, &search.domain);
+                    continue 'again;
+                }
+            }
+        }
+        return intervals;
+    }
+    Vec::new()
+}
+
+fn report(model: &Model, domain: &Domain, best: &Minimum, mut hessian: Option<Hessian>, errors: Errors) -> FitResult {
+    let n = best.params.len();
+    let flat = hessian.as_mut().map_or_else(Vec::new, |h| h.flat_directions(&model.parameters));
+    let uncertainties = hessian.as_ref().map_or(vec![None; n], |h| h.uncertainties(&flat, &model.parameters));
+    let covariance = hessian.as_mut().filter(|_| errors == Errors::Covariance).and_then(Hessian::covariance);
+    let indefinite = hessian.as_ref().is_some_and(|h| !h.is_positive_definite()) && flat.is_empty();
+    let mut result = FitResult {
+        par_names: model.parameters.names.clone(),
+        bestfit: best.params.clone(),
+        uncertainties,
+        covariance,
+        twice_nll: 2.0 * best.nll,
+        nll: best.nll,
+        converged: best.converged(),
+        outcome: best.outcome,
+        edm: best.edm,
+        projected_gradient: projected_gradient(best, domain),
+        n_iterations: best.iterations,
+        n_evaluations: best.evaluations,
+        at_bounds: at_bounds(model, domain, best),
+        flat_directions: flat,
+        not_finite: None,
+        minos: Vec::new(),
+        minima: Vec::new(),
+        warnings: Vec::new(),
+    };
+    if indefinite {
+        result.warnings.push(
+            "the Hessian at the end of the fit is not positive definite, so this is no proper minimum".to_owned(),
+        );
+    }
+    result
+}
+
+fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {
+    let inwards = |i: usize| {
+        let (x, g) = (best.params[i], best.gradient[i]);
+        let held = domain.fixed[i] || (x <= domain.lower[i] && g > 0.0) || (x >= domain.upper[i] && g < 0.0);
+        let on_kink = x == 0.0 && domain.kinked.get(i).copied().unwrap_or(false);
+        if held || on_kink { 0.0 } else { g.abs() }
+    };
+    (0..best.params.len()).map(inwards).fold(0.0, f64::max)
+}
+
+fn at_bounds(model: &Model, domain: &Domain, best: &Minimum) -> Vec<AtBound> {
+    let bound = |i: usize| {
+        let side = domain.bound_at(i, best.params[i])?;
+        let bound = if side == Side::Lower { domain.lower[i] } else { domain.upper[i] };
+        Some(AtBound { parameter: model.parameters.names[i].clone(), side, bound })
+    };
+    (0..best.params.len()).filter(|&i| !domain.fixed[i]).filter_map(bound).collect()
+}
+
+/// Minima that differ by more than rounding and convergence can explain.
+fn distinct(minima: &[Minimum], options: &FitOptions) -> Vec<LocalMinimum> {
+    let mut list: Vec<LocalMinimum> = Vec::new();
+    if options.multi_start.is_none() {
+        return list;
+    }
+    for minimum in minima.iter().filter(|m| m.converged()) {
+        let twice_nll = 2.0 * minimum.nll;
+        match list.iter_mut().find(|known| (known.twice_nll - twice_nll).abs() < 1e-6) {
+            Some(known) => known.n_starts += 1,
+            None => list.push(LocalMinimum { twice_nll, n_starts: 1, params: minimum.params.clone() }),
+        }
+    }
+    list
+}
+
+/// Adds the warnings that follow from the other fields.
+fn finish(mut result: FitResult) -> FitResult {
+    let verdict = match result.outcome {
+        Outcome::Converged => None,
+        Outcome::IterationLimit => Some("the fit did not converge: its iterations ran out".to_owned()),
+        Outcome::Stalled => Some(format!("the fit did not converge: no step makes progress (EDM {:.1e})", result.edm)),
+        Outcome::NotFinite => {
+            Some("the fit could not start: the likelihood is not finite at the starting point".to_owned())
+        }
+    };
+    let cause = result.not_finite.as_ref().map(ToString::to_string);
+    let bounds = result.at_bounds.iter().map(|b| {
+        let side = if b.side == Side::Lower { "lower" } else { "upper" };
+        format!("`{}` is at its {side} bound {}; its uncertainty is not defined", b.parameter, b.bound)
+    });
+    let flat = result.flat_directions.iter().map(|d| {
+        let names: Vec<&str> = d.parameters.iter().take(5).map(|(name, _)| name.as_str()).collect();
+        format!("the data do not determine `{}` (curvature {:.0e})", names.join("`, `"), d.curvature)
+    });
+    let several = (result.minima.len() > 1).then(|| {
+        let rise = result.minima[1].twice_nll - result.minima[0].twice_nll;
+        format!("{} distinct minima were found; the second one is {rise:.4} higher in 2NLL", result.minima.len())
+    });
+    let more: Vec<String> = verdict.into_iter().chain(cause).chain(bounds).chain(flat).chain(several).collect();
+    result.warnings.splice(0..0, more);
+    result
 }

@@ -3,9 +3,13 @@
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
 pub mod fit;
+pub mod hessian;
 pub mod linear;
 pub mod minimize;
+pub mod minos;
+pub mod random;
 pub mod result;
+pub mod search;
 
 pub use fit::{Errors, FitOptions, MultiStart, fit};
 pub use result::FitResult;

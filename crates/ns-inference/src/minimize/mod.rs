@@ -11,6 +11,7 @@ mod system;
 
 pub use newton::Minimizer;
 
+use crate::result::Side;
 use serde::Serialize;
 
 /// The box to stay in, and which parameters to leave alone (each P).
@@ -24,6 +25,21 @@ pub struct Domain {
     pub fixed: Vec<bool>,
     /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
     pub kinked: Vec<bool>,
+}
+
+impl Domain {
+    /// The bound that parameter `i` is at when it has `value`, to within a rounding that no measurement could see.
+    #[must_use]
+    pub fn bound_at(&self, i: usize, value: f64) -> Option<Side> {
+        let near = |bound: f64| (value - bound).abs() <= 1e-8 * bound.abs().max(1.0);
+        if near(self.lower[i]) || value < self.lower[i] {
+            Some(Side::Lower)
+        } else if near(self.upper[i]) || value > self.upper[i] {
+            Some(Side::Upper)
+        } else {
+            None
+        }
+    }
 }
 
 /// When to stop.

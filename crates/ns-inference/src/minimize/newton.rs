@@ -16,6 +16,9 @@ const CHORD_BELOW: f64 = 1e-2;
 /// A chord step must shrink the distance by this factor to be followed by another.
 const CHORD_GAIN: f64 = 0.05;
 
+/// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a signal where nothing was seen) goes to its bound.
+const LEAST_DAMPING: f64 = 1e-9;
+
 /// Steps are refused above this damping, relative to the diagonal of the matrix.
 const MAX_DAMPING: f64 = 1e12;
 
@@ -172,8 +175,9 @@ impl Minimizer {
         options: &MinimizeOptions,
         progress: &mut Progress,
     ) -> Next {
+        let least = if self.system.kind() == Kind::GaussNewton { LEAST_DAMPING } else { 0.0 };
         for (damping, scale) in self.damping.iter_mut().zip(&self.scale) {
-            *damping = progress.damping * scale;
+            *damping = progress.damping.max(least) * scale;
         }
         let at = (&self.x[..], &self.gradient[..]);
         if self.step.compute(&mut self.system, at, &self.orthant, &self.damping).is_err() {

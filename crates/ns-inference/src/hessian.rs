@@ -1,0 +1,180 @@
+//! The exact Hessian at a minimum: uncertainties, covariance, and directions that the data do not determine.
+//!
+//! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it is; the directions
+//! that needed it are named.
+
+use crate::linear::ArrowheadFactor;
+use crate::minimize::Domain;
+use crate::result::FlatDirection;
+use ns_core::curvature::{Arrowhead, Curvature};
+use ns_core::{Likelihood, Parameters};
+
+/// A direction counts as flat if its parameters' curvatures cancel to this fraction.
+const FLAT: f64 = 1e-8;
+
+/// The factorised Hessian at a point.
+#[derive(Debug)]
+pub struct Hessian {
+    factor: ArrowheadFactor,
+    /// Parameters that are neither fixed nor at a bound (P).
+    pub free: Vec<bool>,
+    /// Its diagonal (P).
+    diagonal: Vec<f64>,
+    /// Diagonal of the inverse (P); 0 for parameters that are not free.
+    variance: Vec<f64>,
+    /// Damping that was needed to make it positive definite, relative to the diagonal.
+    damping: f64,
+    /// Whether no damping made it so.
+    singular: bool,
+}
+
+impl Hessian {
+    /// The Hessian of `likelihood` at `params` (P).
+    pub fn at<L: Likelihood + ?Sized>(likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
+        let n = params.len();
+        let mut curvature = Curvature::Exact(Arrowhead::zeros(likelihood.structure().partition));
+        let mut gradient = vec![0.0; n];
+        likelihood.nll_and_curvature(params, &mut gradient, &mut curvature);
+        let Curvature::Exact(matrix) = curvature else { unreachable!("the kind of curvature does not change") };
+        let free: Vec<bool> = (0..n).map(|i| !domain.fixed[i] && domain.bound_at(i, params[i]).is_none()).collect();
+        let mut diagonal = vec![0.0; n];
+        matrix.diagonal(&mut diagonal);
+        let mut hessian = Self {
+            factor: ArrowheadFactor::default(),
+            free,
+            diagonal,
+            variance: vec![0.0; n],
+            damping: 0.0,
+            singular: false,
+        };
+        hessian.factor(&matrix);
+        hessian
+    }
+
+    fn factor(&mut self, matrix: &Arrowhead) {
+        let mean = self.diagonal.iter().map(|d| d.abs()).sum::<f64>() / self.diagonal.len().max(1) as f64;
+        for relative in [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0] {
+            let damping: Vec<f64> = self.diagonal.iter().map(|d| relative * d.abs().max(1e-12 * mean)).collect();
+            if self.factor.factor(matrix, &damping, &self.free).is_ok() {
+                self.damping = relative;
+                self.factor.inverse_diagonal(&mut self.variance);
+                return;
+            }
+        }
+        self.singular = true;
+    }
+
+    /// Whether it is positive definite as it stands.
+    #[must_use]
+    pub fn is_positive_definite(&self) -> bool {
+        self.damping == 0.0 && !self.singular
+    }
+
+    /// Column `i` of the covariance, written to `out` (P).
+    pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
+        let mut unit = vec![0.0; out.len()];
+        unit[i] = 1.0;
+        self.factor.solve(&unit, out);
+    }
+
+    /// Variance of parameter `i`; 0 if it is not free.
+    #[must_use]
+    pub fn variance(&self, i: usize) -> f64 {
+        self.variance[i]
+    }
+
+    /// The covariance (P × P, row by row), zero for parameters that are not free.
+    #[must_use]
+    pub fn covariance(&mut self) -> Option<Vec<f64>> {
+        if self.singular {
+            return None;
+        }
+        let n = self.free.len();
+        let mut covariance = vec![0.0; n * n];
+        for i in 0..n {
+            if self.free[i] {
+                self.covariance_column(i, &mut covariance[i * n..(i + 1) * n]);
+            }
+        }
+        for i in 0..n {
+            for j in 0..i {
+                let mean = 0.5 * (covariance[i * n + j] + covariance[j * n + i]);
+                (covariance[i * n + j], covariance[j * n + i]) = (mean, mean);
+            }
+        }
+        Some(covariance)
+    }
+
+    /// Standard deviations (P); `None` for parameters that are not free or that take part in one of the `flat` directions.
+    #[must_use]
+    pub fn uncertainties(&self, flat: &[FlatDirection], parameters: &Parameters) -> Vec<Option<f64>> {
+        let undetermined =
+            |i: usize| flat.iter().any(|d| d.parameters.iter().any(|(name, _)| *name == parameters.names[i]));
+        let uncertainty = |i: usize| {
+            let variance = self.variance[i];
+            (self.free[i] && !self.singular && variance > 0.0 && variance.is_finite() && !undetermined(i))
+                .then(|| variance.sqrt())
+        };
+        (0..self.free.len()).map(uncertainty).collect()
+    }
+
+    /// The flat directions, flattest first; at most three.
+    ///
+    /// A parameter's variance times its own curvature says how much of that curvature correlations take away. Only where nearly all of it is gone the flattest
+    /// directions are worked out, by inverse iteration on the matrix scaled to unit diagonal.
+    #[must_use]
+    pub fn flat_directions(&mut self, parameters: &Parameters) -> Vec<FlatDirection> {
+        let worst = (0..self.free.len()).map(|i| self.variance[i] * self.diagonal[i]).fold(0.0, f64::max);
+        if self.singular || (self.damping == 0.0 && worst < 0.1 / FLAT) {
+            return Vec::new();
+        }
+        let mut found: Vec<Vec<f64>> = Vec::new();
+        let mut directions = Vec::new();
+        for _ in 0..3 {
+            let (direction, curvature) = self.flattest(&found);
+            if curvature > FLAT.max(2.0 * self.damping) {
+                break;
+            }
+            directions.push(describe(&direction, curvature, parameters));
+            found.push(direction);
+        }
+        directions
+    }
+
+    /// The flattest direction orthogonal to `others`, as a unit vector in the scaled space, and its curvature there.
+    fn flattest(&mut self, others: &[Vec<f64>]) -> (Vec<f64>, f64) {
+        let n = self.free.len();
+        let root: Vec<f64> = self.diagonal.iter().map(|d| d.abs().max(f64::MIN_POSITIVE).sqrt()).collect();
+        let mut z: Vec<f64> = (0..n).map(|i| crate::random::uniform(1, 0, i as u64) - 0.5).collect();
+        let (mut rhs, mut x, mut curvature) = (vec![0.0; n], vec![0.0; n], f64::INFINITY);
+        for _ in 0..8 {
+            for other in others {
+                let overlap: f64 = z.iter().zip(other).map(|(a, b)| a * b).sum();
+                z.iter_mut().zip(other).for_each(|(a, b)| *a -= overlap * b);
+            }
+            let norm = z.iter().map(|v| v * v).sum::<f64>().sqrt();
+            for i in 0..n {
+                z[i] /= norm;
+                rhs[i] = if self.free[i] { root[i] * z[i] } else { 0.0 };
+            }
+            self.factor.solve(&rhs, &mut x);
+            for i in 0..n {
+                z[i] = root[i] * x[i];
+            }
+            curvature = 1.0 / z.iter().map(|v| v * v).sum::<f64>().sqrt();
+        }
+        z.iter_mut().for_each(|v| *v *= curvature);
+        (z, curvature)
+    }
+}
+
+fn describe(direction: &[f64], curvature: f64, parameters: &Parameters) -> FlatDirection {
+    let mut shares: Vec<(String, f64)> = direction
+        .iter()
+        .enumerate()
+        .filter(|(_, v)| v.abs() > 0.05)
+        .map(|(i, &v)| (parameters.names[i].clone(), v))
+        .collect();
+    shares.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    FlatDirection { curvature, parameters: shares }
+}

@@ -1,0 +1,152 @@
+//! Asymmetric intervals from the profile likelihood (MINOS): where the conditional minimum has risen by ½ above the best fit.
+//!
+//! The profile's slope is the gradient of -ln L in that parameter at the conditional minimum, so a Newton iteration on √(2 Δ) = 1 needs two or three conditional
+//! fits a side, each started where the last ones point to (F. James and M. Roos, Comput. Phys. Commun. 10 (1975) 343).
+
+use crate::hessian::Hessian;
+use crate::minimize::Minimum;
+use crate::result::MinosInterval;
+use crate::search::Search;
+use ns_core::{Likelihood, Parameters};
+
+/// What a profile found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Profile {
+    /// The interval.
+    Interval(MinosInterval),
+    /// A point below the best fit: the search must start again there.
+    LowerMinimum(Vec<f64>),
+}
+
+/// How far below the best fit a conditional minimum must be to count as another minimum.
+const LOWER: f64 = 1e-7;
+
+/// The interval of parameter `i` round the minimum `best`.
+pub fn interval<L: Likelihood + ?Sized>(
+    search: &mut Search<'_, L>,
+    parameters: &Parameters,
+    best: &Minimum,
+    hessian: &mut Hessian,
+    i: usize,
+) -> Profile {
+    let mut sides = [None, None];
+    for (side, sign) in sides.iter_mut().zip([-1.0, 1.0]) {
+        match crossing(search, best, hessian, i, sign) {
+            Crossing::At(value) => *side = Some(value - best.params[i]),
+            Crossing::None => {}
+            Crossing::LowerMinimum(params) => return Profile::LowerMinimum(params),
+        }
+    }
+    let [down, up] = sides;
+    Profile::Interval(MinosInterval { parameter: parameters.names[i].clone(), best: best.params[i], down, up })
+}
+
+enum Crossing {
+    At(f64),
+    None,
+    LowerMinimum(Vec<f64>),
+}
+
+/// A conditional minimum on the way to the crossing.
+struct Point {
+    value: f64,
+    params: Vec<f64>,
+}
+
+fn crossing<L: Likelihood + ?Sized>(
+    search: &mut Search<'_, L>,
+    best: &Minimum,
+    hessian: &mut Hessian,
+    i: usize,
+    sign: f64,
+) -> Crossing {
+    if search.domain.fixed[i] {
+        return Crossing::None;
+    }
+    let edge = if sign < 0.0 { search.domain.lower[i] } else { search.domain.upper[i] };
+    let width = first_width(search, best, hessian, i);
+    let mut inner = Point { value: best.params[i], params: best.params.clone() };
+    let mut outer: Option<Point> = None;
+    let mut next = clip(best.params[i] + sign * width, edge, sign);
+    if next == best.params[i] {
+        return Crossing::None;
+    }
+    for _ in 0..60 {
+        let start = predict(best, hessian, i, &inner, next);
+        search.domain.fixed[i] = true;
+        let minimum = search.run(&start);
+        search.domain.fixed[i] = false;
+        let rise = minimum.nll - best.nll;
+        if rise < -LOWER && minimum.converged() {
+            return Crossing::LowerMinimum(minimum.params);
+        }
+        // √(2 Δ), which is to become 1.
+        let height = if minimum.nll.is_finite() { (2.0 * rise.max(0.0)).sqrt() } else { f64::INFINITY };
+        let slope = if height > 0.0 { minimum.gradient[i] / height } else { 0.0 };
+        if (height - 1.0).abs() < 1e-9 {
+            return Crossing::At(next);
+        }
+        let point = Point { value: next, params: minimum.params };
+        if height < 1.0 {
+            if next == edge {
+                return Crossing::None;
+            }
+            inner = point;
+        } else {
+            outer = Some(point);
+        }
+        next = clip(propose(next, height, slope, &inner, outer.as_ref(), sign), edge, sign);
+        if outer.as_ref().is_some_and(|o| (o.value - inner.value).abs() < 1e-12 * width) {
+            return Crossing::At(next);
+        }
+    }
+    Crossing::None
+}
+
+/// The Hessian's standard deviation, or a tenth of the range where it has none.
+fn first_width<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, hessian: &Hessian, i: usize) -> f64 {
+    let sigma = hessian.variance(i).sqrt();
+    if sigma > 0.0 && sigma.is_finite() {
+        return sigma;
+    }
+    let range = search.domain.upper[i] - search.domain.lower[i];
+    if range.is_finite() { 0.1 * range } else { 0.1 * best.params[i].abs().max(1.0) }
+}
+
+/// The Newton step on the height, kept inside the bracket; bisection where it leaves it, and never more than threefold outwards.
+fn propose(at: f64, height: f64, slope: f64, inner: &Point, outer: Option<&Point>, sign: f64) -> f64 {
+    let newton = at + (1.0 - height) / slope;
+    match outer {
+        Some(outer) => {
+            let inside = sign * (newton - inner.value) > 0.0 && sign * (outer.value - newton) > 0.0;
+            if inside && newton.is_finite() { newton } else { 0.5 * (inner.value + outer.value) }
+        }
+        None => {
+            let done = (at - inner.value).abs().max(1e-3 * at.abs()).max(f64::MIN_POSITIVE);
+            let reach = sign * (newton - at);
+            if reach.is_finite() && reach > 0.0 {
+                at + sign * reach.min(3.0 * done.max(reach.min(1.0)))
+            } else {
+                at + sign * 2.0 * done
+            }
+        }
+    }
+}
+
+fn clip(value: f64, edge: f64, sign: f64) -> f64 {
+    if sign < 0.0 { value.max(edge) } else { value.min(edge) }
+}
+
+/// Where the conditional minimum at `next` should be: the last one moved along the covariance's direction.
+fn predict(best: &Minimum, hessian: &mut Hessian, i: usize, from: &Point, next: f64) -> Vec<f64> {
+    let mut start = from.params.clone();
+    let variance = hessian.variance(i);
+    if variance > 0.0 && variance.is_finite() {
+        let mut column = vec![0.0; best.params.len()];
+        hessian.covariance_column(i, &mut column);
+        let step = (next - from.value) / variance;
+        start.iter_mut().zip(&column).for_each(|(s, c)| *s += step * c);
+    }
+    start[i] = next;
+    start
+}

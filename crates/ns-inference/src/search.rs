@@ -1,0 +1,170 @@
+//! Finding a minimum from a starting point that may be bad: outside the domain, at its edge, or on the wrong side of a kink.
+//!
+//! A [`Search`] holds what all fits of one model and data set share: the likelihood, the memory of the minimiser, the domain.
+
+use crate::hessian::Hessian;
+use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
+use crate::random;
+use ns_core::{Likelihood, Model};
+
+/// Floors under the expected counts, from the first feasible point down to the edge of the domain.
+const FLOORS: [f64; 4] = [1e-2, 1e-4, 1e-6, 1e-9];
+
+/// A likelihood with everything that is needed to minimise it again and again.
+#[derive(Debug)]
+pub struct Search<'a, L: ?Sized> {
+    /// The likelihood.
+    pub likelihood: &'a mut L,
+    /// Where the parameters may go.
+    pub domain: Domain,
+    /// When to stop.
+    pub options: MinimizeOptions,
+    minimizer: Minimizer,
+}
+
+impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
+    /// A search in `domain`.
+    pub fn new(likelihood: &'a mut L, domain: Domain, options: MinimizeOptions) -> Self {
+        let minimizer = Minimizer::new(&likelihood.structure());
+        Self { likelihood, domain, options, minimizer }
+    }
+
+    /// The minimum that `start` (P) leads to.
+    pub fn run(&mut self, start: &[f64]) -> Minimum {
+        let mut minimum = self.minimize(start);
+        if minimum.outcome == Outcome::NotFinite {
+            minimum = self.enter(start, minimum);
+        }
+        if matches!(minimum.outcome, Outcome::Stalled | Outcome::IterationLimit) {
+            minimum = self.approach_edge(minimum);
+        }
+        if minimum.converged() && self.domain.kinked.contains(&true) {
+            minimum = self.try_other_sides(minimum);
+        }
+        minimum
+    }
+
+    fn minimize(&mut self, start: &[f64]) -> Minimum {
+        self.minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
+    }
+
+    /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
+    fn enter(&mut self, start: &[f64], failed: Minimum) -> Minimum {
+        if !self.likelihood.set_floor(Some(FLOORS[0])) {
+            return failed;
+        }
+        let entered = self.minimize(start);
+        self.likelihood.set_floor(None);
+        let mut minimum = self.minimize(&entered.params);
+        add_cost(&mut minimum, &[&failed, &entered]);
+        minimum
+    }
+
+    /// Follows a minimum to the edge of the domain, where some bin that saw nothing expects nothing, by lowering a floor step by step.
+    fn approach_edge(&mut self, failed: Minimum) -> Minimum {
+        let mut at = failed.clone();
+        for floor in FLOORS {
+            if !self.likelihood.set_floor(Some(floor)) {
+                return failed;
+            }
+            let next = self.minimize(&at.params);
+            add_cost(&mut at, &[&next]);
+            at = Minimum { iterations: at.iterations, evaluations: at.evaluations, ..next };
+        }
+        self.likelihood.set_floor(None);
+        at.nll = self.likelihood.nll_and_grad(&at.params, &mut at.gradient);
+        if at.converged() && at.nll.is_finite() && at.nll <= failed.nll { at } else { failed }
+    }
+
+    /// Tries the other side of each kink that is near enough to hide a lower minimum, until none does.
+    fn try_other_sides(&mut self, mut best: Minimum) -> Minimum {
+        for _ in 0..20 {
+            let Some(better) = self.other_side(&best) else { break };
+            best = better;
+        }
+        best
+    }
+
+    /// The first lower minimum behind a kink, most promising first.
+    ///
+    /// For parameter i the quadratic model gives the cost of going to zero, ½ θ_i²/C_ii, and with the slope g on the other side the gain there, ½ g² C_ii.
+    fn other_side(&mut self, best: &Minimum) -> Option<Minimum> {
+        let n = best.params.len();
+        let mut hessian = Hessian::at(self.likelihood, &best.params, &self.domain);
+        let (mut column, mut gradient) = (vec![0.0; n], vec![0.0; n]);
+        let mut candidates: Vec<(f64, Vec<f64>)> = Vec::new();
+        for i in 0..n {
+            if !self.domain.kinked[i] || !hessian.free[i] || hessian.variance(i) <= 0.0 {
+                continue;
+            }
+            let (theta, variance) = (best.params[i], hessian.variance(i));
+            let cost = 0.5 * theta * theta / variance;
+            if cost > 2.0 {
+                continue;
+            }
+            hessian.covariance_column(i, &mut column);
+            let mut at: Vec<f64> = (0..n).map(|j| best.params[j] - theta * column[j] / variance).collect();
+            at[i] = 0.0_f64.copysign(-theta);
+            for j in 0..n {
+                at[j] = if j == i { at[j] } else { at[j].clamp(self.domain.lower[j], self.domain.upper[j]) };
+            }
+            let value = self.likelihood.nll_and_grad(&at, &mut gradient);
+            let downhill = gradient[i] * 1.0_f64.copysign(at[i]) < 0.0;
+            let gain = 0.5 * gradient[i] * gradient[i] * variance;
+            if value.is_finite() && downhill && gain > 0.3 * cost {
+                // A step to the other side, so that the minimiser starts there.
+                at[i] -= (gradient[i] * variance).clamp(-1.0, 1.0) * 0.5;
+                candidates.push((gain - cost, at));
+            }
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, start) in candidates {
+            let mut minimum = self.minimize(&start);
+            if minimum.converged() && minimum.nll < best.nll - 1e-10 * best.nll.abs().max(1.0) {
+                add_cost(&mut minimum, &[best]);
+                return Some(minimum);
+            }
+        }
+        None
+    }
+
+    /// Minimises from `start` and from `n_starts` random points; all minima that were reached, lowest first.
+    pub fn run_all(&mut self, model: &Model, start: &[f64], n_starts: usize, seed: u64) -> Vec<Minimum> {
+        let mut minima = vec![self.run(start)];
+        for k in 0..n_starts {
+            let point = self.random_start(model, start, seed, k);
+            minima.push(self.run(&point));
+        }
+        let badness = |m: &Minimum| (!m.nll.is_finite(), !m.converged());
+        minima.sort_by(|a, b| badness(a).cmp(&badness(b)).then(a.nll.total_cmp(&b.nll)));
+        minima
+    }
+
+    /// A random point: constrained parameters within two widths of their auxiliary data, free ones up to three times their start.
+    fn random_start(&self, model: &Model, start: &[f64], seed: u64, k: usize) -> Vec<f64> {
+        let coordinate = |i: usize| {
+            if self.domain.fixed[i] {
+                return start[i];
+            }
+            let u = random::uniform(seed, k as u64, i as u64);
+            let (lower, upper) = (self.domain.lower[i], self.domain.upper[i]);
+            let value = match model.parameters.constraint[i] {
+                Some(constraint) => start[i] + (4.0 * u - 2.0) * constraint.width(model.parameters.init[i].abs()),
+                None => {
+                    let reach = (3.0 * start[i].abs()).max(1.0);
+                    let (low, high) = (lower.max(-reach), upper.min(reach));
+                    low + u * (high - low)
+                }
+            };
+            value.clamp(lower, upper)
+        };
+        (0..start.len()).map(coordinate).collect()
+    }
+}
+
+fn add_cost(minimum: &mut Minimum, others: &[&Minimum]) {
+    for other in others {
+        minimum.iterations += other.iterations;
+        minimum.evaluations += other.evaluations;
+    }
+}
