@@ -41,7 +41,7 @@ pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {
     match constraint {
         Constraint::Gaussian { sigma } => {
             let pull = (aux - param) / sigma;
-            0.5 * pull * pull + 0.5 * (std::f64::consts::TAU * sigma * sigma).ln()
+            0.5 * pull * pull + (std::f64::consts::TAU.sqrt() * sigma).ln()
         }
         Constraint::Poisson { tau } => half_deviance(aux, tau * param) + log_normaliser(aux),
     }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Inputs per kind of document: workspaces, patches, patch sets.
-const INPUTS: [usize; 3] = [12_000, 4_000, 4_000];
+const INPUTS: [usize; 3] = [30_000, 10_000, 10_000];
 
 fn seeds(kind: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz").join(kind);
@@ -47,11 +47,11 @@ fn no_workspace_breaks_a_promise() {
 #[test]
 fn no_patch_breaks_a_promise() {
     let reached = run("patch", INPUTS[1], ns_fuzz::patch);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[1] / 40, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[Reached::Fitted as usize] > INPUTS[1] / 10, "too few of the mutations reach a fit: {reached:?}");
 }
 
 #[test]
 fn no_patch_set_breaks_a_promise() {
     let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[2] / 40, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[Reached::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
 }

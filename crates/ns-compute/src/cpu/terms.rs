@@ -10,7 +10,7 @@ use ns_core::poisson::{self, half_deviance, log_normaliser};
 pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
     let main: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
     let term = |(term, &aux): (&ConstraintTerm, &f64)| match term.constraint {
-        Constraint::Gaussian { sigma } => 0.5 * (std::f64::consts::TAU * sigma * sigma).ln(),
+        Constraint::Gaussian { sigma } => (std::f64::consts::TAU.sqrt() * sigma).ln(),
         Constraint::Poisson { .. } => log_normaliser(aux),
     };
     main + terms.iter().zip(&data.aux).map(term).sum::<f64>()
