@@ -3,6 +3,7 @@
 //! A [`spec::Workspace`] is a model as written; [`compile()`] turns it into a [`Model`] of flat arrays, where every check is made and
 //! every name becomes an index. No I/O, no threads, no unsafe code.
 
+pub mod check;
 pub mod compile;
 pub mod curvature;
 pub mod expected;
@@ -13,6 +14,7 @@ pub mod parameters;
 pub mod poisson;
 pub mod scalar;
 pub mod spec;
+pub mod summary;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
 pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};

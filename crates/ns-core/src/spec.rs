@@ -76,7 +76,8 @@ pub enum ModifierData {
 }
 
 /// The kinds of modifier, without their numbers, in the order in which pyhf lays out parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ModifierKind {
     /// `histosys`
     HistoSys,

@@ -15,6 +15,7 @@ mod json;
 mod kind;
 mod load;
 mod place;
+mod points;
 mod source;
 mod text;
 
@@ -23,4 +24,5 @@ pub use json::SyntaxProblem;
 pub use kind::DocumentKind;
 pub use load::{LoadRequest, load};
 pub use place::{Place, Position};
+pub use points::read_points;
 pub use source::{Source, read_bytes};

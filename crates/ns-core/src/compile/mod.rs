@@ -69,7 +69,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     })
 }
 
-fn choose_measurement<'a>(
+pub(crate) fn choose_measurement<'a>(
     workspace: &'a Workspace,
     name: Option<&str>,
 ) -> Result<(usize, &'a Measurement), CompileError> {

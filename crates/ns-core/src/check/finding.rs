@@ -1,0 +1,338 @@
+//! A finding: what is suspicious, how much, and where.
+
+use crate::likelihood::NonFinite;
+use crate::spec::ModifierKind;
+use serde::{Serialize, Serializer};
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Fits will fail or mean nothing.
+    Error,
+    /// Probably not what was meant.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// The place of a finding: names for reading, the JSON pointer for finding.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct At {
+    /// JSON pointer into the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// The channel's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The sample's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
+    /// The modifier's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modifier: Option<String>,
+    /// The bin, counted from 0 inside the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bin: Option<usize>,
+    /// The parameter's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut separator = "";
+        let names = [("channel", &self.channel), ("sample", &self.sample), ("modifier", &self.modifier)];
+        for (what, name) in names.into_iter().chain([("parameter", &self.parameter)]) {
+            if let Some(name) = name {
+                write!(f, "{separator}{what} `{name}`")?;
+                separator = ", ";
+            }
+        }
+        if let Some(bin) = self.bin {
+            write!(f, "{separator}bin {bin}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Something suspicious.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What.
+    pub problem: Problem,
+    /// Where.
+    pub at: At,
+}
+
+impl Finding {
+    /// How much it matters.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.problem.severity()
+    }
+}
+
+/// As one flat object: severity, code with its numbers, place, and the message in words.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Flat<'a> {
+            severity: Severity,
+            #[serde(flatten)]
+            problem: &'a Problem,
+            #[serde(flatten)]
+            at: &'a At,
+            message: String,
+        }
+        let Self { problem, at } = self;
+        Flat { severity: self.severity(), problem, at, message: problem.to_string() }.serialize(serializer)
+    }
+}
+
+/// What can be suspicious. Shifts are relative to nominal: 0.1 is +10 %.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Problem {
+    /// Two names differ in case or blanks only.
+    #[error("the {what} names `{name}` and `{other}` differ in case or blanks only")]
+    SimilarNames {
+        /// What has the names.
+        what: &'static str,
+        /// One name.
+        name: String,
+        /// The other.
+        other: String,
+    },
+    /// Two samples of a channel have the same nominal yields.
+    #[error("the nominal yields are those of sample `{other}`, bin by bin")]
+    SameTemplate {
+        /// The first sample that has them.
+        other: String,
+    },
+    /// Nothing is expected in a bin, whatever the parameters.
+    #[error("no sample has any yield here, and {observed} events were observed")]
+    EmptyBin {
+        /// Events seen.
+        observed: f64,
+    },
+    /// The nominal yields of a bin add up to less than zero.
+    #[error("the nominal yields of the samples add up to {total}")]
+    NegativeTotal {
+        /// Their sum.
+        total: f64,
+    },
+    /// A sample's nominal yield is negative somewhere.
+    #[error("the nominal yield is negative: {value}{}", in_bins(*.n_bins))]
+    NegativeYield {
+        /// The lowest one.
+        value: f64,
+        /// In how many bins.
+        n_bins: usize,
+    },
+    /// A channel's observation is nowhere near what is expected.
+    #[error("{observed} events were observed where {expected} are expected at the starting values")]
+    FarFromObservation {
+        /// Events seen in the channel.
+        observed: f64,
+        /// Events expected at the starting values.
+        expected: f64,
+    },
+    /// -ln L is not finite at the starting values.
+    #[error("-ln L is not finite at the starting values: {reason}")]
+    NotFiniteAtStart {
+        /// Why.
+        #[serde(rename = "cause")]
+        reason: NonFinite,
+    },
+    /// A variation that changes nothing.
+    #[error("this {kind} changes nothing")]
+    NoEffect {
+        /// The kind of modifier.
+        kind: ModifierKind,
+    },
+    /// The variations at -1σ and +1σ are the same.
+    #[error("this {kind} has the same variation at -1σ and +1σ ({})", Percent(*.up))]
+    EqualVariations {
+        /// The kind of modifier.
+        kind: ModifierKind,
+        /// The shift on both sides.
+        up: f64,
+    },
+    /// The variations at -1σ and +1σ move the yield to the same side.
+    #[error(
+        "this {kind} moves the yield to the same side at -1σ ({}) and +1σ ({}){}",
+        Percent(*.down), Percent(*.up), in_bins(*.n_bins)
+    )]
+    OneSided {
+        /// The kind of modifier.
+        kind: ModifierKind,
+        /// The shift at -1σ, where it is largest.
+        down: f64,
+        /// The shift at +1σ there.
+        up: f64,
+        /// In how many bins.
+        n_bins: usize,
+    },
+    /// One variation is much larger than the other.
+    #[error("this {kind} is kinked: {} at -1σ, {} at +1σ{}", Percent(*.down), Percent(*.up), in_bins(*.n_bins))]
+    Kinked {
+        /// The kind of modifier.
+        kind: ModifierKind,
+        /// The shift at -1σ, where it is largest.
+        down: f64,
+        /// The shift at +1σ there.
+        up: f64,
+        /// In how many bins.
+        n_bins: usize,
+    },
+    /// A variation of more than the yield itself.
+    #[error("this {kind} is very large: {} at -1σ, {} at +1σ", Percent(*.down), Percent(*.up))]
+    LargeEffect {
+        /// The kind of modifier.
+        kind: ModifierKind,
+        /// The shift of the sample's yield at -1σ.
+        down: f64,
+        /// The shift at +1σ.
+        up: f64,
+    },
+    /// Bins whose factor is fixed because yield or uncertainty is zero.
+    #[error("the {kind} factors of {} bins are fixed at 1: no yield or no uncertainty there", .bins.len())]
+    FixedGammas {
+        /// The kind of modifier.
+        kind: ModifierKind,
+        /// The elements, counted from 0.
+        bins: Vec<usize>,
+    },
+    /// A setting of a parameter that no modifier uses.
+    #[error("the measurement sets `{name}`, which no modifier uses{}", meant(.similar))]
+    UnusedSetting {
+        /// The name.
+        name: String,
+        /// The most similar name in use.
+        similar: Option<String>,
+    },
+    /// An observation of a channel that does not exist.
+    #[error("`{name}` was observed, but is no channel{}", meant(.similar))]
+    UnusedObservation {
+        /// The name.
+        name: String,
+        /// The most similar channel.
+        similar: Option<String>,
+    },
+    /// The parameter of interest changes nothing.
+    #[error("the parameter of interest changes no yield")]
+    PoiWithoutEffect,
+    /// The parameter of interest is held fixed.
+    #[error("the parameter of interest is held at {value} by the measurement")]
+    PoiFixed {
+        /// Its value.
+        value: f64,
+    },
+    /// A free parameter that changes nothing and has no constraint.
+    #[error("this parameter has no constraint and changes no yield, so nothing determines it")]
+    ParameterWithoutEffect,
+    /// A starting value that its own bounds exclude.
+    #[error("the starting value {start} is outside the bounds [{lower}, {upper}]")]
+    StartOutsideBounds {
+        /// The starting value.
+        start: f64,
+        /// The lower bound.
+        lower: f64,
+        /// The upper bound.
+        upper: f64,
+    },
+    /// Parameters that the expected data cannot tell apart.
+    #[error("the data hardly tell these parameters apart (curvature {curvature:.1e} of independent ones): {}", listed(.parameters))]
+    NearDegenerate {
+        /// Curvature of -ln L along the direction, over that of independent parameters.
+        curvature: f64,
+        /// The parameters that take part and their shares, strongest first.
+        parameters: Vec<(String, f64)>,
+    },
+}
+
+impl Problem {
+    /// How much it matters.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::EmptyBin { observed } if *observed == 0.0 => Severity::Note,
+            Self::EmptyBin { .. }
+            | Self::NegativeTotal { .. }
+            | Self::PoiWithoutEffect
+            | Self::StartOutsideBounds { .. } => Severity::Error,
+            Self::NoEffect { .. } | Self::Kinked { .. } | Self::FixedGammas { .. } => Severity::Note,
+            _ => Severity::Warning,
+        }
+    }
+
+    /// The word that stands for it in JSON and in tables.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::SimilarNames { .. } => "similar_names",
+            Self::SameTemplate { .. } => "same_template",
+            Self::EmptyBin { .. } => "empty_bin",
+            Self::NegativeTotal { .. } => "negative_total",
+            Self::NegativeYield { .. } => "negative_yield",
+            Self::FarFromObservation { .. } => "far_from_observation",
+            Self::NotFiniteAtStart { .. } => "not_finite_at_start",
+            Self::NoEffect { .. } => "no_effect",
+            Self::EqualVariations { .. } => "equal_variations",
+            Self::OneSided { .. } => "one_sided",
+            Self::Kinked { .. } => "kinked",
+            Self::LargeEffect { .. } => "large_effect",
+            Self::FixedGammas { .. } => "fixed_gammas",
+            Self::UnusedSetting { .. } => "unused_setting",
+            Self::UnusedObservation { .. } => "unused_observation",
+            Self::PoiWithoutEffect => "poi_without_effect",
+            Self::PoiFixed { .. } => "poi_fixed",
+            Self::ParameterWithoutEffect => "parameter_without_effect",
+            Self::StartOutsideBounds { .. } => "start_outside_bounds",
+            Self::NearDegenerate { .. } => "near_degenerate",
+        }
+    }
+}
+
+/// A relative shift in words.
+struct Percent(f64);
+
+impl std::fmt::Display for Percent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:+.3} %", 100.0 * self.0)
+    }
+}
+
+fn in_bins(n_bins: usize) -> String {
+    if n_bins > 1 { format!(", and so in {} more bins", n_bins - 1) } else { String::new() }
+}
+
+fn meant(similar: &Option<String>) -> String {
+    similar.as_ref().map_or_else(String::new, |name| format!("; is `{name}` meant?"))
+}
+
+fn listed(parameters: &[(String, f64)]) -> String {
+    let shares: Vec<String> = parameters.iter().map(|(name, share)| format!("`{name}` ({share:+.2})")).collect();
+    shares.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_in_json_is_the_code_in_tables() {
+        let kind = ModifierKind::NormSys;
+        for problem in [
+            Problem::PoiWithoutEffect,
+            Problem::NoEffect { kind },
+            Problem::EmptyBin { observed: 1.0 },
+            Problem::OneSided { kind, down: 0.1, up: 0.2, n_bins: 1 },
+        ] {
+            let code = problem.code();
+            assert!(format!("{problem:?}").to_lowercase().starts_with(&code.replace('_', "")), "{code}");
+        }
+    }
+}

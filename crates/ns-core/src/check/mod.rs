@@ -1,0 +1,46 @@
+//! What is suspicious in a model that compiles: found by looking, before a fit trips over it.
+//!
+//! Everything here is a [`Finding`]: a problem, its severity, and its place in the document. Faults that keep a workspace from being a model
+//! at all are [`crate::CompileError`]s; parameters that the data cannot tell apart need an evaluator and are found elsewhere.
+
+mod finding;
+mod names;
+mod parameters;
+mod variations;
+mod yields;
+
+pub use finding::{At, Finding, Problem, Severity};
+
+use crate::model::Model;
+use crate::spec::Workspace;
+
+/// Everything suspicious in `workspace` and in `model`, which was compiled from it; errors first, then in document order.
+///
+/// ```
+/// use ns_core::check::{Problem, check};
+/// # use ns_core::spec::*;
+/// # let mu = Modifier { name: "mu".to_owned(), data: ModifierData::NormFactor };
+/// # let sample = Sample { name: "signal".to_owned(), data: vec![0.0], modifiers: vec![mu] };
+/// # let workspace = Workspace {
+/// #     channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
+/// #     observations: vec![Observation { name: "SR".to_owned(), data: vec![3.0] }],
+/// #     measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+/// #     version: "1.0.0".to_owned(),
+/// # };
+/// // One sample without a yield, where three events were seen.
+/// let model = ns_core::compile(&workspace, &Default::default())?;
+/// let findings = check(&workspace, &model);
+/// assert_eq!(findings[0].problem, Problem::EmptyBin { observed: 3.0 });
+/// assert_eq!(findings[0].at.pointer.as_deref(), Some("/channels/0"));
+/// # Ok::<(), ns_core::CompileError>(())
+/// ```
+#[must_use]
+pub fn check(workspace: &Workspace, model: &Model) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    names::look(workspace, model, &mut findings);
+    yields::look(workspace, model, &mut findings);
+    variations::look(workspace, &mut findings);
+    parameters::look(workspace, model, &mut findings);
+    findings.sort_by_key(Finding::severity);
+    findings
+}

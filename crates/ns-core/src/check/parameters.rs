@@ -1,0 +1,72 @@
+//! Parameters that change nothing, start where they may not be, or are fixed because there is nothing to vary.
+
+use super::finding::{At, Finding, Problem};
+use crate::expected::expected_main;
+use crate::model::Model;
+use crate::parameters::ParameterSet;
+use crate::spec::{ModifierKind, Workspace};
+
+pub(super) fn look(workspace: &Workspace, model: &Model, findings: &mut Vec<Finding>) {
+    starts(model, findings);
+    effects(model, findings);
+    for set in &model.parameters.sets {
+        fixed_gammas(workspace, model, set, findings);
+    }
+}
+
+fn at(parameter: &str) -> At {
+    At { parameter: Some(parameter.to_owned()), ..At::default() }
+}
+
+fn starts(model: &Model, findings: &mut Vec<Finding>) {
+    let parameters = &model.parameters;
+    for (p, name) in parameters.names.iter().enumerate() {
+        let (start, lower, upper) = (parameters.init[p], parameters.lower[p], parameters.upper[p]);
+        if !parameters.fixed[p] && !(lower..=upper).contains(&start) {
+            findings.push(Finding { problem: Problem::StartOutsideBounds { start, lower, upper }, at: at(name) });
+        }
+    }
+}
+
+/// Looks at every free parameter without a constraint: there are few of them, and each costs two evaluations.
+fn effects(model: &Model, findings: &mut Vec<Finding>) {
+    let parameters = &model.parameters;
+    for &poi in &model.pois {
+        let (name, value) = (&parameters.names[poi], parameters.init[poi]);
+        if !changes_yields(model, poi) {
+            findings.push(Finding { problem: Problem::PoiWithoutEffect, at: at(name) });
+        } else if parameters.fixed[poi] {
+            findings.push(Finding { problem: Problem::PoiFixed { value }, at: at(name) });
+        }
+    }
+    for (p, name) in parameters.names.iter().enumerate() {
+        let is_free = parameters.constraint[p].is_none() && !parameters.fixed[p] && !model.pois.contains(&p);
+        if is_free && !changes_yields(model, p) {
+            findings.push(Finding { problem: Problem::ParameterWithoutEffect, at: at(name) });
+        }
+    }
+}
+
+/// Whether moving the parameter changes any yield. Factors are moved away from zero, where one could hide another.
+fn changes_yields(model: &Model, param: usize) -> bool {
+    let parameters = &model.parameters;
+    let mut point: Vec<f64> = parameters.init.iter().map(|&value| if value == 0.0 { 0.5 } else { value }).collect();
+    let before = expected_main(model, &point);
+    point[param] += 0.25;
+    expected_main(model, &point) != before
+}
+
+/// Elements of per-bin factors that are fixed although the measurement does not ask for it.
+fn fixed_gammas(workspace: &Workspace, model: &Model, set: &ParameterSet, findings: &mut Vec<Finding>) {
+    let kind = set.kinds[0];
+    let mut measurements = workspace.measurements.iter().filter(|measurement| measurement.name == model.measurement);
+    let is_set =
+        measurements.any(|m| m.parameters.iter().any(|config| config.name == set.name && config.fixed.is_some()));
+    if is_set || !matches!(kind, ModifierKind::ShapeSys | ModifierKind::StatError) {
+        return;
+    }
+    let bins: Vec<usize> = (0..set.len).filter(|&i| model.parameters.fixed[set.first + i]).collect();
+    if !bins.is_empty() {
+        findings.push(Finding { problem: Problem::FixedGammas { kind, bins }, at: at(&set.name) });
+    }
+}

@@ -1,0 +1,127 @@
+//! What a workspace contains, counted and listed: what `pyhf inspect` says of it.
+
+use crate::compile::{CompileError, choose_measurement};
+use crate::spec::{ModifierKind, Workspace};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The contents of a workspace; lists are sorted by name, measurements are in document order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// How many there are of each.
+    pub summary: Counts,
+    /// Channels and their numbers of bins.
+    pub channels: Vec<(String, usize)>,
+    /// Samples.
+    pub samples: Vec<String>,
+    /// Modifiers and their types; of several types, the last by name.
+    pub modifiers: BTreeMap<String, ModifierKind>,
+    /// Parameters and the kinds of their constraints.
+    pub parameters: Vec<(String, ConstraintKind)>,
+    /// Parameters, their constraints, and the types of the modifiers that use them.
+    pub systematics: Vec<(String, ConstraintKind, Vec<ModifierKind>)>,
+    /// Measurements, their parameters of interest (empty if none), and the parameters that they set.
+    pub measurements: Vec<(String, String, Vec<String>)>,
+    /// The measurement that is used unless another is asked for.
+    pub measurement: String,
+}
+
+/// How many there are of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Channels.
+    pub channels: usize,
+    /// Bins of all channels.
+    pub bins: usize,
+    /// Samples, by name.
+    pub samples: usize,
+    /// Parameters, by name: a vector counts as one.
+    pub parameters: usize,
+    /// Modifiers, by name.
+    pub modifiers: usize,
+}
+
+/// How a parameter is constrained, in pyhf's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintKind {
+    /// Not at all.
+    Unconstrained,
+    /// By a Gaussian.
+    ConstrainedByNormal,
+    /// By a Poisson term.
+    ConstrainedByPoisson,
+}
+
+impl ConstraintKind {
+    /// The constraint that modifiers of a kind bring along.
+    #[must_use]
+    pub fn of(kind: ModifierKind) -> Self {
+        match kind {
+            ModifierKind::NormFactor | ModifierKind::ShapeFactor => Self::Unconstrained,
+            ModifierKind::ShapeSys => Self::ConstrainedByPoisson,
+            _ => Self::ConstrainedByNormal,
+        }
+    }
+
+    /// pyhf's word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unconstrained => "unconstrained",
+            Self::ConstrainedByNormal => "constrained_by_normal",
+            Self::ConstrainedByPoisson => "constrained_by_poisson",
+        }
+    }
+}
+
+/// What `workspace` contains; it need not be sound enough to be compiled.
+///
+/// # Errors
+/// A `measurement` that the workspace does not have, two with one name, or none at all.
+pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Summary, CompileError> {
+    let (_, chosen) = choose_measurement(workspace, measurement)?;
+    let mut channels: Vec<(String, usize)> =
+        workspace.channels.iter().map(|c| (c.name.clone(), c.samples.first().map_or(0, |s| s.data.len()))).collect();
+    channels.sort();
+    let samples: BTreeSet<&str> =
+        workspace.channels.iter().flat_map(|c| c.samples.iter().map(|s| s.name.as_str())).collect();
+    let kinds = kinds_by_name(workspace);
+    let systematic = |(name, kinds): (&&str, &BTreeSet<&'static str>)| {
+        let mut kinds: Vec<ModifierKind> = kinds.iter().filter_map(|word| ModifierKind::from_word(word)).collect();
+        kinds.dedup();
+        ((*name).to_owned(), ConstraintKind::of(kinds[0]), kinds)
+    };
+    let systematics: Vec<_> = kinds.iter().map(systematic).collect();
+    let measurements = workspace.measurements.iter().map(|m| {
+        let parameters = m.parameters.iter().map(|p| p.name.clone()).collect();
+        (m.name.clone(), m.poi.clone().unwrap_or_default(), parameters)
+    });
+    let summary = Counts {
+        channels: channels.len(),
+        bins: channels.iter().map(|(_, bins)| bins).sum(),
+        samples: samples.len(),
+        parameters: systematics.len(),
+        modifiers: systematics.len(),
+    };
+    let last = |(name, _, kinds): &(String, ConstraintKind, Vec<ModifierKind>)| Some((name.clone(), *kinds.last()?));
+    Ok(Summary {
+        summary,
+        channels,
+        samples: samples.into_iter().map(str::to_owned).collect(),
+        modifiers: systematics.iter().filter_map(last).collect(),
+        parameters: systematics.iter().map(|(name, constraint, _)| (name.clone(), *constraint)).collect(),
+        systematics,
+        measurements: measurements.collect(),
+        measurement: chosen.name.clone(),
+    })
+}
+
+fn kinds_by_name(workspace: &Workspace) -> BTreeMap<&str, BTreeSet<&'static str>> {
+    let samples = workspace.channels.iter().flat_map(|channel| &channel.samples);
+    let mut kinds: BTreeMap<&str, BTreeSet<&'static str>> = BTreeMap::new();
+    for modifier in samples.flat_map(|sample| &sample.modifiers) {
+        kinds.entry(&modifier.name).or_default().insert(modifier.kind().as_str());
+    }
+    kinds
+}
