@@ -108,16 +108,16 @@ fn check_likelihood(model: &Model) -> Reached {
         assert!(is_number_or_infinity(value), "-ln L is {value} at point {at}");
         start = likelihood.nll_and_grad(point, &mut gradient);
         assert!(is_number_or_infinity(start), "-ln L is {start} with its gradient, at point {at}");
-        let agree = value.is_finite() == start.is_finite() || is_beyond_measure(model);
+        let agree = value.is_finite() == start.is_finite() || is_beyond_measure(model, point);
         assert!(agree, "{value} alone but {start} with its gradient, at point {at}");
     }
     check_fit(model, &mut likelihood);
     if start.is_finite() { Reached::Fitted } else { Reached::Compiled }
 }
 
-/// Whether the model has numbers so large that the tiny stand-in for a zero factor, which derivatives divide by, shows in them.
-fn is_beyond_measure(model: &Model) -> bool {
-    model.reals.iter().any(|number| number.abs() > 1e40)
+/// Whether there are numbers so large that the tiny stand-in for a zero factor, which derivatives divide by, shows in them.
+fn is_beyond_measure(model: &Model, point: &[f64]) -> bool {
+    model.reals.iter().chain(point).any(|number| number.abs() > 1e40)
 }
 
 fn check_fit(model: &Model, likelihood: &mut CpuLikelihood) {
