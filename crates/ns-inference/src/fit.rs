@@ -6,7 +6,7 @@
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
 use crate::minos::{self, Profile};
-use crate::result::{AtBound, FitResult, LocalMinimum, MinosInterval, Side};
+use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, Side};
 use crate::search::Search;
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
@@ -89,7 +89,11 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
         intervals = profile_all(&mut search, model, &mut best, &mut at_best, &options.minos);
         hessian = Some(at_best);
     }
-    let result = report(model, &search.domain, &best, hessian, options.errors);
+    let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, &model.parameters));
+    let mut result = report(model, &search.domain, &best, hessian, flat.unwrap_or_default(), options.errors);
+    if best.at_edge {
+        result.warnings.extend(edge_warnings(model, data, &best.params));
+    }
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
     finish(FitResult { minos: intervals, minima: distinct(&minima, options), not_finite: diagnosis, ..result })
 }
@@ -144,9 +148,15 @@ fn profile_all<L: Likelihood + ?Sized>(
     Vec::new()
 }
 
-fn report(model: &Model, domain: &Domain, best: &Minimum, mut hessian: Option<Hessian>, errors: Errors) -> FitResult {
+fn report(
+    model: &Model,
+    domain: &Domain,
+    best: &Minimum,
+    mut hessian: Option<Hessian>,
+    flat: Vec<FlatDirection>,
+    errors: Errors,
+) -> FitResult {
     let n = best.params.len();
-    let flat = hessian.as_mut().map_or_else(Vec::new, |h| h.flat_directions(&model.parameters));
     let uncertainties = hessian.as_ref().map_or(vec![None; n], |h| h.uncertainties(&flat, &model.parameters));
     let covariance = hessian.as_mut().filter(|_| errors == Errors::Covariance).and_then(Hessian::covariance);
     let indefinite = hessian.as_ref().is_some_and(|h| !h.is_positive_definite()) && flat.is_empty();
@@ -176,6 +186,19 @@ fn report(model: &Model, domain: &Domain, best: &Minimum, mut hessian: Option<He
         );
     }
     result
+}
+
+/// At the edge of the domain the likelihood is not a parabola: say which bins are to blame.
+fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
+    let expected = ns_core::expected::expected_main(model, params);
+    let empty = (0..model.n_bins()).filter(|&b| data.main[b] == 0.0 && expected[b] < 1e-5);
+    let warning = |bin| {
+        let place = model.place(bin);
+        format!(
+            "the minimum is where {place} expects nothing, and the likelihood ends there; uncertainties do not describe that side"
+        )
+    };
+    empty.map(warning).collect()
 }
 
 fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {

@@ -10,7 +10,13 @@ use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Parameters};
 
 /// A direction counts as flat if its parameters' curvatures cancel to this fraction.
-const FLAT: f64 = 1e-8;
+const FLAT: f64 = 1e-6;
+
+/// Below this fraction a parameter's uncertainty is decided by rounding, and none is given.
+const UNDETERMINED: f64 = 1e-9;
+
+/// Flat directions are looked for where correlations raise a variance by this factor.
+const SUSPICIOUS: f64 = 1e5;
 
 /// The factorised Hessian at a point.
 #[derive(Debug)]
@@ -105,11 +111,14 @@ impl Hessian {
         Some(covariance)
     }
 
-    /// Standard deviations (P); `None` for parameters that are not free or that take part in one of the `flat` directions.
+    /// Standard deviations (P); `None` for parameters that are not free or that the data do not determine.
     #[must_use]
     pub fn uncertainties(&self, flat: &[FlatDirection], parameters: &Parameters) -> Vec<Option<f64>> {
-        let undetermined =
-            |i: usize| flat.iter().any(|d| d.parameters.iter().any(|(name, _)| *name == parameters.names[i]));
+        let undetermined = |i: usize| {
+            flat.iter()
+                .filter(|d| d.curvature < UNDETERMINED)
+                .any(|d| d.parameters.iter().any(|(name, _)| *name == parameters.names[i]))
+        };
         let uncertainty = |i: usize| {
             let variance = self.variance[i];
             (self.free[i] && !self.singular && variance > 0.0 && variance.is_finite() && !undetermined(i))
@@ -121,18 +130,57 @@ impl Hessian {
     /// The flat directions, flattest first; at most three.
     ///
     /// A parameter's variance times its own curvature says how much of that curvature correlations take away. Only where nearly all of it is gone the flattest
-    /// directions are worked out, by inverse iteration on the matrix scaled to unit diagonal.
+    /// directions are worked out, on the Gauss-Newton matrix: it is exactly flat where the data do not change, whatever the gradient.
     #[must_use]
-    pub fn flat_directions(&mut self, parameters: &Parameters) -> Vec<FlatDirection> {
+    pub fn flat_directions<L: Likelihood + ?Sized>(
+        &self,
+        likelihood: &mut L,
+        params: &[f64],
+        parameters: &Parameters,
+    ) -> Vec<FlatDirection> {
         let worst = (0..self.free.len()).map(|i| self.variance[i] * self.diagonal[i]).fold(0.0, f64::max);
-        if self.singular || (self.damping == 0.0 && worst < 0.1 / FLAT) {
+        if self.is_positive_definite() && worst < SUSPICIOUS {
             return Vec::new();
         }
+        let n = params.len();
+        let mut curvature = Curvature::GaussNewtonProduct(Arrowhead::zeros(likelihood.structure().partition));
+        likelihood.nll_and_curvature(params, &mut vec![0.0; n], &mut curvature);
+        let Curvature::GaussNewtonProduct(matrix) = curvature else {
+            unreachable!("the kind of curvature does not change")
+        };
+        Flatness::new(&matrix, &self.free).map_or_else(Vec::new, |flatness| flatness.directions(parameters))
+    }
+}
+
+/// Inverse iteration on a matrix scaled to unit diagonal.
+struct Flatness {
+    factor: ArrowheadFactor,
+    free: Vec<bool>,
+    /// Square roots of the diagonal (P); 0 for parameters that change nothing.
+    root: Vec<f64>,
+}
+
+impl Flatness {
+    fn new(matrix: &Arrowhead, free: &[bool]) -> Option<Self> {
+        let n = free.len();
+        let mut root = vec![0.0; n];
+        matrix.diagonal(&mut root);
+        root.iter_mut().for_each(|d| *d = d.max(0.0).sqrt());
+        let free_and_felt: Vec<bool> = (0..n).map(|i| free[i] && root[i] > 0.0).collect();
+        let damping: Vec<f64> = root.iter().map(|r| 1e-13 * r * r).collect();
+        let mut factor = ArrowheadFactor::default();
+        factor.factor(matrix, &damping, &free_and_felt).ok()?;
+        Some(Self { factor, free: free.to_vec(), root })
+    }
+
+    fn directions(mut self, parameters: &Parameters) -> Vec<FlatDirection> {
+        let unfelt = (0..self.free.len()).filter(|&i| self.free[i] && self.root[i] == 0.0);
+        let alone = |i: usize| FlatDirection { curvature: 0.0, parameters: vec![(parameters.names[i].clone(), 1.0)] };
+        let mut directions: Vec<FlatDirection> = unfelt.map(alone).collect();
         let mut found: Vec<Vec<f64>> = Vec::new();
-        let mut directions = Vec::new();
         for _ in 0..3 {
             let (direction, curvature) = self.flattest(&found);
-            if curvature > FLAT.max(2.0 * self.damping) {
+            if curvature.is_nan() || curvature > FLAT {
                 break;
             }
             directions.push(describe(&direction, curvature, parameters));
@@ -144,7 +192,6 @@ impl Hessian {
     /// The flattest direction orthogonal to `others`, as a unit vector in the scaled space, and its curvature there.
     fn flattest(&mut self, others: &[Vec<f64>]) -> (Vec<f64>, f64) {
         let n = self.free.len();
-        let root: Vec<f64> = self.diagonal.iter().map(|d| d.abs().max(f64::MIN_POSITIVE).sqrt()).collect();
         let mut z: Vec<f64> = (0..n).map(|i| crate::random::uniform(1, 0, i as u64) - 0.5).collect();
         let (mut rhs, mut x, mut curvature) = (vec![0.0; n], vec![0.0; n], f64::INFINITY);
         for _ in 0..8 {
@@ -155,11 +202,11 @@ impl Hessian {
             let norm = z.iter().map(|v| v * v).sum::<f64>().sqrt();
             for i in 0..n {
                 z[i] /= norm;
-                rhs[i] = if self.free[i] { root[i] * z[i] } else { 0.0 };
+                rhs[i] = self.root[i] * z[i];
             }
             self.factor.solve(&rhs, &mut x);
             for i in 0..n {
-                z[i] = root[i] * x[i];
+                z[i] = self.root[i] * x[i];
             }
             curvature = 1.0 / z.iter().map(|v| v * v).sum::<f64>().sqrt();
         }

@@ -7,8 +7,11 @@ use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
 use crate::random;
 use ns_core::{Likelihood, Model};
 
-/// Floors under the expected counts, from the first feasible point down to the edge of the domain.
-const FLOORS: [f64; 4] = [1e-2, 1e-4, 1e-6, 1e-9];
+/// The floor under the expected counts with which a way into the domain is sought.
+const ENTRY_FLOOR: f64 = 1e-2;
+
+/// Floors with which a minimum at the edge of the domain is settled: the first one that works, the lower the better.
+const EDGE_FLOORS: [f64; 3] = [1e-9, 1e-6, 1e-3];
 
 /// A likelihood with everything that is needed to minimise it again and again.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
 
     /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
     fn enter(&mut self, start: &[f64], failed: Minimum) -> Minimum {
-        if !self.likelihood.set_floor(Some(FLOORS[0])) {
+        if !self.likelihood.set_floor(Some(ENTRY_FLOOR)) {
             return failed;
         }
         let entered = self.minimize(start);
@@ -60,20 +63,23 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimum
     }
 
-    /// Follows a minimum to the edge of the domain, where some bin that saw nothing expects nothing, by lowering a floor step by step.
-    fn approach_edge(&mut self, failed: Minimum) -> Minimum {
-        let mut at = failed.clone();
-        for floor in FLOORS {
+    /// Settles a minimum at the edge of the domain, where a bin that saw nothing is to expect nothing: there -ln L still falls towards the edge, so that
+    /// no step inside it can end. With a tiny floor under the expected counts the edge becomes a minimum like any other.
+    fn approach_edge(&mut self, mut failed: Minimum) -> Minimum {
+        for floor in EDGE_FLOORS {
             if !self.likelihood.set_floor(Some(floor)) {
                 return failed;
             }
-            let next = self.minimize(&at.params);
-            add_cost(&mut at, &[&next]);
-            at = Minimum { iterations: at.iterations, evaluations: at.evaluations, ..next };
+            let mut at = self.minimize(&failed.params);
+            self.likelihood.set_floor(None);
+            at.nll = self.likelihood.nll(&at.params);
+            if at.converged() && at.nll.is_finite() && at.nll <= failed.nll + floor {
+                add_cost(&mut at, &[&failed]);
+                return Minimum { at_edge: true, ..at };
+            }
+            add_cost(&mut failed, &[&at]);
         }
-        self.likelihood.set_floor(None);
-        at.nll = self.likelihood.nll_and_grad(&at.params, &mut at.gradient);
-        if at.converged() && at.nll.is_finite() && at.nll <= failed.nll { at } else { failed }
+        failed
     }
 
     /// Tries the other side of each kink that is near enough to hide a lower minimum, until none does.

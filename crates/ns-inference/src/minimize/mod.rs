@@ -88,6 +88,8 @@ pub struct Minimum {
     pub iterations: usize,
     /// Evaluations of the likelihood, of any kind.
     pub evaluations: usize,
+    /// Whether it is at the edge of the domain, where some bin that saw nothing expects nothing and -ln L would fall further outside.
+    pub at_edge: bool,
 }
 
 impl Minimum {

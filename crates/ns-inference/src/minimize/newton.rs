@@ -117,6 +117,7 @@ impl Minimizer {
             outcome,
             iterations: progress.iterations,
             evaluations: progress.evaluations,
+            at_edge: false,
         }
     }
 

@@ -1,0 +1,268 @@
+//! Fits of real likelihoods through the CPU evaluator: minima are minima, verdicts are right, intervals agree with their definition.
+
+use ns_compute::CpuLikelihood;
+use ns_core::interpolate::Interpolation;
+use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+use ns_core::{CompileOptions, Likelihood, Model, compile};
+use ns_inference::minimize::Outcome;
+use ns_inference::result::Side;
+use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
+use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::{assert_all_close, assert_close};
+use proptest::prelude::*;
+
+fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
+    fit(model, &model.observed, &mut CpuLikelihood::new(model), options)
+}
+
+fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
+    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
+    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
+}
+
+/// A model of one channel, with parameter of interest `mu`.
+fn one_channel(samples: Vec<Sample>, observed: &[f64], interpolation: Interpolation) -> Model {
+    let workspace = Workspace {
+        channels: vec![Channel { name: "channel".to_owned(), samples }],
+        observations: vec![Observation { name: "channel".to_owned(), data: observed.to_vec() }],
+        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+        version: "1.0.0".to_owned(),
+    };
+    compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a sound workspace")
+}
+
+use ModifierData::{HistoSys, NormFactor, NormSys};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn no_point_near_a_minimum_is_lower(seed in any::<u64>(), kinked in any::<bool>()) {
+        let interpolation = if kinked { Interpolation::KINKED } else { Interpolation::default() };
+        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, interpolation);
+        let result = fit_model(&model, &FitOptions::default());
+        prop_assert!(result.converged, "{:?}", result.warnings);
+        prop_assert!(result.edm < 1e-9);
+        let mut likelihood = CpuLikelihood::new(&model);
+        let mut random = Random::new(seed);
+        for exponent in 1..6 {
+            for _ in 0..20 {
+                let step = 10.0_f64.powi(-exponent);
+                let parameters = &model.parameters;
+                let moved = |i: usize, random: &mut Random| {
+                    let width = parameters.constraint[i].map_or(1.0, |c| c.width(1.0));
+                    let value = result.bestfit[i] + step * width * random.between(-1.0, 1.0);
+                    if parameters.fixed[i] { result.bestfit[i] } else { value.clamp(parameters.lower[i], parameters.upper[i]) }
+                };
+                let point: Vec<f64> = (0..model.n_params()).map(|i| moved(i, &mut random)).collect();
+                prop_assert!(likelihood.nll(&point) >= result.nll - 1e-11 * result.nll.abs().max(1.0));
+            }
+        }
+    }
+
+    #[test]
+    fn uncertainties_invert_the_hessian(seed in any::<u64>()) {
+        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let result = fit_model(&model, &FitOptions { errors: Errors::Covariance, ..FitOptions::default() });
+        prop_assume!(result.flat_directions.is_empty());
+        let covariance = result.covariance.as_ref().expect("was asked for");
+        let hessian = ns_core::likelihood::nll_hyperdual(&model, &model.observed, &result.bestfit).hessian;
+        let n = model.n_params();
+        for i in (0..n).filter(|&i| result.uncertainties[i].is_some()) {
+            assert_close(result.uncertainties[i].unwrap_or(0.0).powi(2), covariance[i * n + i], 1e-9, "variance");
+            for j in (0..n).filter(|&j| result.uncertainties[j].is_some()) {
+                let product: f64 = (0..n).map(|k| hessian[i * n + k] * covariance[k * n + j]).sum();
+                let scale = (0..n).map(|k| (hessian[i * n + k] * covariance[k * n + j]).abs()).fold(1.0, f64::max);
+                prop_assert!((product - f64::from(i == j)).abs() < 1e-9 * scale);
+            }
+        }
+    }
+
+    #[test]
+    fn minos_ends_are_where_the_profile_has_risen_by_a_half(seed in any::<u64>()) {
+        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let poi = model.poi().expect("random models have one");
+        let result = fit_model(&model, &FitOptions { minos: vec![poi], ..FitOptions::default() });
+        let interval = &result.minos[0];
+        for end in [interval.down, interval.up].into_iter().flatten() {
+            let at = FitOptions {
+                start: Some(result.bestfit.clone()),
+                fixed: vec![(poi, interval.best + end)],
+                errors: Errors::None,
+                ..FitOptions::default()
+            };
+            let conditional = fit_model(&model, &at);
+            assert_close(conditional.nll - result.nll, 0.5, 1e-7, "rise");
+        }
+    }
+}
+
+#[test]
+fn a_start_outside_the_domain_finds_its_way_in() {
+    // Without signal the first bin expects -12 events, and still -2 at the usual start.
+    let samples = vec![
+        sample("signal", &[10.0, 1.0], &[("mu", NormFactor)]),
+        sample("background", &[-12.0, 50.0], &[("alpha", NormSys { lo: 0.9, hi: 1.1 })]),
+    ];
+    let model = one_channel(samples, &[5.0, 55.0], Interpolation::default());
+    let result = fit_model(&model, &FitOptions::default());
+    assert!(result.converged);
+    assert_close(result.bestfit[model.poi().unwrap_or(9)], 1.727_376_97, 1e-8, "mu");
+}
+
+#[test]
+fn a_minimum_at_the_edge_of_the_domain_is_found_and_named() {
+    // Nothing seen in the first bin; the second one and the constraint pull alpha to where the first expects less than nothing.
+    let shifts = HistoSys { hi_data: vec![1.5, 51.0], lo_data: vec![-0.5, 49.0] };
+    let samples = vec![
+        sample("signal", &[0.001, 1.0], &[("mu", NormFactor)]),
+        sample("background", &[0.5, 50.0], &[("alpha", shifts)]),
+    ];
+    let model = one_channel(samples, &[0.0, 45.0], Interpolation::default());
+    let result = fit_model(&model, &FitOptions::default());
+    assert!(result.converged, "{:?}", result.warnings);
+    assert!(result.warnings.iter().any(|w| w.contains("channel `channel`, bin 0")), "{:?}", result.warnings);
+}
+
+#[test]
+fn a_likelihood_without_any_finite_point_says_which_bin() {
+    let samples = vec![sample("signal", &[-1.0], &[("mu", NormFactor)])];
+    let model = one_channel(samples, &[5.0], Interpolation::default());
+    let result = fit_model(&model, &FitOptions::default());
+    assert!(!result.converged);
+    assert_eq!(result.outcome, Outcome::NotFinite);
+    assert!(result.not_finite.is_some_and(|place| place.to_string().contains("channel `channel`, bin 0")));
+    assert!(result.uncertainties.iter().all(Option::is_none));
+}
+
+#[test]
+fn degenerate_parameters_are_named_and_get_no_uncertainty() {
+    let samples = vec![
+        sample("signal", &[10.0, 20.0], &[("mu", NormFactor), ("k", NormFactor)]),
+        sample("background", &[50.0, 50.0], &[("alpha", NormSys { lo: 0.9, hi: 1.1 })]),
+    ];
+    let model = one_channel(samples, &[65.0, 75.0], Interpolation::default());
+    let result = fit_model(&model, &FitOptions::default());
+    let names: Vec<&str> = result.flat_directions[0].parameters.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.contains(&"mu") && names.contains(&"k") && names.len() == 2, "{names:?}");
+    for (name, uncertainty) in result.par_names.iter().zip(&result.uncertainties) {
+        assert_eq!(uncertainty.is_some(), name == "alpha", "{name}");
+    }
+}
+
+#[test]
+fn a_signal_where_nothing_was_seen_goes_to_its_bound() {
+    let model = one_channel(
+        vec![
+            sample("signal", &[3.0], &[("mu", NormFactor)]),
+            sample("background", &[0.4], &[("alpha", NormSys { lo: 0.8, hi: 1.2 })]),
+        ],
+        &[0.0],
+        Interpolation::default(),
+    );
+    let result = fit_model(&model, &FitOptions::default());
+    assert!(result.converged && result.n_iterations < 10);
+    assert_eq!((result.at_bounds[0].parameter.as_str(), result.at_bounds[0].side), ("mu", Side::Lower));
+}
+
+#[test]
+fn the_lower_minimum_behind_a_kink_is_found_from_the_usual_start() {
+    // One piecewise linear shift couples all bins: a minimum on either side of its kink. It is pyhf 0.7.6's validation model
+    // `2bin_2channel_coupledhistosys`, whose own fit ends in the upper one; 29.287409603955535 by Newton's method from many starts.
+    let shift = |lo: &[f64], hi: &[f64]| HistoSys { lo_data: lo.to_vec(), hi_data: hi.to_vec() };
+    let one = shift(&[90.0, 90.0, 95.0, 90.0], &[110.0, 110.0, 110.0, 115.0]);
+    let other = shift(&[45.0, 45.0, 0.0, 0.0], &[55.0, 55.0, 0.0, 0.0]);
+    let samples = vec![
+        sample("signal", &[30.0, 35.0, 0.0, 0.0], &[("mu", NormFactor)]),
+        sample("bkg1", &[100.0, 100.0, 105.0, 100.0], &[("s", one)]),
+        sample("bkg2", &[50.0, 120.0, 0.0, 0.0], &[("s", other)]),
+    ];
+    let model = one_channel(samples, &[170.0, 220.0, 110.0, 105.0], Interpolation::KINKED);
+    let result = fit_model(&model, &FitOptions::default());
+    assert!(result.converged);
+    assert_close(result.twice_nll, 29.287_409_603_955_535, 1e-10, "2NLL");
+}
+
+#[test]
+fn several_starts_list_the_minima_they_find() {
+    // Both variations raise the yield, so the data can be met on either side of zero.
+    let shift = HistoSys { hi_data: vec![130.0, 52.0], lo_data: vec![125.0, 45.0] };
+    let samples = vec![
+        sample("signal", &[1.0, 1.0], &[("mu", NormFactor)]),
+        sample("background", &[100.0, 50.0], &[("alpha", shift)]),
+    ];
+    let model = one_channel(samples, &[160.0, 52.0], Interpolation::default());
+    let several = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
+    let result = fit_model(&model, &several);
+    assert!(result.minima.len() >= 2, "{:?}", result.minima);
+    assert!(result.minima.windows(2).all(|pair| pair[0].twice_nll < pair[1].twice_nll));
+    assert_eq!(result.twice_nll, result.minima[0].twice_nll);
+    assert!(result.warnings.iter().any(|w| w.contains("distinct minima")), "{:?}", result.warnings);
+}
+
+#[test]
+fn counts_of_a_million_million_keep_their_digits() {
+    let shape = ModifierData::ShapeSys(vec![1e8, 1e8]);
+    let samples = vec![
+        sample("signal", &[1e9, 2e9], &[("mu", NormFactor)]),
+        sample("background", &[1e12, 1e12], &[("alpha", NormSys { lo: 0.9, hi: 1.1 }), ("gamma", shape)]),
+    ];
+    let model = one_channel(samples, &[1.0005e12, 1.001e12], Interpolation::default());
+    let result = fit_model(&model, &FitOptions::default());
+    assert!(result.converged && result.edm < 1e-9);
+    assert_close(result.bestfit[model.poi().unwrap_or(9)], 0.5, 1e-9, "mu");
+}
+
+#[test]
+fn fixed_and_bounded_parameters_stay_where_they_are_told() {
+    let model = random::model(5, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+    let alpha = model.parameters.index_of("alpha_0").expect("seed 5 has it");
+    let poi = model.poi().expect("random models have one");
+    let options = FitOptions { fixed: vec![(poi, 0.7)], bounds: vec![(alpha, [0.25, 0.5])], ..FitOptions::default() };
+    let result = fit_model(&model, &options);
+    assert_eq!(result.bestfit[poi], 0.7);
+    assert_eq!(result.uncertainties[poi], None);
+    assert!((0.25..=0.5).contains(&result.bestfit[alpha]));
+}
+
+#[test]
+fn two_runs_give_the_same_bits() {
+    let model = random::model(
+        11,
+        Shape { channels: 4, bins: 20, samples: 5, systematics: 20, oddities: true },
+        Interpolation::default(),
+    );
+    let options = FitOptions { multi_start: Some(MultiStart { n_starts: 5, seed: 3 }), ..FitOptions::default() };
+    let (first, second) = (fit_model(&model, &options), fit_model(&model, &options));
+    assert_eq!(first, second);
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (model, options) = (model.clone(), options.clone());
+            std::thread::spawn(move || fit_model(&model, &options))
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().expect("no panic"), first);
+    }
+}
+
+#[test]
+fn the_asimov_data_set_is_fitted_by_its_own_parameters() {
+    let model = random::model(21, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+    let truth = model.parameters.init.clone();
+    let data = ns_core::Data {
+        main: ns_core::expected::expected_main(&model, &truth),
+        aux: ns_core::expected::expected_aux(&model, &truth),
+    };
+    let mut likelihood = CpuLikelihood::new(&model);
+    likelihood.set_data(&data);
+    let moved = |(i, x): (usize, &f64)| if model.parameters.fixed[i] { *x } else { x + 0.4 };
+    let far = FitOptions { start: Some(truth.iter().enumerate().map(moved).collect()), ..FitOptions::default() };
+    let result = fit(&model, &data, &mut likelihood, &far);
+    assert!(result.converged);
+    for (i, (&x, &t)) in result.bestfit.iter().zip(&truth).enumerate() {
+        if result.uncertainties[i].is_some() {
+            assert_all_close(&[x], &[t], 1e-6, &result.par_names[i]);
+        }
+    }
+}
