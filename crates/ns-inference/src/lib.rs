@@ -2,6 +2,7 @@
 //!
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
+pub mod degeneracy;
 pub mod fit;
 pub mod hessian;
 pub mod linear;
@@ -11,5 +12,6 @@ pub mod random;
 pub mod result;
 pub mod search;
 
+pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};
 pub use result::FitResult;

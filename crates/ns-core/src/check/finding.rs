@@ -243,13 +243,21 @@ pub enum Problem {
         /// The upper bound.
         upper: f64,
     },
-    /// Parameters that the expected data cannot tell apart.
-    #[error("the data hardly tell these parameters apart (curvature {curvature:.1e} of independent ones): {}", listed(.parameters))]
-    NearDegenerate {
+    /// Parameters that no data can tell apart.
+    #[error("no data can tell these parameters apart: {}", listed(.parameters))]
+    Degenerate {
         /// Curvature of -ln L along the direction, over that of independent parameters.
         curvature: f64,
         /// The parameters that take part and their shares, strongest first.
         parameters: Vec<(String, f64)>,
+    },
+    /// A parameter that data can hardly tell from another one.
+    #[error("data can hardly tell this parameter from `{other}`: their expected correlation is {correlation:+.4}")]
+    StronglyCorrelated {
+        /// The other one.
+        other: String,
+        /// The correlation that the model expects before the fit.
+        correlation: f64,
     },
 }
 
@@ -291,7 +299,8 @@ impl Problem {
             Self::PoiFixed { .. } => "poi_fixed",
             Self::ParameterWithoutEffect => "parameter_without_effect",
             Self::StartOutsideBounds { .. } => "start_outside_bounds",
-            Self::NearDegenerate { .. } => "near_degenerate",
+            Self::Degenerate { .. } => "degenerate",
+            Self::StronglyCorrelated { .. } => "strongly_correlated",
         }
     }
 }

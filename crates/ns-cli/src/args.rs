@@ -1,0 +1,78 @@
+//! What can be asked of the command: clap structs whose doc comments are the help.
+//!
+//! Nothing here looks into a workspace; names and numbers are taken as typed, and `command` finds out what is meant.
+
+mod check;
+mod digest;
+mod evaluate;
+mod fit;
+mod model;
+mod patchset;
+mod values;
+
+pub(crate) use check::CheckArgs;
+pub(crate) use digest::DigestArgs;
+pub(crate) use evaluate::EvaluateArgs;
+pub(crate) use fit::FitArgs;
+pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
+pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
+pub(crate) use values::{Assignment, Range};
+
+use clap::{Args, Parser, Subcommand};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  done, but the answer is no: a fit did not converge, `check` found errors, `patchset verify` found another workspace
+  2  bad input or usage
+
+JSON goes to standard output. If standard error is a terminal, a summary for people goes there, unless --quiet.";
+
+/// Statistical inference for binned particle-physics analyses (HistFactory)
+#[derive(Debug, Parser)]
+#[command(name = "nextstat", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// One variant per verb; each has a file of the same name in `command`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Fit a model to its data: best-fit parameters, uncertainties, and whether to trust them
+    Fit(Box<FitArgs>),
+    /// Evaluate the likelihood, its gradient and the expected data at given points
+    Evaluate(EvaluateArgs),
+    /// Show what a workspace contains
+    Inspect(InspectArgs),
+    /// Find what makes a model wrong before a fit does
+    Check(CheckArgs),
+    /// Work with patch sets: many signals for one background-only workspace
+    Patchset(PatchsetArgs),
+    /// Print the digest of a workspace, as patch sets carry it
+    Digest(DigestArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// The measurement to mark as chosen; the first one if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) measurement: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to write for
+    pub(crate) shell: clap_complete::Shell,
+}

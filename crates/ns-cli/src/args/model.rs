@@ -1,0 +1,93 @@
+//! Arguments that verbs share: where the workspace is, which model of it is meant, where the result goes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use ns_translate::Source;
+
+use super::values::{InterpolationRule, interpolation_rule, source};
+
+/// Where a workspace is.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// The workspace: pyhf JSON, plain or compressed as .gz or .zst; `-` reads standard input
+    #[arg(value_name = "WORKSPACE", value_parser = source, required_unless_present = "input")]
+    workspace: Option<Source>,
+
+    /// The same as WORKSPACE
+    #[arg(long, value_name = "FILE", value_parser = source, conflicts_with = "workspace")]
+    input: Option<Source>,
+
+    /// A JSON patch to apply to the workspace; repeatable, applied in order
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) patch: Vec<PathBuf>,
+
+    /// A patch set made for the workspace; one patch of it is applied first
+    #[arg(long, value_name = "FILE", requires = "patch_name")]
+    pub(crate) patchset: Option<PathBuf>,
+
+    /// The patch of the patch set
+    #[arg(long, value_name = "NAME", requires = "patchset")]
+    pub(crate) patch_name: Option<String>,
+}
+
+impl InputArgs {
+    /// The workspace's source; clap has seen to it that there is exactly one.
+    pub(crate) fn source(&self) -> Source {
+        self.workspace.as_ref().or(self.input.as_ref()).cloned().unwrap_or(Source::Stdin)
+    }
+}
+
+/// Which model of which workspace.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// The measurement; the first one if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) measurement: Option<String>,
+
+    /// The parameter of interest instead of the measurement's; repeatable; `none` for no parameter of interest
+    #[arg(long, value_name = "NAME|none")]
+    pub(crate) poi: Vec<String>,
+
+    /// The interpolation rules
+    #[arg(long, value_name = "RULES", value_enum, default_value_t)]
+    pub(crate) interp_defaults: InterpolationDefaults,
+
+    /// The interpolation rule of one kind of modifier, such as `normsys=code1`: normsys has code1 and code4, histosys code0, code2 and code4p;
+    /// repeatable
+    #[arg(long, value_name = "KIND=CODE", value_parser = interpolation_rule)]
+    pub(crate) interpolation: Vec<InterpolationRule>,
+}
+
+/// The pairs of interpolation rules that have a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InterpolationDefaults {
+    /// normsys code4 and histosys code4p, as pyhf has them today
+    #[default]
+    Smooth,
+    /// normsys code1 and histosys code0, as pyhf had them before 0.6; kinked at zero
+    Pyhf,
+}
+
+/// Where the result goes.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write the result to a file instead of standard output, whole or not at all
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_file: Option<PathBuf>,
+
+    /// No summary on standard error; errors are still printed
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How much of the machine to use.
+#[derive(Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// Threads to use at most; a single fit or evaluation uses one, and results are the same for any number
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<std::num::NonZeroUsize>,
+}

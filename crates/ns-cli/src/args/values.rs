@@ -1,0 +1,130 @@
+//! Values of arguments: from the text after an option to what it says, with messages for what it doesn't.
+
+use std::path::PathBuf;
+
+use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
+use ns_translate::Source;
+
+/// `NAME=VALUE`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    pub(crate) value: f64,
+}
+
+/// `NAME=LO:HI`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Range {
+    pub(crate) name: String,
+    pub(crate) bounds: [f64; 2],
+}
+
+/// `KIND=CODE`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InterpolationRule {
+    NormSys(NormSysInterpolation),
+    HistoSys(HistoSysInterpolation),
+}
+
+impl InterpolationRule {
+    pub(crate) fn apply(self, interpolation: &mut Interpolation) {
+        match self {
+            Self::NormSys(rule) => interpolation.normsys = rule,
+            Self::HistoSys(rule) => interpolation.histosys = rule,
+        }
+    }
+}
+
+/// Why a value is not what its option wants.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ValueError {
+    #[error("expected `{form}`")]
+    Form { form: &'static str },
+    #[error("`{text}` is not a number")]
+    NotANumber { text: String },
+    #[error("`{text}` is not a finite number")]
+    NotFinite { text: String },
+    #[error("the lower end {lower} is not below the upper end {upper}")]
+    EmptyRange { lower: f64, upper: f64 },
+    #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
+    UnknownKind { kind: String },
+    #[error("`{kind}` has no interpolation `{code}`; it has {known}")]
+    UnknownCode { kind: &'static str, code: String, known: &'static str },
+}
+
+/// A path, or `-`.
+pub(super) fn source(text: &str) -> Result<Source, std::convert::Infallible> {
+    Ok(if text == "-" { Source::Stdin } else { Source::Path(PathBuf::from(text)) })
+}
+
+pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
+    let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
+    if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
+}
+
+/// Names may contain `=`, numbers don't: the last one divides.
+fn split<'t>(text: &'t str, form: &'static str) -> Result<(&'t str, &'t str), ValueError> {
+    text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or(ValueError::Form { form })
+}
+
+pub(super) fn assignment(text: &str) -> Result<Assignment, ValueError> {
+    let (name, value) = split(text, "NAME=VALUE")?;
+    Ok(Assignment { name: name.to_owned(), value: finite(value)? })
+}
+
+pub(super) fn range(text: &str) -> Result<Range, ValueError> {
+    const FORM: &str = "NAME=LO:HI";
+    let (name, ends) = split(text, FORM)?;
+    let (lower, upper) = ends.split_once(':').ok_or(ValueError::Form { form: FORM })?;
+    let (lower, upper) = (finite(lower)?, finite(upper)?);
+    if lower >= upper {
+        return Err(ValueError::EmptyRange { lower, upper });
+    }
+    Ok(Range { name: name.to_owned(), bounds: [lower, upper] })
+}
+
+pub(super) fn interpolation_rule(text: &str) -> Result<InterpolationRule, ValueError> {
+    let (kind, code) = split(text, "KIND=CODE")?;
+    let unknown = |kind, known| ValueError::UnknownCode { kind, code: code.to_owned(), known };
+    match kind {
+        "normsys" => NormSysInterpolation::from_code(code)
+            .map(InterpolationRule::NormSys)
+            .ok_or_else(|| unknown("normsys", "`code1` and `code4`")),
+        "histosys" => HistoSysInterpolation::from_code(code)
+            .map(InterpolationRule::HistoSys)
+            .ok_or_else(|| unknown("histosys", "`code0`, `code2` and `code4p`")),
+        other => Err(ValueError::UnknownKind { kind: other.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_and_ranges_are_read_from_the_last_equals_sign() {
+        let expected = Assignment { name: "a=b[0]".to_owned(), value: -1.5 };
+        assert_eq!(assignment("a=b[0]=-1.5"), Ok(expected));
+        assert_eq!(range("mu=-1:2e1").map(|r| r.bounds), Ok([-1.0, 20.0]));
+    }
+
+    #[test]
+    fn what_is_not_meant_is_said() {
+        let messages = ["mu", "=1", "mu=", "mu=one", "mu=nan", "mu=inf"]
+            .map(|text| assignment(text).map_or_else(|error| error.to_string(), |ok| format!("{ok:?}")));
+        assert_eq!(
+            messages,
+            [
+                "expected `NAME=VALUE`",
+                "expected `NAME=VALUE`",
+                "`` is not a number",
+                "`one` is not a number",
+                "`nan` is not a finite number",
+                "`inf` is not a finite number",
+            ]
+        );
+        assert_eq!(range("mu=2:1"), Err(ValueError::EmptyRange { lower: 2.0, upper: 1.0 }));
+        assert!(interpolation_rule("shapesys=code1").is_err());
+        assert!(interpolation_rule("normsys=code0").is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! The verbs: each is one file, whose `run` goes from arguments by one library call to one report.
+//!
+//! A new verb is a variant of [`Verb`], a struct in `args`, a file here, and a line in [`run`].
+
+mod check;
+mod completions;
+mod digest;
+mod evaluate;
+mod fit;
+mod inspect;
+mod model;
+mod patchset;
+
+use std::process::ExitCode;
+
+use crate::args::Verb;
+use crate::error::CliError;
+
+/// How a command that could be done ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// As it should: exit code 0.
+    Done,
+    /// With a result, but a bad one: exit code 1.
+    Negative,
+}
+
+impl Status {
+    fn positive_if(good: bool) -> Self {
+        if good { Self::Done } else { Self::Negative }
+    }
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Done => Self::SUCCESS,
+            Status::Negative => Self::from(1),
+        }
+    }
+}
+
+/// Does what `verb` asks.
+pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
+    match verb {
+        Verb::Fit(args) => fit::run(&args),
+        Verb::Evaluate(args) => evaluate::run(&args),
+        Verb::Inspect(args) => inspect::run(&args),
+        Verb::Check(args) => check::run(&args),
+        Verb::Patchset(args) => patchset::run(args.verb),
+        Verb::Digest(args) => digest::run(&args),
+        Verb::Completions(args) => completions::run(args.shell),
+    }
+}

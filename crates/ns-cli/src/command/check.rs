@@ -1,0 +1,51 @@
+//! `nextstat check`: what makes a model wrong, before a fit does.
+
+use std::sync::Arc;
+
+use ns_compute::CpuLikelihood;
+use ns_compute::cpu::Plan;
+use ns_core::check::{At, Finding, Problem, Severity, check};
+use ns_core::expected::{expected_aux, expected_main};
+use ns_core::{Data, Likelihood, Model};
+use ns_inference::degeneracy;
+
+use super::{Status, model};
+use crate::args::CheckArgs;
+use crate::error::CliError;
+use crate::report::{self, Talk};
+
+/// Expected correlations above this are worth a warning.
+const CORRELATION_LIMIT: f64 = 0.995;
+
+pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
+    let (workspace, model) = model::model(&args.model)?;
+    let mut findings = check(&workspace, &model);
+    findings.extend(degenerate_parameters(&model));
+    findings.sort_by_key(Finding::severity);
+
+    report::write_json(&report::check::document(&model, &findings), &args.output)?;
+    Talk::new(&args.output).say(|paint| report::check::summary(&findings, paint));
+    let worst_allowed = if args.strict { Severity::Note } else { Severity::Warning };
+    Ok(Status::positive_if(findings.iter().all(|finding| finding.severity() >= worst_allowed)))
+}
+
+/// Parameters that data would hardly tell apart, from the likelihood of the data that the model expects.
+fn degenerate_parameters(model: &Model) -> Vec<Finding> {
+    let start = &model.parameters.init;
+    let data = Data { main: expected_main(model, start), aux: expected_aux(model, start) };
+    let mut likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(model)), &data);
+    if !likelihood.nll(start).is_finite() {
+        return Vec::new();
+    }
+    let found = degeneracy(model, &mut likelihood, CORRELATION_LIMIT);
+    let name = |i: usize| model.parameters.names[i].clone();
+    let directions = found.flat_directions.into_iter().map(|direction| {
+        let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
+        Finding { problem, at: At::default() }
+    });
+    let pairs = found.pairs.into_iter().map(|pair| {
+        let problem = Problem::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
+        Finding { problem, at: At { parameter: Some(name(pair.first)), ..At::default() } }
+    });
+    directions.chain(pairs).collect()
+}

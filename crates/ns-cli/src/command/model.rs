@@ -1,0 +1,56 @@
+//! From the arguments that verbs share to a workspace and a model.
+
+use ns_core::interpolate::Interpolation;
+use ns_core::spec::Workspace;
+use ns_core::{CompileError, CompileOptions, Model, PoiChoice, compile};
+use ns_translate::{LoadRequest, load};
+
+use crate::args::{InputArgs, InterpolationDefaults, ModelArgs};
+use crate::error::CliError;
+
+/// A workspace with its patches applied, and its name for messages.
+pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliError> {
+    let workspace = input.source();
+    let patchset = input.patchset.clone().zip(input.patch_name.clone());
+    let is_patched = patchset.is_some() || !input.patch.is_empty();
+    let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
+    Ok((load(&LoadRequest { workspace, patches: input.patch.clone(), patchset })?, name))
+}
+
+/// A workspace and the model of it that the arguments mean.
+pub(super) fn model(args: &ModelArgs) -> Result<(Workspace, Model), CliError> {
+    let options = CompileOptions {
+        measurement: args.measurement.clone(),
+        poi: poi_choice(&args.poi)?,
+        interpolation: interpolation(args),
+    };
+    let (workspace, name) = workspace(&args.input)?;
+    let model = compile(&workspace, &options).map_err(|error| in_file(name, error))?;
+    Ok((workspace, model))
+}
+
+/// Names the file in which a workspace is no model.
+pub(super) fn in_file(name: String, error: CompileError) -> CliError {
+    CliError::Compile { name, error }
+}
+
+fn poi_choice(names: &[String]) -> Result<PoiChoice, CliError> {
+    let is_none = |name: &&String| name.as_str() == "none";
+    match (names.iter().find(is_none), names.iter().find(|name| !is_none(name))) {
+        (None, None) => Ok(PoiChoice::FromMeasurement),
+        (Some(_), None) => Ok(PoiChoice::None),
+        (None, Some(_)) => Ok(PoiChoice::Named(names.to_vec())),
+        (Some(_), Some(name)) => Err(CliError::PoiAndNone { name: name.clone() }),
+    }
+}
+
+fn interpolation(args: &ModelArgs) -> Interpolation {
+    let mut interpolation = match args.interp_defaults {
+        InterpolationDefaults::Smooth => Interpolation::default(),
+        InterpolationDefaults::Pyhf => Interpolation::KINKED,
+    };
+    for rule in &args.interpolation {
+        rule.apply(&mut interpolation);
+    }
+    interpolation
+}

@@ -1,0 +1,78 @@
+//! `nextstat patchset`: pyhf's verbs for patch sets.
+
+use ns_translate::patchset::PatchSet;
+use ns_translate::{DocumentError, Source, pyhf, read_bytes};
+
+use super::Status;
+use crate::args::{ApplyArgs, ExtractArgs, PatchsetVerb, SetArgs, VerifyArgs};
+use crate::error::CliError;
+use crate::report::{self, Talk};
+
+pub(super) fn run(verb: PatchsetVerb) -> Result<Status, CliError> {
+    match verb {
+        PatchsetVerb::List(args) => list(&args),
+        PatchsetVerb::Inspect(args) => inspect(&args),
+        PatchsetVerb::Extract(args) => extract(&args),
+        PatchsetVerb::Apply(args) => apply(&args),
+        PatchsetVerb::Verify(args) => verify(&args),
+    }
+}
+
+fn read(source: &Source) -> Result<PatchSet, CliError> {
+    PatchSet::from_bytes(&read_bytes(source)?).map_err(|error| named(error, source))
+}
+
+fn named(error: DocumentError, source: &Source) -> CliError {
+    error.in_file(&source.name()).into()
+}
+
+fn read_both(workspace: &Source, set: &Source) -> Result<(Vec<u8>, PatchSet), CliError> {
+    if *workspace == Source::Stdin && *set == Source::Stdin {
+        return Err(CliError::TwoFromStdin);
+    }
+    Ok((read_bytes(workspace)?, read(set)?))
+}
+
+fn list(args: &SetArgs) -> Result<Status, CliError> {
+    let set = read(&args.patchset)?;
+    let names: String = set.patches().iter().map(|patch| format!("{}\n", patch.name)).collect();
+    report::write_text(&names, &args.output)?;
+    Ok(Status::Done)
+}
+
+fn inspect(args: &SetArgs) -> Result<Status, CliError> {
+    let set = read(&args.patchset)?;
+    report::write_json(&report::patchset::document(&set), &args.output)?;
+    Talk::new(&args.output).say(|_| report::patchset::summary(&set));
+    Ok(Status::Done)
+}
+
+fn extract(args: &ExtractArgs) -> Result<Status, CliError> {
+    let source = &args.set.patchset;
+    let set = read(source)?;
+    let entry = set.by_name(&args.name).map_err(|error| named(error, source))?;
+    let operations = set.read(entry).map_err(|error| named(error, source))?.to_value();
+    let document =
+        if args.with_metadata { report::patchset::with_metadata(&set, entry, &operations) } else { operations };
+    report::write_json(&document, &args.set.output)?;
+    Ok(Status::Done)
+}
+
+fn apply(args: &ApplyArgs) -> Result<Status, CliError> {
+    let source = &args.set.patchset;
+    let (bytes, set) = read_both(&args.workspace, source)?;
+    pyhf::read_workspace(&bytes).map_err(|error| named(error, &args.workspace))?;
+    let patched = set.apply(&bytes, &args.name).map_err(|error| named(error, source))?;
+    pyhf::from_value(&patched).map_err(|error| error.in_file(&format!("{}, patched", args.workspace.name())))?;
+    report::write_json(&patched, &args.set.output)?;
+    Ok(Status::Done)
+}
+
+fn verify(args: &VerifyArgs) -> Result<Status, CliError> {
+    let (bytes, set) = read_both(&args.workspace, &args.set.patchset)?;
+    let checks = set.verify(&bytes).map_err(|error| named(error, &args.workspace))?;
+    let verified = checks.iter().all(ns_translate::patchset::DigestCheck::matches);
+    report::write_json(&report::patchset::verification(&checks), &args.set.output)?;
+    Talk::new(&args.set.output).say(|_| report::patchset::verdict(&checks));
+    Ok(Status::positive_if(verified))
+}

@@ -1,0 +1,15 @@
+//! What commands write: JSON and text to standard output or a file, summaries and errors to standard error.
+
+pub(crate) mod check;
+pub(crate) mod evaluate;
+pub(crate) mod fit;
+pub(crate) mod inspect;
+pub(crate) mod patchset;
+pub(crate) mod talk;
+
+mod number;
+mod output;
+mod table;
+
+pub(crate) use output::{to_document, write_json, write_stdout, write_text};
+pub(crate) use talk::Talk;

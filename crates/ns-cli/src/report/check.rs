@@ -1,0 +1,83 @@
+//! What `check` says: every finding as data, and the important ones in words.
+
+use std::fmt::Write;
+
+use ns_core::Model;
+use ns_core::check::{Finding, Severity};
+use serde_json::{Value, json};
+
+use super::talk::{Paint, harmless};
+use super::to_document;
+
+/// How many findings of one code a screen has room for.
+const SHOWN: usize = 5;
+
+/// The findings and how many there are of each severity.
+pub(crate) fn document(model: &Model, findings: &[Finding]) -> Value {
+    let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
+    json!({
+        "measurement": model.measurement,
+        "n_errors": count(Severity::Error),
+        "n_warnings": count(Severity::Warning),
+        "n_notes": count(Severity::Note),
+        "findings": to_document(&findings),
+        "nextstat_version": env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// The findings in words, the first few of each code.
+pub(crate) fn summary(findings: &[Finding], paint: Paint) -> String {
+    let mut text = String::new();
+    let mut codes: Vec<&'static str> = Vec::new();
+    for finding in findings {
+        if !codes.contains(&finding.problem.code()) {
+            codes.push(finding.problem.code());
+        }
+    }
+    for code in codes {
+        let of_code: Vec<&Finding> = findings.iter().filter(|finding| finding.problem.code() == code).collect();
+        for finding in of_code.iter().take(SHOWN) {
+            text.push_str(&line(finding, paint));
+        }
+        if of_code.len() > SHOWN {
+            let _ = writeln!(text, "  … and {} more of `{code}`, in the result", of_code.len() - SHOWN);
+        }
+    }
+    let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let verdict = format!("{errors} errors, {warnings} warnings, {} notes", count(Severity::Note));
+    let _ = writeln!(text, "{}", if errors > 0 { paint.alarm(&verdict) } else { verdict });
+    text
+}
+
+fn line(finding: &Finding, paint: Paint) -> String {
+    let word = match finding.severity() {
+        Severity::Error => paint.alarm("error"),
+        Severity::Warning => paint.strong("warning"),
+        Severity::Note => "note".to_owned(),
+    };
+    let place = finding.at.to_string();
+    let separator = if place.is_empty() { "" } else { ": " };
+    let pointer = finding.at.pointer.as_ref().map_or_else(String::new, |pointer| format!(" ({pointer})"));
+    format!("{word}: {}\n", harmless(&format!("{place}{separator}{}{pointer}", finding.problem)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ns_core::check::{At, Problem};
+
+    #[test]
+    fn findings_of_one_code_are_not_all_listed() {
+        let finding = |i: usize| {
+            let problem = Problem::EmptyBin { observed: 2.0 };
+            Finding { problem, at: At { channel: Some("SR".to_owned()), bin: Some(i), ..At::default() } }
+        };
+        let mut findings: Vec<Finding> = (0..7).map(finding).collect();
+        findings.push(Finding {
+            problem: Problem::UnusedSetting { name: "mo".to_owned(), similar: Some("mu".to_owned()) },
+            at: At::default(),
+        });
+        insta::assert_snapshot!(summary(&findings, Paint::Plain), @"");
+    }
+}

@@ -1,0 +1,225 @@
+//! What `fit` says: its document with pyhf's keys, and a screen for people on which a bad verdict cannot be missed.
+
+use std::fmt::Write;
+
+use ns_core::{Constraint, Data, Model};
+use ns_inference::FitResult;
+use ns_inference::minimize::Outcome;
+use ns_inference::result::MinosInterval;
+use serde_json::{Map, Value, json};
+
+use super::number::{optional, significant};
+use super::table::{Align, table};
+use super::talk::{Paint, harmless};
+use super::to_document;
+
+/// Which matrices the document shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Matrices {
+    pub(crate) covariance: bool,
+    pub(crate) correlation: bool,
+}
+
+/// How many pulls and warnings a screen has room for.
+const SHOWN: usize = 10;
+
+/// The result as a document: the library's fields, and pyhf's.
+pub(crate) fn document(model: &Model, result: &FitResult, wanted: Matrices, has_minima: bool) -> Value {
+    let Value::Object(mut document) = to_document(result) else { return Value::Null };
+    document.remove("covariance");
+    if !has_minima {
+        document.remove("minima");
+    }
+    let n = result.par_names.len();
+    if wanted.covariance {
+        document.insert("covariance".to_owned(), matrix(result.covariance.as_deref(), n));
+    }
+    if wanted.correlation {
+        document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
+    }
+    let poi = model.poi().map(|index| {
+        let (bestfit, uncertainty) = (result.bestfit[index], result.uncertainties[index]);
+        json!({"name": result.par_names[index], "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
+    });
+    document.extend([
+        ("mle_parameters".to_owned(), mle_parameters(model, result)),
+        ("poi".to_owned(), json!(poi)),
+        ("measurement".to_owned(), json!(model.measurement)),
+        ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
+    ]);
+    Value::Object(document)
+}
+
+/// `{name: [value of each element]}`
+fn mle_parameters(model: &Model, result: &FitResult) -> Value {
+    let values = |set: &ns_core::parameters::ParameterSet| (set.name.clone(), json!(result.bestfit[set.range()]));
+    Value::Object(model.parameters.sets.iter().map(values).collect::<Map<_, _>>())
+}
+
+fn matrix(values: Option<&[f64]>, n: usize) -> Value {
+    values.map_or(Value::Null, |values| values.chunks(n.max(1)).map(|row| json!(row)).collect())
+}
+
+/// One screen: verdict, parameter of interest, strongest pulls, warnings.
+pub(crate) fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> String {
+    let mut text = String::new();
+    let n_free = model.parameters.fixed.iter().filter(|fixed| !**fixed).count();
+    let _ = writeln!(
+        text,
+        "measurement `{}`: {} parameters ({n_free} free), {} bins\n",
+        harmless(&model.measurement),
+        model.n_params(),
+        model.n_bins()
+    );
+    let _ = writeln!(text, "{}", verdict(result, paint));
+    let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
+    for &poi in &model.pois {
+        let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
+    }
+    let pulls = strongest_pulls(model, data, result);
+    if !pulls.is_empty() {
+        let columns = [
+            ("pulls", Align::Left),
+            ("best fit", Align::Right),
+            ("error", Align::Right),
+            ("pull", Align::Right),
+            ("error", Align::Right),
+        ];
+        let _ = write!(text, "\n{}", table(&columns, &pulls));
+    }
+    text.push_str(&warnings(result));
+    if !result.converged {
+        let _ = writeln!(text, "\n{}", verdict(result, paint));
+    }
+    text
+}
+
+fn verdict(result: &FitResult, paint: Paint) -> String {
+    let effort =
+        format!("{} iterations, {} evaluations, EDM {:.1e}", result.n_iterations, result.n_evaluations, result.edm);
+    let reason = match result.outcome {
+        Outcome::Converged => return format!("  converged: {effort}"),
+        Outcome::IterationLimit => "the iterations ran out",
+        Outcome::Stalled => "no step makes progress",
+        Outcome::NotFinite => "the likelihood is not finite at the starting point",
+    };
+    paint.alarm(&format!("!!! THE FIT DID NOT CONVERGE: {reason}; do not use these numbers !!!"))
+        + &format!("\n  {effort}")
+}
+
+fn parameter_of_interest(result: &FitResult, poi: usize) -> String {
+    let name = &result.par_names[poi];
+    let mut text = format!("{} = {}", harmless(name), significant(result.bestfit[poi], 6));
+    match result.uncertainties[poi] {
+        Some(uncertainty) => text.push_str(&format!(" ± {}", significant(uncertainty, 4))),
+        None => text.push_str(" (no uncertainty)"),
+    }
+    if let Some(MinosInterval { down, up, .. }) = result.minos.iter().find(|interval| interval.parameter == *name) {
+        let signed = |end: Option<f64>| end.map_or_else(|| "open".to_owned(), |end| format!("{end:+.4}"));
+        text.push_str(&format!(", MINOS {} {}", signed(*down), signed(*up)));
+    }
+    text
+}
+
+/// Name, best fit, error, pull and error in units of the prior width of the parameters that the data moved most.
+fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) -> Vec<Vec<String>> {
+    let parameters = &model.parameters;
+    let mut pulls: Vec<(usize, f64, f64)> = (0..parameters.len())
+        .filter(|&i| result.uncertainties[i].is_some())
+        .filter_map(|i| {
+            let (constraint, aux) = (parameters.constraint[i]?, data.aux[parameters.aux_index[i]?]);
+            let center = match constraint {
+                Constraint::Gaussian { .. } => aux,
+                Constraint::Poisson { tau } => aux / tau,
+            };
+            let width = constraint.width(center);
+            Some((i, (result.bestfit[i] - center) / width, width))
+        })
+        .collect();
+    pulls.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    let row = |&(i, pull, width): &(usize, f64, f64)| {
+        let uncertainty = result.uncertainties[i];
+        vec![
+            harmless(&result.par_names[i]),
+            significant(result.bestfit[i], 4),
+            optional(uncertainty, 4),
+            format!("{pull:+.2}"),
+            optional(uncertainty.map(|u| u / width), 2),
+        ]
+    };
+    pulls.iter().take(SHOWN).map(row).collect()
+}
+
+fn warnings(result: &FitResult) -> String {
+    let mut text = String::new();
+    for (i, warning) in result.warnings.iter().take(SHOWN).enumerate() {
+        let before = if i == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{before}warning: {}", harmless(warning));
+    }
+    if result.warnings.len() > SHOWN {
+        let _ = writeln!(text, "warning: and {} more, in the result", result.warnings.len() - SHOWN);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+
+    fn model() -> Model {
+        let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };
+        let modifiers =
+            vec![modifier("mu", ModifierData::NormFactor), modifier("jes", ModifierData::NormSys { lo: 0.9, hi: 1.1 })];
+        let sample = Sample { name: "signal".to_owned(), data: vec![10.0], modifiers };
+        let workspace = Workspace {
+            channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
+            observations: vec![Observation { name: "SR".to_owned(), data: vec![12.0] }],
+            measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+            version: "1.0.0".to_owned(),
+        };
+        ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("sound")
+    }
+
+    fn result(outcome: Outcome) -> FitResult {
+        let converged = outcome == Outcome::Converged;
+        FitResult {
+            par_names: vec!["jes".to_owned(), "mu".to_owned()],
+            bestfit: vec![0.5, 1.2],
+            uncertainties: vec![Some(0.9), Some(0.36)],
+            covariance: None,
+            twice_nll: 6.25,
+            nll: 3.125,
+            converged,
+            outcome,
+            edm: 1e-15,
+            projected_gradient: 1e-9,
+            n_iterations: 3,
+            n_evaluations: 5,
+            at_bounds: vec![],
+            flat_directions: vec![],
+            not_finite: None,
+            minos: vec![MinosInterval { parameter: "mu".to_owned(), best: 1.2, down: Some(-0.33), up: None }],
+            minima: vec![],
+            warnings: if converged {
+                vec![]
+            } else {
+                vec!["the fit did not converge: its iterations ran out".to_owned()]
+            },
+        }
+    }
+
+    #[test]
+    fn a_good_fit_is_one_screen() {
+        let model = model();
+        let text = summary(&model, &model.observed, &result(Outcome::Converged), Paint::Plain);
+        insta::assert_snapshot!(text, @"");
+    }
+
+    #[test]
+    fn a_bad_verdict_cannot_be_missed() {
+        let model = model();
+        let text = summary(&model, &model.observed, &result(Outcome::IterationLimit), Paint::Plain);
+        insta::assert_snapshot!(text, @"");
+    }
+}

@@ -1,0 +1,84 @@
+//! What the verbs of `patchset` say.
+
+use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchValue};
+use serde_json::{Map, Value, json};
+
+use super::table::{Align, table};
+use super::talk::harmless;
+
+/// What the set says of itself, and the name and values of every patch.
+pub(crate) fn document(set: &PatchSet) -> Value {
+    let mut document = metadata(set);
+    let patch = |entry: &PatchEntry| json!({"name": entry.name, "values": values(entry)});
+    document.insert("patches".to_owned(), set.patches().iter().map(patch).collect());
+    document.insert("n_patches".to_owned(), json!(set.patches().len()));
+    Value::Object(document)
+}
+
+/// One patch with its name and values, and what its set says of itself, as pyhf writes it.
+pub(crate) fn with_metadata(set: &PatchSet, entry: &PatchEntry, operations: &Value) -> Value {
+    let mut metadata = metadata(set);
+    metadata.insert("name".to_owned(), json!(entry.name));
+    metadata.insert("values".to_owned(), values(entry));
+    json!({"metadata": metadata, "patch": operations})
+}
+
+fn metadata(set: &PatchSet) -> Map<String, Value> {
+    let metadata = set.metadata();
+    let digests: Map<String, Value> =
+        metadata.digests.iter().map(|(algorithm, digest)| (algorithm.to_string(), json!(digest))).collect();
+    let references: Map<String, Value> =
+        metadata.references.iter().map(|(kind, reference)| (kind.clone(), json!(reference))).collect();
+    Map::from_iter([
+        ("description".to_owned(), json!(metadata.description)),
+        ("digests".to_owned(), Value::Object(digests)),
+        ("labels".to_owned(), json!(metadata.labels)),
+        ("references".to_owned(), Value::Object(references)),
+    ])
+}
+
+fn values(entry: &PatchEntry) -> Value {
+    entry.values.iter().map(value).collect()
+}
+
+/// Whole numbers as whole numbers: most values are masses in GeV.
+fn value(value: &PatchValue) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        PatchValue::Text(text) => json!(text),
+        PatchValue::Number(number) if number.fract() == 0.0 && number.abs() < EXACT => json!(*number as i64),
+        PatchValue::Number(number) => json!(number),
+    }
+}
+
+/// Description, labels, and a table of the patches.
+pub(crate) fn summary(set: &PatchSet) -> String {
+    let metadata = set.metadata();
+    let columns: Vec<(&str, Align)> = std::iter::once(("patch", Align::Left))
+        .chain(metadata.labels.iter().map(|label| (label.as_str(), Align::Right)))
+        .collect();
+    let row = |entry: &PatchEntry| {
+        let values = entry.values.iter().map(|value| harmless(&value.to_string()));
+        std::iter::once(entry.name.clone()).chain(values).collect()
+    };
+    let rows: Vec<Vec<String>> = set.patches().iter().map(row).collect();
+    format!("{}\n{} patches\n\n{}", harmless(&metadata.description), rows.len(), table(&columns, &rows))
+}
+
+/// Every digest held against the workspace's.
+pub(crate) fn verification(checks: &[DigestCheck]) -> Value {
+    let check = |check: &DigestCheck| {
+        let (algorithm, matches) = (check.algorithm.as_str(), check.matches());
+        json!({"algorithm": algorithm, "expected": check.expected, "found": check.found, "matches": matches})
+    };
+    let verified = checks.iter().all(DigestCheck::matches);
+    json!({"verified": verified, "digests": checks.iter().map(check).collect::<Vec<_>>()})
+}
+
+/// The same in one line.
+pub(crate) fn verdict(checks: &[DigestCheck]) -> String {
+    if checks.iter().all(DigestCheck::matches) {
+        return "all good: the patch set was made for this workspace\n".to_owned();
+    }
+    "the patch set was made for another workspace: the digests differ\n".to_owned()
+}

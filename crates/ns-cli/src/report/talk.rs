@@ -1,0 +1,89 @@
+//! Words for people, on standard error: errors always, summaries if it is a terminal.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+
+use crate::args::OutputArgs;
+use crate::error::CliError;
+
+/// Whether and how to say things on standard error.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Talk {
+    is_wanted: bool,
+    paint: Paint,
+}
+
+/// How to make words stand out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// Not at all.
+    Plain,
+    /// With colours, as terminals understand them.
+    Colour,
+}
+
+impl Paint {
+    /// `text` as something that must not be missed.
+    pub(crate) fn alarm(self, text: &str) -> String {
+        self.wrap("\x1b[1;31m", text)
+    }
+
+    /// `text` as a heading.
+    pub(crate) fn strong(self, text: &str) -> String {
+        self.wrap("\x1b[1m", text)
+    }
+
+    fn wrap(self, start: &str, text: &str) -> String {
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Colour => format!("{start}{text}\x1b[0m"),
+        }
+    }
+}
+
+impl Talk {
+    /// As the arguments and standard error allow.
+    pub(crate) fn new(output: &OutputArgs) -> Self {
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let paint = if is_plain { Paint::Plain } else { Paint::Colour };
+        Self { is_wanted: !output.quiet && io::stderr().is_terminal(), paint }
+    }
+
+    /// Says what `summary` makes, if anybody is there to read it.
+    pub(crate) fn say(self, summary: impl FnOnce(Paint) -> String) {
+        if self.is_wanted {
+            // Nothing can be done about a standard error that is closed.
+            let _ = io::stderr().lock().write_all(summary(self.paint).as_bytes());
+        }
+    }
+}
+
+/// Prints `error: …` with its causes, and `hint: …` where there is one.
+pub(crate) fn error(error: &CliError) {
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(reason) = cause {
+        let _ = write!(text, ": {reason}");
+        cause = reason.source();
+    }
+    let mut text = harmless(&text);
+    if let Some(hint) = error.hint() {
+        let _ = write!(text, "\nhint: {}", harmless(&hint));
+    }
+    text.push('\n');
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Names come from documents: what would command a terminal, or break the line, is written out.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            plain.extend(character.escape_default());
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
+}

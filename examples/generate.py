@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Write the example workspaces beside this file. The standard library is enough; numbers are made up and always the same.
+
+simple.json        one channel of two bins, a signal, a background with uncorrelated uncertainties
+shapes.json        a signal and a control region with all seven modifiers
+background.json    shapes.json without its signal
+signal.json        a JSON patch that adds the signal to background.json
+signals.json       a patch set for background.json with three signal masses
+points.json        two points to evaluate simple.json at
+"""
+import hashlib
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def modifier(name, kind, data=None):
+    return {"name": name, "type": kind, "data": data}
+
+
+def sample(name, data, *modifiers):
+    return {"name": name, "data": data, "modifiers": list(modifiers)}
+
+
+def scaled(data, *factors):
+    factors = factors * len(data) if len(factors) == 1 else factors
+    return [round(y * f, 4) for y, f in zip(data, factors)]
+
+
+def shape(name, data, lo, hi):
+    return modifier(name, "histosys", {"lo_data": scaled(data, *lo), "hi_data": scaled(data, *hi)})
+
+
+def norm(name, lo, hi):
+    return modifier(name, "normsys", {"lo": lo, "hi": hi})
+
+
+LUMI = modifier("lumi", "lumi")
+
+SIMPLE = {
+    "channels": [
+        {
+            "name": "singlechannel",
+            "samples": [
+                sample("signal", [12.0, 11.0], modifier("mu", "normfactor")),
+                sample("background", [50.0, 52.0], modifier("uncorr_bkguncrt", "shapesys", [3.0, 7.0])),
+            ],
+        }
+    ],
+    "observations": [{"name": "singlechannel", "data": [57.0, 63.0]}],
+    "measurements": [{"name": "Measurement", "config": {"poi": "mu", "parameters": []}}],
+    "version": "1.0.0",
+}
+
+
+def signal(scale=1.0):
+    data = scaled([1.2, 3.5, 6.0, 4.1], scale)
+    return sample(
+        "signal", data, modifier("mu", "normfactor"), LUMI, norm("theory_signal", 0.92, 1.09),
+        shape("jet_energy_scale", data, (1.04, 1.02, 0.98, 0.95), (0.96, 0.98, 1.02, 1.05)),
+    )
+
+
+TTBAR_SR = [48.0, 32.0, 17.0, 6.5]
+TTBAR_CR = [310.0, 180.0, 75.0]
+WJETS_SR = [21.0, 14.5, 8.0, 3.2]
+WJETS_CR = [60.0, 41.0, 22.0]
+FAKES_SR = [3.0, 1.5, 0.8, 0.4]
+FAKES_CR = [9.0, 4.0, 1.0]
+
+BACKGROUND = {
+    "channels": [
+        {
+            "name": "signal_region",
+            "samples": [
+                sample(
+                    "ttbar", TTBAR_SR, LUMI, modifier("norm_ttbar", "normfactor"), norm("theory_ttbar", 0.94, 1.07),
+                    shape("jet_energy_scale", TTBAR_SR, (0.95, 0.97, 0.99, 1.03), (1.05, 1.03, 1.01, 0.97)),
+                    modifier("mc_stat_signal_region", "staterror", scaled(TTBAR_SR, 0.03, 0.04, 0.05, 0.08)),
+                ),
+                sample(
+                    "wjets", WJETS_SR, LUMI, norm("theory_wjets", 0.85, 1.2), norm("jet_energy_scale", 0.97, 1.03),
+                    modifier("mc_stat_signal_region", "staterror", scaled(WJETS_SR, 0.06, 0.07, 0.1, 0.15)),
+                ),
+                sample("fakes", FAKES_SR, modifier("fakes_method", "shapesys", scaled(FAKES_SR, 0.3, 0.35, 0.4, 0.5))),
+            ],
+        },
+        {
+            "name": "control_region",
+            "samples": [
+                sample(
+                    "ttbar", TTBAR_CR, LUMI, modifier("norm_ttbar", "normfactor"), norm("theory_ttbar", 0.96, 1.05),
+                    shape("jet_energy_scale", TTBAR_CR, (0.96, 0.98, 1.02), (1.04, 1.02, 0.98)),
+                ),
+                sample("wjets", WJETS_CR, LUMI, norm("theory_wjets", 0.88, 1.15)),
+                sample("fakes", FAKES_CR, modifier("fakes_control_region", "shapefactor")),
+            ],
+        },
+    ],
+    "observations": [
+        {"name": "signal_region", "data": [76.0, 55.0, 36.0, 15.0]},
+        {"name": "control_region", "data": [391.0, 228.0, 104.0]},
+    ],
+    "measurements": [
+        {
+            "name": "search",
+            "config": {
+                "poi": "mu",
+                "parameters": [
+                    {"name": "lumi", "auxdata": [1.0], "sigmas": [0.017], "bounds": [[0.9, 1.1]], "inits": [1.0]},
+                    {"name": "mu", "bounds": [[0.0, 20.0]], "inits": [1.0]},
+                ],
+            },
+        }
+    ],
+    "version": "1.0.0",
+}
+
+
+def add_signal(scale=1.0):
+    return [{"op": "add", "path": "/channels/0/samples/-", "value": signal(scale)}]
+
+
+def shapes():
+    workspace = json.loads(json.dumps(BACKGROUND))
+    workspace["channels"][0]["samples"].append(signal())
+    return workspace
+
+
+def digest(document):
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def patch_set():
+    masses = {300: 2.5, 500: 1.0, 800: 0.2}
+    return {
+        "metadata": {
+            "description": "A made-up signal at three masses",
+            "digests": {"sha256": digest(BACKGROUND)},
+            "labels": ["mass"],
+            "references": {"hepdata": "ins0000000"},
+        },
+        "patches": [
+            {"metadata": {"name": f"signal_{mass}", "values": [mass]}, "patch": add_signal(scale)}
+            for mass, scale in masses.items()
+        ],
+        "version": "1.0.0",
+    }
+
+
+def text(value, indent=0, width=110):
+    """JSON in which whatever fits on a line stays on one."""
+    flat = json.dumps(value)
+    pad, inner = " " * indent, " " * (indent + 2)
+    if len(flat) + indent <= width or not isinstance(value, (list, dict)):
+        return flat
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(inner + text(v, indent + 2) for v in value) + f"\n{pad}]"
+    return "{\n" + ",\n".join(f"{inner}{json.dumps(k)}: {text(v, indent + 2)}" for k, v in value.items()) + f"\n{pad}}}"
+
+
+def main():
+    documents = {
+        "simple": SIMPLE,
+        "shapes": shapes(),
+        "background": BACKGROUND,
+        "signal": add_signal(),
+        "signals": patch_set(),
+        "points": [[1.0, 1.0, 1.0], [0.0, 1.1, 0.9]],
+    }
+    for name, document in documents.items():
+        (HERE / f"{name}.json").write_text(text(document) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
