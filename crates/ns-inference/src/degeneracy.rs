@@ -33,7 +33,7 @@ pub fn degeneracy<L: Likelihood + ?Sized>(model: &Model, likelihood: &mut L, lim
     let parameters = &model.parameters;
     let domain = Domain { fixed: parameters.fixed.clone(), ..unbounded(parameters.len()) };
     let mut hessian = Hessian::at(likelihood, &parameters.init, &domain);
-    let flat_directions = hessian.flat_directions(parameters);
+    let flat_directions = hessian.flat_directions(likelihood, &parameters.init, parameters);
     let Some(covariance) = hessian.covariance().filter(|_| flat_directions.is_empty()) else {
         return Degeneracy { flat_directions, pairs: Vec::new() };
     };
