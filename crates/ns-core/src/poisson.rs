@@ -19,14 +19,21 @@ use crate::interpolate::Jet;
 /// ```
 #[must_use]
 pub fn half_deviance(n: f64, lambda: f64) -> f64 {
+    half_deviance_from(n, lambda, lambda - n, || (lambda / n).ln())
+}
+
+/// [`half_deviance`] from the difference λ - n and the logarithm of λ/n, which may have been computed for many bins at once.
+#[must_use]
+#[inline]
+pub fn half_deviance_from(n: f64, lambda: f64, excess: f64, logarithm: impl FnOnce() -> f64) -> f64 {
     if lambda.is_nan() || lambda < 0.0 {
         return f64::INFINITY;
     }
     if n == 0.0 {
         return lambda;
     }
-    let x = (lambda - n) / n;
-    if x.abs() < 0.25 { n * minus_ln_1p(x) } else { lambda - n - n * (lambda / n).ln() }
+    let x = excess / n;
+    if x.abs() < 0.25 { n * minus_ln_1p(x) } else { excess - n * logarithm() }
 }
 
 /// First and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
@@ -132,13 +139,13 @@ mod tests {
 
     #[test]
     fn floored_terms_are_smooth_and_push_back() {
-        for n in [0.0, 3.0, 1e6] {
-            let edge = 1e-3 * n.max(1.0_f64);
+        for n in [0.0_f64, 3.0, 1e6] {
+            let edge = 1e-3 * n.max(1.0);
             let (below, above) = (floored(n, edge * (1.0 - 1e-9), 1e-3), floored(n, edge, 1e-3));
             assert!((below.value - above.value).abs() <= 1e-6 * above.value.abs().max(1.0));
             assert!((below.first - above.first).abs() <= 1e-5 * above.first.abs().max(1.0));
             assert!(floored(n, -1.0, 1e-3).first < 0.0);
-            assert_eq!(floored(n, 2.0, 1e-3).value, half_deviance(n, 2.0));
+            assert_eq!(floored(n, 2.0 * edge, 1e-3).value, half_deviance(n, 2.0 * edge));
         }
     }
 

@@ -130,7 +130,7 @@ impl Likelihood for CpuLikelihood {
         let Self { plan, isa, data, constant, floor, scratch } = self;
         let mut main = 0.0;
         let visit = |bins: std::ops::Range<usize>, lambda: &[f64]| {
-            main += terms::poisson_value(&data.main[bins], lambda, *floor)
+            main += terms::poisson_value(&data.main[bins], lambda, *floor);
         };
         dispatch(*isa, Expect { plan, scratch, params, visit });
         let value = main + terms::constraint_value(&plan.terms, &data.aux, params);

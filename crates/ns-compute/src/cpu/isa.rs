@@ -23,13 +23,16 @@ pub(crate) trait Isa: Copy {
 }
 
 /// Fused multiply-add in hardware.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[derive(Clone, Copy)]
 pub(crate) struct Fused;
 
 /// No fused multiply-add: two roundings.
+#[cfg(any(test, not(target_arch = "aarch64")))]
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 impl Isa for Fused {
     #[inline(always)]
     fn fma(self, a: f64, b: f64, c: f64) -> f64 {
@@ -37,6 +40,7 @@ impl Isa for Fused {
     }
 }
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 impl Isa for Plain {
     #[inline(always)]
     fn fma(self, a: f64, b: f64, c: f64) -> f64 {
@@ -72,49 +76,57 @@ fn name(isa: InstructionSet) -> &'static str {
 
 /// What this machine can run, best first.
 pub fn available() -> Vec<InstructionSet> {
-    let mut sets = Vec::new();
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::is_x86_feature_detected;
-        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        let wide = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512dq");
-        if avx2 && wide {
-            sets.push(InstructionSet::Avx512);
+    let all = [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Baseline];
+    all.into_iter().filter(|isa| is_available(*isa)).collect()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_available(isa: InstructionSet) -> bool {
+    use std::arch::is_x86_feature_detected;
+    let avx2 = || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    match isa {
+        InstructionSet::Avx512 => {
+            avx2()
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
         }
-        if avx2 {
-            sets.push(InstructionSet::Avx2);
-        }
+        InstructionSet::Avx2 => avx2(),
+        InstructionSet::Baseline => true,
     }
-    sets.push(InstructionSet::Baseline);
-    sets
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_available(isa: InstructionSet) -> bool {
+    isa == InstructionSet::Baseline
 }
 
 /// Runs `body` compiled for `isa`.
+#[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "calling a function compiled for an instruction set that was detected at run time")]
 #[inline]
 pub(crate) fn dispatch<B: Body>(isa: InstructionSet, body: B) -> B::Output {
-    #[cfg(target_arch = "x86_64")]
-    {
-        match isa {
-            // SAFETY: `Avx512` is only ever produced by `available`, after the CPU was asked for these features.
-            InstructionSet::Avx512 => unsafe { run_avx512(body) },
-            // SAFETY: `Avx2` is only ever produced by `available`, after the CPU was asked for these features.
-            InstructionSet::Avx2 => unsafe { run_avx2(body) },
-            InstructionSet::Baseline => body.run(Plain),
-        }
+    match isa {
+        // SAFETY: evaluators take an instruction set from `best` or check it against `available`, after the CPU was asked for these features.
+        InstructionSet::Avx512 => unsafe { run_avx512(body) },
+        // SAFETY: evaluators take an instruction set from `best` or check it against `available`, after the CPU was asked for these features.
+        InstructionSet::Avx2 => unsafe { run_avx2(body) },
+        InstructionSet::Baseline => body.run(Plain),
     }
-    #[cfg(target_arch = "aarch64")]
-    {
-        let _ = isa;
-        body.run(Fused)
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        let _ = isa;
-        body.run(Plain)
-    }
+}
+
+/// Runs `body`; every aarch64 processor has fused multiply-add and NEON.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub(crate) fn dispatch<B: Body>(_: InstructionSet, body: B) -> B::Output {
+    body.run(Fused)
+}
+
+/// Runs `body` as the target has it.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline]
+pub(crate) fn dispatch<B: Body>(_: InstructionSet, body: B) -> B::Output {
+    body.run(Plain)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -5,6 +5,7 @@
 
 pub mod isa;
 
+mod accelerate;
 mod channel;
 mod evaluator;
 mod exact;

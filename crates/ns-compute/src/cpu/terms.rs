@@ -1,5 +1,6 @@
 //! The Poisson terms of the bins and the constraint terms: value, and first and second derivative with respect to λ or θ.
 
+use super::accelerate;
 use super::plan::ConstraintTerm;
 use ns_core::likelihood::constraint_slopes;
 use ns_core::model::Data;
@@ -19,10 +20,9 @@ pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
 /// Σ half-deviances of bins that expect `lambda` where `observed` was seen, continued below `floor` if there is one.
 #[inline(always)]
 pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64], floor: Option<f64>) -> f64 {
-    let bins = observed.iter().zip(lambda);
     match floor {
-        None => bins.map(|(&n, &l)| half_deviance(n, l)).sum(),
-        Some(floor) => bins.map(|(&n, &l)| poisson::floored(n, l, floor).value).sum(),
+        None => accelerate::half_deviances(observed, lambda),
+        Some(floor) => observed.iter().zip(lambda).map(|(&n, &l)| poisson::floored(n, l, floor).value).sum(),
     }
 }
 
