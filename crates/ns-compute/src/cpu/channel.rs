@@ -172,6 +172,7 @@ impl TileWork {
                 add_yield::<I, PAD>(isa, plan, template, tile, point, start, &scale, &mut self.lambda);
             }
         }
+        self.forget_next_to_nothing(tile);
     }
 
     /// Expected yields, and their derivatives with respect to every column and every local slot.
@@ -204,7 +205,12 @@ impl TileWork {
             self.differentiate_scalars(isa, plan, template, (point, params), i);
             self.differentiate_bin_factors(plan, template, tile, params, i);
         }
-        // What only tiny stand-ins for zero factors add up to is zero.
+        self.forget_next_to_nothing(tile);
+    }
+
+    /// What only tiny stand-ins for zero factors add up to is zero; with and without derivatives, so that both say the same.
+    #[inline(always)]
+    fn forget_next_to_nothing(&mut self, tile: Tile) {
         for lambda in &mut self.lambda[..tile.width] {
             *lambda = if lambda.abs() < NOTHING { 0.0 } else { *lambda };
         }

@@ -1,0 +1,60 @@
+# Every task of the project, by name. `make help` lists them.
+# Needs Rust >= 1.95, a C++ compiler and Python >= 3.10; nothing else unless a line says so.
+
+PYTHON ?= python3
+CARGO ?= cargo
+# Seconds that `make fuzz` spends on each target.
+FUZZ_SECONDS ?= 60
+# Where `make peers` installs other engines, and `make bench-peers` looks for them.
+PEERS_DIR ?= .peers
+# Published likelihoods with reference numbers; what needs them says so and skips where they are absent.
+DATA_DIR ?= ../shared/data
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+NEXTSTAT = $(TARGET_DIR)/release/nextstat
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check format bench bench-scaling bench-peers peers validate fuzz clean
+
+help: ## list the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## fit our example workspace and show the result
+	$(CARGO) run --release --locked --quiet --package ns-cli -- fit examples/simple.json
+
+build: ## build the `nextstat` command, optimised
+	$(CARGO) build --release --locked --package ns-cli
+
+test: ## run all tests, a short fuzz run with a fixed number of inputs included
+	$(CARGO) test --workspace --locked
+
+check: ## formatting, lints, documentation, licences
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check licenses bans sources; \
+	else $(PYTHON) scripts/licences.py; fi
+
+format: ## format the Rust sources
+	$(CARGO) fmt --all
+
+bench: ## measure evaluations and fits of the named cases
+	$(CARGO) run --release --locked --quiet --package ns-benches -- cases --data $(DATA_DIR)
+
+bench-scaling: ## measure time and memory against model size; writes docs/benchmarks.md and its plot
+	$(CARGO) run --release --locked --quiet --package ns-benches -- scaling --write docs
+
+peers: ## install the engines that we compare with, each in its own environment (ROOT needs CPython 3.11)
+	PYTHON=$(PYTHON) PEERS_DIR=$(PEERS_DIR) sh benches/install_peers.sh
+
+bench-peers: build ## compare with the peers in one run; appends to benches/RECORD.md (pyhf takes minutes)
+	$(CARGO) build --release --locked --package ns-benches
+	$(PYTHON) benches/peers.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
+
+validate: build ## hold every published case against its reference; writes docs/validation.md
+	$(PYTHON) scripts/validate.py --nextstat $(NEXTSTAT) --data $(DATA_DIR) --write docs/validation.md
+
+fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
+	sh scripts/fuzz.sh $(FUZZ_SECONDS)
+
+clean: ## remove what was built
+	$(CARGO) clean

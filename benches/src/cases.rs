@@ -1,0 +1,134 @@
+//! Published cases: evaluations and fits of the named ones, and the whole corpus in one process.
+
+use crate::measure::{Measured, fit_once, measure};
+use clap::Args;
+use ns_core::{CompileOptions, Model, PoiChoice, compile};
+use ns_translate::{LoadRequest, Source, load};
+use serde_json::Value;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The cases that are measured when none is named.
+const NAMED: &[&str] = &[
+    "pyhf_2bin_1ch",
+    "atlas_jets0l_GGd1+sig",
+    "atlas_tHu_fcnc",
+    "atlas_tttt",
+    "atlas_1lbb+C1N2_Wh_hbb_500_150",
+    "atlas_3l_offshell+sig",
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct CasesArgs {
+    /// Where the published workspaces are
+    #[arg(long, default_value = "../shared/data")]
+    data: PathBuf,
+    /// Measure this case; repeatable
+    #[arg(long)]
+    case: Vec<String>,
+    /// Print JSON, and leave out the corpus
+    #[arg(long)]
+    json: bool,
+    /// Milliseconds spent on each number
+    #[arg(long, default_value_t = 500)]
+    budget: u64,
+}
+
+pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
+    let list = arguments.data.join("cases.json");
+    if !list.exists() {
+        println!("skipped: no published workspaces in {}", arguments.data.display());
+        return Ok(());
+    }
+    let cases: Value = serde_json::from_slice(&std::fs::read(list)?)?;
+    let named: Vec<String> = if arguments.case.is_empty() {
+        NAMED.iter().map(|&name| name.to_owned()).collect()
+    } else {
+        arguments.case.clone()
+    };
+    let budget = Duration::from_millis(arguments.budget);
+    let mut all = serde_json::Map::new();
+    if !arguments.json {
+        println!(
+            "{:34} {:>5} {:>5} {:>17} {:>17} {:>17} {:>19}",
+            "case", "P", "B", "NLL µs", "gradient µs", "Hessian µs", "fit ms"
+        );
+    }
+    for name in named {
+        let entry = cases.get(&name).ok_or_else(|| format!("no case is called `{name}`"))?;
+        let measured = measure(&read(&arguments.data, entry)?, budget);
+        if arguments.json {
+            all.insert(name, serde_json::to_value(&measured)?);
+        } else {
+            print_row(&name, &measured);
+        }
+    }
+    if arguments.json {
+        println!("{}", Value::Object(all));
+        return Ok(());
+    }
+    corpus(&arguments.data, &cases)
+}
+
+fn print_row(name: &str, m: &Measured) {
+    let both = |min: f64, median: f64| format!("{min:.1} / {median:.1}");
+    println!(
+        "{name:34} {:>5} {:>5} {:>17} {:>17} {:>17} {:>19}{}",
+        m.n_params,
+        m.n_bins,
+        both(m.nll.min_us, m.nll.median_us),
+        both(m.gradient.min_us, m.gradient.median_us),
+        both(m.hessian.min_us, m.hessian.median_us),
+        format!("{:.3} / {:.3}", m.fit.min_us / 1e3, m.fit.median_us / 1e3),
+        if m.converged { "" } else { "  did not converge" }
+    );
+}
+
+/// Every case read, compiled and fitted with uncertainties, one after the other.
+fn corpus(data: &Path, cases: &Value) -> Result<(), Box<dyn Error>> {
+    let entries = cases.as_object().ok_or("cases.json is not an object")?;
+    let (mut reading, mut fitting, mut failed) = (Duration::ZERO, Duration::ZERO, Vec::new());
+    for (name, entry) in entries {
+        let start = Instant::now();
+        let model = read(data, entry)?;
+        reading += start.elapsed();
+        let start = Instant::now();
+        if !fit_once(&model).converged {
+            failed.push(name.as_str());
+        }
+        fitting += start.elapsed();
+    }
+    let (reading, fitting) = (reading.as_secs_f64(), fitting.as_secs_f64());
+    println!(
+        "the whole corpus, {} cases, one process: {:.3} s (reading and compiling {reading:.3} s, fits with uncertainties {fitting:.3} s)",
+        entries.len(),
+        reading + fitting
+    );
+    if !failed.is_empty() {
+        println!("did not converge: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// The model of one entry of cases.json.
+fn read(data: &Path, entry: &Value) -> Result<Model, Box<dyn Error>> {
+    let text = |key: &str| entry[key].as_str().map(str::to_owned);
+    let mut request =
+        LoadRequest::new(Source::Path(file(data, entry["file"].as_str().ok_or("a case without a file")?)));
+    for patch in entry["patches"].as_array().into_iter().flatten() {
+        let part = |i: usize| patch[i].as_str().ok_or("a patch that is not a list of words");
+        match part(0)? {
+            "patchset" => request.patchset = Some((file(data, part(1)?), part(2)?.to_owned())),
+            _ => request.patches.push(file(data, part(1)?)),
+        }
+    }
+    let poi = if entry["poi"].is_null() { PoiChoice::None } else { PoiChoice::FromMeasurement };
+    let options = CompileOptions { measurement: text("measurement"), poi, ..Default::default() };
+    Ok(compile(&load(&request)?, &options)?)
+}
+
+fn file(data: &Path, stem: &str) -> PathBuf {
+    let plain = data.join("workspaces").join(format!("{stem}.json"));
+    if plain.exists() { plain } else { plain.with_extension("json.zst") }
+}

@@ -1,0 +1,44 @@
+//! Times and memory of evaluations and fits: of published cases, and of a generated family against its size.
+//!
+//! One thread, no harness: every number is the minimum and the median of repeated calls. Peers are measured by `benches/peers.py`, which
+//! calls this program for our side.
+
+mod cases;
+mod family;
+mod measure;
+mod plot;
+mod scaling;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(about = "Times and memory of evaluations and fits")]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Published cases: evaluations, fits with uncertainties, the whole corpus
+    Cases(cases::CasesArgs),
+    /// A generated family of models against its size
+    Scaling(scaling::ScalingArgs),
+    /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak of memory is its own)
+    Point(scaling::PointArgs),
+}
+
+fn main() -> std::process::ExitCode {
+    let done = match Arguments::parse().what {
+        What::Cases(arguments) => cases::run(&arguments),
+        What::Scaling(arguments) => scaling::run(&arguments),
+        What::Point(arguments) => scaling::run_point(&arguments),
+    };
+    match done {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            std::process::ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is measured of one model, and how: repeated calls, their minimum and median, and the peak of memory.
+
+use ns_compute::CpuLikelihood;
+use ns_core::curvature::{Arrowhead, Curvature};
+use ns_core::{Likelihood, Model};
+use ns_inference::{FitOptions, FitResult, fit};
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Minimum and median of repeated calls, in microseconds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Times {
+    pub(crate) min_us: f64,
+    pub(crate) median_us: f64,
+    pub(crate) n: usize,
+}
+
+/// Calls `work` for about `budget`, three times at least, and once beforehand to warm up.
+pub(crate) fn repeat(budget: Duration, mut work: impl FnMut()) -> Times {
+    work();
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 3 || (begin.elapsed() < budget && times.len() < 20_000) {
+        let start = Instant::now();
+        work();
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    times.sort_by(f64::total_cmp);
+    Times { min_us: times[0], median_us: times[times.len() / 2], n: times.len() }
+}
+
+/// Everything measured of one model.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) n_params: usize,
+    pub(crate) n_bins: usize,
+    pub(crate) nll: Times,
+    pub(crate) gradient: Times,
+    pub(crate) hessian: Times,
+    /// Fit with uncertainties, evaluator made anew each time.
+    pub(crate) fit: Times,
+    pub(crate) twice_nll: f64,
+    pub(crate) converged: bool,
+    pub(crate) edm: f64,
+    pub(crate) n_evaluations: usize,
+    /// Most memory this process has held, in bytes; `None` where the system does not tell.
+    pub(crate) peak_memory: Option<u64>,
+}
+
+/// A fit with uncertainties, as the command does it.
+pub(crate) fn fit_once(model: &Model) -> FitResult {
+    let mut likelihood = CpuLikelihood::new(model);
+    fit(model, &model.observed, &mut likelihood, &FitOptions::default())
+}
+
+/// Measures `model`, spending about `budget` on each number.
+pub(crate) fn measure(model: &Model, budget: Duration) -> Measured {
+    let result = fit_once(model);
+    let peak_memory = peak_memory();
+    let mut likelihood = CpuLikelihood::new(model);
+    let mut gradient = vec![0.0; model.n_params()];
+    let mut hessian = Curvature::Exact(Arrowhead::zeros(likelihood.structure().partition));
+    let point = &result.bestfit;
+    Measured {
+        n_params: model.n_params(),
+        n_bins: model.n_bins(),
+        nll: repeat(budget, || {
+            black_box(likelihood.nll(black_box(point)));
+        }),
+        gradient: repeat(budget, || {
+            black_box(likelihood.nll_and_grad(black_box(point), &mut gradient));
+        }),
+        hessian: repeat(budget, || {
+            black_box(likelihood.nll_and_curvature(black_box(point), &mut gradient, &mut hessian));
+        }),
+        fit: repeat(budget, || {
+            black_box(fit_once(black_box(model)));
+        }),
+        twice_nll: result.twice_nll,
+        converged: result.converged,
+        edm: result.edm,
+        n_evaluations: result.n_evaluations,
+        peak_memory,
+    }
+}
+
+/// The most memory that this process has held, from the kernel's own account (Linux).
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

@@ -1,0 +1,140 @@
+//! Development only: what must hold for any bytes whatever that are passed as a workspace, a patch or a patch set.
+//!
+//! Each function takes bytes and panics if a promise is broken. The promises: nothing else panics; every error has a message; what
+//! compiles has a likelihood that is a number or +∞, never NaN; a fit of it returns, and never calls a value that is not finite
+//! converged. Two engines call these bodies: libFuzzer (`fuzz/`), for as long as one likes, and the short run of
+//! `tests/short_run.rs`, with the fixed [`mutate`].
+
+pub mod mutate;
+
+use ns_compute::CpuLikelihood;
+use ns_core::spec::Workspace;
+use ns_core::{CompileOptions, Likelihood, Model};
+use ns_inference::{FitOptions, fit};
+use ns_translate::patch::{Patch, apply};
+use ns_translate::patchset::PatchSet;
+use ns_translate::{DocumentError, pyhf};
+
+/// The workspace that patches and patch sets are tried on.
+pub const PATCHED: &[u8] = include_bytes!("../../../testdata/fuzz/workspace/every_modifier.json");
+
+/// How far some bytes came; the short run reports how many came how far, so that it cannot become idle unnoticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reached {
+    /// The document was refused.
+    Refused,
+    /// It was read, but makes no model.
+    Read,
+    /// It makes a model, whose likelihood is infinite where fits start.
+    Compiled,
+    /// It was fitted.
+    Fitted,
+}
+
+/// Reads `data` as a workspace, compiles and fits it.
+pub fn workspace(data: &[u8]) -> Reached {
+    match pyhf::read_workspace(data) {
+        Ok(workspace) => evaluate(&workspace),
+        Err(error) => refused(&error),
+    }
+}
+
+/// Reads `data` as a patch, applies it to [`PATCHED`], compiles and fits what comes out.
+pub fn patch(data: &[u8]) -> Reached {
+    match Patch::from_bytes(data) {
+        Ok(patch) => apply_and_evaluate(&patch),
+        Err(error) => refused(&error),
+    }
+}
+
+/// Reads `data` as a patch set, and treats each of its first patches as [`patch`] does, and the set as one made for [`PATCHED`].
+pub fn patchset(data: &[u8]) -> Reached {
+    let set = match PatchSet::from_bytes(data) {
+        Ok(set) => set,
+        Err(error) => return refused(&error),
+    };
+    if let Err(error) = set.require(PATCHED) {
+        refused(&error);
+    }
+    let mut reached = Reached::Read;
+    for entry in set.patches().iter().take(4) {
+        let by_name = set.by_name(&entry.name).expect("a patch that is listed is found");
+        assert_eq!(by_name.name, entry.name);
+        set.by_values(&entry.values).expect("a patch that is listed is found by its values");
+        let one = match set.read(entry) {
+            Ok(patch) => apply_and_evaluate(&patch),
+            Err(error) => refused(&error),
+        };
+        reached = reached.max(one);
+    }
+    reached
+}
+
+fn apply_and_evaluate(patch: &Patch) -> Reached {
+    let mut document = pyhf::read_value(PATCHED).expect("our own document");
+    if let Err(error) = apply(&mut document, patch) {
+        return refused(&error);
+    }
+    match pyhf::from_value(&document) {
+        Ok(workspace) => evaluate(&workspace),
+        Err(error) => refused(&error),
+    }
+}
+
+fn refused(error: &DocumentError) -> Reached {
+    assert!(!error.to_string().trim().is_empty(), "an error without a message: {error:?}");
+    let _ = (error.hint(), error.pointer());
+    Reached::Refused
+}
+
+fn evaluate(workspace: &Workspace) -> Reached {
+    match ns_core::compile(workspace, &CompileOptions::default()) {
+        Ok(model) => check_likelihood(&model),
+        Err(error) => {
+            assert!(!error.to_string().trim().is_empty(), "an error without a message: {error:?}");
+            let _ = error.hint();
+            Reached::Read
+        }
+    }
+}
+
+fn check_likelihood(model: &Model) -> Reached {
+    let mut likelihood = CpuLikelihood::new(model);
+    let parameters = &model.parameters;
+    let mut gradient = vec![0.0; model.n_params()];
+    let mut start = f64::INFINITY;
+    for (at, point) in [&parameters.lower, &parameters.upper, &parameters.init].into_iter().enumerate() {
+        let value = likelihood.nll(point);
+        assert!(is_number_or_infinity(value), "-ln L is {value} at point {at}");
+        start = likelihood.nll_and_grad(point, &mut gradient);
+        assert!(is_number_or_infinity(start), "-ln L is {start} with its gradient, at point {at}");
+        let agree = value.is_finite() == start.is_finite() || is_beyond_measure(model, point);
+        assert!(agree, "{value} alone but {start} with its gradient, at point {at}");
+    }
+    check_fit(model, &mut likelihood);
+    if start.is_finite() { Reached::Fitted } else { Reached::Compiled }
+}
+
+/// Whether there are numbers so large that the tiny stand-in for a zero factor, which derivatives divide by, shows in them.
+fn is_beyond_measure(model: &Model, point: &[f64]) -> bool {
+    model.reals.iter().chain(point).any(|number| number.abs() > 1e40)
+}
+
+fn check_fit(model: &Model, likelihood: &mut CpuLikelihood) {
+    let mut options = FitOptions::default();
+    options.minimize.max_iterations = 15;
+    let result = fit(model, &model.observed, likelihood, &options);
+    assert_eq!(result.bestfit.len(), model.n_params());
+    assert!(is_number_or_infinity(result.nll), "the fit's -ln L is {}", result.nll);
+    if result.converged {
+        assert!(result.nll.is_finite(), "converged at {}", result.nll);
+        assert!(result.bestfit.iter().all(|value| value.is_finite()), "converged at {:?}", result.bestfit);
+    }
+    for width in result.uncertainties.iter().flatten() {
+        assert!(width.is_finite() && *width >= 0.0, "an uncertainty of {width}");
+    }
+}
+
+fn is_number_or_infinity(value: f64) -> bool {
+    value.is_finite() || value == f64::INFINITY
+}

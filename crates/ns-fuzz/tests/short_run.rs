@@ -1,0 +1,57 @@
+//! The short fuzz run: a fixed number of damaged documents with a fixed seed. `make fuzz` runs the same bodies for as long as one likes.
+//!
+//! On a failure the offending document is printed in full: make it a seed in `testdata/fuzz`, and mend the code.
+
+use ns_fuzz::Reached;
+use ns_fuzz::mutate::mutate;
+use ns_testkit::random::Random;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Inputs per kind of document: workspaces, patches, patch sets.
+const INPUTS: [usize; 3] = [30_000, 10_000, 10_000];
+
+fn seeds(kind: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz").join(kind);
+    let entries = std::fs::read_dir(&folder).expect("a folder of seeds");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).expect("a readable seed")).collect()
+}
+
+/// Runs `body` on the seeds and on `inputs` mutations of them, and returns how many came how far.
+fn run(kind: &str, inputs: usize, body: fn(&[u8]) -> Reached) -> [usize; 4] {
+    let seeds = seeds(kind);
+    let mut random = Random::new(20_260_101);
+    let mut reached = [0; 4];
+    let mutations = (0..inputs).map(|_| mutate(&seeds, &mut random));
+    for data in seeds.iter().cloned().chain(mutations) {
+        match catch_unwind(AssertUnwindSafe(|| body(&data))) {
+            Ok(stage) => reached[stage as usize] += 1,
+            Err(cause) => {
+                eprintln!("offending {kind}:\n{}", String::from_utf8_lossy(&data));
+                std::panic::resume_unwind(cause);
+            }
+        }
+    }
+    println!("{kind}: {reached:?} refused, read, compiled, fitted");
+    reached
+}
+
+#[test]
+fn no_workspace_breaks_a_promise() {
+    let reached = run("workspace", INPUTS[0], ns_fuzz::workspace);
+    assert!(reached[Reached::Fitted as usize] > INPUTS[0] / 10, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_patch_breaks_a_promise() {
+    let reached = run("patch", INPUTS[1], ns_fuzz::patch);
+    assert!(reached[Reached::Fitted as usize] > INPUTS[1] / 10, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_patch_set_breaks_a_promise() {
+    let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
+    assert!(reached[Reached::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
+}
