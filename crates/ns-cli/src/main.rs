@@ -8,6 +8,7 @@ mod command;
 mod error;
 mod parameters;
 mod report;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -19,7 +20,7 @@ use error::CliError;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return explain(&error),
+        Err(error) => return usage::explain(&error),
     };
     match command::run(cli.verb) {
         Ok(status) => status.into(),
@@ -30,10 +31,4 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// Help and version go to standard output, usage errors to standard error with exit code 2; a closed pipe is no fault.
-fn explain(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

@@ -15,6 +15,7 @@ pub mod poisson;
 pub mod scalar;
 pub mod spec;
 pub mod summary;
+pub mod twofold;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
 pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};

@@ -8,8 +8,9 @@ use crate::expected::{expected_aux, expected_main};
 use crate::interpolate::Jet;
 use crate::model::{BinPlace, Data, Model};
 use crate::parameters::Constraint;
-use crate::poisson::{half_deviance, log_normaliser, slopes};
+use crate::poisson::{LARGE_COUNT, half_deviance, half_deviance_twofold, log_normaliser, slopes};
 use crate::scalar::{HyperDual, Scalar};
+use crate::twofold::Twofold;
 
 /// A negative log-likelihood of P parameters, with derivatives.
 ///
@@ -38,36 +39,46 @@ pub trait Likelihood {
 /// -ln f(a | θ) of a constraint term, with all constants.
 #[must_use]
 pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {
+    constraint_deviance(constraint, aux, param).round() + constraint_normaliser(constraint, aux)
+}
+
+/// The part of a constraint term that depends on θ, 0 where θ meets its auxiliary datum: ½ ((a - θ)/σ)², or D(a, τθ) in full precision.
+#[must_use]
+#[inline]
+pub fn constraint_deviance(constraint: Constraint, aux: f64, param: f64) -> Twofold {
     match constraint {
         Constraint::Gaussian { sigma } => {
             let pull = (aux - param) / sigma;
-            0.5 * pull * pull + (std::f64::consts::TAU.sqrt() * sigma).ln()
+            (0.5 * pull * pull).into()
         }
-        Constraint::Poisson { tau } => half_deviance(aux, tau * param) + log_normaliser(aux),
+        Constraint::Poisson { tau } if aux >= LARGE_COUNT => half_deviance_twofold(aux, tau, param),
+        Constraint::Poisson { tau } => half_deviance(aux, tau * param).into(),
+    }
+}
+
+/// The part of a constraint term that does not depend on θ.
+#[must_use]
+pub fn constraint_normaliser(constraint: Constraint, aux: f64) -> f64 {
+    match constraint {
+        Constraint::Gaussian { sigma } => (std::f64::consts::TAU.sqrt() * sigma).ln(),
+        Constraint::Poisson { .. } => log_normaliser(aux),
     }
 }
 
 /// -ln L of `data` at `params` (P): the plain reference.
 #[must_use]
 pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
-    main_nll(model, data, params) + aux_nll(model, data, params)
-}
-
-/// The Poisson terms of the main bins.
-#[must_use]
-pub fn main_nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
     let lambda = expected_main(model, params);
-    lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n)).sum()
-}
-
-/// The constraint terms, those of fixed parameters included.
-#[must_use]
-pub fn aux_nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
-    let term = |(param, &aux): (&u32, &f64)| {
-        let param = *param as usize;
-        model.parameters.constraint[param].map_or(0.0, |c| constraint_nll(c, aux, params[param]))
-    };
-    model.table(model.layout.constraint_param).iter().zip(&data.aux).map(term).sum()
+    let bins = lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n));
+    let main: f64 = bins.sum();
+    let mut total = Twofold::from(main);
+    for (&param, &aux) in model.table(model.layout.constraint_param).iter().zip(&data.aux) {
+        let param = param as usize;
+        let Some(constraint) = model.parameters.constraint[param] else { continue };
+        total = total + constraint_deviance(constraint, aux, params[param]);
+        total = total + constraint_normaliser(constraint, aux).into();
+    }
+    if total.hi.is_finite() { total.round() } else { f64::INFINITY }
 }
 
 /// -ln L with exact gradient and Hessian by second-order dual numbers: the slow twin of every analytic derivative.

@@ -24,9 +24,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
     findings.sort_by_key(Finding::severity);
 
     report::write_json(&report::check::document(&model, &findings), &args.output)?;
-    Talk::new(&args.output).say(|paint| report::check::summary(&findings, paint));
     let worst_allowed = if args.strict { Severity::Note } else { Severity::Warning };
-    Ok(Status::positive_if(findings.iter().all(|finding| finding.severity() >= worst_allowed)))
+    let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
+    let alarm = (n_bad > 0).then(|| format!("{n_bad} things are wrong with the model"));
+    Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| report::check::summary(&findings, paint));
+    Ok(Status::positive_if(n_bad == 0))
 }
 
 /// Parameters that data would hardly tell apart, from the likelihood of the data that the model expects.
@@ -39,10 +41,12 @@ fn degenerate_parameters(model: &Model) -> Vec<Finding> {
     }
     let found = degeneracy(model, &mut likelihood, CORRELATION_LIMIT);
     let name = |i: usize| model.parameters.names[i].clone();
-    let directions = found.flat_directions.into_iter().map(|direction| {
-        let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
-        Finding { problem, at: At::default() }
-    });
+    // A single parameter that nothing determines has its own finding.
+    let directions =
+        found.flat_directions.into_iter().filter(|direction| direction.parameters.len() > 1).map(|direction| {
+            let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
+            Finding { problem, at: At::default() }
+        });
     let pairs = found.pairs.into_iter().map(|pair| {
         let problem = Problem::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
         Finding { problem, at: At { parameter: Some(name(pair.first)), ..At::default() } }

@@ -73,6 +73,7 @@ fn verify(args: &VerifyArgs) -> Result<Status, CliError> {
     let checks = set.verify(&bytes).map_err(|error| named(error, &args.workspace))?;
     let verified = checks.iter().all(ns_translate::patchset::DigestCheck::matches);
     report::write_json(&report::patchset::verification(&checks), &args.set.output)?;
-    Talk::new(&args.set.output).say(|_| report::patchset::verdict(&checks));
+    let verdict = report::patchset::verdict(verified);
+    Talk::new(&args.set.output).say_or_warn((!verified).then_some(verdict), |_| format!("{verdict}\n"));
     Ok(Status::positive_if(verified))
 }

@@ -78,6 +78,15 @@ mod tests {
             problem: Problem::UnusedSetting { name: "mo".to_owned(), similar: Some("mu".to_owned()) },
             at: At::default(),
         });
-        insta::assert_snapshot!(summary(&findings, Paint::Plain), @"");
+        insta::assert_snapshot!(summary(&findings, Paint::Plain), @r#"
+        error: channel `SR`, bin 0: no sample has any yield here, and 2 events were observed
+        error: channel `SR`, bin 1: no sample has any yield here, and 2 events were observed
+        error: channel `SR`, bin 2: no sample has any yield here, and 2 events were observed
+        error: channel `SR`, bin 3: no sample has any yield here, and 2 events were observed
+        error: channel `SR`, bin 4: no sample has any yield here, and 2 events were observed
+          … and 2 more of `empty_bin`, in the result
+        warning: the measurement sets `mo`, which no modifier uses; is `mu` meant?
+        7 errors, 1 warnings, 0 notes
+        "#);
     }
 }

@@ -213,13 +213,39 @@ mod tests {
     fn a_good_fit_is_one_screen() {
         let model = model();
         let text = summary(&model, &model.observed, &result(Outcome::Converged), Paint::Plain);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        measurement `m`: 2 parameters (2 free), 1 bins
+
+          converged: 3 iterations, 5 evaluations, EDM 1.0e-15
+          2NLL  6.25
+          jes = 0.5 ± 0.9
+
+          pulls  best fit  error   pull  error
+          -----  --------  -----   ----  -----
+          mu          1.2   0.36  +1.20   0.36
+        "#);
     }
 
     #[test]
     fn a_bad_verdict_cannot_be_missed() {
         let model = model();
         let text = summary(&model, &model.observed, &result(Outcome::IterationLimit), Paint::Plain);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        measurement `m`: 2 parameters (2 free), 1 bins
+
+        !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
+          3 iterations, 5 evaluations, EDM 1.0e-15
+          2NLL  6.25
+          jes = 0.5 ± 0.9
+
+          pulls  best fit  error   pull  error
+          -----  --------  -----   ----  -----
+          mu          1.2   0.36  +1.20   0.36
+
+        warning: the fit did not converge: its iterations ran out
+
+        !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
+          3 iterations, 5 evaluations, EDM 1.0e-15
+        "#);
     }
 }

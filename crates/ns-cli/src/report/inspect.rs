@@ -61,6 +61,30 @@ mod tests {
             ..Workspace::default()
         };
         let summary = ns_core::summary::summarize(&workspace, None).expect("it has a measurement");
-        insta::assert_snapshot!(tables(&summary), @"");
+        insta::assert_snapshot!(tables(&summary), @r#"
+           summary
+           -------
+          channels  1
+              bins  2
+           samples  1
+        parameters  1
+         modifiers  1
+
+        channels  bins
+        --------  ----
+              SR     2
+
+        samples
+        -------
+         signal
+
+        parameters  constraint     modifiers
+        ----------  ----------     ---------
+                mu  unconstrained  normfactor
+
+        measurement  poi  parameters
+        -----------  ---  ----------
+              (*) m  mu   (none)
+        "#);
     }
 }

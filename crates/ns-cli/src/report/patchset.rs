@@ -76,9 +76,10 @@ pub(crate) fn verification(checks: &[DigestCheck]) -> Value {
 }
 
 /// The same in one line.
-pub(crate) fn verdict(checks: &[DigestCheck]) -> String {
-    if checks.iter().all(DigestCheck::matches) {
-        return "all good: the patch set was made for this workspace\n".to_owned();
+pub(crate) fn verdict(verified: bool) -> &'static str {
+    if verified {
+        "all good: the patch set was made for this workspace"
+    } else {
+        "the patch set was made for another workspace: the digests differ"
     }
-    "the patch set was made for another workspace: the digests differ\n".to_owned()
 }

@@ -10,7 +10,8 @@ use crate::error::CliError;
 /// Whether and how to say things on standard error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
-    is_wanted: bool,
+    is_quiet: bool,
+    is_terminal: bool,
     paint: Paint,
 }
 
@@ -47,14 +48,21 @@ impl Talk {
     pub(crate) fn new(output: &OutputArgs) -> Self {
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let paint = if is_plain { Paint::Plain } else { Paint::Colour };
-        Self { is_wanted: !output.quiet && io::stderr().is_terminal(), paint }
+        Self { is_quiet: output.quiet, is_terminal: io::stderr().is_terminal(), paint }
     }
 
     /// Says what `summary` makes, if anybody is there to read it.
     pub(crate) fn say(self, summary: impl FnOnce(Paint) -> String) {
-        if self.is_wanted {
-            // Nothing can be done about a standard error that is closed.
-            let _ = io::stderr().lock().write_all(summary(self.paint).as_bytes());
+        if self.is_terminal && !self.is_quiet {
+            print(&summary(self.paint));
+        }
+    }
+
+    /// The same for a result that is bad if there is an `alarm`: a log gets that line, so that it cannot be missed there either.
+    pub(crate) fn say_or_warn(self, alarm: Option<&str>, summary: impl FnOnce(Paint) -> String) {
+        match alarm {
+            Some(alarm) if !self.is_terminal && !self.is_quiet => print(&format!("warning: {}\n", harmless(alarm))),
+            _ => self.say(summary),
         }
     }
 }
@@ -67,11 +75,28 @@ pub(crate) fn error(error: &CliError) {
         let _ = write!(text, ": {reason}");
         cause = reason.source();
     }
-    let mut text = harmless(&text);
-    if let Some(hint) = error.hint() {
-        let _ = write!(text, "\nhint: {}", harmless(&hint));
+    print(&format!("{}\n", shortened(&harmless(&text))));
+    if let Some(advice) = error.hint() {
+        hint(&advice);
     }
-    text.push('\n');
+}
+
+/// Names have no limit in documents; messages do.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 1000;
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Prints `hint: …`.
+pub(crate) fn hint(advice: &str) {
+    print(&format!("hint: {}\n", shortened(&harmless(advice))));
+}
+
+/// Nothing can be done about a standard error that is closed.
+fn print(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

@@ -103,9 +103,12 @@ impl CpuLikelihood {
     fn differentiate(&mut self, params: &[f64], gradient: &mut [f64], output: Output<'_>) -> f64 {
         let Self { plan, isa, data, constant, floor, scratch } = self;
         gradient.fill(0.0);
-        let value = dispatch(*isa, Differentiate { plan, data, floor: *floor, scratch, params, gradient, output });
+        let value = dispatch(
+            *isa,
+            Differentiate { plan, data, constant: *constant, floor: *floor, scratch, params, gradient, output },
+        );
         if value.is_finite() {
-            return value + *constant;
+            return value;
         }
         gradient.fill(0.0);
         f64::INFINITY
@@ -133,8 +136,8 @@ impl Likelihood for CpuLikelihood {
             main += terms::poisson_value(&data.main[bins], lambda, *floor);
         };
         dispatch(*isa, Expect { plan, scratch, params, visit });
-        let value = main + terms::constraint_value(&plan.terms, &data.aux, params);
-        if value.is_finite() { value + *constant } else { f64::INFINITY }
+        let value = terms::add_constraints(&plan.terms, &data.aux, params, main + *constant);
+        if value.is_finite() { value } else { f64::INFINITY }
     }
 
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64 {
@@ -199,10 +202,11 @@ enum Output<'a> {
     Exact(&'a mut Arrowhead),
 }
 
-/// Value, gradient and curvature; the constant of the data is left out, and +∞ is returned at the first bin that is not finite.
+/// Value, gradient and curvature; +∞ is returned at the first bin that is not finite.
 struct Differentiate<'a> {
     plan: &'a Plan,
     data: &'a Data,
+    constant: f64,
     floor: Option<f64>,
     scratch: &'a mut Scratch,
     params: &'a [f64],
@@ -215,7 +219,7 @@ impl Body for Differentiate<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> f64 {
-        let Self { plan, data, floor, scratch, params, gradient, mut output } = self;
+        let Self { plan, data, constant, floor, scratch, params, gradient, mut output } = self;
         let Scratch { point, work, first, second, gram, sums } = scratch;
         point.set::<I, true>(isa, plan, params);
         if matches!(output, Output::Exact(_)) {
@@ -248,7 +252,7 @@ impl Body for Differentiate<'_> {
             }
         }
         finish(plan, data, gram, params, gradient, &mut output);
-        main + terms::constraint_value(&plan.terms, &data.aux, params)
+        terms::add_constraints(&plan.terms, &data.aux, params, main + constant)
     }
 }
 

@@ -2,19 +2,16 @@
 
 use super::accelerate;
 use super::plan::ConstraintTerm;
-use ns_core::likelihood::constraint_slopes;
+use ns_core::likelihood::{constraint_deviance, constraint_normaliser, constraint_slopes};
 use ns_core::model::Data;
-use ns_core::parameters::Constraint;
-use ns_core::poisson::{self, half_deviance, log_normaliser};
+use ns_core::poisson::{self, log_normaliser};
+use ns_core::twofold::Twofold;
 
 /// The part of -ln L that depends on the data only: normalisations of all Poisson and Gaussian terms.
 pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
     let main: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
-    let term = |(term, &aux): (&ConstraintTerm, &f64)| match term.constraint {
-        Constraint::Gaussian { sigma } => (std::f64::consts::TAU.sqrt() * sigma).ln(),
-        Constraint::Poisson { .. } => log_normaliser(aux),
-    };
-    main + terms.iter().zip(&data.aux).map(term).sum::<f64>()
+    let normaliser = |(term, &aux): (&ConstraintTerm, &f64)| constraint_normaliser(term.constraint, aux);
+    main + terms.iter().zip(&data.aux).map(normaliser).sum::<f64>()
 }
 
 /// Σ half-deviances of bins that expect `lambda` where `observed` was seen, continued below `floor` if there is one.
@@ -40,17 +37,15 @@ pub(crate) fn slopes(observed: &[f64], lambda: &[f64], floor: Option<f64>, first
     }
 }
 
-/// Σ constraint terms without their normalisations.
+/// `rest` (the other terms) and the constraint terms without their normalisations, rounded once at the end.
 #[inline(always)]
-pub(crate) fn constraint_value(terms: &[ConstraintTerm], aux: &[f64], params: &[f64]) -> f64 {
-    let term = |(term, &aux): (&ConstraintTerm, &f64)| {
-        let theta = params[term.param as usize];
-        match term.constraint {
-            Constraint::Gaussian { sigma } => 0.5 * ((aux - theta) / sigma).powi(2),
-            Constraint::Poisson { tau } => half_deviance(aux, tau * theta),
-        }
-    };
-    terms.iter().zip(aux).map(term).sum()
+pub(crate) fn add_constraints(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], rest: f64) -> f64 {
+    let (mut small, mut large) = (0.0, Twofold::default());
+    for (term, &aux) in terms.iter().zip(aux) {
+        let deviance = constraint_deviance(term.constraint, aux, params[term.param as usize]);
+        if deviance.lo == 0.0 { small += deviance.hi } else { large = large + deviance }
+    }
+    (large + Twofold::sum(small, rest)).round()
 }
 
 /// Adds the constraint terms' slopes to `gradient` (P) and hands each one's second derivative to `curve`.

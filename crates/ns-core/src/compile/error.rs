@@ -24,7 +24,7 @@ impl std::fmt::Display for Place {
 #[non_exhaustive]
 pub enum CompileError {
     /// Two things of one kind have one name.
-    #[error("{pointer}: there is already a {what} called `{name}` at {first}")]
+    #[error("{pointer}: this {what} is called `{name}`, and so is the one at {first}")]
     Duplicate {
         /// What has the name: channel, sample, modifier, …
         what: &'static str,
@@ -36,7 +36,7 @@ pub enum CompileError {
         pointer: String,
     },
     /// A sample has another number of bins than the first sample of its channel.
-    #[error("{place} has {found} bins, but the channel has {expected}")]
+    #[error("{place} has {}, but the channel has {expected}", counted(*.found, "bin"))]
     SampleLength {
         /// Where.
         place: Place,
@@ -46,7 +46,10 @@ pub enum CompileError {
         found: usize,
     },
     /// A modifier's list has another number of bins than its sample.
-    #[error("{place}: {kind} `{modifier}` has {found} entries in `{field}`, but the sample has {expected} bins")]
+    #[error(
+        "{place}: {kind} `{modifier}` has {} in `{field}`, but the sample has {}",
+        counted(*.found, "number"), counted(*.expected, "bin")
+    )]
     ModifierLength {
         /// Where.
         place: Place,
@@ -80,7 +83,10 @@ pub enum CompileError {
         unused: Vec<String>,
     },
     /// An observation has another number of bins than its channel.
-    #[error("{pointer}: the observation of channel `{channel}` has {found} bins, but the channel has {expected}")]
+    #[error(
+        "{pointer}: the observation of channel `{channel}` has {}, but the channel has {expected}",
+        counted(*.found, "bin")
+    )]
     ObservationLength {
         /// The channel's name.
         channel: String,
@@ -154,7 +160,7 @@ pub enum CompileError {
         other: ModifierKind,
     },
     /// A shapefactor is shared by channels with different numbers of bins.
-    #[error("{place}: shapefactor `{modifier}` has {expected} bins elsewhere, but this channel has {found}")]
+    #[error("{place}: shapefactor `{modifier}` has {} elsewhere, but this channel has {found}", counted(*.expected, "bin"))]
     ShapeFactorLength {
         /// Where.
         place: Place,
@@ -176,7 +182,7 @@ pub enum CompileError {
         other_sample: String,
     },
     /// A lumi modifier is used, but the measurement lacks one of its numbers.
-    #[error("measurement `{measurement}` has no `{field}` for `lumi`, which {place} uses")]
+    #[error("{place} uses `lumi`, but measurement `{measurement}` has no `{field}` for it")]
     LumiWithoutSettings {
         /// The measurement's name.
         measurement: String,
@@ -197,7 +203,7 @@ pub enum CompileError {
         known: Vec<String>,
     },
     /// A parameter of interest that no modifier uses.
-    #[error("measurement `{measurement}` asks for the parameter of interest `{poi}`, which no modifier uses")]
+    #[error("{}the parameter of interest `{poi}`, which no modifier uses", asker(.measurement, .pointer))]
     UnknownPoi {
         /// The measurement's name.
         measurement: String,
@@ -205,8 +211,8 @@ pub enum CompileError {
         poi: String,
         /// The most similar name.
         similar: Option<String>,
-        /// Whether it was asked for by the caller, not by the document.
-        requested: bool,
+        /// JSON pointer of the name; `None` if the caller asks, and not the document.
+        pointer: Option<String>,
     },
     /// A parameter of interest that is a vector.
     #[error("the parameter of interest `{poi}` is a vector of {len} elements")]
@@ -217,7 +223,7 @@ pub enum CompileError {
         len: usize,
     },
     /// A setting has the wrong number of values.
-    #[error("{pointer}: `{parameter}` has {found} values of `{field}`, but the parameter has {expected}")]
+    #[error("{pointer}: `{parameter}` has {} of `{field}`, but the parameter has {expected}", counted(*.found, "value"))]
     SettingLength {
         /// The parameter's name.
         parameter: String,
@@ -281,6 +287,18 @@ pub enum CompileError {
     },
 }
 
+fn asker(measurement: &str, pointer: &Option<String>) -> String {
+    match pointer {
+        Some(pointer) => format!("{pointer}: measurement `{measurement}` asks for "),
+        None => "this model cannot have ".to_owned(),
+    }
+}
+
+/// `1 bin`, `2 bins`
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
+}
+
 impl CompileError {
     /// One line of advice, where there is one.
     #[must_use]
@@ -289,7 +307,7 @@ impl CompileError {
             Self::UnknownPoi { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }
-            Self::UnknownPoi { requested: false, .. } => {
+            Self::UnknownPoi { pointer: Some(_), .. } => {
                 Some("a background-only workspace has none: pass `--poi none`, or patch a signal in".to_owned())
             }
             Self::UnknownMeasurement { name, known } => match crate::similar_name(name, known.iter().map(String::as_str)) {

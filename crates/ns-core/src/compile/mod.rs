@@ -53,7 +53,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         settings.apply(requirement)?;
     }
     let (parameters, aux) = lay_out(requirements);
-    let pois = choose_pois(&parameters, measurement, &options.poi)?;
+    let pois = choose_pois(&parameters, (index, measurement), &options.poi)?;
     let flat = tables::flatten(workspace, &order, &parameters)?;
     Ok(Model {
         channels: order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect(),
@@ -109,7 +109,7 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
 
 fn choose_pois(
     parameters: &Parameters,
-    measurement: &Measurement,
+    (index, measurement): (usize, &Measurement),
     choice: &PoiChoice,
 ) -> Result<Vec<usize>, CompileError> {
     let named: Vec<&str> = match choice {
@@ -117,16 +117,19 @@ fn choose_pois(
         PoiChoice::FromMeasurement => measurement.poi.as_deref().into_iter().collect(),
         PoiChoice::Named(names) => names.iter().map(String::as_str).collect(),
     };
-    let requested = matches!(choice, PoiChoice::Named(_));
+    let pointer = match choice {
+        PoiChoice::Named(_) => None,
+        _ => Some(format!("/measurements/{index}/config/poi")),
+    };
     structure::unique("parameter of interest", named.iter().copied(), |i| format!("--poi number {}", i + 1))?;
-    named.into_iter().map(|poi| find_poi(parameters, measurement, poi, requested)).collect()
+    named.into_iter().map(|poi| find_poi(parameters, measurement, poi, pointer.as_deref())).collect()
 }
 
 fn find_poi(
     parameters: &Parameters,
     measurement: &Measurement,
     poi: &str,
-    requested: bool,
+    pointer: Option<&str>,
 ) -> Result<usize, CompileError> {
     if let Some(index) = parameters.index_of(poi) {
         return Ok(index);
@@ -138,6 +141,6 @@ fn find_poi(
         measurement: measurement.name.clone(),
         poi: poi.to_owned(),
         similar: parameters.similar(poi).map(str::to_owned),
-        requested,
+        pointer: pointer.map(str::to_owned),
     })
 }

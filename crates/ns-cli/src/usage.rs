@@ -1,0 +1,23 @@
+//! What is said when the arguments themselves are wrong, beyond what clap says.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+/// Options whose value is optional and therefore needs an equals sign.
+const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
+
+/// Help and version go to standard output, usage errors to standard error with exit code 2; a closed pipe is no fault.
+pub(crate) fn explain(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == ErrorKind::UnknownArgument {
+        let given = std::env::args_os().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
+        if let Some(option) = given {
+            crate::report::talk::hint(&format!("a value of `{option}` follows an equals sign: `{option}=VALUE`"));
+        }
+    }
+    ExitCode::from(2)
+}

@@ -1,0 +1,233 @@
+//! Every verb on our own examples, each with its commonest mistake.
+
+use serde_json::Value;
+
+use crate::support::{Run, folder, nextstat, with_stdin};
+
+fn examples(arguments: &[&str]) -> Run {
+    nextstat(&folder("examples"), arguments)
+}
+
+/// The transcript of one run on the examples, as a snapshot.
+macro_rules! snapshot {
+    ($name:ident, $($argument:literal),+) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(stringify!($name), examples(&[$($argument),+]).transcript());
+        }
+    };
+}
+
+snapshot!(fit, "fit", "simple.json");
+snapshot!(
+    fit_with_everything,
+    "fit",
+    "shapes.json",
+    "--value",
+    "--minos",
+    "--fix",
+    "fakes_control_region=1",
+    "--bounds",
+    "mu=-5:20",
+    "--multi-start=3",
+    "--seed",
+    "7"
+);
+snapshot!(fit_with_matrices, "fit", "simple.json", "--covariance", "--correlation", "--minos=all");
+snapshot!(fit_of_asimov_data, "fit", "shapes.json", "--asimov=2");
+snapshot!(fit_of_a_patched_workspace, "fit", "background.json", "--patch", "signal.json", "--fix", "mu=0");
+snapshot!(
+    fit_with_old_interpolation,
+    "fit",
+    "background.json",
+    "--patchset",
+    "signals.json",
+    "--patch-name",
+    "signal_300",
+    "--interp-defaults",
+    "pyhf"
+);
+snapshot!(fit_of_an_absent_file, "fit", "absent.json");
+snapshot!(fit_of_a_background_without_saying_so, "fit", "background.json");
+snapshot!(fit_with_a_misspelt_parameter, "fit", "shapes.json", "--fix", "theory_tbar=0");
+snapshot!(fit_with_an_element_out_of_range, "fit", "simple.json", "--fix", "uncorr_bkguncrt[2]=1");
+snapshot!(fit_with_a_value_that_is_none, "fit", "simple.json", "--fix", "mu=nan");
+snapshot!(fit_with_minos_of_a_fixed_parameter, "fit", "simple.json", "--fix", "mu=1", "--minos");
+snapshot!(fit_with_a_blank_for_the_equals_sign, "fit", "simple.json", "--minos", "mu");
+snapshot!(fit_with_an_unknown_code, "fit", "simple.json", "--interpolation", "histosys=code4");
+snapshot!(fit_with_a_misspelt_poi, "fit", "simple.json", "--poi", "Mu");
+snapshot!(fit_with_half_a_patch_set, "fit", "background.json", "--patchset", "signals.json");
+snapshot!(fit_with_an_unknown_measurement, "fit", "shapes.json", "--measurement", "serach");
+snapshot!(evaluate, "evaluate", "simple.json", "--points", "points.json");
+snapshot!(evaluate_at_the_start, "evaluate", "simple.json");
+snapshot!(evaluate_at_no_list, "evaluate", "simple.json", "--points", "simple.json");
+snapshot!(inspect, "inspect", "shapes.json");
+snapshot!(inspect_of_a_patch, "inspect", "signal.json");
+snapshot!(check, "check", "shapes.json");
+snapshot!(patchset_list, "patchset", "list", "signals.json");
+snapshot!(patchset_inspect, "patchset", "inspect", "signals.json");
+snapshot!(patchset_extract, "patchset", "extract", "signals.json", "--name", "signal_800");
+snapshot!(
+    patchset_extract_with_metadata,
+    "patchset",
+    "extract",
+    "signals.json",
+    "--name",
+    "signal_800",
+    "--with-metadata"
+);
+snapshot!(patchset_extract_of_an_unknown_name, "patchset", "extract", "signals.json", "--name", "signal_900");
+snapshot!(patchset_verify, "patchset", "verify", "background.json", "signals.json");
+snapshot!(patchset_verify_of_another_workspace, "patchset", "verify", "shapes.json", "signals.json");
+snapshot!(
+    patchset_apply_to_another_workspace,
+    "patchset",
+    "apply",
+    "shapes.json",
+    "signals.json",
+    "--name",
+    "signal_500"
+);
+snapshot!(digest, "digest", "simple.json", "--algorithm", "sha256", "--algorithm", "md5");
+snapshot!(digest_as_json, "digest", "simple.json", "--json");
+snapshot!(digest_of_an_unknown_algorithm, "digest", "simple.json", "--algorithm", "sha1");
+snapshot!(help, "--help");
+snapshot!(help_of_fit, "fit", "--help");
+snapshot!(an_unknown_verb, "fitt", "simple.json");
+snapshot!(no_workspace, "fit");
+
+#[test]
+fn suspicious_models_are_questioned() {
+    let folder = folder("testdata/check");
+    let run = nextstat(&folder, &["check", "suspicious.json"]);
+    insta::assert_snapshot!("check_of_a_suspicious_model", run.transcript());
+    assert_eq!(nextstat(&folder, &["check", "suspicious.json", "--strict"]).code, Some(1));
+    assert_eq!(nextstat(&folder, &["check", "suspicious.json", "--quiet"]).stderr, "");
+}
+
+#[test]
+fn wrong_models_are_refused() {
+    let run = nextstat(&folder("testdata/check"), &["check", "wrong.json"]);
+    insta::assert_snapshot!("check_of_a_wrong_model", run.transcript());
+}
+
+#[test]
+fn no_verb_shows_the_help() {
+    let run = examples(&[]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("Usage: nextstat <COMMAND>"), "{}", run.stderr);
+}
+
+#[test]
+fn the_version_is_the_crate_s() {
+    assert_eq!(examples(&["--version"]).stdout, format!("nextstat {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = examples(&["completions", shell]);
+        assert!(run.code == Some(0) && run.stdout.contains("patchset"), "{shell}");
+    }
+    assert_eq!(examples(&["completions", "cmd"]).code, Some(2));
+}
+
+#[test]
+fn the_applied_patch_is_the_workspace_with_its_signal() {
+    let applied = examples(&["patchset", "apply", "background.json", "signals.json", "--name", "signal_500"]);
+    let whole = std::fs::read_to_string(folder("examples/shapes.json")).expect("an example");
+    assert_eq!(applied.document(), serde_json::from_str::<Value>(&whole).expect("JSON"));
+    let fit = |run: Run| run.document()["twice_nll"].as_f64();
+    let piped = with_stdin(&folder("examples"), &["fit", "-"], applied.stdout.as_bytes());
+    assert_eq!(fit(piped), fit(examples(&["fit", "--input", "shapes.json"])));
+}
+
+#[test]
+fn asimov_data_are_fitted_where_they_were_made() {
+    let document = examples(&["fit", "shapes.json", "--asimov"]).document();
+    for (name, value) in
+        document["par_names"].as_array().expect("names").iter().zip(document["bestfit"].as_array().expect("values"))
+    {
+        let expected =
+            if name.as_str().is_some_and(|n| n.starts_with("theory") || n == "jet_energy_scale") { 0.0 } else { 1.0 };
+        assert!((value.as_f64().expect("a number") - expected).abs() < 1e-5, "{name} = {value}");
+    }
+}
+
+#[test]
+fn points_are_placed_when_they_are_wrong() {
+    let mut said = String::new();
+    for points in [
+        "[[1, 1, 1], [1, 1], [1]]",
+        "[[1, 1, \"a\"]]",
+        "[[1, NaN, 1]]",
+        "[1, 1, 1]",
+        "[[1, 1, 1e400]]",
+        "{}",
+        "[[1,1,1]",
+    ] {
+        let run = with_stdin(&folder("examples"), &["evaluate", "simple.json", "--points", "-"], points.as_bytes());
+        assert_eq!(run.code, Some(2), "{points}");
+        said.push_str(&run.stderr);
+    }
+    insta::assert_snapshot!(said);
+    let none = with_stdin(&folder("examples"), &["evaluate", "simple.json", "--points", "-"], b"[]");
+    assert_eq!(none.document()["points"], Value::Array(vec![]));
+}
+
+#[test]
+fn a_point_outside_the_domain_is_null_and_explained() {
+    let run = with_stdin(&folder("examples"), &["evaluate", "simple.json", "--points", "-"], b"[[-10, 1, 1]]");
+    let point = &run.document()["points"][0];
+    assert_eq!((&point["twice_nll"], &point["gradient"]), (&Value::Null, &Value::Null));
+    assert_eq!(point["not_finite"]["place"]["channel"], "singlechannel");
+    assert_eq!(point["expected_data"][0], -70.0);
+}
+
+#[test]
+fn both_inputs_cannot_be_standard_input() {
+    for arguments in [["evaluate", "-", "--points", "-"], ["patchset", "verify", "-", "-"]] {
+        let run = examples(&arguments);
+        assert_eq!(
+            (run.code, run.stderr.as_str()),
+            (Some(2), "error: only one document can be read from standard input\n")
+        );
+    }
+}
+
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let folder = std::env::temp_dir().join(format!("nextstat-output-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let target = folder.join("fit.json");
+    let path = target.to_str().expect("text");
+    let run = examples(&["fit", "simple.json", "--output-file", path]);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
+    let written = std::fs::read_to_string(&target).expect("written");
+    assert_eq!(written, examples(&["fit", "simple.json"]).stdout);
+
+    assert_eq!(examples(&["fit", "absent.json", "--output-file", path]).code, Some(2));
+    assert_eq!(std::fs::read_to_string(&target).expect("still there"), written);
+    let left: Vec<_> = std::fs::read_dir(&folder).expect("the folder").collect();
+    assert_eq!(left.len(), 1, "no temporary file stays behind");
+
+    let nowhere = examples(&["fit", "simple.json", "--output-file", "/nowhere/fit.json"]);
+    assert_eq!(nowhere.code, Some(2));
+    assert!(nowhere.stderr.starts_with("error: cannot write `/nowhere/fit.json`: "), "{}", nowhere.stderr);
+    std::fs::remove_dir_all(&folder).expect("removable");
+}
+
+#[test]
+fn a_closed_pipe_is_no_fault() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nextstat"));
+    let piped = command.args(["fit", "simple.json"]).current_dir(folder("examples"));
+    let mut child = piped
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+}

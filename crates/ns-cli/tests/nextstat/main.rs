@@ -1,0 +1,5 @@
+//! The built command, run as its users run it: what it writes, what it says, how it exits.
+
+mod commands;
+mod gallery;
+mod support;

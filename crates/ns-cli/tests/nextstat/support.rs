@@ -1,0 +1,103 @@
+//! Runs the built command, and makes what it says comparable: numbers rounded, counts of steps left out.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What a run ended with.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    /// The JSON on standard output.
+    pub(crate) fn document(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in:\n{}", self.stdout))
+    }
+
+    /// Exit code, standard output with its numbers rounded, and standard error.
+    pub(crate) fn transcript(&self) -> String {
+        let mut text = format!("exit code {}\n", self.code.map_or("none".to_owned(), |code| code.to_string()));
+        let stdout = match serde_json::from_str(&self.stdout) {
+            Ok(document) => compact(&rounded(document), 0),
+            Err(_) => self.stdout.clone(),
+        };
+        for (stream, said) in [("stdout", &stdout), ("stderr", &self.stderr)] {
+            if !said.is_empty() {
+                let _ = write!(text, "-- {stream} --\n{}\n", said.trim_end());
+            }
+        }
+        text
+    }
+}
+
+/// A folder of the repository.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// Runs `nextstat` in `folder`.
+pub(crate) fn nextstat(folder: &Path, arguments: &[&str]) -> Run {
+    with_stdin(folder, arguments, b"")
+}
+
+/// Runs `nextstat` in `folder` with something on standard input.
+pub(crate) fn with_stdin(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nextstat"));
+    command.args(arguments).current_dir(folder).env("COLUMNS", "100");
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("the command starts");
+    // A command that refuses its arguments does not read its input.
+    let _ = child.stdin.take().expect("piped").write_all(stdin);
+    let output = child.wait_with_output().expect("the command ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Fields that depend on the last bits, or change with every improvement of the minimiser.
+const VOLATILE: [&str; 6] =
+    ["edm", "projected_gradient", "n_iterations", "n_evaluations", "nextstat_version", "n_starts"];
+
+fn rounded(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.into_iter().map(|(key, value)| {
+                let value = if VOLATILE.contains(&key.as_str()) { "…".into() } else { rounded(value) };
+                (key, value)
+            });
+            Value::Object(members.collect())
+        }
+        Value::Array(items) => items.into_iter().map(rounded).collect(),
+        Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).map_or(Value::Number(number), round),
+        other => other,
+    }
+}
+
+/// Six significant digits, and nothing below 1e-6: what fits agree on.
+fn round(number: f64) -> Value {
+    if number.abs() < 1e-6 {
+        return 0.0.into();
+    }
+    format!("{number:.5e}").parse::<f64>().map_or(Value::Null, Value::from)
+}
+
+/// JSON in which whatever fits on a line stays on one.
+fn compact(value: &Value, indent: usize) -> String {
+    let flat = value.to_string();
+    let inner = " ".repeat(indent + 2);
+    let lines: Vec<String> = match value {
+        _ if flat.chars().count() + indent <= 110 => return flat,
+        Value::Array(items) => items.iter().map(|item| format!("{inner}{}", compact(item, indent + 2))).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| format!("{inner}\"{key}\": {}", compact(value, indent + 2))).collect()
+        }
+        _ => return flat,
+    };
+    let (open, close) = if value.is_array() { ('[', ']') } else { ('{', '}') };
+    format!("{open}\n{}\n{}{close}", lines.join(",\n"), " ".repeat(indent))
+}
