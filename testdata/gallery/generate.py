@@ -268,7 +268,7 @@ def works():
         document["channels"][0]["samples"][1].update(data=[50.0, 0.0], modifiers=[])
         document["observations"][0]["data"] = [55.0, 0.0]
 
-    # Systematics a million times larger than the statistical uncertainty: beyond what double precision can minimise.
+    # Systematics ten thousand times larger than the statistical uncertainty: the minimum is found, but not certified.
     changed("yields-of-1e12-with-systematics", huge)
     changed("works-1e12-yields", huge_with_few_systematics)
     changed("works-one-bin", one_bin)
