@@ -46,7 +46,7 @@ fn channel(random: &mut Random, (c, width): (usize, usize), n_systematics: usize
             1 => add("k", ModifierData::NormFactor),
             _ => {}
         }
-        for i in (0..n_systematics).filter(|i| (i + c + s) % 4 == 0) {
+        for i in (0..n_systematics).filter(|i| (i + c + s).is_multiple_of(4)) {
             // Many systematics are each small, as in real models.
             let size = 0.3 / (n_systematics as f64).sqrt();
             let name = format!("alpha_{i}");

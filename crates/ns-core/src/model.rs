@@ -1,7 +1,7 @@
 //! A workspace as meant: every check made, every name an index, every number in one of two flat buffers.
 //!
 //! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are contiguous and their [`Layout`] says
-//! which table stands where. It holds no strings but the names that reports need. [`crate::compile`] makes it.
+//! which table stands where. It holds no strings but the names that reports need. [`crate::compile()`] makes it.
 //!
 //! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P parameters.
 

@@ -1,6 +1,6 @@
 //! A workspace as written: channels, samples, modifiers, observations and measurements, with names and options.
 //!
-//! Nothing here is checked beyond its shape. [`crate::compile`] turns a workspace into a [`crate::Model`], and every
+//! Nothing here is checked beyond its shape. [`crate::compile()`] turns a workspace into a [`crate::Model`], and every
 //! check is there; reading and writing documents is another crate's work. The nouns are those of the pyhf JSON
 //! schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
 
