@@ -168,25 +168,30 @@ impl ArrowheadFactor {
             let column = &inverse[j * g + j..(j + 1) * g];
             out[partition.global[position as usize] as usize] = dot(column, column);
         }
-        // For local parameters: e = L⁻ᵀ(unit), then |e|² + |S^{-1/2} Yᵀ e|².
-        let mut projected = vec![0.0; g];
+        self.local_inverse_diagonal(out);
+    }
+
+    /// For a local parameter, with e = L⁻¹ (its unit vector) in its block: |e|² + |S^{-½} Yᵀ e|², where S is the Schur complement.
+    fn local_inverse_diagonal(&mut self, out: &mut [f64]) {
+        let partition = self.partition.clone();
+        let g = self.free_global.len();
+        let mut projected = self.coupling.clone();
+        self.schur.solve_lower_many(&mut projected);
+        let (mut unit, mut sum) = (Vec::new(), vec![0.0; g]);
         for block in 0..partition.n_blocks() {
             let range = partition.block(block);
             let (m, offset) = (range.len(), partition.block_offset[block] as usize);
-            for i in 0..m {
-                if !self.free_local[range.start + i] {
-                    continue;
-                }
-                let mut unit = vec![0.0; m];
+            for i in (0..m).filter(|&i| self.free_local[range.start + i]) {
+                unit.clear();
+                unit.resize(m, 0.0);
                 unit[i] = 1.0;
                 lower_small(&self.blocks[offset..offset + m * m], m, &mut unit);
-                projected.fill(0.0);
-                for (k, &weight) in unit.iter().enumerate() {
-                    let row = &self.coupling[(range.start + k) * g..(range.start + k + 1) * g];
-                    projected.iter_mut().zip(row).for_each(|(p, y)| *p += weight * y);
+                sum.fill(0.0);
+                for (k, &weight) in unit.iter().enumerate().skip(i) {
+                    let row = &projected[(range.start + k) * g..(range.start + k + 1) * g];
+                    sum.iter_mut().zip(row).for_each(|(s, z)| *s += weight * z);
                 }
-                self.schur.solve_lower(&mut projected);
-                out[partition.local[range.start + i] as usize] = dot(&unit, &unit) + dot(&projected, &projected);
+                out[partition.local[range.start + i] as usize] = dot(&unit, &unit) + dot(&sum, &sum);
             }
         }
     }

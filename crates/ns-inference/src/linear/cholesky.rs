@@ -4,7 +4,8 @@ use super::NotPositiveDefinite;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltRegularization, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
-use faer::{MatMut, Par, Spec};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{MatMut, MatRef, Par, Spec};
 
 /// A lower triangular factor L (n × n, column by column), with the memory to make it.
 pub(super) struct DenseCholesky {
@@ -83,12 +84,22 @@ impl DenseCholesky {
         }
     }
 
+    /// x := L⁻¹ x for every column of `columns` (n each, back to back).
+    pub(super) fn solve_lower_many(&self, columns: &mut [f64]) {
+        let n = self.n;
+        if n > 0 && !columns.is_empty() {
+            let count = columns.len() / n;
+            let factor = MatRef::from_column_major_slice(&self.values[..n * n], n, n);
+            solve_lower_triangular_in_place(factor, MatMut::from_column_major_slice_mut(columns, n, count), Par::Seq);
+        }
+    }
+
     /// L⁻¹ (n × n, column by column, lower triangle).
     pub(super) fn inverse_of_factor(&self) -> Vec<f64> {
         let n = self.n;
         let mut inverse = vec![0.0; n * n];
         if n > 0 {
-            let factor = faer::MatRef::from_column_major_slice(&self.values[..n * n], n, n);
+            let factor = MatRef::from_column_major_slice(&self.values[..n * n], n, n);
             invert_lower_triangular(MatMut::from_column_major_slice_mut(&mut inverse, n, n), factor, Par::Seq);
         }
         inverse

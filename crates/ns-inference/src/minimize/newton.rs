@@ -11,10 +11,10 @@ use ns_core::curvature::Structure;
 const EXACT_BELOW: f64 = 4.0;
 
 /// Below this one the factor at hand is good enough for further steps with new gradients only.
-const CHORD_BELOW: f64 = 1e-2;
+const CHORD_BELOW: f64 = 1.0;
 
 /// A chord step must shrink the distance by this factor to be followed by another.
-const CHORD_GAIN: f64 = 0.05;
+const CHORD_GAIN: f64 = 0.2;
 
 /// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a signal where nothing was seen) goes to its bound.
 const LEAST_DAMPING: f64 = 1e-9;
@@ -221,7 +221,7 @@ impl Minimizer {
         domain: &Domain,
         progress: &mut Progress,
     ) -> Next {
-        let predicted = self.step.predicted_decrease(&mut self.system, &self.gradient);
+        let predicted = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
         self.step.apply(&self.x, &self.orthant, &mut self.trial);
         kinks::keep_sides(domain, &self.x, &mut self.trial);
         let noise = noise(progress.nll);
@@ -292,9 +292,9 @@ impl Minimizer {
     fn chord_step(&mut self) -> bool {
         let domain = &self.orthant;
         for i in 0..self.x.len() {
-            self.damping[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
+            self.trial_gradient[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
         }
-        self.system.solve(&self.damping, &mut self.step.p);
+        self.system.solve(&self.trial_gradient, &mut self.step.p);
         (0..self.x.len()).all(|i| match self.step.hold[i] {
             Hold::Free => (domain.lower[i]..=domain.upper[i]).contains(&(self.x[i] + self.step.p[i])),
             Hold::Fixed => true,

@@ -29,6 +29,8 @@ pub(super) struct Step {
     product: Vec<f64>,
     rhs: Vec<f64>,
     bound_step: Vec<f64>,
+    /// Whether no parameter was moved onto a bound.
+    is_interior: bool,
 }
 
 /// After this many rounds nothing is released any more, so that the rounds end.
@@ -45,6 +47,7 @@ impl Step {
             product: zeros(),
             rhs: zeros(),
             bound_step: zeros(),
+            is_interior: false,
         }
     }
 
@@ -101,6 +104,7 @@ impl Step {
             };
             moved |= self.bound_step[i] != 0.0;
         }
+        self.is_interior = !moved;
         system.factor(damping, &self.free)?;
         if moved {
             system.multiply(&self.bound_step, &mut self.product);
@@ -162,13 +166,19 @@ impl Step {
     }
 
     fn clip(&mut self, x: &[f64], domain: &Domain) {
+        self.is_interior = false;
         for i in 0..x.len() {
             self.p[i] = self.p[i].clamp(domain.lower[i] - x[i], domain.upper[i] - x[i]);
         }
     }
 
-    /// The decrease of -ln L that the undamped quadratic model promises for this step.
-    pub(super) fn predicted_decrease(&mut self, system: &mut System, g: &[f64]) -> f64 {
+    /// The decrease of -ln L that the undamped quadratic model promises for this step: -gᵀp - ½ pᵀHp.
+    ///
+    /// Where nothing was put on a bound, (H + Λ)p = -g gives it without a product: -½ gᵀp + ½ pᵀΛp.
+    pub(super) fn predicted_decrease(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> f64 {
+        if self.is_interior {
+            return 0.5 * (0..g.len()).map(|i| self.p[i] * (damping[i] * self.p[i] - g[i])).sum::<f64>();
+        }
         system.multiply(&self.p, &mut self.product);
         -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>()
     }
