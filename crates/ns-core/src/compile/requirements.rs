@@ -145,7 +145,8 @@ fn requirement(u: &Use<'_>) -> Requirement {
         ModifierData::ShapeSys(uncertainties) => {
             let usable = |(&nominal, &sigma): (&f64, &f64)| nominal > 0.0 && sigma > 0.0;
             let bins = || u.nominal.iter().zip(uncertainties);
-            let tau = |(n, s): (&f64, &f64)| if usable((n, s)) { n * n / (s * s) } else { 1.0 };
+            // The relative uncertainty first: one rounding less than n²/s², as pyhf has it, and the same to within an ulp or two.
+            let tau = |(n, s): (&f64, &f64)| if usable((n, s)) { (n / s).powi(2) } else { 1.0 };
             let taus: Vec<f64> = bins().map(tau).collect();
             let constraints = taus.iter().map(|&tau| Constraint::Poisson { tau }).collect();
             (vec![1.0; n_bins], vec![GAMMA_BOUNDS; n_bins], constraints, taus, bins().map(|b| !usable(b)).collect())
