@@ -3,7 +3,7 @@
 //! [`fit`] minimises, takes the exact Hessian at the minimum for the uncertainties, and writes the verdict. It knows a likelihood by the
 //! trait and the model for names, ranges and diagnosis.
 
-use crate::hessian::Hessian;
+use crate::hessian::{Hessian, UNDETERMINED};
 use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
 use crate::minos::{self, Profile};
 use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, Side};
@@ -253,7 +253,8 @@ fn finish(mut result: FitResult) -> FitResult {
     });
     let flat = result.flat_directions.iter().map(|d| {
         let names: Vec<&str> = d.parameters.iter().take(5).map(|(name, _)| name.as_str()).collect();
-        format!("the data do not determine `{}` (curvature {:.0e})", names.join("`, `"), d.curvature)
+        let how = if d.curvature < UNDETERMINED { "the data do not determine" } else { "nearly degenerate:" };
+        format!("{how} `{}` (curvature {:.0e})", names.join("`, `"), d.curvature)
     });
     let several = (result.minima.len() > 1).then(|| {
         let rise = result.minima[1].twice_nll - result.minima[0].twice_nll;

@@ -13,7 +13,7 @@ use ns_core::{Likelihood, Parameters};
 const FLAT: f64 = 1e-6;
 
 /// Below this fraction a parameter's uncertainty is decided by rounding, and none is given.
-const UNDETERMINED: f64 = 1e-9;
+pub(crate) const UNDETERMINED: f64 = 1e-12;
 
 /// Flat directions are looked for where correlations raise a variance by this factor.
 const SUSPICIOUS: f64 = 1e5;

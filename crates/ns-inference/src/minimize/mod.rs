@@ -31,7 +31,7 @@ impl Domain {
     /// The bound that parameter `i` is at when it has `value`, to within a rounding that no measurement could see.
     #[must_use]
     pub fn bound_at(&self, i: usize, value: f64) -> Option<Side> {
-        let near = |bound: f64| (value - bound).abs() <= 1e-8 * bound.abs().max(1.0);
+        let near = |bound: f64| bound.is_finite() && (value - bound).abs() <= 1e-8 * bound.abs().max(1.0);
         if near(self.lower[i]) || value < self.lower[i] {
             Some(Side::Lower)
         } else if near(self.upper[i]) || value > self.upper[i] {

@@ -19,6 +19,12 @@ const CHORD_GAIN: f64 = 0.2;
 /// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a signal where nothing was seen) goes to its bound.
 const LEAST_DAMPING: f64 = 1e-9;
 
+/// A distance below this one is an arrival if rounding lets no step shrink it further.
+const ARRIVED: f64 = 1e-9;
+
+/// So many distances in a row that did not halve mean that rounding decides.
+const PATIENCE: usize = 3;
+
 /// Steps are refused above this damping, relative to the diagonal of the matrix.
 const MAX_DAMPING: f64 = 1e12;
 
@@ -44,8 +50,28 @@ struct Progress {
     damping: f64,
     edm: f64,
     exact_below: f64,
+    /// Damping below this goes to zero at once. A step that fails without damping lowers it: then a curved valley has to be followed carefully.
+    undamped_below: f64,
+    /// Whether the exact Hessian here is positive definite only with a little damping.
+    is_singular: bool,
+    /// The smallest distance so far, and how many since then were not half of it.
+    least_edm: f64,
+    since_least: usize,
     iterations: usize,
     evaluations: usize,
+}
+
+impl Progress {
+    /// Whether the distance is small and has stopped shrinking.
+    fn rests(&mut self) -> bool {
+        let edm = self.edm.abs();
+        if edm < 0.5 * self.least_edm {
+            (self.least_edm, self.since_least) = (edm, 0);
+        } else {
+            self.since_least += 1;
+        }
+        edm < ARRIVED && self.since_least >= PATIENCE
+    }
 }
 
 /// What a step led to.
@@ -89,6 +115,10 @@ impl Minimizer {
             damping: 0.0,
             edm: f64::INFINITY,
             exact_below: EXACT_BELOW,
+            undamped_below: 1e-4,
+            is_singular: false,
+            least_edm: f64::INFINITY,
+            since_least: 0,
             iterations: 0,
             evaluations: 0,
         };
@@ -185,8 +215,11 @@ impl Minimizer {
             return self.not_positive_definite(likelihood, domain, progress);
         }
         progress.edm = self.step.edm(&self.gradient);
-        let undamped = progress.damping <= 1e-7;
+        let undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= 1e-7);
         let exact = self.system.kind() == Kind::Exact;
+        if exact && undamped && progress.rests() {
+            return Next::Stop(Outcome::Converged);
+        }
         if exact && undamped && progress.edm.abs() < CHORD_BELOW {
             return self.chord(likelihood, domain, options, progress);
         }
@@ -206,6 +239,7 @@ impl Minimizer {
             return if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue };
         }
         if progress.damping == 0.0 {
+            progress.is_singular = true;
             progress.damping = 1e-9;
             return Next::Continue;
         }
@@ -235,7 +269,8 @@ impl Minimizer {
             progress.nll = self.evaluate(likelihood, kind, domain, progress);
             self.settle(likelihood, kind, domain, progress);
             if ratio > 0.75 || predicted < noise {
-                progress.damping = if progress.damping < 1e-4 { 0.0 } else { progress.damping / 10.0 };
+                let less = progress.damping / 10.0;
+                progress.damping = if less < progress.undamped_below { 0.0 } else { less };
             } else if ratio < 0.25 {
                 progress.damping = (3.0 * progress.damping).max(1e-3);
             }
@@ -243,7 +278,10 @@ impl Minimizer {
         }
         if predicted < noise {
             // Rounding decides from here on.
-            return Next::Stop(if progress.edm.abs() < 1e-9 { Outcome::Converged } else { Outcome::Stalled });
+            return Next::Stop(if progress.edm.abs() < ARRIVED { Outcome::Converged } else { Outcome::Stalled });
+        }
+        if progress.damping == 0.0 {
+            progress.undamped_below = (1e-3 * progress.undamped_below).max(1e-16);
         }
         progress.damping = (8.0 * progress.damping).max(1e-2);
         if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue }
@@ -277,7 +315,7 @@ impl Minimizer {
             let inside = self.chord_step();
             progress.edm = self.step.edm(&self.gradient);
             if stalled {
-                let arrived = progress.edm.abs() < 1e-9;
+                let arrived = progress.edm.abs() < ARRIVED;
                 return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
             }
             if !inside || progress.edm.abs() > CHORD_GAIN * last.abs().max(options.tolerance) {
