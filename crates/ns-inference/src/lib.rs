@@ -15,3 +15,8 @@ pub mod search;
 pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};
 pub use result::FitResult;
+
+/// The examples of `docs/rust.md`, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+pub struct RustGuide;
