@@ -1,6 +1,6 @@
 //! Which instruction set the bodies are compiled for, chosen once per process.
 //!
-//! There is one generic body. [`dispatch`] runs it inside a function that enables the instruction set, so that the compiler vectorises
+//! There is one generic body. `dispatch` runs it inside a function that enables the instruction set, so that the compiler vectorises
 //! the very same lines with it. Bits may differ between instruction sets (fused multiply-add or not), never between runs or threads.
 
 use std::sync::OnceLock;
