@@ -26,7 +26,7 @@ Exit codes:
   1  done, but the answer is no: a fit did not converge, `check` found errors, `patchset verify` found another workspace
   2  bad input or usage
 
-JSON goes to standard output. If standard error is a terminal, a summary for people goes there, unless --quiet.";
+JSON goes to standard output. If standard error is a terminal, a summary for people goes there, unless --quiet; --summary prints it anywhere.";
 
 /// Statistical inference for binned particle-physics analyses (HistFactory)
 #[derive(Debug, Parser)]

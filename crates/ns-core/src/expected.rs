@@ -5,7 +5,7 @@
 //! second-order dual numbers: slow, obvious, complete, and what every fast evaluator is tested against.
 
 use crate::interpolate::{Jet, NormSysFactor};
-use crate::model::Model;
+use crate::model::{BinPlace, Model};
 use crate::scalar::Scalar;
 
 /// Yields of every template cell at `params` (P): one entry per template and bin, templates in model order.
@@ -93,4 +93,22 @@ pub fn expected_data(model: &Model, params: &[f64]) -> Vec<f64> {
     let mut data = expected_main(model, params);
     data.extend(expected_aux(model, params));
     data
+}
+
+/// The lowest sample yield at `params` (P) if it is negative: its channel and bin, its sample, and the yield.
+///
+/// A negative yield of one sample is allowed while the total is positive, as in pyhf; ROOT clips it at zero, so its minimum is another one.
+#[must_use]
+pub fn lowest_negative_yield(model: &Model, params: &[f64]) -> Option<(BinPlace, String, f64)> {
+    let yields = cell_yields(model, params);
+    let (cell, &lowest) = yields.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))?;
+    if lowest >= 0.0 {
+        return None;
+    }
+    let template = model.table(model.layout.template_cell).partition_point(|&start| start as usize <= cell) - 1;
+    let channel = model.table(model.layout.channel_template).partition_point(|&start| start as usize <= template) - 1;
+    let bin = cell - model.part(model.layout.template_cell, template).start;
+    let sample = model.table(model.layout.template_sample)[template] as usize;
+    let place = BinPlace { channel: model.channels[channel].clone(), bin };
+    Some((place, model.samples[sample].clone(), lowest))
 }

@@ -165,6 +165,7 @@ fn report(
         bestfit: best.params.clone(),
         uncertainties,
         covariance,
+        n_free: domain.fixed.iter().filter(|fixed| !**fixed).count(),
         twice_nll: 2.0 * best.nll,
         nll: best.nll,
         converged: best.converged(),

@@ -71,6 +71,8 @@ pub struct FitResult {
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance over all parameters (P × P, row by row), zero for those without uncertainty; only if asked for.
     pub covariance: Option<Vec<f64>>,
+    /// Number of parameters that the fit could move.
+    pub n_free: usize,
     /// 2·(-ln L) at the minimum, with all constants.
     pub twice_nll: f64,
     /// -ln L at the minimum.

@@ -79,8 +79,12 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
 
+    /// Print the summary for people also where standard error is no terminal, as in the log of a batch job
+    #[arg(long)]
+    pub(crate) summary: bool,
+
     /// No summary on standard error; errors are still printed
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "summary")]
     pub(crate) quiet: bool,
 }
 

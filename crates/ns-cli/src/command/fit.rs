@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ns_compute::CpuLikelihood;
 use ns_compute::cpu::Plan;
-use ns_core::expected::{expected_aux, expected_main};
+use ns_core::expected::{expected_aux, expected_main, lowest_negative_yield};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Model};
 use ns_inference::{Errors, FitOptions, MultiStart, fit};
@@ -24,7 +24,8 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
         Some(mu) => Cow::Owned(asimov(&model, mu)?),
     };
     let mut likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(&model)), &data);
-    let result = fit(&model, &data, &mut likelihood, &options);
+    let mut result = fit(&model, &data, &mut likelihood, &options);
+    result.warnings.extend(negative_yield(&model, &result.bestfit));
 
     let wanted = report::fit::Matrices { covariance: args.covariance, correlation: args.correlation };
     let document = report::fit::document(&model, &result, wanted, options.multi_start.is_some());
@@ -32,6 +33,14 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| report::fit::summary(&model, &data, &result, paint));
     Ok(Status::positive_if(result.converged))
+}
+
+/// pyhf allows a negative yield of one sample, ROOT does not; a reader who compares the two must know.
+fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
+    let (place, sample, lowest) = lowest_negative_yield(model, params)?;
+    Some(format!(
+        "sample `{sample}` has a negative yield ({lowest:.4}) in {place} at the minimum; ROOT would clip it at zero and find another minimum"
+    ))
 }
 
 fn options(args: &FitArgs, model: &Model) -> Result<FitOptions, CliError> {

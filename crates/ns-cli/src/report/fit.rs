@@ -63,7 +63,7 @@ fn matrix(values: Option<&[f64]>, n: usize) -> Value {
 /// One screen: verdict, parameter of interest, strongest pulls, warnings.
 pub(crate) fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> String {
     let mut text = String::new();
-    let n_free = model.parameters.fixed.iter().filter(|fixed| !**fixed).count();
+    let n_free = result.n_free;
     let _ = writeln!(
         text,
         "measurement `{}`: {} parameters ({n_free} free), {} bins\n",

@@ -11,7 +11,8 @@ use crate::error::CliError;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
     is_quiet: bool,
-    is_terminal: bool,
+    /// Whether a summary will be read: standard error is a terminal, or one was asked for.
+    has_reader: bool,
     paint: Paint,
 }
 
@@ -47,13 +48,14 @@ impl Talk {
     /// As the arguments and standard error allow.
     pub(crate) fn new(output: &OutputArgs) -> Self {
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let paint = if is_plain { Paint::Plain } else { Paint::Colour };
-        Self { is_quiet: output.quiet, is_terminal: io::stderr().is_terminal(), paint }
+        let is_terminal = io::stderr().is_terminal();
+        let paint = if is_plain || !is_terminal { Paint::Plain } else { Paint::Colour };
+        Self { is_quiet: output.quiet, has_reader: is_terminal || output.summary, paint }
     }
 
     /// Says what `summary` makes, if anybody is there to read it.
     pub(crate) fn say(self, summary: impl FnOnce(Paint) -> String) {
-        if self.is_terminal && !self.is_quiet {
+        if self.has_reader && !self.is_quiet {
             print(&summary(self.paint));
         }
     }
@@ -61,7 +63,7 @@ impl Talk {
     /// The same for a result that is bad if there is an `alarm`: a log gets that line, so that it cannot be missed there either.
     pub(crate) fn say_or_warn(self, alarm: Option<&str>, summary: impl FnOnce(Paint) -> String) {
         match alarm {
-            Some(alarm) if !self.is_terminal && !self.is_quiet => print(&format!("warning: {}\n", harmless(alarm))),
+            Some(alarm) if !self.has_reader && !self.is_quiet => print(&format!("warning: {}\n", harmless(alarm))),
             _ => self.say(summary),
         }
     }
