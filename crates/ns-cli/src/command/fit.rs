@@ -25,7 +25,9 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     };
     let mut likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(&model)), &data);
     let mut result = fit(&model, &data, &mut likelihood, &options);
-    result.warnings.extend(negative_yield(&model, &result.bestfit));
+    if result.nll.is_finite() {
+        result.warnings.extend(negative_yield(&model, &result.bestfit));
+    }
 
     let wanted = report::fit::Matrices { covariance: args.covariance, correlation: args.correlation };
     let document = report::fit::document(&model, &result, wanted, options.multi_start.is_some());
