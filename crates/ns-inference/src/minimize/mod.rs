@@ -53,7 +53,7 @@ pub struct MinimizeOptions {
 
 impl Default for MinimizeOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-13, max_iterations: 500 }
+        Self { tolerance: 1e-15, max_iterations: 500 }
     }
 }
 
