@@ -134,15 +134,18 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         None
     }
 
-    /// Minimises from `start` and from `n_starts` random points; all minima that were reached, lowest first.
+    /// Minimises from `start` and from `n_starts` random points; all points where that ended, lowest first.
     pub fn run_all(&mut self, model: &Model, start: &[f64], n_starts: usize, seed: u64) -> Vec<Minimum> {
         let mut minima = vec![self.run(start)];
         for k in 0..n_starts {
             let point = self.random_start(model, start, seed, k);
             minima.push(self.run(&point));
         }
-        let badness = |m: &Minimum| (!m.nll.is_finite(), !m.converged());
-        minima.sort_by(|a, b| badness(a).cmp(&badness(b)).then(a.nll.total_cmp(&b.nll)));
+        minima.sort_by(|a, b| (!a.nll.is_finite()).cmp(&!b.nll.is_finite()).then(a.nll.total_cmp(&b.nll)));
+        // A point that was reached but is no minimum counts only if it is lower than every minimum.
+        if let Some(first) = minima.iter().position(|m| m.converged() && m.nll <= minima[0].nll + 1e-7) {
+            minima[..=first].rotate_right(1);
+        }
         minima
     }
 

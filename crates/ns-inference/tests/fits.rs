@@ -97,6 +97,39 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Free factors of nearly equal shapes, with bounds that matter: where an active set that goes round in circles would stop anywhere.
+    #[test]
+    fn similar_free_factors_end_where_every_bound_is_right(seed in any::<u64>(), n_bins in 2..6_usize, n_free in 2..4_usize) {
+        let mut random = Random::new(seed);
+        let base: Vec<f64> = (0..n_bins).map(|_| random.between(5.0, 40.0)).collect();
+        let mut samples = Vec::new();
+        for i in 0..n_free {
+            let likeness = 10.0_f64.powf(random.between(-3.0, 0.0));
+            let data: Vec<f64> = base.iter().map(|b| (b * (1.0 + likeness * random.between(-1.7, 1.7))).max(0.1)).collect();
+            let name = if i == 0 { "mu".to_owned() } else { format!("k{i}") };
+            samples.push(sample(&format!("s{i}"), &data, &[(&name, NormFactor)]));
+        }
+        let rest: Vec<f64> = (0..n_bins).map(|_| random.between(30.0, 80.0)).collect();
+        let strength = random.between(0.0, 3.0);
+        let observed: Vec<f64> = rest.iter().zip(&base).map(|(r, b)| (r + strength * b + 5.0 * random.between(-1.7, 1.7)).max(0.0).round()).collect();
+        samples.push(sample("rest", &rest, &[("alpha", NormSys { lo: 0.9, hi: 1.1 })]));
+        let model = one_channel(samples, &observed, Interpolation::default());
+        let result = fit_model(&model, &FitOptions::default());
+        prop_assert!(result.converged, "{:?}", result.warnings);
+        prop_assert!(result.n_iterations < 60, "{} iterations", result.n_iterations);
+        let reference = ns_core::likelihood::nll_hyperdual(&model, &model.observed, &result.bestfit);
+        for (i, &slope) in reference.gradient.iter().enumerate() {
+            let x = result.bestfit[i];
+            let (may_fall, may_rise) = (x > model.parameters.lower[i], x < model.parameters.upper[i]);
+            let downhill = (slope > 0.0 && may_fall) || (slope < 0.0 && may_rise);
+            prop_assert!(!downhill || slope.abs() < 1e-4, "slope {slope} of {} at {x}", result.par_names[i]);
+        }
+    }
+}
+
 #[test]
 fn a_start_outside_the_domain_finds_its_way_in() {
     // Without signal the first bin expects -12 events, and still -2 at the usual start.

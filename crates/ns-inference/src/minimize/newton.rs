@@ -214,7 +214,7 @@ impl Minimizer {
         if self.step.compute(&mut self.system, at, &self.orthant, &self.damping).is_err() {
             return self.not_positive_definite(likelihood, domain, progress);
         }
-        progress.edm = self.step.edm(&self.gradient);
+        progress.edm = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
         let undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= 1e-7);
         let exact = self.system.kind() == Kind::Exact;
         if exact && undamped && progress.rests() {
@@ -256,6 +256,7 @@ impl Minimizer {
         progress: &mut Progress,
     ) -> Next {
         let predicted = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
+        let is_undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= 1e-7);
         self.step.apply(&self.x, &self.orthant, &mut self.trial);
         kinks::keep_sides(domain, &self.x, &mut self.trial);
         let noise = noise(progress.nll);
@@ -278,7 +279,8 @@ impl Minimizer {
         }
         if predicted < noise {
             // Rounding decides from here on.
-            return Next::Stop(if progress.edm.abs() < ARRIVED { Outcome::Converged } else { Outcome::Stalled });
+            let arrived = is_undamped && progress.edm.abs() < ARRIVED;
+            return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
         }
         if progress.damping == 0.0 {
             progress.undamped_below = (1e-3 * progress.undamped_below).max(1e-16);

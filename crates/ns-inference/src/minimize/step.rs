@@ -33,9 +33,9 @@ pub(super) struct Step {
     is_interior: bool,
 }
 
-/// After this many rounds nothing is released any more, so that the rounds end.
-const RELEASE_ROUNDS: usize = 8;
-const MAX_ROUNDS: usize = 40;
+/// The active set is found in a few rounds or not at all; then one bound at a time, which always ends.
+const ROUNDS: usize = 8;
+const MOST_CHANGES: usize = 400;
 
 impl Step {
     pub(super) fn new(n: usize) -> Self {
@@ -75,16 +75,60 @@ impl Step {
         damping: &[f64],
     ) -> Result<(), NotPositiveDefinite> {
         self.guess(x, g, domain);
-        for round in 0..MAX_ROUNDS {
+        for _ in 0..ROUNDS {
             self.solve(system, (x, g), domain, damping)?;
             let held = self.hold_violators(x, domain);
-            let released = round < RELEASE_ROUNDS && self.release(system, g, damping);
+            let released = self.release_all(system, g, damping);
             if !held && !released {
                 return Ok(());
             }
         }
-        self.clip(x, domain);
+        self.compute_one_by_one(system, (x, g), domain, damping)
+    }
+
+    /// The same by a primal active set: every round moves downhill inside the box and changes one bound, so it cannot go round in circles.
+    fn compute_one_by_one(
+        &mut self,
+        system: &mut System,
+        (x, g): (&[f64], &[f64]),
+        domain: &Domain,
+        damping: &[f64],
+    ) -> Result<(), NotPositiveDefinite> {
+        self.guess(x, g, domain);
+        let mut inside = vec![0.0; x.len()];
+        for _ in 0..MOST_CHANGES {
+            self.solve(system, (x, g), domain, damping)?;
+            if self.hold_first_violator(x, domain, &mut inside) {
+                continue;
+            }
+            inside.copy_from_slice(&self.p);
+            if !self.release_worst(system, g, damping) {
+                return Ok(());
+            }
+        }
+        self.p.copy_from_slice(&inside);
+        self.is_interior = false;
         Ok(())
+    }
+
+    /// Moves `inside` (a step in the box) towards the step computed last, until the first bound; holds that parameter. Whether there was one.
+    fn hold_first_violator(&mut self, x: &[f64], domain: &Domain, inside: &mut [f64]) -> bool {
+        let mut first: Option<(usize, f64)> = None;
+        for i in (0..x.len()).filter(|&i| self.hold[i] == Hold::Free) {
+            let direction = self.p[i] - inside[i];
+            let room =
+                if direction < 0.0 { domain.lower[i] - x[i] - inside[i] } else { domain.upper[i] - x[i] - inside[i] };
+            let part = if direction == 0.0 { 1.0 } else { (room / direction).max(0.0) };
+            if part < first.map_or(1.0, |(_, least)| least) {
+                first = Some((i, part));
+            }
+        }
+        let Some((i, part)) = first else { return false };
+        self.hold[i] = if self.p[i] < inside[i] { Hold::Lower } else { Hold::Upper };
+        for k in 0..x.len() {
+            inside[k] += part * (self.p[k] - inside[k]);
+        }
+        true
     }
 
     fn solve(
@@ -141,16 +185,42 @@ impl Step {
     }
 
     /// Releases held parameters that the quadratic model would rather have inside; whether there were any.
-    fn release(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
+    fn release_all(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
+        let mut any = false;
+        self.each_wrong_multiplier(system, g, damping, |_, _, hold| {
+            *hold = Hold::Free;
+            any = true;
+        });
+        any
+    }
+
+    /// Releases the one whose release gains most; whether there was one.
+    fn release_worst(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
+        let mut worst: Option<(usize, f64)> = None;
+        self.each_wrong_multiplier(system, g, damping, |i, multiplier, _| {
+            if multiplier.abs() > worst.map_or(0.0, |(_, most)| most) {
+                worst = Some((i, multiplier.abs()));
+            }
+        });
+        if let Some((i, _)) = worst {
+            self.hold[i] = Hold::Free;
+        }
+        worst.is_some()
+    }
+
+    /// Visits the parameters held at a bound from which the slope of the quadratic model leads away, into the box.
+    fn each_wrong_multiplier(
+        &mut self,
+        system: &mut System,
+        g: &[f64],
+        damping: &[f64],
+        mut visit: impl FnMut(usize, f64, &mut Hold),
+    ) {
         if !self.hold.iter().zip(&self.free).any(|(hold, free)| !free && matches!(hold, Hold::Lower | Hold::Upper)) {
-            return false;
+            return;
         }
         system.multiply(&self.p, &mut self.product);
-        let mut any = false;
-        for i in 0..g.len() {
-            if self.free[i] {
-                continue;
-            }
+        for i in (0..g.len()).filter(|&i| !self.free[i]) {
             let multiplier = g[i] + self.product[i] + damping[i] * self.p[i];
             let wrong = match self.hold[i] {
                 Hold::Lower => multiplier < 0.0,
@@ -158,17 +228,8 @@ impl Step {
                 Hold::Free | Hold::Fixed => false,
             };
             if wrong {
-                self.hold[i] = Hold::Free;
-                any = true;
+                visit(i, multiplier, &mut self.hold[i]);
             }
-        }
-        any
-    }
-
-    fn clip(&mut self, x: &[f64], domain: &Domain) {
-        self.is_interior = false;
-        for i in 0..x.len() {
-            self.p[i] = self.p[i].clamp(domain.lower[i] - x[i], domain.upper[i] - x[i]);
         }
     }
 
@@ -183,7 +244,7 @@ impl Step {
         -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>()
     }
 
-    /// ½ gᵀH⁻¹g over the free parameters, given that the step was computed without damping.
+    /// ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises when nothing is moved onto a bound.
     pub(super) fn edm(&self, g: &[f64]) -> f64 {
         -0.5 * (0..g.len()).filter(|&i| self.free[i]).map(|i| g[i] * self.p[i]).sum::<f64>()
     }
