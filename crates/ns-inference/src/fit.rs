@@ -86,6 +86,7 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     let mut intervals = Vec::new();
     if best.nll.is_finite() && (options.errors != Errors::None || !options.minos.is_empty()) {
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
+        leave_saddle(&mut search, model, &mut best, &mut at_best);
         intervals = profile_all(&mut search, model, &mut best, &mut at_best, &options.minos);
         hessian = Some(at_best);
     }
@@ -123,6 +124,35 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
     (domain, start)
 }
 
+/// A point of vanishing slope where -ln L curves down is no minimum: goes on from a lower point along that direction, or says so.
+///
+/// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian, and are left to those.
+fn leave_saddle<L: Likelihood + ?Sized>(
+    search: &mut Search<'_, L>,
+    model: &Model,
+    best: &mut Minimum,
+    hessian: &mut Hessian,
+) {
+    for _ in 0..10 {
+        let is_candidate = best.converged() || best.outcome == Outcome::Saddle;
+        let explained = best.at_edge || !is_candidate || !search.domain.kinked.is_empty();
+        if hessian.is_positive_definite() || explained {
+            return;
+        }
+        if !hessian.flat_directions(search.likelihood, &best.params, &model.parameters).is_empty() {
+            return;
+        }
+        match search.lower_along(best, &hessian.downward_direction()) {
+            Some(lower) => *best = lower,
+            None => {
+                best.outcome = Outcome::Saddle;
+                return;
+            }
+        }
+        *hessian = Hessian::at(search.likelihood, &best.params, &search.domain);
+    }
+}
+
 /// The asked-for intervals; when one of them finds a lower minimum, all start again from there.
 fn profile_all<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
@@ -137,7 +167,11 @@ fn profile_all<L: Likelihood + ?Sized>(
             match minos::interval(search, &model.parameters, best, hessian, i) {
                 Profile::Interval(interval) => intervals.push(interval),
                 Profile::LowerMinimum(params) => {
-                    *best = search.run(&params);
+                    let lower = search.run(&params);
+                    if !lower.converged() || lower.nll >= best.nll {
+                        continue;
+                    }
+                    *best = lower;
                     *hessian = Hessian::at(search.likelihood, &best.params, &search.domain);
                     continue 'again;
                 }
@@ -243,6 +277,7 @@ fn finish(mut result: FitResult) -> FitResult {
         Outcome::Converged => None,
         Outcome::IterationLimit => Some("the fit did not converge: its iterations ran out".to_owned()),
         Outcome::Stalled => Some(format!("the fit did not converge: no step makes progress (EDM {:.1e})", result.edm)),
+        Outcome::Saddle => Some("the fit did not converge: it ended at a saddle point, not at a minimum".to_owned()),
         Outcome::NotFinite => {
             Some("the fit could not start: the likelihood is not finite at the starting point".to_owned())
         }

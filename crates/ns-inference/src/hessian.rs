@@ -15,6 +15,9 @@ const FLAT: f64 = 1e-6;
 /// Below this fraction a parameter's uncertainty is decided by rounding, and none is given.
 pub(crate) const UNDETERMINED: f64 = 1e-12;
 
+/// With more damping than this the matrix is not that of a minimum, and its inverse no covariance.
+const MOST_DAMPING: f64 = 1e-10;
+
 /// Flat directions are looked for where correlations raise a variance by this factor.
 const SUSPICIOUS: f64 = 1e5;
 
@@ -59,7 +62,7 @@ impl Hessian {
 
     fn factor(&mut self, matrix: &Arrowhead) {
         let mean = self.diagonal.iter().map(|d| d.abs()).sum::<f64>() / self.diagonal.len().max(1) as f64;
-        for relative in [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0] {
+        for relative in [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0, 100.0] {
             let damping: Vec<f64> = self.diagonal.iter().map(|d| relative * d.abs().max(1e-12 * mean)).collect();
             if self.factor.factor(matrix, &damping, &self.free).is_ok() {
                 self.damping = relative;
@@ -74,6 +77,26 @@ impl Hessian {
     #[must_use]
     pub fn is_positive_definite(&self) -> bool {
         self.damping == 0.0 && !self.singular
+    }
+
+    /// The direction (P) in which -ln L curves down most, in units of each parameter's own width; for matrices that are not positive definite.
+    #[must_use]
+    pub fn downward_direction(&mut self) -> Vec<f64> {
+        let n = self.free.len();
+        let width: Vec<f64> =
+            self.diagonal.iter().map(|d| if *d == 0.0 { 1.0 } else { 1.0 / d.abs().sqrt() }).collect();
+        let mut x: Vec<f64> = (0..n).map(|i| (crate::random::uniform(2, 0, i as u64) - 0.5) * width[i]).collect();
+        let mut rhs = vec![0.0; n];
+        for _ in 0..8 {
+            let norm = x.iter().zip(&width).map(|(x, w)| (x / w).powi(2)).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+            for i in 0..n {
+                x[i] /= norm;
+                rhs[i] = if self.free[i] { x[i] / (width[i] * width[i]) } else { 0.0 };
+            }
+            self.factor.solve(&rhs, &mut x);
+        }
+        let norm = x.iter().zip(&width).map(|(x, w)| (x / w).powi(2)).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+        x.iter().map(|x| x / norm).collect()
     }
 
     /// Column `i` of the covariance, written to `out` (P).
@@ -92,7 +115,7 @@ impl Hessian {
     /// The covariance (P × P, row by row), zero for parameters that are not free.
     #[must_use]
     pub fn covariance(&mut self) -> Option<Vec<f64>> {
-        if self.singular {
+        if self.singular || self.damping > MOST_DAMPING {
             return None;
         }
         let n = self.free.len();
@@ -121,8 +144,13 @@ impl Hessian {
         };
         let uncertainty = |i: usize| {
             let variance = self.variance[i];
-            (self.free[i] && !self.singular && variance > 0.0 && variance.is_finite() && !undetermined(i))
-                .then(|| variance.sqrt())
+            (self.free[i]
+                && self.damping <= MOST_DAMPING
+                && !self.singular
+                && variance > 0.0
+                && variance.is_finite()
+                && !undetermined(i))
+            .then(|| variance.sqrt())
         };
         (0..self.free.len()).map(uncertainty).collect()
     }

@@ -50,6 +50,8 @@ enum Crossing {
 /// A conditional minimum on the way to the crossing.
 struct Point {
     value: f64,
+    /// Whether -ln L is finite there.
+    is_finite: bool,
     params: Vec<f64>,
 }
 
@@ -65,7 +67,7 @@ fn crossing<L: Likelihood + ?Sized>(
     }
     let edge = if sign < 0.0 { search.domain.lower[i] } else { search.domain.upper[i] };
     let width = first_width(search, best, hessian, i);
-    let mut inner = Point { value: best.params[i], params: best.params.clone() };
+    let mut inner = Point { value: best.params[i], is_finite: true, params: best.params.clone() };
     let mut outer: Option<Point> = None;
     let mut next = clip(best.params[i] + sign * width, edge, sign);
     if next == best.params[i] {
@@ -86,7 +88,7 @@ fn crossing<L: Likelihood + ?Sized>(
         if (height - 1.0).abs() < 1e-9 {
             return Crossing::At(next);
         }
-        let point = Point { value: next, params: minimum.params };
+        let point = Point { value: next, is_finite: height.is_finite(), params: minimum.params };
         if height < 1.0 {
             if next == edge {
                 return Crossing::None;
@@ -96,8 +98,11 @@ fn crossing<L: Likelihood + ?Sized>(
             outer = Some(point);
         }
         next = clip(propose(next, height, slope, &inner, outer.as_ref(), sign), edge, sign);
-        if outer.as_ref().is_some_and(|o| (o.value - inner.value).abs() < 1e-12 * width) {
-            return Crossing::At(next);
+        if let Some(outer) = &outer
+            && (outer.value - inner.value).abs() < 1e-12 * width
+        {
+            // Between a finite rise and the end of the domain there is no crossing.
+            return if outer.is_finite { Crossing::At(next) } else { Crossing::None };
         }
     }
     Crossing::None

@@ -73,6 +73,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             let mut at = self.minimize(&failed.params);
             self.likelihood.set_floor(None);
             at.nll = self.likelihood.nll(&at.params);
+            // The floor costs about its own size; a point that is lower than this by more is not given up for it.
             if at.converged() && at.nll.is_finite() && at.nll <= failed.nll + floor {
                 add_cost(&mut at, &[&failed]);
                 return Minimum { at_edge: true, ..at };
@@ -134,6 +135,21 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         None
     }
 
+    /// The lowest minimum that steps of growing length along ±`direction` (P) lead to, if it is lower than `best`.
+    pub fn lower_along(&mut self, best: &Minimum, direction: &[f64]) -> Option<Minimum> {
+        let mut lowest: Option<Minimum> = None;
+        for length in [-1.0, -0.1, 0.1, 1.0] {
+            let start: Vec<f64> = best.params.iter().zip(direction).map(|(x, d)| x + length * d).collect();
+            let mut minimum = self.run(&start);
+            add_cost(&mut minimum, &[best]);
+            let bar = lowest.as_ref().map_or(best.nll, |m| m.nll);
+            if minimum.converged() && minimum.nll < bar - 1e-12 * bar.abs().max(1.0) {
+                lowest = Some(minimum);
+            }
+        }
+        lowest
+    }
+
     /// Minimises from `start` and from `n_starts` random points; all points where that ended, lowest first.
     pub fn run_all(&mut self, model: &Model, start: &[f64], n_starts: usize, seed: u64) -> Vec<Minimum> {
         let mut minima = vec![self.run(start)];
@@ -149,7 +165,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minima
     }
 
-    /// A random point: constrained parameters within two widths of their auxiliary data, free ones up to three times their start.
+    /// A random point: constrained parameters within two widths of their start, free ones up to three times their start.
     fn random_start(&self, model: &Model, start: &[f64], seed: u64, k: usize) -> Vec<f64> {
         let coordinate = |i: usize| {
             if self.domain.fixed[i] {
@@ -157,10 +173,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             }
             let u = random::uniform(seed, k as u64, i as u64);
             let (lower, upper) = (self.domain.lower[i], self.domain.upper[i]);
+            let center = start[i].clamp(lower, upper);
             let value = match model.parameters.constraint[i] {
-                Some(constraint) => start[i] + (4.0 * u - 2.0) * constraint.width(model.parameters.init[i].abs()),
+                Some(constraint) => center + (4.0 * u - 2.0) * constraint.width(model.parameters.init[i].abs()),
                 None => {
-                    let reach = (3.0 * start[i].abs()).max(1.0);
+                    let reach = (3.0 * center.abs()).max(1.0);
                     let (low, high) = (lower.max(-reach), upper.min(reach));
                     low + u * (high - low)
                 }

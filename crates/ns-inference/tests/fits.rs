@@ -234,6 +234,20 @@ fn several_starts_list_the_minima_they_find() {
 }
 
 #[test]
+fn a_start_on_a_saddle_goes_down() {
+    // Both variations are the same, so the slope at alpha = 0 vanishes, where -ln L has a maximum: the data want more.
+    let shift = HistoSys { hi_data: vec![130.0], lo_data: vec![130.0] };
+    let samples =
+        vec![sample("signal", &[1.0], &[("mu", NormFactor)]), sample("background", &[100.0], &[("alpha", shift)])];
+    let model = one_channel(samples, &[160.0], Interpolation::default());
+    let mu = model.poi().expect("one channel has it");
+    let result = fit_model(&model, &FitOptions { fixed: vec![(mu, 1.0)], ..FitOptions::default() });
+    assert!(result.converged, "{:?}", result.warnings);
+    assert!(result.bestfit[1 - mu].abs() > 1.0, "{:?}", result.bestfit);
+    assert!(result.uncertainties[1 - mu].is_some());
+}
+
+#[test]
 fn counts_of_a_million_million_keep_their_digits() {
     let shape = ModifierData::ShapeSys(vec![1e8, 1e8]);
     let samples = vec![

@@ -101,6 +101,7 @@ fn verdict(result: &FitResult, paint: Paint) -> String {
         Outcome::Converged => return format!("  converged: {effort}"),
         Outcome::IterationLimit => "the iterations ran out",
         Outcome::Stalled => "no step makes progress",
+        Outcome::Saddle => "it ended at a saddle point, not at a minimum",
         Outcome::NotFinite => "the likelihood is not finite at the starting point",
     };
     paint.alarm(&format!("!!! THE FIT DID NOT CONVERGE: {reason}; do not use these numbers !!!"))
@@ -184,10 +185,11 @@ mod tests {
     fn result(outcome: Outcome) -> FitResult {
         let converged = outcome == Outcome::Converged;
         FitResult {
-            par_names: vec!["jes".to_owned(), "mu".to_owned()],
-            bestfit: vec![0.5, 1.2],
-            uncertainties: vec![Some(0.9), Some(0.36)],
+            par_names: vec!["mu".to_owned(), "jes".to_owned()],
+            bestfit: vec![1.2, 0.5],
+            uncertainties: vec![Some(0.36), Some(0.9)],
             covariance: None,
+            n_free: 2,
             twice_nll: 6.25,
             nll: 3.125,
             converged,
@@ -218,11 +220,11 @@ mod tests {
 
           converged: 3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
-          jes = 0.5 ± 0.9
+          mu = 1.2 ± 0.36, MINOS -0.3300 open
 
           pulls  best fit  error   pull  error
           -----  --------  -----   ----  -----
-          mu          1.2   0.36  +1.20   0.36
+          jes         0.5    0.9  +0.50    0.9
         "#);
     }
 
@@ -236,11 +238,11 @@ mod tests {
         !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
           3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
-          jes = 0.5 ± 0.9
+          mu = 1.2 ± 0.36, MINOS -0.3300 open
 
           pulls  best fit  error   pull  error
           -----  --------  -----   ----  -----
-          mu          1.2   0.36  +1.20   0.36
+          jes         0.5    0.9  +0.50    0.9
 
         warning: the fit did not converge: its iterations ran out
 

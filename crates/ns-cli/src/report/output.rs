@@ -34,6 +34,7 @@ pub(crate) fn write_text(text: &str, output: &OutputArgs) -> Result<(), CliError
 fn write(bytes: &[u8], output: &OutputArgs) -> Result<(), CliError> {
     match &output.output_file {
         None => write_stdout(bytes),
+        Some(path) if path.as_os_str() == "-" => write_stdout(bytes),
         Some(path) => write_file(path, bytes)
             .map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source }),
     }

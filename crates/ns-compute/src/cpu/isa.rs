@@ -54,17 +54,19 @@ pub(crate) trait Body {
     fn run<I: Isa>(self, isa: I) -> Self::Output;
 }
 
-/// The best instruction set of this machine; `NEXTSTAT_ISA=baseline|avx2|avx512` lowers it (tests, reproducibility across machines).
+/// The best instruction set of this machine, but none above the one that `NEXTSTAT_ISA=baseline|avx2|avx512` names (tests, reproducibility across
+/// machines); another word is ignored.
 pub fn best() -> InstructionSet {
     static BEST: OnceLock<InstructionSet> = OnceLock::new();
     *BEST.get_or_init(|| {
         let wanted = std::env::var("NEXTSTAT_ISA").unwrap_or_default();
-        available()
-            .into_iter()
-            .find(|isa| wanted.is_empty() || name(*isa) == wanted)
-            .unwrap_or(InstructionSet::Baseline)
+        let ceiling = ALL.iter().position(|isa| name(*isa) == wanted).unwrap_or(0);
+        ALL[ceiling..].iter().copied().find(|isa| is_available(*isa)).unwrap_or(InstructionSet::Baseline)
     })
 }
+
+/// Best first.
+const ALL: [InstructionSet; 3] = [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Baseline];
 
 fn name(isa: InstructionSet) -> &'static str {
     match isa {
@@ -76,8 +78,7 @@ fn name(isa: InstructionSet) -> &'static str {
 
 /// What this machine can run, best first.
 pub fn available() -> Vec<InstructionSet> {
-    let all = [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Baseline];
-    all.into_iter().filter(|isa| is_available(*isa)).collect()
+    ALL.into_iter().filter(|isa| is_available(*isa)).collect()
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -136,6 +136,12 @@ impl Setting<'_> {
         for (field, values) in lists {
             finite(values.as_deref().unwrap_or_default(), || self.at(field))?;
         }
+        let is_poisson = matches!(self.requirement.constraints.first(), Some(Constraint::Poisson { .. }));
+        if let Some(i) = config.auxdata.iter().flatten().position(|&a| is_poisson && a < 0.0) {
+            let (parameter, pointer) = (self.requirement.name.clone(), format!("{}/{i}", self.at("auxdata")));
+            let value = config.auxdata.iter().flatten().nth(i).copied().unwrap_or_default();
+            return Err(CompileError::SettingNotPositive { parameter, field: "auxdata", value, pointer });
+        }
         for (field, values) in [("sigmas", &config.sigmas), ("factors", &config.factors)] {
             let values = values.as_deref().unwrap_or_default();
             finite(values, || self.at(field))?;

@@ -67,6 +67,8 @@ pub enum Outcome {
     IterationLimit,
     /// No step makes progress, although the distance is not below the tolerance.
     Stalled,
+    /// The slope vanishes, but -ln L curves down in some direction, and no lower point was found along it.
+    Saddle,
     /// -ln L is not finite at the starting point.
     NotFinite,
 }

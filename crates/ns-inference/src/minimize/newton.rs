@@ -265,6 +265,10 @@ impl Minimizer {
         let before = likelihood.nll(&self.trial);
         let ratio = (progress.nll - before) / predicted;
         let accepted = before.is_finite() && (ratio > 1e-4 || (predicted < noise && before <= progress.nll + noise));
+        if accepted && self.trial == self.x && predicted <= 0.0 && !is_undamped {
+            // Stationary, and only damping made the matrix positive definite: a maximum or a saddle in some direction.
+            return Next::Stop(Outcome::Saddle);
+        }
         if accepted {
             std::mem::swap(&mut self.x, &mut self.trial);
             progress.nll = self.evaluate(likelihood, kind, domain, progress);
