@@ -142,15 +142,12 @@ impl Hessian {
                 .filter(|d| d.curvature < UNDETERMINED)
                 .any(|d| d.parameters.iter().any(|(name, _)| *name == parameters.names[i]))
         };
+        // Flat directions need damping and have a name; without one, a damped matrix is not that of a minimum.
+        let is_sound = self.damping <= MOST_DAMPING || (!flat.is_empty() && self.damping < 1e-3);
         let uncertainty = |i: usize| {
             let variance = self.variance[i];
-            (self.free[i]
-                && self.damping <= MOST_DAMPING
-                && !self.singular
-                && variance > 0.0
-                && variance.is_finite()
-                && !undetermined(i))
-            .then(|| variance.sqrt())
+            (self.free[i] && is_sound && !self.singular && variance > 0.0 && variance.is_finite() && !undetermined(i))
+                .then(|| variance.sqrt())
         };
         (0..self.free.len()).map(uncertainty).collect()
     }

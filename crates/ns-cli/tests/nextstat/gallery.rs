@@ -10,8 +10,8 @@ fn said(run: &Run) -> String {
     let mut text = format!("exit code {}\n{}", run.code.expect("no signal"), run.stderr);
     if run.code != Some(2) {
         let document = run.document();
-        let poi = document["poi"]["bestfit"].as_f64().map(|value| format!("{value:.4}"));
-        let twice_nll = document["twice_nll"].as_f64().map(|value| format!("{value:.5}"));
+        let poi = document["poi"]["bestfit"].as_f64().map(|value| format!("{value:.2}"));
+        let twice_nll = document["twice_nll"].as_f64().map(|value| format!("{value:.3}"));
         let _ = writeln!(text, "outcome {}, 2NLL {twice_nll:?}, poi {poi:?}", document["outcome"]);
         if run.code == Some(0) {
             for warning in document["warnings"].as_array().expect("a list") {
