@@ -21,7 +21,7 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// The prior standard deviation of the parameter round `center`, the one that a unit change of -ln L corresponds to.
+    /// The prior standard deviation of the parameter round `center`, the one that a change of ½ in -ln L corresponds to.
     #[must_use]
     pub fn width(&self, center: f64) -> f64 {
         match *self {

@@ -1,7 +1,7 @@
 //! The exact Hessian at a minimum: uncertainties, covariance, and directions that the data do not determine.
 //!
-//! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it is; the directions
-//! that needed it are named.
+//! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it can be factorised;
+//! beyond rounding, it then gives a direction that leads down, and no uncertainties.
 
 use crate::linear::ArrowheadFactor;
 use crate::minimize::Domain;
@@ -152,7 +152,7 @@ impl Hessian {
         (0..self.free.len()).map(uncertainty).collect()
     }
 
-    /// The flat directions, flattest first; at most three.
+    /// The flat directions: every parameter that changes nothing, then at most three directions, flattest first.
     ///
     /// A parameter's variance times its own curvature says how much of that curvature correlations take away. Only where nearly all of it is gone the flattest
     /// directions are worked out, on the Gauss-Newton matrix: it is exactly flat where the data do not change, whatever the gradient.

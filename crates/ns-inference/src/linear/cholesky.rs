@@ -56,7 +56,7 @@ impl DenseCholesky {
         let stack = MemStack::new(&mut self.stack);
         cholesky_in_place(matrix, LltRegularization::default(), Par::Seq, stack, Spec::default())
             .map_err(|_| NotPositiveDefinite)?;
-        // A pivot of rounding noise is no pivot: callers must not divide by it.
+        // What is not finite is no pivot: callers must not divide by it.
         let sound = (0..n).all(|i| self.values[i * n + i].is_finite());
         if sound { Ok(()) } else { Err(NotPositiveDefinite) }
     }
