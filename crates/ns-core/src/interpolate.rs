@@ -286,7 +286,7 @@ mod tests {
     fn every_histosys_rule_meets_its_templates_and_is_continuous() {
         use HistoSysInterpolation::{Linear, Quadratic, SmoothLinear};
         for rule in [Linear, Quadratic, SmoothLinear] {
-            assert_eq!(rule.weights(0.0), (rule.weights(0.0).0, rule.weights(0.0).1));
+            assert_eq!((rule.weights(0.0).0.value, rule.weights(0.0).1.value), (0.0, 0.0));
             assert_eq!((rule.weights(1.0).0.value, rule.weights(1.0).1.value), (1.0, 0.0));
             assert_eq!((rule.weights(-1.0).0.value, rule.weights(-1.0).1.value), (0.0, 1.0));
             for edge in [-1.0, 0.0, 1.0] {

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn huge_counts_keep_their_digits() {
-        // mpmath 1.3, 50 digits: n = 189281768783.48367, λ = n (1 + 1e-6): 0.0946408...
+        // For small x the term is n x²/2 (1 - 2x/3 + …), whatever the size of n.
         let n = 189_281_768_783.483_67_f64;
         let lambda = n * (1.0 + 1e-6);
         let x = (lambda - n) / n;
