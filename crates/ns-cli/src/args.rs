@@ -8,6 +8,7 @@ mod evaluate;
 mod fit;
 mod model;
 mod patchset;
+mod setup;
 mod values;
 
 pub(crate) use check::CheckArgs;
@@ -16,6 +17,7 @@ pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
+pub(crate) use setup::SetupArgs;
 pub(crate) use values::{Assignment, Range};
 
 use clap::{Args, Parser, Subcommand};
@@ -25,6 +27,7 @@ Exit codes:
   0  done
   1  done, but the answer is no: a fit did not converge, `check` found errors, `patchset verify` found another workspace
   2  bad input or usage
+  130  interrupted by Ctrl-C; what was done until then is written
 
 JSON goes to standard output. If standard error is a terminal, a summary for people goes there, unless --quiet; --summary prints it anywhere.";
 

@@ -10,6 +10,7 @@ mod fit;
 mod inspect;
 mod model;
 mod patchset;
+mod setup;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ pub(crate) enum Status {
     Done,
     /// With a result, but a bad one: exit code 1.
     Negative,
+    /// Before its end, by Ctrl-C, with what was done until then: exit code 130.
+    Interrupted,
 }
 
 impl Status {
@@ -36,6 +39,7 @@ impl From<Status> for ExitCode {
         match status {
             Status::Done => Self::SUCCESS,
             Status::Negative => Self::from(1),
+            Status::Interrupted => Self::from(130),
         }
     }
 }

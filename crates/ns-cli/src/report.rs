@@ -9,7 +9,9 @@ pub(crate) mod talk;
 
 mod number;
 mod output;
+mod progress;
 mod table;
 
 pub(crate) use output::{to_document, write_json, write_stdout, write_text};
+pub(crate) use progress::Progress;
 pub(crate) use talk::Talk;

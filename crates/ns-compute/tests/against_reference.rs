@@ -5,7 +5,7 @@ use ns_compute::cpu::isa;
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation};
 use ns_core::likelihood::{nll, nll_hyperdual};
-use ns_core::{Data, Likelihood, Model, expected};
+use ns_core::{Data, DataLikelihood, Likelihood, Model, expected};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_all_close, assert_close};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@
 //! second-order dual numbers: slow, obvious, complete, and what every fast evaluator is tested against.
 
 use crate::interpolate::{Jet, NormSysFactor};
-use crate::model::{BinPlace, Model};
+use crate::model::{BinPlace, Data, Model};
 use crate::scalar::Scalar;
 
 /// Yields of every template cell at `params` (P): one entry per template and bin, templates in model order.
@@ -85,6 +85,13 @@ pub fn expected_aux(model: &Model, params: &[f64]) -> Vec<f64> {
     let is_poisson = model.table(model.layout.constraint_is_poisson);
     let terms = model.table(model.layout.constraint_param).iter().zip(is_poisson).zip(scale);
     terms.map(|((&param, &poisson), &scale)| params[param as usize] * if poisson == 1 { scale } else { 1.0 }).collect()
+}
+
+/// The Asimov data set of `params` (P): main bins and auxiliary data exactly as expected there, so that a fit returns `params`
+/// (arXiv:1007.1727, section 3.2).
+#[must_use]
+pub fn asimov(model: &Model, params: &[f64]) -> Data {
+    Data { main: expected_main(model, params), aux: expected_aux(model, params) }
 }
 
 /// Expected data at `params` (P), as pyhf's `expected_data`: main bins (B), then auxiliary data (K).

@@ -19,7 +19,7 @@ pub mod twofold;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
 pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};
-pub use likelihood::Likelihood;
+pub use likelihood::{DataLikelihood, Likelihood};
 pub use model::{BinPlace, Data, Model};
 pub use parameters::{Constraint, Parameters};
 

@@ -36,6 +36,12 @@ pub trait Likelihood {
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
 }
 
+/// A likelihood whose data can be replaced: what toys and Asimov data sets need.
+pub trait DataLikelihood: Likelihood {
+    /// Replaces the data: main bins (B) and auxiliary data (K).
+    fn set_data(&mut self, data: &Data);
+}
+
 /// -ln f(a | θ) of a constraint term, with all constants.
 #[must_use]
 pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {

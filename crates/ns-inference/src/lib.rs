@@ -8,9 +8,14 @@ pub mod hessian;
 pub mod linear;
 pub mod minimize;
 pub mod minos;
+pub mod monitor;
+pub mod normal;
+pub mod parallel;
+pub mod profile;
 pub mod random;
 pub mod result;
 pub mod search;
+pub mod test_statistic;
 
 pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};

@@ -3,7 +3,7 @@
 use ns_compute::CpuLikelihood;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
-use ns_core::{CompileOptions, Likelihood, Model, compile};
+use ns_core::{CompileOptions, DataLikelihood, Likelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::result::Side;
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};

@@ -91,7 +91,14 @@ pub(crate) struct OutputArgs {
 /// How much of the machine to use.
 #[derive(Debug, Args)]
 pub(crate) struct ThreadArgs {
-    /// Threads to use at most; a single fit or evaluation uses one, and results are the same for any number
+    /// Threads to use at most, all if not given; a single fit uses one, and results are the same for any number
     #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<std::num::NonZeroUsize>,
+    threads: Option<std::num::NonZeroUsize>,
+}
+
+impl ThreadArgs {
+    /// How many threads to use.
+    pub(crate) fn count(&self) -> std::num::NonZeroUsize {
+        self.threads.unwrap_or_else(ns_inference::parallel::all_threads)
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ns_compute::CpuLikelihood;
 use ns_compute::cpu::Plan;
 use ns_core::check::{At, Finding, Problem, Severity, check};
-use ns_core::expected::{expected_aux, expected_main};
-use ns_core::{Data, Likelihood, Model};
+use ns_core::expected;
+use ns_core::{Likelihood, Model};
 use ns_inference::degeneracy;
 
 use super::{Status, model};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
 /// Parameters that data would hardly tell apart, from the likelihood of the data that the model expects.
 fn degenerate_parameters(model: &Model) -> Vec<Finding> {
     let start = &model.parameters.init;
-    let data = Data { main: expected_main(model, start), aux: expected_aux(model, start) };
+    let data = expected::asimov(model, start);
     let mut likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(model)), &data);
     if !likelihood.nll(start).is_finite() {
         return Vec::new();

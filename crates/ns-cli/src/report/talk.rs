@@ -53,6 +53,11 @@ impl Talk {
         Self { is_quiet: output.quiet, has_reader: is_terminal || output.summary, paint }
     }
 
+    /// Whether anybody listens, and if so, on a terminal or not.
+    pub(crate) fn listener(self) -> Option<bool> {
+        (self.has_reader && !self.is_quiet).then(|| io::stderr().is_terminal())
+    }
+
     /// Says what `summary` makes, if anybody is there to read it.
     pub(crate) fn say(self, summary: impl FnOnce(Paint) -> String) {
         if self.has_reader && !self.is_quiet {

@@ -7,7 +7,7 @@ use super::isa::{self, Body, InstructionSet, Isa, dispatch};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
-use ns_core::{Data, Likelihood, Model};
+use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use std::sync::Arc;
 
 /// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data; allocates nothing per evaluation.
@@ -63,13 +63,6 @@ impl CpuLikelihood {
         assert!(isa::available().contains(&isa), "this machine has no {isa:?}");
         self.isa = isa;
         self
-    }
-
-    /// Replaces the data: main bins (B) and auxiliary data (K).
-    pub fn set_data(&mut self, data: &Data) {
-        self.data.main.copy_from_slice(&data.main);
-        self.data.aux.copy_from_slice(&data.aux);
-        self.constant = terms::constants(&self.plan.terms, &self.data);
     }
 
     /// The data it is the likelihood of.
@@ -161,6 +154,14 @@ impl Likelihood for CpuLikelihood {
             }
         };
         self.differentiate(params, gradient, output)
+    }
+}
+
+impl DataLikelihood for CpuLikelihood {
+    fn set_data(&mut self, data: &Data) {
+        self.data.main.copy_from_slice(&data.main);
+        self.data.aux.copy_from_slice(&data.aux);
+        self.constant = terms::constants(&self.plan.terms, &self.data);
     }
 }
 

@@ -1,0 +1,75 @@
+//! From the arguments that verbs with fits share to a model, its data, its likelihood, and how to fit it.
+
+use std::sync::Arc;
+
+use ns_compute::CpuLikelihood;
+use ns_compute::cpu::Plan;
+use ns_core::expected;
+use ns_core::likelihood::diagnose;
+use ns_core::spec::Workspace;
+use ns_core::{Data, Model};
+use ns_inference::{FitOptions, MultiStart};
+
+use super::model;
+use crate::args::SetupArgs;
+use crate::error::CliError;
+use crate::parameters::settings;
+
+/// What a verb with fits works on.
+pub(super) struct Setup {
+    pub(super) workspace: Workspace,
+    pub(super) model: Model,
+    /// Observed, or an Asimov data set.
+    pub(super) data: Data,
+    /// Of `data`.
+    pub(super) likelihood: CpuLikelihood,
+    pub(super) options: FitOptions,
+}
+
+impl Setup {
+    /// The parameter of interest, which `what` needs.
+    pub(super) fn poi(&self, what: &'static str) -> Result<usize, CliError> {
+        self.model.poi().ok_or(CliError::NoPoi { option: what })
+    }
+}
+
+/// Reads and compiles what `args` mean.
+pub(super) fn setup(args: &SetupArgs) -> Result<Setup, CliError> {
+    let (workspace, model) = model::model(&args.model)?;
+    let options = options(args, &model)?;
+    let data = data(args, &model)?;
+    let likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(&model)), &data);
+    Ok(Setup { workspace, model, data, likelihood, options })
+}
+
+fn options(args: &SetupArgs, model: &Model) -> Result<FitOptions, CliError> {
+    let parameters = &model.parameters;
+    Ok(FitOptions {
+        fixed: settings(parameters, "--fix", args.fix.iter().map(|fix| (fix.name.as_str(), fix.value)))?,
+        bounds: settings(parameters, "--bounds", args.bounds.iter().map(|range| (range.name.as_str(), range.bounds)))?,
+        multi_start: args.multi_start.map(|n_starts| MultiStart { n_starts, seed: args.seed }),
+        ..FitOptions::default()
+    })
+}
+
+/// The observed data, or what the model expects at its starting values with some parameters elsewhere.
+fn data(args: &SetupArgs, model: &Model) -> Result<Data, CliError> {
+    if args.asimov.is_none() && args.asimov_at.is_empty() {
+        return Ok(model.observed.clone());
+    }
+    let mut point = model.parameters.init.clone();
+    match (model.poi(), args.asimov) {
+        (Some(poi), Some(mu)) => point[poi] = mu.unwrap_or(1.0),
+        (None, Some(Some(_))) => return Err(CliError::NoPoi { option: "--asimov=MU" }),
+        _ => {}
+    }
+    let given = args.asimov_at.iter().map(|at| (at.name.as_str(), at.value));
+    for (element, value) in settings(&model.parameters, "--asimov-at", given)? {
+        point[element] = value;
+    }
+    let data = expected::asimov(model, &point);
+    match diagnose(model, &data, &point) {
+        None => Ok(data),
+        Some(reason) => Err(CliError::NoAsimov(reason)),
+    }
+}

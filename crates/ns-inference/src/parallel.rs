@@ -1,0 +1,89 @@
+//! Independent units of work on several threads, with results that do not depend on how many.
+
+use crate::monitor::Monitor;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// As many threads as the machine runs at once.
+#[must_use]
+pub fn all_threads() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// `work` on each of `0..n`, in order; `None` for units that a cancelled run left undone.
+///
+/// Each thread makes a state of its own with `make` and keeps it from unit to unit. For the result to be the same for any number of threads, `work` must
+/// not let anything that matters pass from one unit to the next through that state.
+pub fn map<S, T: Send>(
+    n: usize,
+    threads: NonZeroUsize,
+    monitor: &dyn Monitor,
+    make: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> T + Sync,
+) -> Vec<Option<T>> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..n).map(|_| None).collect());
+    let run = || {
+        let mut state = make();
+        while !monitor.is_cancelled() {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n {
+                break;
+            }
+            let result = work(&mut state, i);
+            results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[i] = Some(result);
+            monitor.progress(done.fetch_add(1, Ordering::Relaxed) + 1, n);
+        }
+    };
+    let n_threads = threads.get().min(n);
+    if n_threads <= 1 {
+        run();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..n_threads {
+                scope.spawn(run);
+            }
+        });
+    }
+    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::Silent;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn results_are_in_order_for_any_number_of_threads() {
+        let squares: Vec<Option<usize>> = (0..100).map(|i| Some(i * i)).collect();
+        for threads in [1, 2, 7, 200] {
+            let threads = NonZeroUsize::new(threads).expect("not zero");
+            assert_eq!(map(100, threads, &Silent, || (), |(), i| i * i), squares);
+        }
+    }
+
+    /// Stops as soon as five units are done.
+    struct AfterFive(AtomicBool);
+
+    impl Monitor for AfterFive {
+        fn progress(&self, done: usize, _: usize) {
+            if done >= 5 {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+
+        fn is_cancelled(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_cancelled_run_returns_what_is_done() {
+        let monitor = AfterFive(AtomicBool::new(false));
+        let results = map(100, NonZeroUsize::MIN, &monitor, || (), |(), i| i);
+        assert_eq!(results.iter().flatten().count(), 5);
+        assert_eq!(results[4], Some(4));
+    }
+}

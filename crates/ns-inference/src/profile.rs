@@ -1,0 +1,225 @@
+//! The profile likelihood: minima of -ln L with some parameters held, found quickly one after the other.
+//!
+//! A [`Profiler`] holds a model's free minimum and its Hessian. A conditional minimum is predicted from those along the covariance, so that two or three
+//! Newton steps reach it; one that lies below the free minimum shows that the free minimum was another one, which is then replaced.
+//! Scans, rankings, test statistics and limits are all made of [`Profiler::at`].
+
+use crate::fit::{FitOptions, MultiStart, domain_and_start};
+use crate::hessian::Hessian;
+use crate::minimize::{Domain, Minimum, Outcome};
+use crate::search::Search;
+use ns_core::{Likelihood, Model};
+
+/// How far below the free minimum a conditional one must be for the free one to be looked for again.
+const LOWER: f64 = 1e-9;
+
+/// Minima further apart than this in -ln L are different ones.
+const DISTINCT: f64 = 1e-6;
+
+/// The free minimum of a likelihood, and conditional ones on request.
+#[derive(Debug)]
+pub struct Profiler<'a, L: ?Sized> {
+    model: &'a Model,
+    search: Search<'a, L>,
+    start: Vec<f64>,
+    multi_start: Option<MultiStart>,
+    best: Minimum,
+    hessian: Option<Hessian>,
+    /// Whether different starting points have ended in different minima.
+    has_several_minima: bool,
+}
+
+impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
+    /// Finds the free minimum under `options` (whose errors and intervals do not matter here).
+    pub fn new(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
+        let mut profiler = Self::unfitted(model, likelihood, options);
+        let start = profiler.start.clone();
+        profiler.best = profiler.lowest(&start);
+        profiler
+    }
+
+    /// The same for data that are exactly what `params` (P) expect, an Asimov data set: where `params` is allowed, no fit is needed.
+    pub fn of_asimov(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, params: &[f64]) -> Self {
+        let mut profiler = Self::unfitted(model, likelihood, options);
+        let domain = &profiler.search.domain;
+        let is_allowed = (0..params.len()).all(|i| {
+            (domain.lower[i]..=domain.upper[i]).contains(&params[i])
+                || (domain.fixed[i] && params[i] == profiler.start[i])
+        });
+        if !is_allowed {
+            profiler.best = profiler.lowest(&params.to_vec());
+            return profiler;
+        }
+        let mut gradient = vec![0.0; params.len()];
+        let nll = profiler.search.likelihood.nll_and_grad(params, &mut gradient);
+        let outcome = if nll.is_finite() { Outcome::Converged } else { Outcome::NotFinite };
+        profiler.best =
+            Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
+        profiler
+    }
+
+    fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
+        let (domain, start) = domain_and_start(model, options);
+        let search = Search::new(likelihood, domain, options.minimize);
+        Self {
+            model,
+            search,
+            start,
+            multi_start: options.multi_start,
+            best: unknown(),
+            hessian: None,
+            has_several_minima: false,
+        }
+    }
+
+    /// The free minimum. It changes when [`Profiler::at`] finds a lower one.
+    #[must_use]
+    pub fn best(&self) -> &Minimum {
+        &self.best
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// Where the parameters may go.
+    #[must_use]
+    pub fn domain(&self) -> &Domain {
+        &self.search.domain
+    }
+
+    /// The likelihood.
+    pub fn likelihood(&mut self) -> &mut L {
+        self.search.likelihood
+    }
+
+    /// Whether different starting points ended in different minima; the lowest was taken.
+    #[must_use]
+    pub fn has_several_minima(&self) -> bool {
+        self.has_several_minima
+    }
+
+    /// The exact Hessian at the free minimum.
+    pub fn hessian(&mut self) -> &mut Hessian {
+        let Self { search, best, hessian, .. } = self;
+        hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
+    }
+
+    /// The minimum with each parameter of `held` at its value, which may lie outside its range.
+    pub fn at(&mut self, held: &[(usize, f64)]) -> Minimum {
+        let predicted = self.predict(held);
+        self.at_from(held, &[predicted])
+    }
+
+    /// The same, looked for from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
+    pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
+        held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
+        let with_held = |start: &[f64]| {
+            let mut start = start.to_vec();
+            held.iter().for_each(|&(i, value)| start[i] = value);
+            start
+        };
+        let mut lowest = self.lowest(&with_held(&starts[0]));
+        for start in &starts[1..] {
+            let other = self.search.run(&with_held(start));
+            lowest = self.lower_of(lowest, other);
+        }
+        if !lowest.converged() {
+            let fallback = self.search.run(&with_held(&self.start.clone()));
+            lowest = self.lower_of(lowest, fallback);
+        }
+        for (&(i, _), fixed) in held.iter().zip(was_fixed) {
+            self.search.domain.fixed[i] = fixed;
+        }
+        if lowest.converged() && lowest.nll < self.best.nll - LOWER {
+            self.improve(held, &lowest);
+        }
+        lowest
+    }
+
+    /// The free minimum that the point `params` (P) leads to becomes the best one if it is lower.
+    pub fn try_from_point(&mut self, params: &[f64]) {
+        let other = self.search.run(params);
+        let best = std::mem::replace(&mut self.best, unknown());
+        let old = best.nll;
+        self.best = self.lower_of(best, other);
+        if self.best.nll != old {
+            self.hessian = None;
+        }
+    }
+
+    /// A conditional minimum inside the domain lies below the free one: the free one is looked for again from there.
+    fn improve(&mut self, held: &[(usize, f64)], lower: &Minimum) {
+        let domain = &self.search.domain;
+        let is_inside =
+            |&(i, value): &(usize, f64)| !domain.fixed[i] && (domain.lower[i]..=domain.upper[i]).contains(&value);
+        if held.iter().all(is_inside) {
+            self.try_from_point(&lower.params);
+        }
+    }
+
+    /// The lowest minimum from `start`, and from random points if those are asked for.
+    fn lowest(&mut self, start: &[f64]) -> Minimum {
+        let Some(MultiStart { n_starts, seed }) = self.multi_start else { return self.search.run(start) };
+        let minima = self.search.run_all(self.model, start, n_starts, seed);
+        let first = minima.into_iter().next();
+        first.unwrap_or_else(unknown)
+    }
+
+    /// The converged one, or the lower one of two; notes whether they differ.
+    fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
+        if a.converged() && b.converged() && (a.nll - b.nll).abs() > DISTINCT {
+            self.has_several_minima = true;
+        }
+        let is_better = match (a.converged(), b.converged()) {
+            (true, false) => false,
+            (false, true) => b.nll <= a.nll + DISTINCT || !a.nll.is_finite(),
+            _ => b.nll < a.nll || (!a.nll.is_finite() && b.nll.is_finite()),
+        };
+        let evaluations = a.evaluations + b.evaluations;
+        Minimum { evaluations, ..if is_better { b } else { a } }
+    }
+
+    /// Where the conditional minimum should be if -ln L were a parabola: the free minimum moved along the covariance of the held parameters.
+    fn predict(&mut self, held: &[(usize, f64)]) -> Vec<f64> {
+        let mut start = self.best.params.clone();
+        let hessian = self.hessian();
+        let mut columns = vec![vec![0.0; start.len()]; held.len()];
+        for (column, &(i, _)) in columns.iter_mut().zip(held) {
+            if hessian.variance(i) > 0.0 {
+                hessian.covariance_column(i, column);
+            }
+        }
+        // One held parameter after the other, each along the covariance that is left once the earlier ones are held.
+        for a in 0..held.len() {
+            let (done, rest) = columns.split_at_mut(a + 1);
+            let (column, (i, value)) = (&done[a], held[a]);
+            if column[i] > 0.0 {
+                let step = (value - start[i]) / column[i];
+                start.iter_mut().zip(column).for_each(|(s, c)| *s += step * c);
+                for other in rest {
+                    let overlap = other[i] / column[i];
+                    other.iter_mut().zip(column).for_each(|(o, c)| *o -= overlap * c);
+                }
+            }
+        }
+        held.iter().for_each(|&(i, value)| start[i] = value);
+        start
+    }
+}
+
+fn unknown() -> Minimum {
+    Minimum {
+        params: Vec::new(),
+        nll: f64::INFINITY,
+        gradient: Vec::new(),
+        edm: f64::INFINITY,
+        outcome: Outcome::NotFinite,
+        iterations: 0,
+        evaluations: 0,
+        at_edge: false,
+    }
+}

@@ -1,0 +1,96 @@
+//! Test statistics made of a profile likelihood ratio: how much worse the data fit with the parameter of interest at μ.
+//!
+//! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs.
+
+use crate::profile::Profiler;
+use ns_core::Likelihood;
+use serde::Serialize;
+
+/// Which test statistic. λ(μ) is the profile likelihood ratio L(μ, θ̂̂)/L(μ̂, θ̂).
+///
+/// The statistics with a tilde are meant for a parameter of interest that is not negative: their best fit is the one in its range, as in pyhf. So with
+/// a range that starts at zero they are the equations' λ̃, and with one that admits negative values they equal those without tilde.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestStatistic {
+    /// t_μ = -2 ln λ(μ), eq. 8: deviations to both sides.
+    T,
+    /// t̃_μ, eq. 11: the same for μ ≥ 0.
+    TTilde,
+    /// q_μ, eq. 14: -2 ln λ(μ) for μ̂ ≤ μ, else 0: upper limits.
+    Q,
+    /// q̃_μ, eq. 16: the same for μ ≥ 0.
+    #[default]
+    QTilde,
+    /// q₀, eq. 12: -2 ln λ(0) for μ̂ ≥ 0, else 0: discovery.
+    Q0,
+}
+
+impl TestStatistic {
+    /// The statistic's value, given the best fit `mu_hat` and the `rise` of -ln L from there to its conditional minimum at `mu`.
+    ///
+    /// ```
+    /// use ns_inference::test_statistic::TestStatistic;
+    /// assert_eq!(TestStatistic::QTilde.value(1.0, 0.2, 1.5), 3.0);
+    /// assert_eq!(TestStatistic::QTilde.value(1.0, 1.2, 1.5), 0.0);
+    /// assert_eq!(TestStatistic::Q0.value(0.0, -0.2, 1.5), 0.0);
+    /// ```
+    #[must_use]
+    pub fn value(self, mu: f64, mu_hat: f64, rise: f64) -> f64 {
+        let counts = match self {
+            Self::T | Self::TTilde => true,
+            Self::Q | Self::QTilde => mu_hat <= mu,
+            Self::Q0 => mu_hat >= mu,
+        };
+        if counts { 2.0 * rise.max(0.0) } else { 0.0 }
+    }
+
+    /// The value of μ for which the Asimov data set of its expected distribution is made (pyhf's rule): 1 for a discovery, 0 otherwise.
+    #[must_use]
+    pub fn asimov_mu(self) -> f64 {
+        if self == Self::Q0 { 1.0 } else { 0.0 }
+    }
+}
+
+/// A test statistic with what it was made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tested {
+    /// Its value; `None` where a fit did not converge, or where the best fit allowed lies above the conditional one.
+    pub value: Option<f64>,
+    /// The best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+    /// The parameters of the conditional fit (P).
+    pub conditional: Vec<f64>,
+    /// d(-ln L)/dμ at the conditional minimum: half the slope of -2 ln λ(μ).
+    pub slope: f64,
+    /// Why there is no value.
+    pub failure: Option<&'static str>,
+}
+
+/// The statistic at `mu` of the parameter `poi`.
+///
+/// A conditional minimum below the free one makes the profiler look for the free one again; a rise that stays negative is no number.
+pub fn test<L: Likelihood + ?Sized>(
+    profiler: &mut Profiler<'_, L>,
+    statistic: TestStatistic,
+    poi: usize,
+    mu: f64,
+) -> Tested {
+    let conditional = profiler.at(&[(poi, mu)]);
+    let best = profiler.best();
+    let rise = conditional.nll - best.nll;
+    let mu_hat = best.params.get(poi).copied().unwrap_or(f64::NAN);
+    let noise = 1e-9 * best.nll.abs().max(1.0);
+    let failure = if !best.converged() {
+        Some("the free fit did not converge")
+    } else if !conditional.converged() {
+        Some("the conditional fit did not converge")
+    } else if rise < -noise {
+        Some("the conditional fit lies below the best fit that the parameters' ranges allow")
+    } else {
+        None
+    };
+    let value = failure.is_none().then(|| statistic.value(mu, mu_hat, rise));
+    let slope = conditional.gradient.get(poi).copied().unwrap_or(f64::NAN);
+    Tested { value, mu_hat, conditional: conditional.params, slope, failure }
+}
