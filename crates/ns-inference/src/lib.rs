@@ -2,6 +2,8 @@
 //!
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
+pub mod contour;
+mod crossing;
 pub mod degeneracy;
 pub mod fit;
 pub mod hessian;
@@ -13,7 +15,10 @@ pub mod normal;
 pub mod parallel;
 pub mod profile;
 pub mod random;
+//pub mod ranking;
+mod response;
 pub mod result;
+pub mod scan;
 pub mod search;
 pub mod test_statistic;
 
