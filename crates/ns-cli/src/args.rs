@@ -8,6 +8,8 @@ mod evaluate;
 mod fit;
 mod model;
 mod patchset;
+mod ranking;
+mod scan;
 mod setup;
 mod values;
 
@@ -17,6 +19,8 @@ pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
+pub(crate) use ranking::RankingArgs;
+pub(crate) use scan::ScanArgs;
 pub(crate) use setup::SetupArgs;
 pub(crate) use values::{Assignment, Range};
 
@@ -44,6 +48,10 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Fit a model to its data: best-fit parameters, uncertainties, and whether to trust them
     Fit(Box<FitArgs>),
+    /// Scan the profile likelihood of one or two parameters
+    Scan(Box<ScanArgs>),
+    /// Rank nuisance parameters by their impact on the parameter of interest
+    Ranking(Box<RankingArgs>),
     /// Evaluate the likelihood, its gradient and the expected data at given points
     Evaluate(EvaluateArgs),
     /// Show what a workspace contains

@@ -10,6 +10,8 @@ mod fit;
 mod inspect;
 mod model;
 mod patchset;
+mod ranking;
+mod scan;
 mod setup;
 
 use std::process::ExitCode;
@@ -48,6 +50,8 @@ impl From<Status> for ExitCode {
 pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
     match verb {
         Verb::Fit(args) => fit::run(&args),
+        Verb::Scan(args) => scan::run(&args),
+        Verb::Ranking(args) => ranking::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Check(args) => check::run(&args),

@@ -5,6 +5,8 @@ pub(crate) mod evaluate;
 pub(crate) mod fit;
 pub(crate) mod inspect;
 pub(crate) mod patchset;
+pub(crate) mod ranking;
+pub(crate) mod scan;
 pub(crate) mod talk;
 
 mod number;

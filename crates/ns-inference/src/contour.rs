@@ -292,7 +292,13 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
     }
 
     /// The point of `ray` at which the height is reached, `[target, first]` with the first place to look at; from the conditional minimum `start`.
-    fn follow(&self, profiler: &mut Profiler<'_, L>, ray: &Ray, start: &Minimum, [target, first]: [f64; 2]) -> ContourPoint {
+    fn follow(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        ray: &Ray,
+        start: &Minimum,
+        [target, first]: [f64; 2],
+    ) -> ContourPoint {
         let parameters = self.wanted.parameters;
         let values_at = |t: f64| self.place(ray, t);
         let mut last = start.clone();
@@ -327,7 +333,13 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
             let i = self.wanted.parameters[k];
             let (lower, upper) = (self.domain.lower[i], self.domain.upper[i]);
             let near = |bound: f64| t == ray.end && (values[k] - bound).abs() <= 1e-12 * bound.abs().max(1.0);
-            values[k] = if near(lower) { lower } else if near(upper) { upper } else { values[k] };
+            values[k] = if near(lower) {
+                lower
+            } else if near(upper) {
+                upper
+            } else {
+                values[k]
+            };
         }
         values
     }

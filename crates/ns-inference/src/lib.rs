@@ -15,7 +15,7 @@ pub mod normal;
 pub mod parallel;
 pub mod profile;
 pub mod random;
-//pub mod ranking;
+pub mod ranking;
 mod response;
 pub mod result;
 pub mod scan;

@@ -54,7 +54,9 @@ impl Response {
         let is_sound = determinant.is_finite() && determinant > 1e-14 * scale && c[0] > 0.0;
         if !is_sound {
             columns.iter_mut().for_each(|column| column.fill(0.0));
-            let diagonal = |at: usize| if at.is_multiple_of(moved.len() + 1) { widths[moved[at % moved.len()]].powi(2) } else { 0.0 };
+            let diagonal = |at: usize| {
+                if at.is_multiple_of(moved.len() + 1) { widths[moved[at % moved.len()]].powi(2) } else { 0.0 }
+            };
             *c = (0..c.len()).map(diagonal).collect();
         } else if let [first, second] = columns.as_mut_slice() {
             for (a, b) in first.iter_mut().zip(second) {

@@ -55,8 +55,7 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
         let mut respond = |moved: &[usize]| Response::at(model, profiler.likelihood(), &domain, &best.params, moved);
         let (first, both) = (respond(&parameters[..1]), respond(&parameters));
         let best = profiler.best().clone();
-        let shared =
-            Shared { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew };
+        let shared = Shared { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew };
         let (found, lower) = shared.round(&mut has_several);
         keep_lower(&mut minima, found);
         let Some(lower) = lower.filter(|_| !crew.monitor.is_cancelled()) else { break };

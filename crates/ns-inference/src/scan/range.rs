@@ -12,11 +12,7 @@ const HEIGHT: f64 = 3.0;
 const TOLERANCE: f64 = 0.05;
 
 /// The values of `axis`.
-pub(super) fn resolve<L: Likelihood + ?Sized>(
-    profiler: &mut Profiler<'_, L>,
-    axis: &Axis,
-    best: &BestFit,
-) -> Vec<f64> {
+pub(super) fn resolve<L: Likelihood + ?Sized>(profiler: &mut Profiler<'_, L>, axis: &Axis, best: &BestFit) -> Vec<f64> {
     let points = match &axis.values {
         Values::Given(values) => return values.clone(),
         Values::Automatic(points) => *points,
