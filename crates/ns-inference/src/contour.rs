@@ -213,8 +213,14 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         for level in found.chunks_mut(per_level) {
             let mut points: Vec<ContourPoint> = level.iter_mut().flatten().flat_map(std::mem::take).collect();
             points.sort_by(|a, b| self.angle(a.values).total_cmp(&self.angle(b.values)));
-            // A ray that meets the corner of a cut repeats it.
-            points.dedup_by(|a, b| a.values == b.values);
+            // A ray that meets the end of a cut repeats it.
+            points.dedup_by(|next, kept| {
+                let is_same = self.is_same(next.values, kept.values);
+                if is_same {
+                    kept.cut = kept.cut.take().or_else(|| next.cut.take());
+                }
+                is_same
+            });
             if let Some(first) = level.iter_mut().flatten().next() {
                 *first = points;
             }
@@ -229,6 +235,11 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let x = (values[0] - a) / l00;
         let angle = (((values[1] - b) - l10 * x) / l11).atan2(x);
         if angle < 0.0 { angle + std::f64::consts::TAU } else { angle }
+    }
+
+    /// Whether two points are one, to within rounding.
+    fn is_same(&self, a: [f64; 2], b: [f64; 2]) -> bool {
+        (0..2).all(|k| (a[k] - b[k]).abs() <= 1e-9 * self.response.width(k))
     }
 
     fn center(&self) -> [f64; 2] {

@@ -120,6 +120,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.model
     }
 
+    /// Where fits start that know nothing better (P).
+    #[must_use]
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+
     /// Where the parameters may go.
     #[must_use]
     pub fn domain(&self) -> &Domain {

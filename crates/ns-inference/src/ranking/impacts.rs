@@ -6,8 +6,12 @@ use crate::minimize::{Domain, Minimum};
 use crate::minos::{self, Profile};
 use crate::profile::Profiler;
 use crate::result::{BestFit, MinosInterval};
+use crate::scan::is_lower;
 use crate::search::Search;
 use ns_core::{Constraint, Data, DataLikelihood, Model};
+
+/// A conditional minimum this much higher than a parabola's may be the wrong one of several: it is looked for from elsewhere, too.
+const STEEP: f64 = 1.02;
 
 /// What the work on all parameters shares; nothing in it changes meanwhile.
 pub(super) struct Plan<'a> {
@@ -110,7 +114,13 @@ impl Plan<'_> {
             let at = wanted.clamp(self.domain.lower[i], self.domain.upper[i]);
             let column = &self.covariance.columns[k];
             let step = if column[i] > 0.0 { (at - self.best.params[i]) / column[i] } else { 0.0 };
-            let minimum = profiler.at_from(&[(i, at)], &[self.predicted(column, step)]);
+            let mut minimum = profiler.at_from(&[(i, at)], &[self.predicted(column, step)]);
+            // ½ (θ - θ̂)²/C_θθ
+            let parabola = 0.5 * step * (at - self.best.params[i]);
+            if minimum.nll - self.minimum.nll > STEEP * parabola {
+                let other = profiler.at_from(&[(i, at)], &[profiler.start().to_vec()]);
+                minimum = if is_lower(&other, &minimum) { other } else { minimum };
+            }
             self.impact(&minimum, at, at != wanted)
         };
         Impacts { down: refit(down), up: refit(up) }

@@ -231,7 +231,12 @@ fn attempt<L: DataLikelihood + Clone + Sync>(
     let ranking = report::assemble(&plan, works, profiler);
     match lower {
         Some(lower) if !crew.monitor.is_cancelled() => Attempt::Lower(lower, ranking),
-        _ => Attempt::Finished(ranking),
+        Some(_) => {
+            let warning = "a refit ended below the best fit, which is therefore not the lowest minimum";
+            let warnings = ranking.warnings.into_iter().chain([warning.to_owned()]).collect();
+            Attempt::Finished(Ranking { warnings, ..ranking })
+        }
+        None => Attempt::Finished(ranking),
     }
 }
 

@@ -58,10 +58,10 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
         let shared = Shared { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew };
         let (found, lower) = shared.round(&mut has_several);
         keep_lower(&mut minima, found);
-        let Some(lower) = lower.filter(|_| !crew.monitor.is_cancelled()) else { break };
+        let Some(lower) = lower else { break };
         let known = profiler.best().nll;
         profiler.try_from_point(&lower.params);
-        if profiler.best().nll == known {
+        if profiler.best().nll == known || crew.monitor.is_cancelled() {
             break;
         }
     }

@@ -76,8 +76,12 @@ impl Sweep<'_> {
             if self.crew.monitor.is_cancelled() || profiler.best().nll != best {
                 break;
             }
-            let start = self.predict(last, before, self.values[k]);
-            let minimum = profiler.at_from(&self.held_at(self.values[k]), &[start]);
+            let mut starts = vec![self.predict(last, before, self.values[k])];
+            if side.last() == Some(&k) {
+                // A branch that no neighbour leads to: the way back will follow it for as long as it is the lower one.
+                starts.push(profiler.start().to_vec());
+            }
+            let minimum = profiler.at_from(&self.held_at(self.values[k]), &starts);
             found.push((k, minimum));
             let converged: Vec<Known<'_>> = found
                 .iter()
