@@ -1,6 +1,6 @@
 //! Published cases: evaluations and fits of the named ones, and the whole corpus in one process.
 
-use crate::measure::{Measured, fit_once, measure};
+use crate::measure::{Measured, Procedures, fit_once, measure, measure_procedures};
 use clap::Args;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
 use ns_translate::{LoadRequest, Source, load};
@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
     };
     let budget = Duration::from_millis(arguments.budget);
     let mut all = serde_json::Map::new();
+    let mut procedures = Vec::new();
     if !arguments.json {
         println!(
             "{:34} {:>5} {:>5} {:>17} {:>17} {:>17} {:>19}",
@@ -57,18 +58,34 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
     }
     for name in named {
         let entry = cases.get(&name).ok_or_else(|| format!("no case is called `{name}`"))?;
-        let measured = measure(&read(&arguments.data, entry)?, budget);
+        let model = read(&arguments.data, entry)?;
+        let measured = measure(&model, budget);
+        let done = model.poi().map(|poi| measure_procedures(&model, poi, budget));
         if arguments.json {
-            all.insert(name, serde_json::to_value(&measured)?);
+            let mut value = serde_json::to_value(&measured)?;
+            value["procedures"] = serde_json::to_value(&done)?;
+            all.insert(name, value);
         } else {
             print_row(&name, &measured);
+            procedures.extend(done.map(|done| (name, done)));
         }
     }
     if arguments.json {
         println!("{}", Value::Object(all));
         return Ok(());
     }
+    print_procedures(&procedures);
     corpus(&arguments.data, &cases)
+}
+
+/// Procedures made of many fits, each with its own free fit.
+fn print_procedures(rows: &[(String, Procedures)]) {
+    println!("\n{:34} {:>21} {:>9} {:>21}", "case", "scan, 21 points, ms", "refits", "classic ranking, ms");
+    for (name, done) in rows {
+        let both = |t: &crate::measure::Times| format!("{:.2} / {:.2}", t.min_us / 1e3, t.median_us / 1e3);
+        println!("{name:34} {:>21} {:>9} {:>21}", both(&done.scan), done.n_refits, both(&done.ranking));
+    }
+    println!();
 }
 
 fn print_row(name: &str, m: &Measured) {

@@ -121,10 +121,10 @@ pub fn contours<L: Likelihood + Clone + Sync>(
             break;
         }
     }
-    assemble(model, wanted, profiler.best_fit(), found)
+    assemble(model, wanted, profiler.best_fit(), &found)
 }
 
-fn assemble(model: &Model, wanted: &ContourOptions, best: BestFit, found: Vec<Option<Vec<ContourPoint>>>) -> Contours {
+fn assemble(model: &Model, wanted: &ContourOptions, best: BestFit, found: &[Option<Vec<ContourPoint>>]) -> Contours {
     let n_done = found.iter().flatten().count();
     let is_complete = best.converged && n_done == found.len();
     let per_level = found.len() / wanted.levels.len().max(1);

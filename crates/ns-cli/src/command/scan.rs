@@ -2,6 +2,7 @@
 
 use ns_core::Model;
 use ns_core::likelihood::diagnose;
+use ns_inference::FitOptions;
 use ns_inference::contour::{self, ContourOptions};
 use ns_inference::minimize::Domain;
 use ns_inference::parallel::Crew;
@@ -16,6 +17,9 @@ use crate::report::{self, Progress, Talk};
 
 /// The name of the option that names what is scanned.
 const OPTION: &str = "--parameter";
+
+/// Minima further apart than this in -ln L are different ones.
+const LOWER: f64 = 1e-6;
 
 pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let Setup { model, data, mut likelihood, options, .. } = setup(&args.setup)?;
@@ -37,7 +41,14 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
         [a, b] => grid(&model, &likelihood, &options, [a, b], crew),
         _ => scan(&model, &mut likelihood, &options, &axes[0], crew),
     };
-    let contours = contours.map(|wanted| contour::contours(&model, &likelihood, &options, &wanted, crew));
+    let contours = contours.map(|wanted| {
+        // Round the same minimum as the grid.
+        let options = FitOptions { start: Some(result.best.params.clone()), ..options };
+        contour::contours(&model, &likelihood, &options, &wanted, crew)
+    });
+    if contours.as_ref().is_some_and(|contours| contours.best.nll < result.best.nll - LOWER) {
+        result.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
+    }
     drop(progress);
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(&model, &data, &result.best.params).map(|reason| reason.to_string()));

@@ -52,7 +52,6 @@ pub(crate) fn document(
     }
     if let Some(contours) = contours {
         document["contours"] = json!(contours.contours);
-        document["contours_best"] = best(axes, &contours.best);
     }
     document
 }

@@ -113,7 +113,7 @@ pub fn scan<L: Likelihood + ?Sized>(
     }
     best = profiler.best_fit();
     let has_several = profiler.has_several_minima();
-    assemble(model, &[(axis.parameter, values)], best, minima, has_several)
+    assemble(model, &[(axis.parameter, values)], best, &minima, has_several)
 }
 
 /// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
@@ -146,7 +146,7 @@ pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
 }
 
 /// The result, with everything referred to `best`.
-fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: Minima, has_several: bool) -> Scan {
+fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &Minima, has_several: bool) -> Scan {
     let noise = 1e-9 * best.nll.abs().max(1.0);
     let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);
     let delta_nll: Vec<Option<f64>> = minima
