@@ -6,6 +6,7 @@ mod check;
 mod digest;
 mod evaluate;
 mod fit;
+mod hypotest;
 mod model;
 mod patchset;
 mod setup;
@@ -15,6 +16,7 @@ pub(crate) use check::CheckArgs;
 pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
+pub(crate) use hypotest::{HypotestArgs, LimitArgs, SignificanceArgs};
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
 pub(crate) use setup::SetupArgs;
@@ -46,6 +48,13 @@ pub(crate) enum Verb {
     Fit(Box<FitArgs>),
     /// Evaluate the likelihood, its gradient and the expected data at given points
     Evaluate(EvaluateArgs),
+    /// Test a value of the parameter of interest: CLs, observed and expected
+    #[command(visible_alias = "cls")]
+    Hypotest(Box<HypotestArgs>),
+    /// Upper limits on the parameter of interest, observed and expected
+    Limit(Box<LimitArgs>),
+    /// The significance of a discovery, observed and expected
+    Significance(Box<SignificanceArgs>),
     /// Show what a workspace contains
     Inspect(InspectArgs),
     /// Find what makes a model wrong before a fit does

@@ -5,12 +5,16 @@
 mod check;
 mod completions;
 mod digest;
+mod each_patch;
 mod evaluate;
 mod fit;
+mod hypotest;
 mod inspect;
+mod limit;
 mod model;
 mod patchset;
 mod setup;
+mod significance;
 
 use std::process::ExitCode;
 
@@ -49,6 +53,9 @@ pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
     match verb {
         Verb::Fit(args) => fit::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
+        Verb::Hypotest(args) => hypotest::run(&args),
+        Verb::Limit(args) => limit::run(&args),
+        Verb::Significance(args) => significance::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Patchset(args) => patchset::run(args.verb),

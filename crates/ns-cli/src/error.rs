@@ -39,6 +39,18 @@ pub(crate) enum CliError {
     /// No Asimov data set, because something expected is negative or not a number.
     #[error("the model has no Asimov data set at its starting values: {0}")]
     NoAsimov(NonFinite),
+    /// A patch set without the name of a patch.
+    #[error("`--patchset {path}` needs `--patch-name NAME`")]
+    NoPatchName { path: String },
+    /// Every patch of no patch set.
+    #[error("`--every-patch` needs `--patchset FILE`")]
+    NoPatchSet,
+    /// A parameter that is tested and held at once.
+    #[error("`--fix` holds `{name}`, which is to be tested")]
+    TestedIsFixed { name: String },
+    /// A grid that leads nowhere.
+    #[error("the grid's start {start} is not below its stop {stop}")]
+    EmptyGrid { start: f64, stop: f64 },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
@@ -65,6 +77,7 @@ impl CliError {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }
             Self::UnknownParameter { .. } => Some("`nextstat inspect` lists the parameters".to_owned()),
+            Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),
             Self::NoPoi { .. } => Some("name one with `--poi NAME`".to_owned()),
             Self::NoAsimov(_) => Some("`nextstat check` says more about the bins of a model".to_owned()),
             _ => None,

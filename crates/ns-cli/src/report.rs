@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
+pub(crate) mod hypotest;
 pub(crate) mod inspect;
 pub(crate) mod patchset;
 pub(crate) mod talk;

@@ -2,9 +2,12 @@
 //!
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
+pub mod asymptotic;
 pub mod degeneracy;
 pub mod fit;
 pub mod hessian;
+pub mod hypotest;
+pub mod limit;
 pub mod linear;
 pub mod minimize;
 pub mod minos;
@@ -14,6 +17,7 @@ pub mod parallel;
 pub mod profile;
 pub mod random;
 pub mod result;
+mod root;
 pub mod search;
 pub mod test_statistic;
 

@@ -22,7 +22,7 @@ pub fn upper_tail(z: f64) -> f64 {
     let x = z * FRAC_1_SQRT_2;
     // What rounding took from x matters in the tail: erfc falls by exp(-2xδ) over δ.
     let lost = z.mul_add(FRAC_1_SQRT_2, -x) + z * SQRT_HALF_REST;
-    let factor = if x > 1.0 { (-2.0 * x * lost).exp() } else { 1.0 };
+    let factor = if x > 1.0 && x.is_finite() { (-2.0 * x * lost).exp() } else { 1.0 };
     0.5 * libm::erfc(x) * factor
 }
 

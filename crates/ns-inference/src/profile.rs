@@ -78,6 +78,17 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         &self.best
     }
 
+    /// The starting values of the free fit (P).
+    #[must_use]
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+
+    /// Takes back that the free minimum is one: for data that come from a fit which failed.
+    pub fn distrust(&mut self) {
+        self.best.outcome = Outcome::Stalled;
+    }
+
     /// The model.
     #[must_use]
     pub fn model(&self) -> &'a Model {
@@ -113,7 +124,14 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
-    /// The same, looked for from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
+    /// The same, looked for from each of `others` (each P) too.
+    pub fn at_also_from(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        self.at_from(held, &starts)
+    }
+
+    /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
         held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);

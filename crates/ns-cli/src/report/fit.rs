@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
-use super::talk::{Paint, harmless};
+use super::talk::{Paint, harmless, warnings};
 use super::to_document;
 
 /// Which matrices the document shows.
@@ -20,7 +20,7 @@ pub(crate) struct Matrices {
     pub(crate) correlation: bool,
 }
 
-/// How many pulls and warnings a screen has room for.
+/// How many pulls a screen has room for.
 const SHOWN: usize = 10;
 
 /// The result as a document: the library's fields, and pyhf's.
@@ -87,7 +87,7 @@ pub(crate) fn summary(model: &Model, data: &Data, result: &FitResult, paint: Pai
         ];
         let _ = write!(text, "\n{}", table(&columns, &pulls));
     }
-    text.push_str(&warnings(result));
+    text.push_str(&warnings(&result.warnings));
     if !result.converged {
         let _ = writeln!(text, "\n{}", verdict(result, paint));
     }
@@ -149,18 +149,6 @@ fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) -> Vec<Vec<St
         ]
     };
     pulls.iter().take(SHOWN).map(row).collect()
-}
-
-fn warnings(result: &FitResult) -> String {
-    let mut text = String::new();
-    for (i, warning) in result.warnings.iter().take(SHOWN).enumerate() {
-        let before = if i == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{before}warning: {}", harmless(warning));
-    }
-    if result.warnings.len() > SHOWN {
-        let _ = writeln!(text, "warning: and {} more, in the result", result.warnings.len() - SHOWN);
-    }
-    text
 }
 
 #[cfg(test)]
