@@ -8,7 +8,8 @@ use crate::asymptotic::{PValues, band, p_values};
 use crate::fit::FitOptions;
 use crate::normal::upper_tail;
 use crate::profile::Profiler;
-use crate::test_statistic::{TestStatistic, Tested, test, test_from};
+use crate::result::Side;
+use crate::test_statistic::{TestStatistic, Tested, test_from};
 use ns_core::{DataLikelihood, Model, expected};
 use serde::Serialize;
 
@@ -59,11 +60,13 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         Self { observed, asimov, statistic, poi, asimov_params: at_asimov.params }
     }
 
-    /// The statistic at `mu`.
+    /// The statistic at `mu`. Each conditional minimum is looked for from several places, so that a second minimum does not go unnoticed.
     pub fn at(&mut self, mu: f64) -> TestedPair {
-        let starts = std::slice::from_ref(&self.asimov_params);
-        let observed = test_from(&mut self.observed, self.statistic, (self.poi, mu), starts);
-        TestedPair { observed, asimov: test(&mut self.asimov, self.statistic, self.poi, mu) }
+        let starts = [self.asimov_params.clone(), self.observed.start().to_vec()];
+        let observed = test_from(&mut self.observed, self.statistic, (self.poi, mu), &starts);
+        let near = std::slice::from_ref(&observed.conditional);
+        let asimov = test_from(&mut self.asimov, self.statistic, (self.poi, mu), near);
+        TestedPair { observed, asimov }
     }
 
     /// The whole test at `mu`.
@@ -96,7 +99,19 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     pub fn warnings(&self, pair: &TestedPair) -> Vec<String> {
         let failed = [("the observed data", &pair.observed), ("the Asimov data set", &pair.asimov)];
         let failures = failed.into_iter().filter_map(|(data, tested)| Some(format!("{}: {data}", tested.failure?)));
-        failures.chain(self.several_minima()).chain(self.negative_range()).collect()
+        failures.chain(self.at_upper_end()).chain(self.several_minima()).chain(self.negative_range()).collect()
+    }
+
+    fn at_upper_end(&self) -> Option<String> {
+        let (domain, best) = (self.observed.domain(), self.observed.best());
+        let is_there = domain.bound_at(self.poi, *best.params.get(self.poi)?) == Some(Side::Upper);
+        let name = &self.observed.model().parameters.names[self.poi];
+        is_there.then(|| {
+            format!(
+                "the best fit of `{name}` is at the end of its range, {}; a wider range gives another one",
+                domain.upper[self.poi]
+            )
+        })
     }
 
     fn several_minima(&self) -> Option<String> {

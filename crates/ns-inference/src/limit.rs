@@ -8,7 +8,7 @@ use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::hypotest::{TestedPair, Tester};
 use crate::root::{Interval, Root, increasing};
-use crate::test_statistic::{TestStatistic, test};
+use crate::test_statistic::{TestStatistic, Tested, test};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
 
@@ -209,8 +209,16 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let range = [domain.lower[self.tester.poi], domain.upper[self.tester.poi]];
         let mut warnings = self.explain(&parameter, range, observed, &expected);
         if let Some(pair) = &self.last_pair {
-            let without_failures = [&pair.observed, &pair.asimov].iter().all(|tested| tested.failure.is_none());
-            warnings.extend(self.tester.warnings(pair).into_iter().filter(|_| without_failures));
+            let untroubled = |tested: &Tested| Tested { failure: None, ..tested.clone() };
+            let pair = TestedPair { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
+            warnings.extend(self.tester.warnings(&pair));
+        }
+        if self.wanted.level > 0.5 {
+            let level = self.wanted.level;
+            warnings.push(format!(
+                "these limits are where CLs is {level}; a limit at {level} confidence level needs {:.4}",
+                1.0 - level
+            ));
         }
         self.tested.sort_by(|a, b| a.mu.total_cmp(&b.mu));
         self.tested.dedup_by(|b, a| a.mu == b.mu && (b.cls_obs.is_none() || a.cls_obs.is_some()));
@@ -228,24 +236,31 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         }
     }
 
-    /// A sentence for every limit that is missing or lies outside the range.
+    /// A sentence for every limit that is missing, and one for all that lie outside the range.
     fn explain(&self, parameter: &str, range: [f64; 2], observed: Root, expected: &[Root; 5]) -> Vec<String> {
-        let name = |i: usize| format!("the expected limit at {:+} standard deviations", BAND[i]);
+        let name = |i: usize| format!("the expected limit ({:+}σ)", BAND[i]);
         let expected = expected.iter().enumerate().map(|(i, root)| (name(i), *root));
-        let all = std::iter::once(("the observed limit".to_owned(), observed)).chain(expected);
-        let sentence = |(what, root): (String, Root)| match root {
-            Root::At(mu) if mu > range[1] => {
-                Some(format!("{what} lies above the range of `{parameter}`, which ends at {}", range[1]))
-            }
+        let all: Vec<_> = std::iter::once(("the observed limit".to_owned(), observed)).chain(expected).collect();
+        let is_outside = |root: &Root| matches!(root, Root::At(mu) if *mu > range[1]);
+        let outside: Vec<&str> =
+            all.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();
+        let outside = (!outside.is_empty()).then(|| {
+            let verb = if outside.len() == 1 { "lies" } else { "lie" };
+            format!("{} {verb} above the range of `{parameter}`, which ends at {}", outside.join(", "), range[1])
+        });
+        let missing =
+            all.iter().filter_map(|(what, root)| Some(format!("{what} was not found: {}", self.reason(*root)?)));
+        missing.chain(outside).collect()
+    }
+
+    /// Why there is no limit.
+    fn reason(&self, root: Root) -> Option<&'static str> {
+        match root {
             Root::At(_) => None,
-            Root::Below => Some(format!("{what} was not found: every value tested is excluded")),
-            Root::Above => Some(format!("{what} was not found: no value tested is excluded")),
-            Root::Unknown => {
-                let reason = self.last_failure.unwrap_or("CLs could not be computed where it had to be");
-                Some(format!("{what} was not found: {reason}"))
-            }
-        };
-        all.filter_map(sentence).collect()
+            Root::Below => Some("every value tested is excluded"),
+            Root::Above => Some("no value tested is excluded"),
+            Root::Unknown => Some(self.last_failure.unwrap_or("CLs could not be computed where it had to be")),
+        }
     }
 }
 

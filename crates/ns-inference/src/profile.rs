@@ -183,8 +183,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     fn lowest(&mut self, start: &[f64]) -> Minimum {
         let Some(MultiStart { n_starts, seed }) = self.multi_start else { return self.search.run(start) };
         let minima = self.search.run_all(self.model, start, n_starts, seed);
-        let first = minima.into_iter().next();
-        first.unwrap_or_else(unknown)
+        let lowest = minima.first().map_or(f64::NAN, |first| first.nll);
+        self.has_several_minima |= minima.iter().any(|other| other.converged() && other.nll > lowest + DISTINCT);
+        minima.into_iter().next().unwrap_or_else(unknown)
     }
 
     /// The converged one, or the lower one of two; notes whether they differ.

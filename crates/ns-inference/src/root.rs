@@ -29,8 +29,11 @@ pub(crate) enum Root {
     Unknown,
 }
 
-/// Relative accuracy of a root.
+/// Relative width of a bracket that is small enough.
 const TOLERANCE: f64 = 1e-11;
+
+/// A step of Newton's that is relatively smaller than this ends at the root: the error of the next point is about its square.
+const LAST_STEP: f64 = 1e-7;
 
 /// Evaluations in all.
 const MAX_EVALUATIONS: usize = 200;
@@ -70,9 +73,9 @@ pub(crate) fn increasing(interval: Interval, mut f: impl FnMut(f64) -> Option<Va
             None => outwards(x, newton, unit, lower).min(upper),
             Some(high) => inside(low, high, newton, lower, unit),
         };
-        let is_newton = next == newton;
-        let resolution = TOLERANCE * next.abs().max(1e-3 * unit);
-        if (is_newton && (next - x).abs() <= resolution) || high.is_some_and(|high| high - low <= resolution) {
+        let size = next.abs().max(1e-3 * unit);
+        let is_last = next == newton && (next - x).abs() <= LAST_STEP * size;
+        if is_last || high.is_some_and(|high| high - low <= TOLERANCE * size) {
             let is_at_lower = next - lower <= 1e-9 * unit;
             return if is_at_lower { Root::Below } else { Root::At(next) };
         }

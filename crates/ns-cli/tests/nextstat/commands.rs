@@ -58,6 +58,18 @@ snapshot!(fit_with_an_unknown_code, "fit", "simple.json", "--interpolation", "hi
 snapshot!(fit_with_a_misspelt_poi, "fit", "simple.json", "--poi", "Mu");
 snapshot!(fit_with_half_a_patch_set, "fit", "background.json", "--patchset", "signals.json");
 snapshot!(fit_with_an_unknown_measurement, "fit", "shapes.json", "--measurement", "serach");
+snapshot!(hypotest, "hypotest", "simple.json", "--summary");
+snapshot!(hypotest_by_its_other_name, "cls", "shapes.json", "--test-poi", "2", "--teststat", "q");
+snapshot!(hypotest_of_every_patch, "hypotest", "background.json", "--patchset", "signals.json", "--every-patch");
+snapshot!(hypotest_of_every_patch_of_nothing, "hypotest", "background.json", "--every-patch");
+snapshot!(hypotest_without_a_poi, "hypotest", "background.json", "--poi", "none");
+snapshot!(hypotest_of_a_held_parameter, "hypotest", "simple.json", "--fix", "mu=1");
+snapshot!(hypotest_with_another_statistic, "hypotest", "simple.json", "--test-stat", "q_tilde");
+snapshot!(significance, "significance", "simple.json", "--summary");
+snapshot!(limit, "limit", "simple.json", "--summary");
+snapshot!(limit_from_a_grid, "limit", "simple.json", "--start", "0", "--stop", "4", "--points", "5");
+snapshot!(limit_from_an_empty_grid, "limit", "simple.json", "--start", "4", "--stop", "0");
+snapshot!(limit_with_a_confidence_level, "limit", "simple.json", "--level", "95");
 snapshot!(evaluate, "evaluate", "simple.json", "--points", "points.json");
 snapshot!(evaluate_at_the_start, "evaluate", "simple.json");
 snapshot!(evaluate_at_no_list, "evaluate", "simple.json", "--points", "simple.json");
