@@ -155,7 +155,7 @@ mod tests {
         assert!((p.cls / RATIO - 1.0).abs() < 1e-12, "{}", p.cls);
     }
 
-    const RATIO: f64 = 0.0183614852105290388;
+    const RATIO: f64 = 0.018_361_485_210_529_04;
 
     #[test]
     fn the_p_value_of_a_discovery_is_the_one_of_its_significance() {

@@ -110,7 +110,7 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
 /// Where straight lines through `points` (μ ascending, CLs) last fall through `level`.
 fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
     let is_crossing = |pair: &&[(f64, f64)]| pair[0].1 >= level && pair[1].1 < level;
-    match points.windows(2).filter(is_crossing).next_back() {
+    match points.windows(2).rfind(is_crossing) {
         Some(&[(a, cls_a), (b, cls_b)]) => Root::At(a + (b - a) * (cls_a - level) / (cls_a - cls_b)),
         _ if points.is_empty() => Root::Unknown,
         _ if points.iter().all(|(_, cls)| *cls < level) => Root::Below,
