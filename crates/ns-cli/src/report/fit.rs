@@ -37,13 +37,15 @@ pub(crate) fn document(model: &Model, result: &FitResult, wanted: Matrices, has_
     if wanted.correlation {
         document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
     }
-    let poi = model.poi().map(|index| {
+    let poi = |&index: &usize| {
         let (bestfit, uncertainty) = (result.bestfit[index], result.uncertainties[index]);
         json!({"name": result.par_names[index], "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
-    });
+    };
+    let pois: Vec<Value> = model.pois.iter().map(poi).collect();
     document.extend([
         ("mle_parameters".to_owned(), mle_parameters(model, result)),
-        ("poi".to_owned(), json!(poi)),
+        ("poi".to_owned(), json!(pois.first())),
+        ("pois".to_owned(), json!(pois)),
         ("measurement".to_owned(), json!(model.measurement)),
         ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
     ]);

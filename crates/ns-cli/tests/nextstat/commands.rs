@@ -34,6 +34,8 @@ snapshot!(
     "7"
 );
 snapshot!(fit_with_matrices, "fit", "simple.json", "--covariance", "--correlation", "--minos=all");
+snapshot!(fit_of_two_parameters_of_interest, "fit", "shapes.json", "--poi", "mu", "--poi", "theory_ttbar", "--summary");
+snapshot!(fit_of_asimov_data_of_any_point, "fit", "simple.json", "--asimov-at", "mu=2", "--asimov-at", "uncorr_bkguncrt=1.1");
 snapshot!(fit_of_asimov_data, "fit", "shapes.json", "--asimov=2");
 snapshot!(fit_of_a_patched_workspace, "fit", "background.json", "--patch", "signal.json", "--fix", "mu=0");
 snapshot!(
