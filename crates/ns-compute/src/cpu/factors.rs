@@ -11,7 +11,7 @@ use ns_core::model::Model;
 pub(crate) const LANES: usize = 8;
 
 /// Eight modifiers: polynomial coefficients of α¹ … α⁶, ln hi, ln lo.
-type Group = [[f64; LANES]; 8];
+pub(crate) type Group = [[f64; LANES]; 8];
 
 /// The normsys modifiers of a model, in groups of eight; the last group is filled up with factors that are 1 everywhere.
 #[derive(Debug, Clone)]
@@ -43,6 +43,18 @@ impl NormSysTable {
         }
         params.resize(groups.len() * LANES, 0);
         Self { groups, params, rule: model.interpolation.normsys }
+    }
+
+    /// The rule of every modifier.
+    #[inline(always)]
+    pub(crate) fn rule(&self) -> NormSysInterpolation {
+        self.rule
+    }
+
+    /// The group of modifier `entry`, and its place there.
+    #[inline(always)]
+    pub(crate) fn place(&self, entry: usize) -> (&Group, usize) {
+        (&self.groups[entry / LANES], entry % LANES)
     }
 
     /// Room for the results.
