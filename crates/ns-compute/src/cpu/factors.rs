@@ -11,7 +11,7 @@ use ns_core::model::Model;
 pub(crate) const LANES: usize = 8;
 
 /// Eight modifiers: polynomial coefficients of α¹ … α⁶, ln hi, ln lo.
-pub(crate) type Group = [[f64; LANES]; 8];
+type Group = [[f64; LANES]; 8];
 
 /// The normsys modifiers of a model, in groups of eight; the last group is filled up with factors that are 1 everywhere.
 #[derive(Debug, Clone)]
@@ -51,10 +51,22 @@ impl NormSysTable {
         self.rule
     }
 
-    /// The group of modifier `entry`, and its place there.
+    /// Coefficients of α¹ … α⁶ of modifier `entry`.
     #[inline(always)]
-    pub(crate) fn place(&self, entry: usize) -> (&Group, usize) {
-        (&self.groups[entry / LANES], entry % LANES)
+    pub(crate) fn coefficients(&self, entry: usize) -> [f64; 6] {
+        let (group, lane) = (&self.groups[entry / LANES], entry % LANES);
+        let mut coefficients = [0.0; 6];
+        for (coefficient, row) in coefficients.iter_mut().zip(group) {
+            *coefficient = row[lane];
+        }
+        coefficients
+    }
+
+    /// ln hi and ln lo of modifier `entry`.
+    #[inline(always)]
+    pub(crate) fn logarithms(&self, entry: usize) -> [f64; 2] {
+        let (group, lane) = (&self.groups[entry / LANES], entry % LANES);
+        [group[6][lane], group[7][lane]]
     }
 
     /// Room for the results.

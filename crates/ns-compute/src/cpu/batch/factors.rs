@@ -5,10 +5,11 @@
 //! factors of exactly zero need no care.
 
 use super::lanes::{LANES, Lanes};
-use crate::cpu::factors::{NormSysTable, exp};
+use crate::cpu::factors::exp;
 use crate::cpu::isa::Isa;
-use crate::cpu::plan::{ChannelPlan, Plan};
+use crate::cpu::plan::{ChannelPlan, Plan, TemplatePlan};
 use ns_core::interpolate::{HistoSysInterpolation, NormSysInterpolation};
+use std::ops::Range;
 
 /// Weights of the shifts, and the derivative of Σ deviances with respect to them.
 #[derive(Debug, Clone)]
@@ -104,113 +105,130 @@ fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     (value, slope)
 }
 
-/// The scalar factors of the templates of one channel, each with its partial derivative so far.
+/// The scalar factors of the templates of one channel.
 #[derive(Debug, Clone)]
 pub(crate) struct Chains {
     /// K, the product of each template's factors (T of the channel).
     pub(crate) scale: Vec<Lanes>,
     /// Adjoint of K (T of the channel).
     pub(crate) adjoint: Vec<Lanes>,
-    /// Each factor, and the product of the ones before it times its derivative.
-    links: Vec<[Lanes; 2]>,
-    /// Whether any lane of a parameter is where normsys factors are exponentials (P).
-    exponential: Vec<bool>,
+    /// Each normsys factor, and its derivative times the product of the factors before it.
+    normsys: Vec<[Lanes; 2]>,
+    /// The product of the factors before each scale modifier.
+    scales: Vec<Lanes>,
+    /// α in lanes where normsys factors are polynomials of it, 0 elsewhere (P).
+    inner: Vec<Lanes>,
+    /// Whether any lane of a parameter is where they are exponentials (P).
+    has_outer: Vec<bool>,
 }
 
 impl Chains {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let links_of = |c: &ChannelPlan| {
-            let templates = &plan.templates[c.templates.clone()];
-            templates.iter().map(|t| t.scales.len() + t.normsys.len()).sum::<usize>()
-        };
-        let n_templates = plan.channels.iter().map(|c| c.templates.len()).max().unwrap_or(0);
-        let n_links = plan.channels.iter().map(links_of).max().unwrap_or(0);
+        let most = |of: fn(&Plan, &ChannelPlan) -> usize| plan.channels.iter().map(|c| of(plan, c)).max().unwrap_or(0);
+        let n_templates = most(|_, channel| channel.templates.len());
         Self {
             scale: vec![Lanes::ZERO; n_templates],
             adjoint: vec![Lanes::ZERO; n_templates],
-            links: vec![[Lanes::ZERO; 2]; n_links],
-            exponential: vec![false; plan.n_params],
+            normsys: vec![[Lanes::ZERO; 2]; most(|plan, channel| normsys(plan, channel).len())],
+            scales: vec![Lanes::ZERO; most(|plan, channel| scales(plan, channel).len())],
+            inner: vec![Lanes::ZERO; plan.n_params],
+            has_outer: vec![false; plan.n_params],
         }
     }
 
-    /// Finds out which parameters of the group are beyond the polynomials.
+    /// Finds out where the parameters of the group are beyond the polynomials.
     #[inline(always)]
     pub(crate) fn look_at(&mut self, plan: &Plan, params: &[Lanes]) {
-        let always = plan.normsys_table.rule() == NormSysInterpolation::Exponential;
-        for (flag, alpha) in self.exponential.iter_mut().zip(params) {
-            let mut inside = true;
+        let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
+        for ((inner, has_outer), alpha) in self.inner.iter_mut().zip(&mut self.has_outer).zip(params) {
+            let mut all_inside = true;
             for lane in 0..LANES {
-                inside &= alpha.0[lane].abs() < 1.0;
+                let inside = is_inside(smooth, alpha.0[lane]);
+                inner.0[lane] = if inside { alpha.0[lane] } else { 0.0 };
+                all_inside &= inside;
             }
-            *flag = always | !inside;
+            *has_outer = !all_inside;
         }
     }
 
-    /// K of each template of `channel`, its adjoint zero; with `GRADIENT`, what `backward` needs.
+    /// K of each template of `channel`, its adjoint zero; and what `backward` needs.
     #[inline(always)]
-    pub(crate) fn forward<I: Isa, const GRADIENT: bool>(
-        &mut self,
-        isa: I,
-        plan: &Plan,
-        channel: &ChannelPlan,
-        params: &[Lanes],
-    ) {
-        let mut links = self.links.iter_mut();
+    pub(crate) fn forward<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan, params: &[Lanes]) {
+        self.evaluate_polynomials(isa, plan, channel);
+        let (mut scales, mut first) = (self.scales.iter_mut(), 0);
         for (i, t) in channel.templates.clone().enumerate() {
             let template = &plan.templates[t];
-            let mut product = Lanes::ONE;
-            for (modifier, link) in plan.scales[template.scales.clone()].iter().zip(&mut links) {
-                let factor = params[modifier.param as usize];
-                if GRADIENT {
-                    *link = [factor, product];
-                }
-                product = product * factor;
+            let factors = &mut self.normsys[first..first + template.normsys.len()];
+            first += factors.len();
+            let exponent = add_exponentials(isa, plan, template, params, &self.has_outer, factors);
+            let mut product = exp_all(isa, exponent);
+            for (modifier, before) in plan.scales[template.scales.clone()].iter().zip(&mut scales) {
+                *before = product;
+                product = product * params[modifier.param as usize];
             }
-            for (entry, link) in template.normsys.clone().zip(&mut links) {
-                let param = plan.normsys[entry].param as usize;
-                let modifier = plan.normsys_table.modifier(entry);
-                let [factor, slope] = if self.exponential[param] {
-                    beyond(isa, plan.normsys_table.rule(), &modifier, params[param])
-                } else {
-                    polynomial(isa, &modifier, params[param])
-                };
-                if GRADIENT {
-                    *link = [factor, product * slope];
-                }
-                product = product * factor;
+            for [factor, slope] in factors {
+                *slope = product * *slope;
+                product = product * *factor;
             }
             self.scale[i] = product;
             self.adjoint[i] = Lanes::ZERO;
         }
     }
 
+    /// Value and derivative of the polynomial of each normsys modifier of `channel`, at 0 in lanes where it is an exponential.
+    #[inline(always)]
+    fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan) {
+        for (entry, factor) in normsys(plan, channel).zip(&mut self.normsys) {
+            let alpha = self.inner[plan.normsys[entry].param as usize];
+            *factor = polynomial(isa, &plan.normsys_table.coefficients(entry), alpha);
+        }
+    }
+
     /// Carries the adjoints of K on to `gradient` (P).
     #[inline(always)]
-    pub(crate) fn backward<I: Isa>(&self, isa: I, plan: &Plan, channel: &ChannelPlan, gradient: &mut [Lanes]) {
-        let mut start = 0;
+    pub(crate) fn backward<I: Isa>(
+        &self,
+        isa: I,
+        plan: &Plan,
+        channel: &ChannelPlan,
+        params: &[Lanes],
+        gradient: &mut [Lanes],
+    ) {
+        let (first_scale, first_normsys) = (scales(plan, channel).start, normsys(plan, channel).start);
         for (i, t) in channel.templates.clone().enumerate() {
             let template = &plan.templates[t];
-            let (scales, normsys) = (&plan.scales[template.scales.clone()], &plan.normsys[template.normsys.clone()]);
-            let (middle, end) = (start + scales.len(), start + scales.len() + normsys.len());
             let mut rest = self.adjoint[i];
-            for (modifiers, links) in [(normsys, middle..end), (scales, start..middle)] {
-                for (modifier, &[factor, partial]) in modifiers.iter().zip(&self.links[links]).rev() {
-                    let slope = &mut gradient[modifier.param as usize];
-                    *slope = partial.times_plus(isa, rest, *slope);
-                    rest = rest * factor;
-                }
+            let links = &self.normsys[template.normsys.start - first_normsys..template.normsys.end - first_normsys];
+            for (modifier, &[factor, partial]) in plan.normsys[template.normsys.clone()].iter().zip(links).rev() {
+                let slope = &mut gradient[modifier.param as usize];
+                *slope = partial.times_plus(isa, rest, *slope);
+                rest = rest * factor;
             }
-            start = end;
+            let befores = &self.scales[template.scales.start - first_scale..template.scales.end - first_scale];
+            for (modifier, &before) in plan.scales[template.scales.clone()].iter().zip(befores).rev() {
+                let slope = &mut gradient[modifier.param as usize];
+                *slope = before.times_plus(isa, rest, *slope);
+                rest = rest * params[modifier.param as usize];
+            }
         }
     }
 }
 
-/// Coefficients of α¹ … α⁶, ln hi, ln lo of a normsys modifier.
-type Modifier = [f64; 8];
+/// The normsys modifiers of a channel; those of neighbouring templates are neighbours.
+fn normsys(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
+    let templates = &plan.templates[channel.templates.clone()];
+    templates.first().map_or(0, |t| t.normsys.start)..templates.last().map_or(0, |t| t.normsys.end)
+}
+
+/// The scale modifiers of a channel, likewise.
+fn scales(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
+    let templates = &plan.templates[channel.templates.clone()];
+    templates.first().map_or(0, |t| t.scales.start)..templates.last().map_or(0, |t| t.scales.end)
+}
 
 /// Value and derivative of the polynomial 1 + a₁α + … + a₆α⁶, both by Horner's rule.
 #[inline(always)]
-fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6, ..]: &Modifier, alpha: Lanes) -> [Lanes; 2] {
+fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes) -> [Lanes; 2] {
     let mut value = Lanes::all(a6);
     let mut slope = value;
     for a in [a5, a4, a3, a2, a1] {
@@ -220,32 +238,48 @@ fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6, ..]: &Modifier, alpha: L
     [value.times_plus(isa, alpha, Lanes::ONE), slope]
 }
 
-/// Value and derivative where some lane is beyond the polynomial.
+/// Whether a normsys factor is a polynomial at `alpha`.
 #[inline(always)]
-fn beyond<I: Isa>(isa: I, rule: NormSysInterpolation, modifier: &Modifier, alpha: Lanes) -> [Lanes; 2] {
-    let [mut value, mut slope] = polynomial(isa, modifier, alpha);
-    let [.., ln_hi, ln_lo] = *modifier;
-    let smooth = rule == NormSysInterpolation::SmoothExponential;
-    for lane in 0..LANES {
-        let a = alpha.0[lane];
-        let rate = if a.is_sign_positive() { ln_hi } else { -ln_lo };
-        let exponential = exp(isa, rate * a);
-        let inside = smooth & (a.abs() < 1.0);
-        value.0[lane] = if inside { value.0[lane] } else { exponential };
-        slope.0[lane] = if inside { slope.0[lane] } else { rate * exponential };
-    }
-    [value, slope]
+fn is_inside(smooth: bool, alpha: f64) -> bool {
+    smooth & (alpha.abs() < 1.0)
 }
 
-impl NormSysTable {
-    /// The numbers of modifier `entry`.
-    #[inline(always)]
-    fn modifier(&self, entry: usize) -> Modifier {
-        let (group, lane) = self.place(entry);
-        let mut modifier = [0.0; 8];
-        for (number, row) in modifier.iter_mut().zip(group) {
-            *number = row[lane];
+/// Where factors of `template` are exponentials: the sum of their exponents, as the product of exponentials needs but one; and into `factors` the
+/// derivatives of the exponents, which stand beside values of 1.
+#[inline(always)]
+fn add_exponentials<I: Isa>(
+    isa: I,
+    plan: &Plan,
+    template: &TemplatePlan,
+    params: &[Lanes],
+    has_outer: &[bool],
+    factors: &mut [[Lanes; 2]],
+) -> Lanes {
+    let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
+    let mut exponent = Lanes::ZERO;
+    for (entry, [_, slope]) in template.normsys.clone().zip(factors) {
+        let param = plan.normsys[entry].param as usize;
+        if has_outer[param] {
+            let [ln_hi, ln_lo] = plan.normsys_table.logarithms(entry);
+            let alpha = params[param];
+            for lane in 0..LANES {
+                let a = alpha.0[lane];
+                let inside = is_inside(smooth, a);
+                let rate = if a.is_sign_positive() { ln_hi } else { -ln_lo };
+                let sum = isa.fma(rate, a, exponent.0[lane]);
+                exponent.0[lane] = if inside { exponent.0[lane] } else { sum };
+                slope.0[lane] = if inside { slope.0[lane] } else { rate };
+            }
         }
-        modifier
     }
+    exponent
+}
+
+#[inline(always)]
+fn exp_all<I: Isa>(isa: I, x: Lanes) -> Lanes {
+    let mut out = Lanes::ZERO;
+    for lane in 0..LANES {
+        out.0[lane] = exp(isa, x.0[lane]);
+    }
+    out
 }

@@ -244,7 +244,7 @@ impl<const GRADIENT: bool> Body for Evaluate<'_, GRADIENT> {
         gradient.fill(Lanes::ZERO);
         let mut sum = Lanes::ZERO;
         for channel in &plan.channels {
-            chains.forward::<I, GRADIENT>(isa, plan, channel, params);
+            chains.forward(isa, plan, channel, params);
             for tile in tiles(channel) {
                 let first = channel.bins.start + tile.start;
                 work.expect(isa, plan, channel, tile, (weights, chains, params));
@@ -254,7 +254,7 @@ impl<const GRADIENT: bool> Body for Evaluate<'_, GRADIENT> {
                 }
             }
             if GRADIENT {
-                chains.backward(isa, plan, channel, gradient);
+                chains.backward(isa, plan, channel, params, gradient);
             }
         }
         if GRADIENT {
