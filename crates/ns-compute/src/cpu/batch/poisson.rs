@@ -64,7 +64,7 @@ fn one_half_deviance<I: Isa>(isa: I, n: f64, lambda: f64) -> f64 {
     let low = isa.fma(exponent, LN2_LOW, 2.0 * s * series);
     let logarithm = isa.fma(exponent, LN2_HIGH, 2.0 * s + low);
     let far = excess - n * logarithm;
-    let has_logarithm = ratio >= f64::MIN_POSITIVE && ratio < f64::INFINITY;
+    let has_logarithm = (f64::MIN_POSITIVE..f64::INFINITY).contains(&ratio);
     let seen = if near { close } else { far };
     let seen = if has_logarithm { seen } else { f64::INFINITY };
     let value = if n == 0.0 { lambda } else { seen };
