@@ -199,6 +199,30 @@ fn a_point_outside_the_domain_is_null_and_explained() {
 }
 
 #[test]
+fn many_points_say_the_same_bytes_on_any_number_of_threads() {
+    // Every fourth one is outside the domain.
+    let mu = |i: i32| if i % 4 == 3 { -10.0 } else { 0.1 * f64::from(i) };
+    let points: Vec<[f64; 3]> = (0..100).map(|i| [mu(i), 0.9, 1.0 + 0.001 * f64::from(i)]).collect();
+    let say = |points: &[[f64; 3]], threads: &str| {
+        let points = serde_json::to_vec(points).expect("numbers are JSON");
+        let run = with_stdin(
+            &folder("examples"),
+            &["evaluate", "simple.json", "--points", "-", "--threads", threads],
+            &points,
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run
+    };
+    let one = say(&points, "1");
+    assert_eq!(one.stdout, say(&points, "2").stdout);
+    assert_eq!(one.stdout, say(&points, "7").stdout);
+    for i in [0, 3, 42, 99] {
+        let alone = say(&points[i..=i], "1");
+        assert_eq!(alone.document()["points"][0], one.document()["points"][i]);
+    }
+}
+
+#[test]
 fn both_inputs_cannot_be_standard_input() {
     for arguments in [["evaluate", "-", "--points", "-"], ["patchset", "verify", "-", "-"]] {
         let run = examples(&arguments);
