@@ -7,9 +7,11 @@ mod completions;
 mod digest;
 mod evaluate;
 mod fit;
+mod gof;
 mod inspect;
 mod model;
 mod patchset;
+mod report;
 mod setup;
 
 use std::process::ExitCode;
@@ -48,6 +50,8 @@ impl From<Status> for ExitCode {
 pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
     match verb {
         Verb::Fit(args) => fit::run(&args),
+        Verb::Gof(args) => gof::run(&args),
+        Verb::Report(args) => report::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Check(args) => check::run(&args),

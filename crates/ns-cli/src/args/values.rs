@@ -44,6 +44,8 @@ pub(crate) enum ValueError {
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
     NotFinite { text: String },
+    #[error("`{text}` is not between 0 and 1")]
+    NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
@@ -60,6 +62,12 @@ pub(super) fn source(text: &str) -> Result<Source, std::convert::Infallible> {
 pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
     let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
+}
+
+pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
+    let number = finite(text)?;
+    let is_one = (0.0..=1.0).contains(&number);
+    if is_one { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
 }
 
 /// Names may contain `=`, numbers don't: the last one divides.
