@@ -95,40 +95,43 @@ pub fn derivatives(
     shift(model, template, params, yields);
     let factors = Factors::of(model, template, params);
     let firsts = &model.table(model.layout.bin_factor_param)[model.part(model.layout.template_bin_factor, template)];
-    for bin in 0..n_bins {
-        let gammas: Vec<f64> = firsts.iter().map(|&first| params[first as usize + bin]).collect();
-        let gamma: f64 = gammas.iter().product();
-        for (param, first, others) in factors.each() {
-            out[columns.of_shared(param) * n_bins + bin] += yields[bin] * gamma * (first * others);
+    let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
+    let gammas: Vec<f64> = (0..n_bins).map(|bin| (0..firsts.len()).map(|k| gamma(k, bin)).product()).collect();
+    for (param, slope, others) in factors.each() {
+        let column = &mut out[columns.of_shared(param) * n_bins..][..n_bins];
+        for bin in 0..n_bins {
+            column[bin] += yields[bin] * gammas[bin] * (slope * others);
         }
-        for (k, &first) in firsts.iter().enumerate() {
-            let others = gammas.iter().enumerate().filter(|(i, _)| *i != k).map(|(_, gamma)| gamma).product::<f64>();
-            out[columns.of_per_bin(first) * n_bins + bin] += yields[bin] * factors.product * others;
+    }
+    for (k, &first) in firsts.iter().enumerate() {
+        let column = &mut out[columns.of_per_bin(first) * n_bins..][..n_bins];
+        for bin in 0..n_bins {
+            let others: f64 = (0..firsts.len()).filter(|&i| i != k).map(|i| gamma(i, bin)).product();
+            column[bin] += yields[bin] * factors.product * others;
         }
-        add_shift_slopes(model, template, params, (bin, factors.product * gamma), &mut |param, slope| {
-            out[columns.of_shared(param) * n_bins + bin] += slope;
-        });
-        yields[bin] *= gammas.iter().fold(factors.product, |product, gamma| product * gamma);
+    }
+    add_shift_slopes(model, template, params, &mut |param, bin, slope| {
+        out[columns.of_shared(param) * n_bins + bin] += slope * factors.product * gammas[bin];
+    });
+    for (bin, y) in yields.iter_mut().enumerate() {
+        *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
     }
 }
 
-/// Calls `add` with each histosys parameter and the derivative of its shift in `bin`, times `factor`.
-fn add_shift_slopes(
-    model: &Model,
-    template: usize,
-    params: &[f64],
-    (bin, factor): (usize, f64),
-    add: &mut dyn FnMut(u32, f64),
-) {
+/// Calls `add` with each histosys parameter, each bin, and the derivative of the shift there.
+fn add_shift_slopes(model: &Model, template: usize, params: &[f64], add: &mut dyn FnMut(u32, usize, f64)) {
     let layout = &model.layout;
     let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
+    let n_bins = model.part(layout.template_cell, template).len();
     for entry in model.part(layout.template_histosys, template) {
         let param = model.table(layout.histosys_param)[entry];
-        let cell = model.table(layout.histosys_cell)[entry] as usize + bin;
+        let first = model.table(layout.histosys_cell)[entry] as usize;
         let weights = |alpha: f64| model.interpolation.histosys.weights(alpha);
         let alpha = params[param as usize];
-        let slope = slope(alpha, |x| weights(x).0) * up[cell] + slope(alpha, |x| weights(x).1) * down[cell];
-        add(param, slope * factor);
+        let (p, q) = (slope(alpha, |x| weights(x).0), slope(alpha, |x| weights(x).1));
+        for bin in 0..n_bins {
+            add(param, bin, p * up[first + bin] + q * down[first + bin]);
+        }
     }
 }
 
