@@ -251,18 +251,20 @@ fn n_undetermined(model: &Model, domain: &Domain, residuals: &[Residuals]) -> us
 fn warnings(result: &FitResult, n_dof: i64, (n_few, n_bins): (usize, usize), n_undetermined: usize) -> Vec<String> {
     let bad = (!result.converged).then(|| "the fit did not converge, so there is no p-value".to_owned());
     let none = (n_dof <= 0).then(|| {
-        format!("{n_dof} degrees of freedom: the model has a parameter for everything that was seen, and there is nothing to test")
+        "no degree of freedom is left: the model has a parameter for everything that was seen, and there is nothing to test"
+            .to_owned()
     });
     let few = (n_few > 0).then(|| {
-        format!("{n_few} of {n_bins} bins expect fewer than {FEW_EVENTS} events: p-values from χ² are rough there")
-    });
-    let bounds = (!result.at_bounds.is_empty()).then(|| {
         format!(
-            "{} parameters are at a bound and count as free: the p-value is rather too small",
-            result.at_bounds.len()
+            "bins that expect fewer than {FEW_EVENTS} events: {n_few} of {n_bins}; with them p-values from χ² are rough"
         )
     });
-    let flat = (n_undetermined > 0)
-        .then(|| format!("{n_undetermined} directions that the data do not determine take no degree of freedom"));
+    let n_at_bounds = result.at_bounds.len();
+    let bounds = (n_at_bounds > 0).then(|| {
+        format!("parameters at a bound: {n_at_bounds}; they count as free, so the p-value is rather too small")
+    });
+    let flat = (n_undetermined > 0).then(|| {
+        format!("directions that the data do not determine: {n_undetermined}; they take no degree of freedom")
+    });
     [bad, none, few, bounds, flat].into_iter().flatten().collect()
 }
