@@ -7,8 +7,10 @@ mod digest;
 mod evaluate;
 mod fit;
 mod hypotest;
+mod gof;
 mod model;
 mod patchset;
+mod report;
 mod setup;
 mod values;
 
@@ -17,8 +19,10 @@ pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
 pub(crate) use hypotest::{HypotestArgs, LimitArgs, SignificanceArgs};
+pub(crate) use gof::GofArgs;
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
+pub(crate) use report::ReportArgs;
 pub(crate) use setup::SetupArgs;
 pub(crate) use values::{Assignment, Range};
 
@@ -46,6 +50,10 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Fit a model to its data: best-fit parameters, uncertainties, and whether to trust them
     Fit(Box<FitArgs>),
+    /// Goodness of fit: the distance to the saturated model, its degrees of freedom and p-value, as a whole and channel by channel
+    Gof(GofArgs),
+    /// Everything about one fit: parameters, pulls, correlations, yields before and after with uncertainties, goodness of fit
+    Report(ReportArgs),
     /// Evaluate the likelihood, its gradient and the expected data at given points
     Evaluate(EvaluateArgs),
     /// Test a value of the parameter of interest: CLs, observed and expected

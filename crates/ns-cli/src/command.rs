@@ -9,10 +9,12 @@ mod each_patch;
 mod evaluate;
 mod fit;
 mod hypotest;
+mod gof;
 mod inspect;
 mod limit;
 mod model;
 mod patchset;
+mod report;
 mod setup;
 mod significance;
 
@@ -52,6 +54,8 @@ impl From<Status> for ExitCode {
 pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
     match verb {
         Verb::Fit(args) => fit::run(&args),
+        Verb::Gof(args) => gof::run(&args),
+        Verb::Report(args) => report::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
         Verb::Hypotest(args) => hypotest::run(&args),
         Verb::Limit(args) => limit::run(&args),

@@ -4,7 +4,9 @@ pub(crate) mod check;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
 pub(crate) mod hypotest;
+pub(crate) mod gof;
 pub(crate) mod inspect;
+pub(crate) mod overview;
 pub(crate) mod patchset;
 pub(crate) mod talk;
 
@@ -12,6 +14,7 @@ mod number;
 mod output;
 mod progress;
 mod table;
+mod yields;
 
 pub(crate) use output::{to_document, write_json, write_stdout, write_text};
 pub(crate) use progress::Progress;

@@ -3,8 +3,10 @@
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
 pub mod asymptotic;
+pub mod chi_squared;
 pub mod degeneracy;
 pub mod fit;
+pub mod gof;
 pub mod hessian;
 pub mod hypotest;
 pub mod limit;
@@ -15,11 +17,14 @@ pub mod monitor;
 pub mod normal;
 pub mod parallel;
 pub mod profile;
+pub mod propagate;
+pub mod pulls;
 pub mod random;
 pub mod result;
 mod root;
 pub mod search;
 pub mod test_statistic;
+pub mod yields;
 
 pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};

@@ -64,6 +64,12 @@ pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
 }
 
+/// A number from 0 to 1, either of them too.
+pub(super) fn threshold(text: &str) -> Result<f64, ValueError> {
+    let number = finite(text)?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
+}
+
 /// A number between 0 and 1, neither of them.
 pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
     let number = finite(text)?;

@@ -29,21 +29,19 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
         }
     };
     let evaluation =
-        Evaluation { par_names: &model.parameters.names, points: evaluate_all(&model, &points, args.threads.threads) };
+        Evaluation { par_names: &model.parameters.names, points: evaluate_all(&model, &points, args.threads.count()) };
     report::write_json(&report::to_document(&evaluation), &args.output)?;
     Talk::new(&args.output).say(|_| summary(&evaluation));
     Ok(Status::Done)
 }
 
 /// Points in order, a part of them on each thread; a point's numbers do not depend on which part it is in.
-fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: Option<NonZeroUsize>) -> Vec<Point> {
+fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: NonZeroUsize) -> Vec<Point> {
     /// Starting a thread costs about as much as evaluating this many points of a large model.
     const WORTH_A_THREAD: usize = 16;
     let batch = CpuBatch::new(Arc::new(Plan::new(model)));
     let observed = DataSet::new(batch.plan(), model.observed.clone());
-    let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let n_threads = threads.map_or_else(available, NonZeroUsize::get);
-    let part_len = points.len().div_ceil(n_threads).max(WORTH_A_THREAD);
+    let part_len = points.len().div_ceil(threads.get()).max(WORTH_A_THREAD);
     if points.len() <= part_len {
         return evaluate(model, &observed, batch, points);
     }
