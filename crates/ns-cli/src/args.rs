@@ -6,11 +6,13 @@ mod check;
 mod digest;
 mod evaluate;
 mod fit;
-mod hypotest;
 mod gof;
+mod hypotest;
 mod model;
 mod patchset;
+mod ranking;
 mod report;
+mod scan;
 mod setup;
 mod values;
 
@@ -18,11 +20,13 @@ pub(crate) use check::CheckArgs;
 pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
-pub(crate) use hypotest::{HypotestArgs, LimitArgs, SignificanceArgs};
 pub(crate) use gof::GofArgs;
+pub(crate) use hypotest::{HypotestArgs, LimitArgs, SignificanceArgs};
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
+pub(crate) use ranking::RankingArgs;
 pub(crate) use report::ReportArgs;
+pub(crate) use scan::ScanArgs;
 pub(crate) use setup::SetupArgs;
 pub(crate) use values::{Assignment, Range};
 
@@ -54,6 +58,10 @@ pub(crate) enum Verb {
     Gof(GofArgs),
     /// Everything about one fit: parameters, pulls, correlations, yields before and after with uncertainties, goodness of fit
     Report(ReportArgs),
+    /// Scan the profile likelihood of one or two parameters
+    Scan(Box<ScanArgs>),
+    /// Rank nuisance parameters by their impact on the parameter of interest
+    Ranking(Box<RankingArgs>),
     /// Evaluate the likelihood, its gradient and the expected data at given points
     Evaluate(EvaluateArgs),
     /// Test a value of the parameter of interest: CLs, observed and expected

@@ -8,13 +8,15 @@ mod digest;
 mod each_patch;
 mod evaluate;
 mod fit;
-mod hypotest;
 mod gof;
+mod hypotest;
 mod inspect;
 mod limit;
 mod model;
 mod patchset;
+mod ranking;
 mod report;
+mod scan;
 mod setup;
 mod significance;
 
@@ -56,6 +58,8 @@ pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
         Verb::Fit(args) => fit::run(&args),
         Verb::Gof(args) => gof::run(&args),
         Verb::Report(args) => report::run(&args),
+        Verb::Scan(args) => scan::run(&args),
+        Verb::Ranking(args) => ranking::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
         Verb::Hypotest(args) => hypotest::run(&args),
         Verb::Limit(args) => limit::run(&args),

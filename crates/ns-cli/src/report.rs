@@ -3,11 +3,13 @@
 pub(crate) mod check;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
-pub(crate) mod hypotest;
 pub(crate) mod gof;
+pub(crate) mod hypotest;
 pub(crate) mod inspect;
 pub(crate) mod overview;
 pub(crate) mod patchset;
+pub(crate) mod ranking;
+pub(crate) mod scan;
 pub(crate) mod talk;
 
 mod number;

@@ -4,6 +4,8 @@
 
 pub mod asymptotic;
 pub mod chi_squared;
+pub mod contour;
+mod crossing;
 pub mod degeneracy;
 pub mod fit;
 pub mod gof;
@@ -20,8 +22,11 @@ pub mod profile;
 pub mod propagate;
 pub mod pulls;
 pub mod random;
+pub mod ranking;
+mod response;
 pub mod result;
 mod root;
+pub mod scan;
 pub mod search;
 pub mod test_statistic;
 pub mod yields;

@@ -4,9 +4,10 @@
 //! Newton steps reach it; one that lies below the free minimum shows that the free minimum was another one, which is then replaced.
 //! Scans, rankings, test statistics and limits are all made of [`Profiler::at`].
 
-use crate::fit::{FitOptions, MultiStart, domain_and_start};
+use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
+use crate::result::BestFit;
 use crate::search::Search;
 use ns_core::{Likelihood, Model};
 
@@ -58,6 +59,13 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         profiler
     }
 
+    /// The same round a free minimum that is known already: nothing is fitted.
+    pub fn around(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, best: &Minimum) -> Self {
+        let mut profiler = Self::unfitted(model, likelihood, options);
+        profiler.best = best.clone();
+        profiler
+    }
+
     fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let (domain, start) = domain_and_start(model, options);
         let search = Search::new(likelihood, domain, options.minimize);
@@ -78,21 +86,49 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         &self.best
     }
 
-    /// The starting values of the free fit (P).
-    #[must_use]
-    pub fn start(&self) -> &[f64] {
-        &self.start
-    }
-
     /// Takes back that the free minimum is one: for data that come from a fit which failed.
     pub fn distrust(&mut self) {
         self.best.outcome = Outcome::Stalled;
+    }
+
+    /// The free minimum with its uncertainties, after a check that it is no saddle point.
+    pub fn best_fit(&mut self) -> BestFit {
+        self.leave_saddle();
+        let parameters = &self.model.parameters;
+        let mut uncertainties = vec![None; self.best.params.len()];
+        if self.best.nll.is_finite() {
+            self.hessian();
+            let Self { search, best, hessian, .. } = self;
+            let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, parameters));
+            let known = hessian.as_ref().map(|h| h.uncertainties(&flat.unwrap_or_default(), parameters));
+            uncertainties = known.unwrap_or(uncertainties);
+        }
+        let (nll, outcome) = (self.best.nll, self.best.outcome);
+        let converged = self.best.converged();
+        BestFit { params: self.best.params.clone(), uncertainties, twice_nll: 2.0 * nll, nll, converged, outcome }
+    }
+
+    /// Where the free minimum turns out to be a saddle point, the search goes on downwards from there.
+    fn leave_saddle(&mut self) {
+        if self.best.nll.is_finite() {
+            self.hessian();
+        }
+        let Self { search, model, best, hessian, .. } = self;
+        if let Some(hessian) = hessian {
+            leave_saddle(search, model, best, hessian);
+        }
     }
 
     /// The model.
     #[must_use]
     pub fn model(&self) -> &'a Model {
         self.model
+    }
+
+    /// Where fits start that know nothing better (P).
+    #[must_use]
+    pub fn start(&self) -> &[f64] {
+        &self.start
     }
 
     /// Where the parameters may go.

@@ -19,6 +19,13 @@ pub(crate) struct Range {
     pub(crate) bounds: [f64; 2],
 }
 
+/// `NAME=PATTERN,…`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GroupPatterns {
+    pub(crate) name: String,
+    pub(crate) patterns: Vec<String>,
+}
+
 /// `KIND=CODE`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InterpolationRule {
@@ -48,6 +55,8 @@ pub(crate) enum ValueError {
     NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
+    #[error("`{text}` is not a confidence level: those lie between 0 and 1")]
+    NotALevel { text: String },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
     UnknownKind { kind: String },
     #[error("`{kind}` has no interpolation `{code}`; it has {known}")]
@@ -74,6 +83,22 @@ pub(super) fn threshold(text: &str) -> Result<f64, ValueError> {
 pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
     let number = finite(text)?;
     if number > 0.0 && number < 1.0 { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
+}
+
+pub(super) fn confidence_level(text: &str) -> Result<f64, ValueError> {
+    let level = finite(text)?;
+    if level > 0.0 && level < 1.0 { Ok(level) } else { Err(ValueError::NotALevel { text: text.to_owned() }) }
+}
+
+/// The first equals sign divides: a group's name is the user's choice, the patterns may need one.
+pub(super) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
+    const FORM: &str = "NAME=PATTERN,PATTERN";
+    let (name, patterns) = text.split_once('=').ok_or(ValueError::Form { form: FORM })?;
+    let patterns: Vec<String> = patterns.split(',').map(str::to_owned).collect();
+    if name.is_empty() || patterns.iter().any(String::is_empty) {
+        return Err(ValueError::Form { form: FORM });
+    }
+    Ok(GroupPatterns { name: name.to_owned(), patterns })
 }
 
 /// Names may contain `=`, numbers don't: the last one divides.

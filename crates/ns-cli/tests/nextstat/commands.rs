@@ -35,7 +35,15 @@ snapshot!(
 );
 snapshot!(fit_with_matrices, "fit", "simple.json", "--covariance", "--correlation", "--minos=all");
 snapshot!(fit_of_two_parameters_of_interest, "fit", "shapes.json", "--poi", "mu", "--poi", "theory_ttbar", "--summary");
-snapshot!(fit_of_asimov_data_of_any_point, "fit", "simple.json", "--asimov-at", "mu=2", "--asimov-at", "uncorr_bkguncrt=1.1");
+snapshot!(
+    fit_of_asimov_data_of_any_point,
+    "fit",
+    "simple.json",
+    "--asimov-at",
+    "mu=2",
+    "--asimov-at",
+    "uncorr_bkguncrt=1.1"
+);
 snapshot!(fit_of_asimov_data, "fit", "shapes.json", "--asimov=2");
 snapshot!(fit_of_a_patched_workspace, "fit", "background.json", "--patch", "signal.json", "--fix", "mu=0");
 snapshot!(
@@ -105,8 +113,66 @@ snapshot!(
 snapshot!(digest, "digest", "simple.json", "--algorithm", "sha256", "--algorithm", "md5");
 snapshot!(digest_as_json, "digest", "simple.json", "--json");
 snapshot!(digest_of_an_unknown_algorithm, "digest", "simple.json", "--algorithm", "sha1");
+snapshot!(scan, "scan", "simple.json", "--start", "0", "--stop", "5", "--points", "6");
+snapshot!(scan_of_an_automatic_range, "scan", "shapes.json", "--points", "7", "--no-params", "--summary");
+snapshot!(
+    scan_of_two_parameters,
+    "scan",
+    "shapes.json",
+    "--poi",
+    "mu",
+    "--poi",
+    "norm_ttbar",
+    "--points",
+    "3",
+    "--start2",
+    "0.8",
+    "--stop2",
+    "1.4",
+    "--points2",
+    "4",
+    "--contour",
+    "0.68",
+    "--contour-points",
+    "8",
+    "--no-params",
+    "--summary"
+);
+snapshot!(scan_outside_the_likelihood, "scan", "simple.json", "--start", "-20", "--stop", "1", "--points", "2");
+snapshot!(scan_of_a_misspelt_parameter, "scan", "shapes.json", "--parameter", "norm_tbar");
+snapshot!(scan_of_a_vector, "scan", "simple.json", "--parameter", "uncorr_bkguncrt");
+snapshot!(scan_of_a_fixed_parameter, "scan", "simple.json", "--fix", "mu=1");
+snapshot!(scan_that_goes_backwards, "scan", "simple.json", "--start", "5", "--stop", "0");
+snapshot!(scan_without_an_end, "scan", "simple.json", "--start", "5");
+snapshot!(scan_of_one_point, "scan", "simple.json", "--points", "1");
+snapshot!(scan_of_nothing, "scan", "simple.json", "--poi", "none");
+snapshot!(scan_of_one_parameter_twice, "scan", "simple.json", "--parameter", "mu", "--parameter", "mu");
+snapshot!(scan_with_a_contour_of_one_parameter, "scan", "simple.json", "--contour", "0.68");
+snapshot!(scan_with_a_percentage, "scan", "simple.json", "--contour", "68");
+snapshot!(ranking, "ranking", "simple.json", "--summary");
+snapshot!(
+    ranking_with_groups,
+    "ranking",
+    "shapes.json",
+    "--method",
+    "global",
+    "--group",
+    "theory=theory_*",
+    "--group",
+    "mc=mc_stat_*,fakes_method[?]",
+    "--top",
+    "3",
+    "--summary"
+);
+snapshot!(ranking_without_poi, "ranking", "simple.json", "--poi", "none");
+snapshot!(ranking_for_a_fixed_poi, "ranking", "simple.json", "--fix", "mu=1");
+snapshot!(ranking_of_a_group_of_nobody, "ranking", "shapes.json", "--group", "jets=JES_*");
+snapshot!(ranking_of_a_group_without_a_name, "ranking", "shapes.json", "--group", "theory_*");
+snapshot!(ranking_by_an_unknown_method, "ranking", "simple.json", "--method", "impact");
 snapshot!(help, "--help");
 snapshot!(help_of_fit, "fit", "--help");
+snapshot!(help_of_scan, "scan", "--help");
+snapshot!(help_of_ranking, "ranking", "--help");
 snapshot!(an_unknown_verb, "fitt", "simple.json");
 snapshot!(no_workspace, "fit");
 
