@@ -16,6 +16,7 @@ pub mod random;
 pub mod result;
 pub mod search;
 pub mod test_statistic;
+pub mod toys;
 
 pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};

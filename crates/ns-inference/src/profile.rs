@@ -16,6 +16,9 @@ const LOWER: f64 = 1e-9;
 /// Minima further apart than this in -ln L are different ones.
 const DISTINCT: f64 = 1e-6;
 
+/// Random points from which a fit that did not converge is tried again.
+const RESCUE_STARTS: usize = 8;
+
 /// The free minimum of a likelihood, and conditional ones on request.
 #[derive(Debug)]
 pub struct Profiler<'a, L: ?Sized> {
@@ -58,7 +61,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         profiler
     }
 
-    fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
+    /// A profiler whose free minimum is still to be found, by [`Profiler::refit`].
+    pub fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let (domain, start) = domain_and_start(model, options);
         let search = Search::new(likelihood, domain, options.minimize);
         Self {
@@ -70,6 +74,33 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             hessian: None,
             has_several_minima: false,
         }
+    }
+
+    /// Finds the free minimum of a likelihood whose data have changed, from `start` (P) and, should that fail, from further points.
+    pub fn refit(&mut self, start: &[f64]) {
+        (self.hessian, self.has_several_minima) = (None, false);
+        let start = self.allowed(start);
+        self.best = self.search.run(&start);
+        if !self.best.converged() {
+            self.refit_widely(&start);
+        }
+    }
+
+    /// The same from several points: `start`, the model's starting values, and random ones; the lowest is taken.
+    pub fn refit_widely(&mut self, start: &[f64]) {
+        self.hessian = None;
+        let (start, usual) = (self.allowed(start), self.start.clone());
+        for minimum in self.search.run_all(self.model, &start, RESCUE_STARTS, 0) {
+            let best = std::mem::replace(&mut self.best, unknown());
+            self.best = if best.params.is_empty() { minimum } else { self.lower_of(best, minimum) };
+        }
+        self.try_from_point(&usual);
+    }
+
+    /// `start` with what is fixed at its value.
+    fn allowed(&self, start: &[f64]) -> Vec<f64> {
+        let value = |i: usize| if self.search.domain.fixed[i] { self.start[i] } else { start[i] };
+        (0..start.len()).map(value).collect()
     }
 
     /// The free minimum. It changes when [`Profiler::at`] finds a lower one.

@@ -2,6 +2,7 @@
 //!
 //! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs.
 
+use crate::minimize::Minimum;
 use crate::profile::Profiler;
 use ns_core::Likelihood;
 use serde::Serialize;
@@ -77,6 +78,17 @@ pub fn test<L: Likelihood + ?Sized>(
     mu: f64,
 ) -> Tested {
     let conditional = profiler.at(&[(poi, mu)]);
+    judge(profiler, statistic, poi, mu, conditional)
+}
+
+/// The same from the conditional minimum at `mu` that `profiler` found.
+pub fn judge<L: Likelihood + ?Sized>(
+    profiler: &Profiler<'_, L>,
+    statistic: TestStatistic,
+    poi: usize,
+    mu: f64,
+    conditional: Minimum,
+) -> Tested {
     let best = profiler.best();
     let rise = conditional.nll - best.nll;
     let mu_hat = best.params.get(poi).copied().unwrap_or(f64::NAN);
