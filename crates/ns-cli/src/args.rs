@@ -9,6 +9,7 @@ mod fit;
 mod model;
 mod patchset;
 mod setup;
+mod toys;
 mod values;
 
 pub(crate) use check::CheckArgs;
@@ -18,6 +19,7 @@ pub(crate) use fit::FitArgs;
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
 pub(crate) use setup::SetupArgs;
+pub(crate) use toys::{AuxChoice, HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb};
 pub(crate) use values::{Assignment, Range};
 
 use clap::{Args, Parser, Subcommand};
@@ -46,6 +48,10 @@ pub(crate) enum Verb {
     Fit(Box<FitArgs>),
     /// Evaluate the likelihood, its gradient and the expected data at given points
     Evaluate(EvaluateArgs),
+    /// Throw toys from a model and fit each of them
+    Toys(Box<ToysArgs>),
+    /// Test a value of the parameter of interest by toys: CLs without asymptotic formulas
+    HypotestToys(Box<HypotestToysArgs>),
     /// Show what a workspace contains
     Inspect(InspectArgs),
     /// Find what makes a model wrong before a fit does

@@ -7,10 +7,12 @@ mod completions;
 mod digest;
 mod evaluate;
 mod fit;
+mod hypotest_toys;
 mod inspect;
 mod model;
 mod patchset;
 mod setup;
+pub(crate) mod toys;
 
 use std::process::ExitCode;
 
@@ -29,7 +31,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    fn positive_if(good: bool) -> Self {
+    pub(crate) fn positive_if(good: bool) -> Self {
         if good { Self::Done } else { Self::Negative }
     }
 }
@@ -49,6 +51,8 @@ pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
     match verb {
         Verb::Fit(args) => fit::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
+        Verb::Toys(args) => toys::run(&args),
+        Verb::HypotestToys(args) => hypotest_toys::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Patchset(args) => patchset::run(args.verb),

@@ -3,13 +3,16 @@
 pub(crate) mod check;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
+pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
 pub(crate) mod patchset;
 pub(crate) mod talk;
+pub(crate) mod toys;
 
 mod number;
 mod output;
 mod progress;
+mod stream;
 mod table;
 
 pub(crate) use output::{to_document, write_json, write_stdout, write_text};

@@ -80,7 +80,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     pub fn refit(&mut self, start: &[f64]) {
         (self.hessian, self.has_several_minima) = (None, false);
         let start = self.allowed(start);
-        self.best = self.search.run(&start);
+        self.best = self.lowest(&start);
         if !self.best.converged() {
             self.refit_widely(&start);
         }

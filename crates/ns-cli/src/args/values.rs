@@ -46,6 +46,8 @@ pub(crate) enum ValueError {
     NotFinite { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
+    #[error("there is no share {index} of {of}; they count from 1")]
+    NoSuchShard { index: u64, of: u64 },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
     UnknownKind { kind: String },
     #[error("`{kind}` has no interpolation `{code}`; it has {known}")]

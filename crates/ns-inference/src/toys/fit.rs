@@ -91,7 +91,7 @@ impl FitToys<'_> {
 /// ```
 #[must_use]
 pub fn fit_toys<L: DataLikelihood + Clone + Sync>(ensemble: &FitToys<'_>, likelihood: &L, toys: Range<u64>) -> Vec<ToyFit> {
-    let run = Run { threads: NonZeroUsize::MIN, batch: Run::BATCH, monitor: &Silent };
+    let run = Run::new(NonZeroUsize::MIN, &Silent);
     let mut all = Vec::new();
     let Ok(_) = ensemble.run(likelihood, toys, &run, |fits| {
         all.extend(fits);

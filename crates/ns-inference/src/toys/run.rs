@@ -17,9 +17,17 @@ pub struct Run<'a> {
     pub batch: NonZeroUsize,
     /// Who watches; counts toys.
     pub monitor: &'a dyn Monitor,
+    /// First toy and end of the whole, of which only a part may be asked for at a time; for the monitor.
+    pub whole: Option<[u64; 2]>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// On so many threads, watched by `monitor`.
+    #[must_use]
+    pub fn new(threads: NonZeroUsize, monitor: &'a dyn Monitor) -> Self {
+        Self { threads, batch: Self::BATCH, monitor, whole: None }
+    }
+
     /// Toys that a thread takes at a time, unless something else is wanted.
     pub const BATCH: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 }
@@ -77,12 +85,13 @@ pub(super) fn in_batches<S, T: Send, E>(
 ) -> Result<Ended, E> {
     let batch = run.batch.get() as u64;
     let most = batch * (run.threads.get() * BATCHES_PER_THREAD) as u64;
+    let [first, last] = run.whole.unwrap_or([units.start, units.end]);
     let mut next = units.start;
     while next < units.end {
         let end = units.end.min(next.saturating_add(most));
         let n_batches = count((end - next).div_ceil(batch));
         let monitor =
-            Rounds { inner: run.monitor, before: next - units.start, round: end - next, total: units.end - units.start };
+            Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
         let results = parallel::map(n_batches, run.threads, &monitor, &make, |state, i| work(state, of(i)));
         let n_results = results.len();
