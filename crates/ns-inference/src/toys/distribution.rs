@@ -136,7 +136,8 @@ mod tests {
             let (mut chi_squared, mut n) = (0.0, 0.0);
             for (cell, &seen) in seen.iter().enumerate() {
                 let start = first + width * cell as f64;
-                let expected: f64 = (0..width as usize).map(|k| probability(start + k as f64, mean)).sum::<f64>() * N as f64;
+                let expected: f64 =
+                    (0..width as usize).map(|k| probability(start + k as f64, mean)).sum::<f64>() * N as f64;
                 if expected >= 10.0 {
                     chi_squared += (seen - expected).powi(2) / expected;
                     n += 1.0;

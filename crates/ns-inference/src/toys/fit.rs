@@ -1,5 +1,6 @@
 //! Fits of an ensemble of toys, each started where the toys were thrown.
 
+use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
 use crate::fit::FitOptions;
@@ -52,20 +53,22 @@ impl FitToys<'_> {
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
     ) -> Result<Ended, E> {
         let make = || likelihood.clone();
-        let work = |likelihood: &mut L, toys: Range<u64>| self.batch(likelihood, toys);
+        let n_starts = n_starts((self.model, likelihood, self.options), self.thrower, run);
+        let work = |likelihood: &mut L, toys: Range<u64>| self.batch(likelihood, toys, n_starts);
         in_batches(toys, run, make, work, |fits| sink(fits).map(ControlFlow::Continue))
     }
 
-    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, toys: Range<u64>) -> Vec<ToyFit> {
+    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, toys: Range<u64>, n_starts: usize) -> Vec<ToyFit> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
         let mut data = Data::default();
-        toys.map(|toy| self.fit_one(&mut profiler, &mut data, toy)).collect()
+        let mut one = |toy| {
+            refit(&mut profiler, self.thrower, toy, &mut data, n_starts);
+            self.result(&mut profiler, toy)
+        };
+        toys.map(&mut one).collect()
     }
 
-    fn fit_one<L: DataLikelihood>(&self, profiler: &mut Profiler<'_, L>, data: &mut Data, toy: u64) -> ToyFit {
-        self.thrower.throw(toy, data);
-        profiler.likelihood().set_data(data);
-        profiler.refit(self.thrower.params());
+    fn result<L: DataLikelihood>(&self, profiler: &mut Profiler<'_, L>, toy: u64) -> ToyFit {
         let converged = profiler.best().converged();
         let uncertainty = self.uncertainty_of.filter(|_| converged).and_then(|i| {
             let hessian = profiler.hessian();
@@ -75,6 +78,20 @@ impl FitToys<'_> {
         let best = profiler.best();
         ToyFit { toy, outcome: best.outcome, nll: best.nll, params: best.params.clone(), uncertainty }
     }
+}
+
+/// Throws toy number `toy`, and finds its free minimum from the first `n_starts` starting points.
+pub(super) fn refit<L: DataLikelihood>(
+    profiler: &mut Profiler<'_, L>,
+    thrower: &Thrower,
+    toy: u64,
+    data: &mut Data,
+    n_starts: usize,
+) {
+    thrower.throw(toy, data);
+    profiler.likelihood().set_data(data);
+    let starts = thrower.starts(data);
+    profiler.refit(&starts.each_ref().map(Vec::as_slice)[..n_starts]);
 }
 
 /// The fits of the toys `toys`, all in memory, on one thread.
@@ -90,7 +107,11 @@ impl FitToys<'_> {
 /// # }
 /// ```
 #[must_use]
-pub fn fit_toys<L: DataLikelihood + Clone + Sync>(ensemble: &FitToys<'_>, likelihood: &L, toys: Range<u64>) -> Vec<ToyFit> {
+pub fn fit_toys<L: DataLikelihood + Clone + Sync>(
+    ensemble: &FitToys<'_>,
+    likelihood: &L,
+    toys: Range<u64>,
+) -> Vec<ToyFit> {
     let run = Run::new(NonZeroUsize::MIN, &Silent);
     let mut all = Vec::new();
     let Ok(_) = ensemble.run(likelihood, toys, &run, |fits| {

@@ -2,7 +2,9 @@
 //!
 //! The measure of agreement is the caller's: a number for the whole, one per channel, or whatever else is asked of data and their best fit.
 
+use super::fit::refit;
 use super::p_value::PValue;
+use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
 use crate::fit::FitOptions;
@@ -33,22 +35,27 @@ pub fn p_values<L: DataLikelihood + Clone + Sync>(
     observed: &[f64],
     statistic: impl Fn(&Data, &[f64]) -> Vec<f64> + Sync,
 ) -> (GoodnessToys, Ended) {
+    let n_starts = n_starts((model, likelihood, options), thrower, run);
     let batch = |likelihood: &mut L, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
         let mut data = Data::default();
         let mut one = |toy| {
-            thrower.throw(toy, &mut data);
-            profiler.likelihood().set_data(&data);
-            profiler.refit(thrower.params());
+            refit(&mut profiler, thrower, toy, &mut data, n_starts);
             profiler.best().converged().then(|| statistic(&data, &profiler.best().params))
         };
         toys.map(&mut one).collect::<Vec<Option<Vec<f64>>>>()
     };
     let mut all = Vec::new();
-    let Ok(ended) = in_batches(toys, run, || likelihood.clone(), batch, |toys| {
-        all.extend(toys);
-        Ok::<_, Infallible>(ControlFlow::Continue(()))
-    });
+    let Ok(ended) = in_batches(
+        toys,
+        run,
+        || likelihood.clone(),
+        batch,
+        |toys| {
+            all.extend(toys);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        },
+    );
     let n_failed = all.iter().filter(|toy| toy.is_none()).count() as u64;
     let p_value = |entry: usize| {
         let values: Vec<f64> = all.iter().flatten().map(|statistics| statistics[entry]).collect();

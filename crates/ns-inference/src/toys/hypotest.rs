@@ -3,7 +3,9 @@
 //! Conventions are those of pyhf 0.7's toy calculator. For upper limits the tested hypothesis has the parameter of interest at μ and the alternative at 0;
 //! for a discovery (q0) it is tested at μ, usually 0, against 1. Nuisance parameters are at their conditional best fit to the data in each.
 
+use super::fit::refit;
 use super::p_value::{HypotestToys, Observed, Samples};
+use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::{Aux, Ensemble, Source, Thrower};
 use crate::fit::FitOptions;
@@ -16,6 +18,7 @@ use ns_core::likelihood::NonFinite;
 use ns_core::{Data, DataLikelihood, Model};
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
+use std::sync::OnceLock;
 
 /// What is tested, and with how many toys.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,7 +88,9 @@ pub enum ToysError {
         reason: &'static str,
     },
     /// The fit of the data to a hypothesis did not converge.
-    #[error("the fit of the data with the parameter of interest at {mu}, where toys are to be thrown, did not converge")]
+    #[error(
+        "the fit of the data with the parameter of interest at {mu}, where toys are to be thrown, did not converge"
+    )]
     Conditional {
         /// The value of the parameter of interest.
         mu: f64,
@@ -109,6 +114,8 @@ pub struct Hypotest<'a> {
     settings: HypotestSettings,
     observed: Observed,
     hypotheses: [Hypothesis; 2],
+    /// Starting points that the toys of each need, found out by the first run.
+    n_starts: OnceLock<[usize; 2]>,
 }
 
 /// Where the toys of one hypothesis are thrown.
@@ -150,7 +157,7 @@ impl<'a> Hypotest<'a> {
             [hypothesis(&conditional, Ensemble::Tested)?, hypothesis(&alternative.params, Ensemble::Alternative)?];
         profiler.likelihood().set_data(data);
         let observed = Observed { test_statistic, mu, value, mu_hat };
-        Ok(Self { model, options, settings, observed, hypotheses })
+        Ok(Self { model, options, settings, observed, hypotheses, n_starts: OnceLock::new() })
     }
 
     /// The statistic of the data.
@@ -182,23 +189,31 @@ impl<'a> Hypotest<'a> {
         run: &Run<'_>,
         sink: impl FnMut(Vec<ToyTest>) -> Result<ControlFlow<()>, E>,
     ) -> Result<Ended, E> {
-        let work = |likelihood: &mut L, units: Range<u64>| self.batch(likelihood, units);
+        let pilot =
+            |hypothesis: &Hypothesis| n_starts((self.model, likelihood, self.options), &hypothesis.thrower, run);
+        let n_starts = *self.n_starts.get_or_init(|| self.hypotheses.each_ref().map(pilot));
+        let work = |likelihood: &mut L, units: Range<u64>| self.batch(likelihood, units, n_starts);
         in_batches(units, run, || likelihood.clone(), work, sink)
     }
 
-    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, units: Range<u64>) -> Vec<ToyTest> {
+    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, units: Range<u64>, n_starts: [usize; 2]) -> Vec<ToyTest> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
         let mut data = Data::default();
-        let mut one = |unit| self.test_one(&mut profiler, &mut data, self.settings.unit(unit));
+        let mut one = |unit| self.test_one(&mut profiler, &mut data, self.settings.unit(unit), n_starts);
         units.map(&mut one).collect()
     }
 
-    fn test_one<L: DataLikelihood>(&self, profiler: &mut Profiler<'_, L>, data: &mut Data, unit: Unit) -> ToyTest {
+    fn test_one<L: DataLikelihood>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        data: &mut Data,
+        unit: Unit,
+        n_starts: [usize; 2],
+    ) -> ToyTest {
         let Hypothesis { thrower, direction } = &self.hypotheses[unit.which];
+        let n_starts = n_starts[unit.which];
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        thrower.throw(unit.toy, data);
-        profiler.likelihood().set_data(data);
-        profiler.refit(thrower.params());
+        refit(profiler, thrower, unit.toy, data, n_starts);
         let best = &profiler.best().params;
         let step = mu - best[poi];
         let predicted: Vec<f64> = best.iter().zip(direction).map(|(x, d)| x + step * d).collect();

@@ -9,6 +9,7 @@ mod fit;
 mod goodness;
 mod hypotest;
 mod p_value;
+mod pilot;
 mod run;
 mod throw;
 

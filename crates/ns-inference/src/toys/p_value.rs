@@ -224,7 +224,10 @@ fn warnings(clsb: &PValue, clb: &PValue, n_failed: [u64; 2], is_discovery: bool)
     }
     let few = |name: &str, p: &PValue| {
         (p.n_extreme < FEW).then(|| {
-            format!("{name} rests on {} of {} toys; its error is no more than a guess, throw more", p.n_extreme, p.n_toys)
+            format!(
+                "{name} rests on {} of {} toys; its error is no more than a guess, throw more",
+                p.n_extreme, p.n_toys
+            )
         })
     };
     warnings.extend(few("CLsb", clsb));

@@ -90,8 +90,7 @@ pub(super) fn in_batches<S, T: Send, E>(
     while next < units.end {
         let end = units.end.min(next.saturating_add(most));
         let n_batches = count((end - next).div_ceil(batch));
-        let monitor =
-            Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
+        let monitor = Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
         let results = parallel::map(n_batches, run.threads, &monitor, &make, |state, i| work(state, of(i)));
         let n_results = results.len();

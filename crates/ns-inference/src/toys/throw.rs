@@ -57,6 +57,8 @@ pub struct Thrower {
     lambda: Vec<f64>,
     /// Where and how each auxiliary datum is drawn (K).
     aux: Vec<AuxDraw>,
+    /// The parameter of each auxiliary datum, and what the datum is in units of it (K).
+    terms: Vec<(usize, f64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,13 +87,22 @@ impl Thrower {
         };
         let terms = model.table(model.layout.constraint_param).iter().enumerate();
         let (lambda, aux) = (expected_main(model, params), terms.map(term).collect());
-        Ok(Self { source, params: params.to_vec(), lambda, aux })
+        Ok(Self { source, params: params.to_vec(), lambda, aux, terms: scales(model) })
     }
 
     /// Where it throws (P).
     #[must_use]
     pub fn params(&self) -> &[f64] {
         &self.params
+    }
+
+    /// Where to start the fit of a toy (P each): where it was thrown, and where its own auxiliary data are.
+    pub(super) fn starts(&self, toy: &Data) -> [Vec<f64>; 2] {
+        let mut at_aux = self.params.clone();
+        for (&(param, scale), &aux) in self.terms.iter().zip(&toy.aux) {
+            at_aux[param] = aux / scale;
+        }
+        [self.params.clone(), at_aux]
     }
 
     /// Toy number `toy`, written to `out`. Each datum depends on seed, ensemble, toy and its own position only.
@@ -108,4 +119,13 @@ impl Thrower {
         out.aux.clear();
         out.aux.extend(self.aux.iter().zip(0..).map(draw));
     }
+}
+
+/// The parameter of each constraint term, and its auxiliary datum over the parameter (K).
+fn scales(model: &Model) -> Vec<(usize, f64)> {
+    let scale = |&param: &u32| match model.parameters.constraint[param as usize] {
+        Some(Constraint::Poisson { tau }) => (param as usize, tau),
+        _ => (param as usize, 1.0),
+    };
+    model.table(model.layout.constraint_param).iter().map(scale).collect()
 }
