@@ -14,6 +14,7 @@ mod ranking;
 mod report;
 mod scan;
 mod setup;
+mod toys;
 mod values;
 
 pub(crate) use check::CheckArgs;
@@ -28,6 +29,9 @@ pub(crate) use ranking::RankingArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use scan::ScanArgs;
 pub(crate) use setup::SetupArgs;
+pub(crate) use toys::{
+    AuxChoice, HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb,
+};
 pub(crate) use values::{Assignment, Range};
 
 use clap::{Args, Parser, Subcommand};
@@ -71,6 +75,10 @@ pub(crate) enum Verb {
     Limit(Box<LimitArgs>),
     /// The significance of a discovery, observed and expected
     Significance(Box<SignificanceArgs>),
+    /// Throw toys from a model and fit each of them
+    Toys(Box<ToysArgs>),
+    /// Test a value of the parameter of interest by toys: CLs without asymptotic formulas
+    HypotestToys(Box<HypotestToysArgs>),
     /// Show what a workspace contains
     Inspect(InspectArgs),
     /// Find what makes a model wrong before a fit does

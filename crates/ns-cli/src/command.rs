@@ -10,6 +10,7 @@ mod evaluate;
 mod fit;
 mod gof;
 mod hypotest;
+mod hypotest_toys;
 mod inspect;
 mod limit;
 mod model;
@@ -19,6 +20,7 @@ mod report;
 mod scan;
 mod setup;
 mod significance;
+pub(crate) mod toys;
 
 use std::process::ExitCode;
 
@@ -37,7 +39,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    fn positive_if(good: bool) -> Self {
+    pub(crate) fn positive_if(good: bool) -> Self {
         if good { Self::Done } else { Self::Negative }
     }
 }
@@ -64,6 +66,8 @@ pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
         Verb::Hypotest(args) => hypotest::run(&args),
         Verb::Limit(args) => limit::run(&args),
         Verb::Significance(args) => significance::run(&args),
+        Verb::Toys(args) => toys::run(&args),
+        Verb::HypotestToys(args) => hypotest_toys::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Patchset(args) => patchset::run(args.verb),

@@ -5,16 +5,19 @@ pub(crate) mod evaluate;
 pub(crate) mod fit;
 pub(crate) mod gof;
 pub(crate) mod hypotest;
+pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
 pub(crate) mod overview;
 pub(crate) mod patchset;
 pub(crate) mod ranking;
 pub(crate) mod scan;
 pub(crate) mod talk;
+pub(crate) mod toys;
 
 mod number;
 mod output;
 mod progress;
+mod stream;
 mod table;
 mod yields;
 

@@ -29,6 +29,7 @@ mod root;
 pub mod scan;
 pub mod search;
 pub mod test_statistic;
+pub mod toys;
 pub mod yields;
 
 pub use degeneracy::degeneracy;

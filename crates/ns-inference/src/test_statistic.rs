@@ -84,7 +84,7 @@ pub fn test<L: Likelihood + ?Sized>(
     mu: f64,
 ) -> Tested {
     let conditional = profiler.at(&[(poi, mu)]);
-    tested(profiler, statistic, (poi, mu), conditional)
+    judge(profiler, statistic, poi, mu, conditional)
 }
 
 /// The same, with the conditional minimum also looked for from each of `starts` (each P).
@@ -95,13 +95,15 @@ pub fn test_from<L: Likelihood + ?Sized>(
     starts: &[Vec<f64>],
 ) -> Tested {
     let conditional = profiler.at_also_from(&[(poi, mu)], starts);
-    tested(profiler, statistic, (poi, mu), conditional)
+    judge(profiler, statistic, poi, mu, conditional)
 }
 
-fn tested<L: Likelihood + ?Sized>(
+/// The same from the conditional minimum at `mu` that `profiler` found.
+pub fn judge<L: Likelihood + ?Sized>(
     profiler: &Profiler<'_, L>,
     statistic: TestStatistic,
-    (poi, mu): (usize, f64),
+    poi: usize,
+    mu: f64,
     conditional: Minimum,
 ) -> Tested {
     let best = profiler.best();

@@ -57,6 +57,8 @@ pub(crate) enum ValueError {
     EmptyRange { lower: f64, upper: f64 },
     #[error("`{text}` is not a confidence level: those lie between 0 and 1")]
     NotALevel { text: String },
+    #[error("there is no share {index} of {of}; they count from 1")]
+    NoSuchShard { index: u64, of: u64 },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
     UnknownKind { kind: String },
     #[error("`{kind}` has no interpolation `{code}`; it has {known}")]

@@ -27,9 +27,14 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// The parameter of interest, which `what` needs.
+    pub(super) fn poi(&self, what: &'static str) -> Result<usize, CliError> {
+        self.model.poi().ok_or(CliError::NoPoi { option: what })
+    }
+
     /// The parameter of interest, which `verb` is to test.
     pub(super) fn tested_poi(&self, verb: &'static str) -> Result<usize, CliError> {
-        let poi = self.model.poi().ok_or(CliError::NoPoi { option: verb })?;
+        let poi = self.poi(verb)?;
         if self.options.fixed.iter().any(|(held, _)| *held == poi) {
             return Err(CliError::TestedIsFixed { name: self.model.parameters.names[poi].clone() });
         }
