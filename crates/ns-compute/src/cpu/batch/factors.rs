@@ -70,36 +70,33 @@ fn linear_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     (value, slope)
 }
 
-/// (p, q) and (p', q') of `HistoSysInterpolation::Quadratic`.
+/// (p, q) and (p', q') of `HistoSysInterpolation::Quadratic`: beyond ±1 the tangents there.
 #[inline(always)]
 fn quadratic_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
-    for lane in 0..LANES {
-        let a = alpha.0[lane];
-        let (inside, edge) = (a.abs() <= 1.0, a.signum());
-        for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
-            let tangent = edge + sign / 2.0;
-            let outer = (1.0 + edge * sign) / 2.0 + tangent * (a - edge);
-            value[side].0[lane] = if inside { a * (a + sign) / 2.0 } else { outer };
-            slope[side].0[lane] = if inside { a + sign / 2.0 } else { tangent };
+    for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+        for lane in 0..LANES {
+            let a = alpha.0[lane].clamp(-1.0, 1.0);
+            let tangent = a + sign / 2.0;
+            value[side].0[lane] = a * (a + sign) / 2.0 + tangent * (alpha.0[lane] - a);
+            slope[side].0[lane] = tangent;
         }
     }
     (value, slope)
 }
 
-/// (p, q) and (p', q') of `HistoSysInterpolation::SmoothLinear`.
+/// (p, q) and (p', q') of `HistoSysInterpolation::SmoothLinear`. Beyond ±1 it is linear, and so its own tangent at ±1: no case is told from another.
 #[inline(always)]
 fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
-    let (mut value, mut slope) = linear_weights(alpha);
-    for lane in 0..LANES {
-        let a = alpha.0[lane];
-        let x = a * a;
-        let inside = a.abs() < 1.0;
-        let even = x * (15.0 + x * (3.0 * x - 10.0)) / 16.0;
-        let even_slope = a * (30.0 + x * (18.0 * x - 40.0)) / 16.0;
-        for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
-            value[side].0[lane] = if inside { even + sign * a / 2.0 } else { value[side].0[lane] };
-            slope[side].0[lane] = if inside { even_slope + sign / 2.0 } else { slope[side].0[lane] };
+    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+        for lane in 0..LANES {
+            let a = alpha.0[lane].clamp(-1.0, 1.0);
+            let x = a * a;
+            let even = x * (15.0 + x * (3.0 * x - 10.0)) / 16.0;
+            let tangent = a * (30.0 + x * (18.0 * x - 40.0)) / 16.0 + sign / 2.0;
+            value[side].0[lane] = even + sign * a / 2.0 + tangent * (alpha.0[lane] - a);
+            slope[side].0[lane] = tangent;
         }
     }
     (value, slope)
@@ -112,14 +109,30 @@ pub(crate) struct Chains {
     pub(crate) scale: Vec<Lanes>,
     /// Adjoint of K (T of the channel).
     pub(crate) adjoint: Vec<Lanes>,
-    /// Each normsys factor, and its derivative times the product of the factors before it.
-    normsys: Vec<[Lanes; 2]>,
+    /// What each normsys factor has above 1.
+    excesses: Vec<Lanes>,
+    /// Its derivative times the product of the factors before it.
+    partials: Vec<Lanes>,
     /// The product of the factors before each scale modifier.
     scales: Vec<Lanes>,
     /// α in lanes where normsys factors are polynomials of it, 0 elsewhere (P).
     inner: Vec<Lanes>,
-    /// Whether any lane of a parameter is where they are exponentials (P).
+    /// Whether any lane of a parameter is where they are exponentials, and which (P).
     has_outer: Vec<bool>,
+    outer: Vec<Outer>,
+}
+
+/// Lanes where normsys factors are exponentials of a parameter, in numbers that need no case to be told from another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outer {
+    /// The exponent is ln hi · `up` + ln lo · `down`: α on the upper side, -α on the lower one, 0 elsewhere.
+    up: Lanes,
+    down: Lanes,
+    /// Derivatives of `up` and `down`: 1 and 0, 0 and -1, 0 and 0.
+    up_slope: Lanes,
+    down_slope: Lanes,
+    /// 1 where the factor is a polynomial, 0 elsewhere.
+    is_inner: Lanes,
 }
 
 impl Chains {
@@ -129,10 +142,12 @@ impl Chains {
         Self {
             scale: vec![Lanes::ZERO; n_templates],
             adjoint: vec![Lanes::ZERO; n_templates],
-            normsys: vec![[Lanes::ZERO; 2]; most(|plan, channel| normsys(plan, channel).len())],
+            excesses: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
+            partials: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
             scales: vec![Lanes::ZERO; most(|plan, channel| scales(plan, channel).len())],
             inner: vec![Lanes::ZERO; plan.n_params],
             has_outer: vec![false; plan.n_params],
+            outer: vec![Outer::default(); plan.n_params],
         }
     }
 
@@ -140,14 +155,22 @@ impl Chains {
     #[inline(always)]
     pub(crate) fn look_at(&mut self, plan: &Plan, params: &[Lanes]) {
         let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
-        for ((inner, has_outer), alpha) in self.inner.iter_mut().zip(&mut self.has_outer).zip(params) {
+        for (param, &alpha) in params.iter().enumerate() {
+            let (inner, outer) = (&mut self.inner[param], &mut self.outer[param]);
             let mut all_inside = true;
             for lane in 0..LANES {
-                let inside = is_inside(smooth, alpha.0[lane]);
-                inner.0[lane] = if inside { alpha.0[lane] } else { 0.0 };
+                let a = alpha.0[lane];
+                let inside = smooth & (a.abs() < 1.0);
+                let (is_up, is_down) = (!inside & a.is_sign_positive(), !inside & a.is_sign_negative());
                 all_inside &= inside;
+                inner.0[lane] = if inside { a } else { 0.0 };
+                outer.up.0[lane] = if is_up { a } else { 0.0 };
+                outer.down.0[lane] = if is_down { -a } else { 0.0 };
+                outer.up_slope.0[lane] = if is_up { 1.0 } else { 0.0 };
+                outer.down_slope.0[lane] = if is_down { -1.0 } else { 0.0 };
+                outer.is_inner.0[lane] = if inside { 1.0 } else { 0.0 };
             }
-            *has_outer = !all_inside;
+            self.has_outer[param] = !all_inside;
         }
     }
 
@@ -158,29 +181,31 @@ impl Chains {
         let (mut scales, mut first) = (self.scales.iter_mut(), 0);
         for (i, t) in channel.templates.clone().enumerate() {
             let template = &plan.templates[t];
-            let factors = &mut self.normsys[first..first + template.normsys.len()];
-            first += factors.len();
-            let exponent = add_exponentials(isa, plan, template, params, &self.has_outer, factors);
+            let links = first..first + template.normsys.len();
+            first = links.end;
+            let (excesses, partials) = (&self.excesses[links.clone()], &mut self.partials[links]);
+            let exponent = add_exponentials(isa, plan, template, (&self.has_outer, &self.outer), partials);
             let mut product = exp_all(isa, exponent);
             for (modifier, before) in plan.scales[template.scales.clone()].iter().zip(&mut scales) {
                 *before = product;
                 product = product * params[modifier.param as usize];
             }
-            for [factor, slope] in factors {
-                *slope = product * *slope;
-                product = product * *factor;
+            for (&excess, partial) in excesses.iter().zip(partials) {
+                *partial = product * *partial;
+                product = product.times_plus(isa, excess, product);
             }
             self.scale[i] = product;
             self.adjoint[i] = Lanes::ZERO;
         }
     }
 
-    /// Value and derivative of the polynomial of each normsys modifier of `channel`, at 0 in lanes where it is an exponential.
+    /// Excess and derivative of the polynomial of each normsys modifier of `channel`, at 0 in lanes where it is an exponential.
     #[inline(always)]
     fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan) {
-        for (entry, factor) in normsys(plan, channel).zip(&mut self.normsys) {
+        let links = self.excesses.iter_mut().zip(&mut self.partials);
+        for (entry, (excess, slope)) in normsys(plan, channel).zip(links) {
             let alpha = self.inner[plan.normsys[entry].param as usize];
-            *factor = polynomial(isa, &plan.normsys_table.coefficients(entry), alpha);
+            [*excess, *slope] = polynomial(isa, &plan.normsys_table.coefficients(entry), alpha);
         }
     }
 
@@ -198,11 +223,12 @@ impl Chains {
         for (i, t) in channel.templates.clone().enumerate() {
             let template = &plan.templates[t];
             let mut rest = self.adjoint[i];
-            let links = &self.normsys[template.normsys.start - first_normsys..template.normsys.end - first_normsys];
-            for (modifier, &[factor, partial]) in plan.normsys[template.normsys.clone()].iter().zip(links).rev() {
+            let links = template.normsys.start - first_normsys..template.normsys.end - first_normsys;
+            let links = self.excesses[links.clone()].iter().zip(&self.partials[links]);
+            for (modifier, (&excess, &partial)) in plan.normsys[template.normsys.clone()].iter().zip(links).rev() {
                 let slope = &mut gradient[modifier.param as usize];
                 *slope = partial.times_plus(isa, rest, *slope);
-                rest = rest * factor;
+                rest = rest.times_plus(isa, excess, rest);
             }
             let befores = &self.scales[template.scales.start - first_scale..template.scales.end - first_scale];
             for (modifier, &before) in plan.scales[template.scales.clone()].iter().zip(befores).rev() {
@@ -226,7 +252,7 @@ fn scales(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
     templates.first().map_or(0, |t| t.scales.start)..templates.last().map_or(0, |t| t.scales.end)
 }
 
-/// Value and derivative of the polynomial 1 + a₁α + … + a₆α⁶, both by Horner's rule.
+/// Value and derivative of the polynomial a₁α + … + a₆α⁶, both by Horner's rule.
 #[inline(always)]
 fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes) -> [Lanes; 2] {
     let mut value = Lanes::all(a6);
@@ -235,41 +261,28 @@ fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes
         value = value.times_plus(isa, alpha, Lanes::all(a));
         slope = slope.times_plus(isa, alpha, value);
     }
-    [value.times_plus(isa, alpha, Lanes::ONE), slope]
+    [value * alpha, slope]
 }
 
-/// Whether a normsys factor is a polynomial at `alpha`.
-#[inline(always)]
-fn is_inside(smooth: bool, alpha: f64) -> bool {
-    smooth & (alpha.abs() < 1.0)
-}
-
-/// Where factors of `template` are exponentials: the sum of their exponents, as the product of exponentials needs but one; and into `factors` the
-/// derivatives of the exponents, which stand beside values of 1.
+/// Where factors of `template` are exponentials: the sum of their exponents, as their product needs but one exponential; and into `slopes` the derivatives
+/// of the exponents, as the factors themselves are 1 there.
 #[inline(always)]
 fn add_exponentials<I: Isa>(
     isa: I,
     plan: &Plan,
     template: &TemplatePlan,
-    params: &[Lanes],
-    has_outer: &[bool],
-    factors: &mut [[Lanes; 2]],
+    (has_outer, outer): (&[bool], &[Outer]),
+    slopes: &mut [Lanes],
 ) -> Lanes {
-    let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
     let mut exponent = Lanes::ZERO;
-    for (entry, [_, slope]) in template.normsys.clone().zip(factors) {
+    for (entry, slope) in template.normsys.clone().zip(slopes) {
         let param = plan.normsys[entry].param as usize;
         if has_outer[param] {
-            let [ln_hi, ln_lo] = plan.normsys_table.logarithms(entry);
-            let alpha = params[param];
-            for lane in 0..LANES {
-                let a = alpha.0[lane];
-                let inside = is_inside(smooth, a);
-                let rate = if a.is_sign_positive() { ln_hi } else { -ln_lo };
-                let sum = isa.fma(rate, a, exponent.0[lane]);
-                exponent.0[lane] = if inside { exponent.0[lane] } else { sum };
-                slope.0[lane] = if inside { slope.0[lane] } else { rate };
-            }
+            let [ln_hi, ln_lo] = plan.normsys_table.logarithms(entry).map(Lanes::all);
+            let outer = &outer[param];
+            exponent = ln_hi.times_plus(isa, outer.up, ln_lo.times_plus(isa, outer.down, exponent));
+            let rate = ln_hi.times_plus(isa, outer.up_slope, ln_lo * outer.down_slope);
+            *slope = outer.is_inner.times_plus(isa, *slope, rate);
         }
     }
     exponent

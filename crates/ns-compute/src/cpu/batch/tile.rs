@@ -120,17 +120,20 @@ impl TileWork {
 /// nominal + Σ shifts of neighbouring bins from `start` on, counted inside the channel.
 #[inline(always)]
 fn shift<I: Isa>(isa: I, plan: &Plan, template: &TemplatePlan, start: usize, weights: &Weights, shifted: &mut [Lanes]) {
-    for (strip, bin) in shifted.chunks_mut(8).zip((start..).step_by(8)) {
-        match strip.len() {
-            1 => shift_strip::<I, 1>(isa, plan, template, bin, weights, strip),
-            2 => shift_strip::<I, 2>(isa, plan, template, bin, weights, strip),
-            3 => shift_strip::<I, 3>(isa, plan, template, bin, weights, strip),
-            4 => shift_strip::<I, 4>(isa, plan, template, bin, weights, strip),
-            5 => shift_strip::<I, 5>(isa, plan, template, bin, weights, strip),
-            6 => shift_strip::<I, 6>(isa, plan, template, bin, weights, strip),
-            7 => shift_strip::<I, 7>(isa, plan, template, bin, weights, strip),
-            _ => shift_strip::<I, 8>(isa, plan, template, bin, weights, strip),
-        }
+    let (fours, rest) = shifted.as_chunks_mut::<4>();
+    let (twos, ones) = rest.as_chunks_mut::<2>();
+    let mut bin = start;
+    for strip in fours {
+        shift_strip(isa, plan, template, bin, weights, strip);
+        bin += 4;
+    }
+    for strip in twos {
+        shift_strip(isa, plan, template, bin, weights, strip);
+        bin += 2;
+    }
+    for strip in ones.as_chunks_mut::<1>().0 {
+        shift_strip(isa, plan, template, bin, weights, strip);
+        bin += 1;
     }
 }
 
@@ -141,7 +144,7 @@ fn shift_strip<I: Isa, const N: usize>(
     template: &TemplatePlan,
     bin: usize,
     weights: &Weights,
-    shifted: &mut [Lanes],
+    shifted: &mut [Lanes; N],
 ) {
     let nominal: &[f64; N] = cells(&plan.nominal, template.cells + bin);
     let mut sum = [Lanes::ZERO; N];
@@ -155,7 +158,7 @@ fn shift_strip<I: Isa, const N: usize>(
             sum[i] = p.times_plus(isa, Lanes::all(up[i]), q.times_plus(isa, Lanes::all(down[i]), sum[i]));
         }
     }
-    *shifted.first_chunk_mut().expect("a strip of N bins") = sum;
+    *shifted = sum;
 }
 
 /// Adds what the shifted yields' adjoints mean for the weights.
