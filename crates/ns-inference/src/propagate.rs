@@ -23,9 +23,9 @@ enum Kind {
     /// Standard deviations (P) without correlations.
     Widths(Vec<f64>),
     /// The inverse of a Hessian.
-    Inverse(Hessian),
+    Inverse(Box<Hessian>),
     /// The same for a Hessian with flat directions, damped lightly and ten times as much: what does not feel the difference is determined.
-    Flat([Hessian; 2]),
+    Flat(Box<[Hessian; 2]>),
 }
 
 impl Propagator {
@@ -45,9 +45,9 @@ impl Propagator {
         if flat.iter().any(|direction| direction.curvature < UNDETERMINED) {
             let pair = [1e-11, 1e-10].map(|damping| Hessian::damped_at(likelihood, params, domain, &[damping]));
             let is_sound = pair.iter().all(Hessian::is_covariance);
-            return Self(if is_sound { Kind::Flat(pair) } else { Kind::Unknown });
+            return Self(if is_sound { Kind::Flat(Box::new(pair)) } else { Kind::Unknown });
         }
-        Self(if hessian.is_covariance() { Kind::Inverse(hessian) } else { Kind::Unknown })
+        Self(if hessian.is_covariance() { Kind::Inverse(Box::new(hessian)) } else { Kind::Unknown })
     }
 
     /// Of a point that is no minimum: nothing is known.

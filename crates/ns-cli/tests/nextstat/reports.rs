@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Run, folder, nextstat};
+use crate::support::{Run, folder, nextstat, with_stdin};
 
 fn examples(arguments: &[&str]) -> Run {
     nextstat(&folder("examples"), arguments)
@@ -66,9 +66,18 @@ fn a_fit_that_fails_has_no_p_value_and_no_uncertainties_and_says_so() {
 
 #[test]
 fn names_cannot_command_a_terminal() {
-    let run =
-        nextstat(&folder("testdata/gallery"), &["report", "control-characters-in-a-name.json", "--summary", "--bins"]);
-    assert!(!run.stderr.is_empty() && run.stderr.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", run.stderr);
+    let named = |name: &str| format!("{name}\\u001b[2J\\n");
+    let text = std::fs::read_to_string(folder("examples").join("simple.json")).expect("an example");
+    let names = ["singlechannel", "background", "uncorr_bkguncrt", "mu", "Measurement"];
+    let text =
+        names.iter().fold(text, |text, name| text.replace(&format!("\"{name}\""), &format!("\"{}\"", named(name))));
+    for verb in ["gof", "report"] {
+        let run = with_stdin(&folder("examples"), &[verb, "-", "--summary"], text.as_bytes());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let said = if verb == "gof" { 2 } else { 6 };
+        assert!(run.stderr.matches("\\u{1b}[2J\\n").count() >= said, "{}", run.stderr);
+        assert!(run.stderr.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", run.stderr);
+    }
 }
 
 #[test]
