@@ -1,6 +1,6 @@
 //! Published cases: evaluations and fits of the named ones, and the whole corpus in one process.
 
-use crate::measure::{Measured, Procedures, fit_once, measure, measure_procedures};
+use crate::measure::{BATCH, Measured, Procedures, Times, fit_once, measure, measure_batch, measure_procedures};
 use clap::Args;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
 use ns_translate::{LoadRequest, Source, load};
@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
             all.insert(name, value);
         } else {
             print_row(&name, &measured);
+            print_batch(measure_batch(&model, budget));
             procedures.extend(done.map(|done| (name, done)));
         }
     }
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
 fn print_procedures(rows: &[(String, Procedures)]) {
     println!("\n{:34} {:>21} {:>9} {:>21}", "case", "scan, 21 points, ms", "refits", "classic ranking, ms");
     for (name, done) in rows {
-        let both = |t: &crate::measure::Times| format!("{:.2} / {:.2}", t.min_us / 1e3, t.median_us / 1e3);
+        let both = |t: &Times| format!("{:.2} / {:.2}", t.min_us / 1e3, t.median_us / 1e3);
         println!("{name:34} {:>21} {:>9} {:>21}", both(&done.scan), done.n_refits, both(&done.ranking));
     }
     println!();
@@ -100,6 +101,11 @@ fn print_row(name: &str, m: &Measured) {
         format!("{:.3} / {:.3}", m.fit.min_us / 1e3, m.fit.median_us / 1e3),
         if m.converged { "" } else { "  did not converge" }
     );
+}
+
+fn print_batch(threads: [Times; 2]) {
+    let [one, two] = threads.map(|t| format!("{:.2} / {:.2} ms", t.min_us / 1e3, t.median_us / 1e3));
+    println!("{:34} {BATCH} batched NLL + gradient: {one} on one thread, {two} on two", "");
 }
 
 /// Every case read, compiled and fitted with uncertainties, one after the other.

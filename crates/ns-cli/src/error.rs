@@ -4,7 +4,9 @@ use std::io;
 
 use ns_core::CompileError;
 use ns_core::likelihood::NonFinite;
+use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
+use ns_translate::toys::ToyFileError;
 
 /// Why a command cannot be done. All but [`CliError::BrokenPipe`] are exit code 2.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,33 @@ pub(crate) enum CliError {
     /// No Asimov data set, because something expected is negative or not a number.
     #[error("the model has no Asimov data set at its starting values: {0}")]
     NoAsimov(NonFinite),
+    /// A patch set without the name of a patch.
+    #[error("`--patchset {path}` needs `--patch-name NAME`")]
+    NoPatchName { path: String },
+    /// Every patch of no patch set.
+    #[error("`--every-patch` needs `--patchset FILE`")]
+    NoPatchSet,
+    /// A parameter that is tested and held at once.
+    #[error("`--fix` holds `{name}`, which is to be tested")]
+    TestedIsFixed { name: String },
+    /// A grid that leads nowhere.
+    #[error("the grid's start {start} is not below its stop {stop}")]
+    EmptyGrid { start: f64, stop: f64 },
+    /// A file of toys that cannot be written, continued or merged.
+    #[error(transparent)]
+    ToyFile(#[from] ToyFileError),
+    /// Toys that cannot be thrown.
+    #[error(transparent)]
+    Toys(#[from] ToysError),
+    /// No point at which toys could be thrown.
+    #[error("the fit of the data, at which toys are to be thrown, did not converge: {why}")]
+    NothingToThrowAt { why: String },
+    /// An option that makes sense with a file of toys only.
+    #[error("`{option}` needs a file of toys: `{file}`")]
+    NeedsToyFile { option: &'static str, file: &'static str },
+    /// A file of toys without the statistic of the data.
+    #[error("the document beside {name} does not have the observed statistic")]
+    NoObserved { name: String },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
@@ -78,11 +107,17 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Document(error) => error.hint(),
+            Self::ToyFile(error) => error.hint(),
+            Self::Toys(_) | Self::NothingToThrowAt { .. } => Some(
+                "`nextstat fit` says more about the fit; `--fix NAME=VALUE` holds the parameter of interest there"
+                    .to_owned(),
+            ),
             Self::Compile { error, .. } => error.hint(),
             Self::UnknownParameter { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }
             Self::UnknownParameter { .. } => Some("`nextstat inspect` lists the parameters".to_owned()),
+            Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),
             Self::Vector { name, .. } => Some(format!("name one of them, such as `{name}[0]`")),
             Self::NeedsTwo { .. } => Some("name both with `--parameter`".to_owned()),
             Self::EmptyGroup { .. } => {

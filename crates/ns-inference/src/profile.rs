@@ -17,6 +17,12 @@ const LOWER: f64 = 1e-9;
 /// Minima further apart than this in -ln L are different ones.
 const DISTINCT: f64 = 1e-6;
 
+/// Random points from which a fit that did not converge is tried again.
+const RESCUE_STARTS: usize = 8;
+
+/// How often a minimum at the edge of the domain is tried to be lowered.
+const EDGE_ROUNDS: usize = 5;
+
 /// The free minimum of a likelihood, and conditional ones on request.
 #[derive(Debug)]
 pub struct Profiler<'a, L: ?Sized> {
@@ -48,7 +54,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
                 || (domain.fixed[i] && params[i] == profiler.start[i])
         });
         if !is_allowed {
-            profiler.best = profiler.lowest(&params.to_vec());
+            profiler.best = profiler.lowest(params);
             return profiler;
         }
         let mut gradient = vec![0.0; params.len()];
@@ -66,7 +72,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         profiler
     }
 
-    fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
+    /// A profiler whose free minimum is still to be found, by [`Profiler::refit`].
+    pub fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let (domain, start) = domain_and_start(model, options);
         let search = Search::new(likelihood, domain, options.minimize);
         Self {
@@ -80,10 +87,66 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
+    /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
+    pub fn refit(&mut self, starts: &[&[f64]]) {
+        (self.hessian, self.has_several_minima, self.best) = (None, false, unknown());
+        for start in starts {
+            let start = self.allowed(start);
+            let minimum = self.lowest(&start);
+            self.take(minimum);
+        }
+        if !self.best.converged() {
+            self.refit_widely(starts[0]);
+        }
+        self.settle_at_edge();
+    }
+
+    /// At the edge of the domain a minimum is settled from where it was sought, and a lower one may be had from there.
+    fn settle_at_edge(&mut self) {
+        for _ in 0..EDGE_ROUNDS {
+            let before = self.best.nll;
+            if !self.best.at_edge {
+                break;
+            }
+            let from = self.best.params.clone();
+            self.try_from_point(&from);
+            if self.best.nll >= before - LOWER {
+                break;
+            }
+        }
+    }
+
+    /// `minimum` becomes the best one if there is none yet or if it is lower.
+    fn take(&mut self, minimum: Minimum) {
+        let best = std::mem::replace(&mut self.best, unknown());
+        self.best = if best.params.is_empty() { minimum } else { self.lower_of(best, minimum) };
+    }
+
+    /// The same from several points: `start`, the model's starting values, and random ones; the lowest is taken.
+    pub fn refit_widely(&mut self, start: &[f64]) {
+        self.hessian = None;
+        let (start, usual) = (self.allowed(start), self.start.clone());
+        for minimum in self.search.run_all(self.model, &start, RESCUE_STARTS, 0) {
+            self.take(minimum);
+        }
+        self.try_from_point(&usual);
+    }
+
+    /// `start` with what is fixed at its value.
+    fn allowed(&self, start: &[f64]) -> Vec<f64> {
+        let value = |i: usize| if self.search.domain.fixed[i] { self.start[i] } else { start[i] };
+        (0..start.len()).map(value).collect()
+    }
+
     /// The free minimum. It changes when [`Profiler::at`] finds a lower one.
     #[must_use]
     pub fn best(&self) -> &Minimum {
         &self.best
+    }
+
+    /// Takes back that the free minimum is one: for data that come from a fit which failed.
+    pub fn distrust(&mut self) {
+        self.best.outcome = Outcome::Stalled;
     }
 
     /// The free minimum with its uncertainties, after a check that it is no saddle point.
@@ -155,7 +218,14 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
-    /// The same, looked for from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
+    /// The same, looked for from each of `others` (each P) too.
+    pub fn at_also_from(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        self.at_from(held, &starts)
+    }
+
+    /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
         held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
@@ -207,8 +277,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     fn lowest(&mut self, start: &[f64]) -> Minimum {
         let Some(MultiStart { n_starts, seed }) = self.multi_start else { return self.search.run(start) };
         let minima = self.search.run_all(self.model, start, n_starts, seed);
-        let first = minima.into_iter().next();
-        first.unwrap_or_else(unknown)
+        let lowest = minima.first().map_or(f64::NAN, |first| first.nll);
+        self.has_several_minima |= minima.iter().any(|other| other.converged() && other.nll > lowest + DISTINCT);
+        minima.into_iter().next().unwrap_or_else(unknown)
     }
 
     /// The converged one, or the lower one of two; notes whether they differ.

@@ -2,6 +2,7 @@
 //!
 //! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs.
 
+use crate::minimize::Minimum;
 use crate::profile::Profiler;
 use ns_core::Likelihood;
 use serde::Serialize;
@@ -45,6 +46,12 @@ impl TestStatistic {
         if counts { 2.0 * rise.max(0.0) } else { 0.0 }
     }
 
+    /// Whether only deviations to one side count, so that there is an expected band.
+    #[must_use]
+    pub fn is_one_sided(self) -> bool {
+        !matches!(self, Self::T | Self::TTilde)
+    }
+
     /// The value of μ for which the Asimov data set of its expected distribution is made (pyhf's rule): 1 for a discovery, 0 otherwise.
     #[must_use]
     pub fn asimov_mu(self) -> f64 {
@@ -77,6 +84,28 @@ pub fn test<L: Likelihood + ?Sized>(
     mu: f64,
 ) -> Tested {
     let conditional = profiler.at(&[(poi, mu)]);
+    judge(profiler, statistic, poi, mu, conditional)
+}
+
+/// The same, with the conditional minimum also looked for from each of `starts` (each P).
+pub fn test_from<L: Likelihood + ?Sized>(
+    profiler: &mut Profiler<'_, L>,
+    statistic: TestStatistic,
+    (poi, mu): (usize, f64),
+    starts: &[Vec<f64>],
+) -> Tested {
+    let conditional = profiler.at_also_from(&[(poi, mu)], starts);
+    judge(profiler, statistic, poi, mu, conditional)
+}
+
+/// The same from the conditional minimum at `mu` that `profiler` found.
+pub fn judge<L: Likelihood + ?Sized>(
+    profiler: &Profiler<'_, L>,
+    statistic: TestStatistic,
+    poi: usize,
+    mu: f64,
+    conditional: Minimum,
+) -> Tested {
     let best = profiler.best();
     let rise = conditional.nll - best.nll;
     let mu_hat = best.params.get(poi).copied().unwrap_or(f64::NAN);

@@ -8,6 +8,7 @@ pub mod digest;
 pub mod patch;
 pub mod patchset;
 pub mod pyhf;
+pub mod toys;
 
 mod error;
 mod hint;

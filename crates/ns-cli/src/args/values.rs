@@ -51,10 +51,14 @@ pub(crate) enum ValueError {
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
     NotFinite { text: String },
+    #[error("`{text}` is not between 0 and 1")]
+    NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
     #[error("`{text}` is not a confidence level: those lie between 0 and 1")]
     NotALevel { text: String },
+    #[error("there is no share {index} of {of}; they count from 1")]
+    NoSuchShard { index: u64, of: u64 },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
     UnknownKind { kind: String },
     #[error("`{kind}` has no interpolation `{code}`; it has {known}")]
@@ -69,6 +73,18 @@ pub(super) fn source(text: &str) -> Result<Source, std::convert::Infallible> {
 pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
     let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
+}
+
+/// A number from 0 to 1, either of them too.
+pub(super) fn threshold(text: &str) -> Result<f64, ValueError> {
+    let number = finite(text)?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
+}
+
+/// A number between 0 and 1, neither of them.
+pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
+    let number = finite(text)?;
+    if number > 0.0 && number < 1.0 { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
 }
 
 pub(super) fn confidence_level(text: &str) -> Result<f64, ValueError> {

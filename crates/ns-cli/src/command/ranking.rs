@@ -14,7 +14,7 @@ use crate::report::{self, Progress, Talk};
 
 pub(super) fn run(args: &RankingArgs) -> Result<Status, CliError> {
     let setup = setup(&args.setup)?;
-    let poi = setup.poi("ranking")?;
+    let poi = setup.tested_poi("ranking")?;
     let Setup { model, data, likelihood, options: fit, .. } = setup;
     let (domain, _) = ns_inference::fit::domain_and_start(&model, &fit);
     if domain.fixed[poi] {

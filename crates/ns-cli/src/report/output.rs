@@ -46,7 +46,7 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), CliError> {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(stdout_error)
 }
 
-fn stdout_error(source: io::Error) -> CliError {
+pub(super) fn stdout_error(source: io::Error) -> CliError {
     match source.kind() {
         io::ErrorKind::BrokenPipe => CliError::BrokenPipe,
         _ => CliError::Unwritable { name: "standard output".to_owned(), source },
@@ -69,7 +69,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     moved
 }
 
-fn beside(path: &Path) -> PathBuf {
+pub(super) fn beside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));

@@ -34,6 +34,16 @@ snapshot!(
     "7"
 );
 snapshot!(fit_with_matrices, "fit", "simple.json", "--covariance", "--correlation", "--minos=all");
+snapshot!(fit_of_two_parameters_of_interest, "fit", "shapes.json", "--poi", "mu", "--poi", "theory_ttbar", "--summary");
+snapshot!(
+    fit_of_asimov_data_of_any_point,
+    "fit",
+    "simple.json",
+    "--asimov-at",
+    "mu=2",
+    "--asimov-at",
+    "uncorr_bkguncrt=1.1"
+);
 snapshot!(fit_of_asimov_data, "fit", "shapes.json", "--asimov=2");
 snapshot!(fit_of_a_patched_workspace, "fit", "background.json", "--patch", "signal.json", "--fix", "mu=0");
 snapshot!(
@@ -58,6 +68,18 @@ snapshot!(fit_with_an_unknown_code, "fit", "simple.json", "--interpolation", "hi
 snapshot!(fit_with_a_misspelt_poi, "fit", "simple.json", "--poi", "Mu");
 snapshot!(fit_with_half_a_patch_set, "fit", "background.json", "--patchset", "signals.json");
 snapshot!(fit_with_an_unknown_measurement, "fit", "shapes.json", "--measurement", "serach");
+snapshot!(hypotest, "hypotest", "simple.json", "--summary");
+snapshot!(hypotest_by_its_other_name, "cls", "shapes.json", "--test-poi", "2", "--teststat", "q");
+snapshot!(hypotest_of_every_patch, "hypotest", "background.json", "--patchset", "signals.json", "--every-patch");
+snapshot!(hypotest_of_every_patch_of_nothing, "hypotest", "background.json", "--every-patch");
+snapshot!(hypotest_without_a_poi, "hypotest", "background.json", "--poi", "none");
+snapshot!(hypotest_of_a_held_parameter, "hypotest", "simple.json", "--fix", "mu=1");
+snapshot!(hypotest_with_another_statistic, "hypotest", "simple.json", "--test-stat", "q_tilde");
+snapshot!(significance, "significance", "simple.json", "--summary");
+snapshot!(limit, "limit", "simple.json", "--summary");
+snapshot!(limit_from_a_grid, "limit", "simple.json", "--start", "0", "--stop", "4", "--points", "5");
+snapshot!(limit_from_an_empty_grid, "limit", "simple.json", "--start", "4", "--stop", "0");
+snapshot!(limit_with_a_confidence_level, "limit", "simple.json", "--level", "95");
 snapshot!(evaluate, "evaluate", "simple.json", "--points", "points.json");
 snapshot!(evaluate_at_the_start, "evaluate", "simple.json");
 snapshot!(evaluate_at_no_list, "evaluate", "simple.json", "--points", "simple.json");
@@ -240,6 +262,30 @@ fn a_point_outside_the_domain_is_null_and_explained() {
     assert_eq!((&point["twice_nll"], &point["gradient"]), (&Value::Null, &Value::Null));
     assert_eq!(point["not_finite"]["place"]["channel"], "singlechannel");
     assert_eq!(point["expected_data"][0], -70.0);
+}
+
+#[test]
+fn many_points_say_the_same_bytes_on_any_number_of_threads() {
+    // Every fourth one is outside the domain.
+    let mu = |i: i32| if i % 4 == 3 { -10.0 } else { 0.1 * f64::from(i) };
+    let points: Vec<[f64; 3]> = (0..100).map(|i| [mu(i), 0.9, 1.0 + 0.001 * f64::from(i)]).collect();
+    let say = |points: &[[f64; 3]], threads: &str| {
+        let points = serde_json::to_vec(points).expect("numbers are JSON");
+        let run = with_stdin(
+            &folder("examples"),
+            &["evaluate", "simple.json", "--points", "-", "--threads", threads],
+            &points,
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run
+    };
+    let one = say(&points, "1");
+    assert_eq!(one.stdout, say(&points, "2").stdout);
+    assert_eq!(one.stdout, say(&points, "7").stdout);
+    for i in [0, 3, 42, 99] {
+        let alone = say(&points[i..=i], "1");
+        assert_eq!(alone.document()["points"][0], one.document()["points"][i]);
+    }
 }
 
 #[test]

@@ -3,4 +3,5 @@
 mod commands;
 mod docs;
 mod gallery;
+mod reports;
 mod support;

@@ -1,0 +1,110 @@
+//! `nextstat hypotest-toys`: CLs by toys.
+
+use std::ops::ControlFlow;
+
+use ns_inference::test_statistic::TestStatistic;
+use ns_inference::toys::{Ended, Hypotest, HypotestSettings, HypotestToys, Run, Samples};
+use ns_translate::toys::{Identity, ToyFile, ToyFileError};
+
+use super::Status;
+use super::setup::{Setup, setup};
+use super::toys::{TestRecord, common, mode, needs_file, test_identity};
+use crate::args::{HypotestToysArgs, ToyStatistic};
+use crate::error::CliError;
+use crate::report::{self, Progress, Talk};
+
+pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
+    if let (None, Some(option)) = (&args.toys_file, needs_file(&args.run)) {
+        return Err(CliError::NeedsToyFile { option, file: "--toys-file FILE.npy" });
+    }
+    let mut setup = setup(&args.setup)?;
+    let settings = settings(args, &setup)?;
+    let known = common(&args.setup, &args.run, &setup);
+    let Setup { model, data, likelihood, options, .. } = &mut setup;
+    let test = Hypotest::new(model, (data, &mut *likelihood), options, settings)?;
+    let identity = test_identity(known, &test, args.stop_at_error, &args.run);
+    let mut work = Work { identity, samples: Samples::default(), file: None, n_done: 0 };
+    work.open(args, &settings)?;
+    let ended = work.run(args, &test, likelihood)?;
+    let range = work.identity.range();
+    let interrupted = (ended == Ended::Cancelled).then_some((work.n_done, range.end - range.start));
+    let result = HypotestToys::new(test.observed(), &work.samples);
+    report::hypotest_toys::write(&work.identity, result, interrupted, &args.output)
+}
+
+fn settings(args: &HypotestToysArgs, setup: &Setup) -> Result<HypotestSettings, CliError> {
+    let (test_statistic, mu) = match args.test_stat {
+        ToyStatistic::Q => (TestStatistic::Q, 1.0),
+        ToyStatistic::Qtilde => (TestStatistic::QTilde, 1.0),
+        ToyStatistic::Q0 => (TestStatistic::Q0, 0.0),
+    };
+    Ok(HypotestSettings {
+        test_statistic,
+        poi: setup.tested_poi("hypotest-toys")?,
+        mu: args.mu.unwrap_or(mu),
+        n_toys: [args.n_toys, args.n_toys_b.unwrap_or(args.n_toys)],
+        seed: args.setup.seed,
+        aux: args.run.aux.aux(),
+    })
+}
+
+/// The toys so far.
+struct Work {
+    identity: Identity,
+    samples: Samples,
+    /// Where they are kept, if anywhere.
+    file: Option<ToyFile>,
+    n_done: u64,
+}
+
+impl Work {
+    /// Opens the file of toys, and takes those that are in it.
+    fn open(&mut self, args: &HypotestToysArgs, settings: &HypotestSettings) -> Result<(), CliError> {
+        let Some(path) = &args.toys_file else { return Ok(()) };
+        let is_unit = |unit, bytes: &[u8]| TestRecord::read(bytes).unit == settings.unit(unit);
+        let mut file = ToyFile::open(path, self.identity.clone(), mode(&args.run), is_unit)?;
+        file.read(|bytes| {
+            let record = TestRecord::read(bytes);
+            self.samples.push(record.unit.which, record.value);
+            true
+        })?;
+        self.n_done = file.n_records();
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Makes the toys that are still wanted.
+    fn run(
+        &mut self,
+        args: &HypotestToysArgs,
+        test: &Hypotest<'_>,
+        likelihood: &ns_compute::CpuLikelihood,
+    ) -> Result<Ended, ToyFileError> {
+        let (range, stop) = (self.identity.range(), args.stop_at_error);
+        let progress = Progress::new(Talk::new(&args.output), "toys");
+        let whole = Some([range.start, range.end]);
+        let run = Run { batch: args.run.batch, whole, ..Run::new(args.threads.count(), &progress) };
+        let is_finished = self.file.as_ref().is_some_and(ToyFile::is_complete);
+        loop {
+            let next = range.start + self.n_done;
+            let is_enough = test.settings().is_enough(next, &self.samples, &test.observed(), stop);
+            if is_finished || next >= range.end || is_enough {
+                break;
+            }
+            let end = test.settings().next_check(next, stop).min(range.end);
+            let ended = test.run(likelihood, next..end, &run, |tests| {
+                let mut bytes = Vec::new();
+                tests.iter().for_each(|test| TestRecord::write(test, &mut bytes));
+                self.file.as_mut().map_or(Ok(()), |file| file.append(&bytes))?;
+                tests.iter().for_each(|test| self.samples.push(test.unit.which, test.value));
+                self.n_done += tests.len() as u64;
+                Ok(ControlFlow::Continue(()))
+            })?;
+            if ended == Ended::Cancelled {
+                return Ok(ended);
+            }
+        }
+        self.file.as_mut().map_or(Ok(()), ToyFile::finish)?;
+        Ok(Ended::Done)
+    }
+}

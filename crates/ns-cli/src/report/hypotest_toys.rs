@@ -1,0 +1,84 @@
+//! What `hypotest-toys` says: CLs with its errors, what was tested, and what to beware of.
+
+use std::fmt::Write as _;
+
+use ns_inference::test_statistic::TestStatistic;
+use ns_inference::toys::HypotestToys;
+use ns_translate::toys::{Identity, Shard};
+use serde_json::{Value, json};
+
+use super::number::significant;
+use super::talk::{Paint, Talk, harmless};
+use super::toys::FIXED_AUX;
+use super::{to_document, write_json};
+use crate::args::OutputArgs;
+use crate::command::Status;
+use crate::error::CliError;
+
+/// The statistic that documents call `word`.
+pub(crate) fn statistic(word: &str) -> Option<TestStatistic> {
+    let known = [TestStatistic::Q, TestStatistic::QTilde, TestStatistic::Q0];
+    known.into_iter().find(|statistic| to_document(statistic) == word)
+}
+
+/// Writes the result; `interrupted` has the numbers of toys done and wanted.
+pub(crate) fn write(
+    identity: &Identity,
+    mut result: HypotestToys,
+    interrupted: Option<(u64, u64)>,
+    output: &OutputArgs,
+) -> Result<Status, CliError> {
+    if identity.settings["aux"] == "fixed" {
+        result.warnings.insert(0, FIXED_AUX.to_owned());
+    }
+    if identity.shard != Shard::WHOLE {
+        let Shard { index, of } = identity.shard;
+        result.warnings.insert(0, format!("these are the toys of share {index} of {of} only; `toys merge` joins them"));
+    }
+    if let Some((done, wanted)) = interrupted {
+        result.warnings.insert(0, format!("interrupted after {done} of {wanted} toys"));
+    }
+    write_json(&document(identity, &result), output)?;
+    let n_failed = result.n_failed[0] + result.n_failed[1];
+    let alarm = (!result.warnings.is_empty()).then(|| result.warnings.join("; "));
+    let poi = identity.settings["poi"].as_str().unwrap_or("mu");
+    Talk::new(output).say_or_warn(alarm.as_deref(), |paint| summary(poi, &result, paint));
+    Ok(if interrupted.is_some() { Status::Interrupted } else { Status::positive_if(n_failed == 0) })
+}
+
+fn document(identity: &Identity, result: &HypotestToys) -> Value {
+    let Value::Object(mut document) = to_document(result) else { return Value::Null };
+    for key in ["poi", "measurement", "seed", "aux", "thrown_at", "par_names", "nextstat_version"] {
+        document.insert(key.to_owned(), identity.settings[key].clone());
+    }
+    let teststat = document.remove("value");
+    document.insert("teststat".to_owned(), teststat.unwrap_or(Value::Null));
+    document.insert("n_toys_wanted".to_owned(), json!(identity.settings["n_toys_of_hypotheses"]));
+    Value::Object(document)
+}
+
+fn summary(poi: &str, result: &HypotestToys, paint: Paint) -> String {
+    let mut text = String::new();
+    let value = |value: f64, error: f64| format!("{} ± {}", significant(value, 4), significant(error, 2));
+    let observed = result.observed;
+    let [tested, alternative] = result.n_toys;
+    let (poi, mu) = (harmless(poi), significant(observed.mu, 6));
+    let _ = writeln!(text, "  {poi} = {mu} tested with {tested} toys, and {alternative} of the alternative");
+    let _ =
+        writeln!(text, "  statistic  {}, best fit {}", significant(observed.value, 6), significant(observed.mu_hat, 6));
+    let name = if observed.test_statistic == TestStatistic::Q0 { "p-value" } else { "CLs    " };
+    let _ = writeln!(
+        text,
+        "  {}",
+        paint.strong(&format!("{name}    {}", value(result.cls_observed, result.cls_observed_error)))
+    );
+    for (z, (expected, error)) in
+        [-2, -1, 0, 1, 2].iter().zip(result.cls_expected.iter().zip(result.cls_expected_errors))
+    {
+        let _ = writeln!(text, "  expected {z:+}  {}", value(*expected, error));
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(text, "{} {}", paint.alarm("warning:"), harmless(warning));
+    }
+    text
+}

@@ -1,0 +1,122 @@
+//! Fits of an ensemble of toys, each started where the toys were thrown.
+
+use super::pilot::n_starts;
+use super::run::{Ended, Run, in_batches};
+use super::throw::Thrower;
+use crate::fit::FitOptions;
+use crate::minimize::Outcome;
+use crate::monitor::Silent;
+use crate::profile::Profiler;
+use ns_core::{Data, DataLikelihood, Model};
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
+
+/// The fit of one toy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToyFit {
+    /// Its number.
+    pub toy: u64,
+    /// Why the fit stopped; numbers of one that did not converge are not to be used.
+    pub outcome: Outcome,
+    /// -ln L at the minimum, with all constants.
+    pub nll: f64,
+    /// The parameters there (P).
+    pub params: Vec<f64>,
+    /// Standard deviation of the parameter that was asked for; `None` where it has none.
+    pub uncertainty: Option<f64>,
+}
+
+/// What is done with each toy of an ensemble.
+#[derive(Debug, Clone, Copy)]
+pub struct FitToys<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// What is held fixed and which ranges apply.
+    pub options: &'a FitOptions,
+    /// Where the toys come from.
+    pub thrower: &'a Thrower,
+    /// A parameter whose uncertainty is wanted.
+    pub uncertainty_of: Option<usize>,
+}
+
+impl FitToys<'_> {
+    /// Fits the toys `toys`, and hands the results to `sink`, in order and many at a time.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub fn run<L: DataLikelihood + Clone + Sync, E>(
+        &self,
+        likelihood: &L,
+        toys: Range<u64>,
+        run: &Run<'_>,
+        mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
+    ) -> Result<Ended, E> {
+        let make = || likelihood.clone();
+        let n_starts = n_starts((self.model, likelihood, self.options), self.thrower, run);
+        let work = |likelihood: &mut L, toys: Range<u64>| self.batch(likelihood, toys, n_starts);
+        in_batches(toys, run, make, work, |fits| sink(fits).map(ControlFlow::Continue))
+    }
+
+    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, toys: Range<u64>, n_starts: usize) -> Vec<ToyFit> {
+        let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
+        let mut data = Data::default();
+        let mut one = |toy| {
+            refit(&mut profiler, self.thrower, toy, &mut data, n_starts);
+            self.result(&mut profiler, toy)
+        };
+        toys.map(&mut one).collect()
+    }
+
+    fn result<L: DataLikelihood>(&self, profiler: &mut Profiler<'_, L>, toy: u64) -> ToyFit {
+        let converged = profiler.best().converged();
+        let uncertainty = self.uncertainty_of.filter(|_| converged).and_then(|i| {
+            let hessian = profiler.hessian();
+            let variance = hessian.variance(i);
+            (hessian.is_positive_definite() && variance > 0.0).then(|| variance.sqrt())
+        });
+        let best = profiler.best();
+        ToyFit { toy, outcome: best.outcome, nll: best.nll, params: best.params.clone(), uncertainty }
+    }
+}
+
+/// Throws toy number `toy`, and finds its free minimum from the first `n_starts` starting points.
+pub(super) fn refit<L: DataLikelihood>(
+    profiler: &mut Profiler<'_, L>,
+    thrower: &Thrower,
+    toy: u64,
+    data: &mut Data,
+    n_starts: usize,
+) {
+    thrower.throw(toy, data);
+    profiler.likelihood().set_data(data);
+    let starts = thrower.starts(data);
+    profiler.refit(&starts.each_ref().map(Vec::as_slice)[..n_starts]);
+}
+
+/// The fits of the toys `toys`, all in memory, on one thread.
+///
+/// ```no_run
+/// # use ns_core::{Data, DataLikelihood, Model};
+/// # use ns_inference::{FitOptions, toys::{Aux, Ensemble, Source, Thrower, FitToys, fit_toys}};
+/// # fn example(model: &Model, likelihood: &(impl DataLikelihood + Clone + Sync), bestfit: &[f64]) {
+/// let source = Source { seed: 1, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
+/// let thrower = Thrower::new(model, &model.observed, bestfit, source).expect("a point of the model's domain");
+/// let options = FitOptions::default();
+/// let fits = fit_toys(&FitToys { model, options: &options, thrower: &thrower, uncertainty_of: None }, likelihood, 0..100);
+/// # }
+/// ```
+#[must_use]
+pub fn fit_toys<L: DataLikelihood + Clone + Sync>(
+    ensemble: &FitToys<'_>,
+    likelihood: &L,
+    toys: Range<u64>,
+) -> Vec<ToyFit> {
+    let run = Run::new(NonZeroUsize::MIN, &Silent);
+    let mut all = Vec::new();
+    let Ok(_) = ensemble.run(likelihood, toys, &run, |fits| {
+        all.extend(fits);
+        Ok::<(), Infallible>(())
+    });
+    all
+}

@@ -1,0 +1,300 @@
+//! Hypothesis tests by toys: the distributions of a test statistic under two hypotheses, from toys thrown at the fits of the data to each.
+//!
+//! Conventions are those of pyhf 0.7's toy calculator. For upper limits the tested hypothesis has the parameter of interest at μ and the alternative at 0;
+//! for a discovery (q0) it is tested at μ, usually 0, against 1. Nuisance parameters are at their conditional best fit to the data in each.
+
+use super::fit::refit;
+use super::p_value::{HypotestToys, Observed, Samples};
+use super::pilot::n_starts;
+use super::run::{Ended, Run, in_batches};
+use super::throw::{Aux, Ensemble, Source, Thrower};
+use crate::fit::FitOptions;
+use crate::hessian::Hessian;
+use crate::minimize::Domain;
+use crate::profile::Profiler;
+use crate::test_statistic::{TestStatistic, Tested, judge, test};
+use ns_core::expected::asimov;
+use ns_core::likelihood::NonFinite;
+use ns_core::{Data, DataLikelihood, Model};
+use std::convert::Infallible;
+use std::ops::{ControlFlow, Range};
+use std::sync::OnceLock;
+
+/// What is tested, and with how many toys.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HypotestSettings {
+    /// The statistic.
+    pub test_statistic: TestStatistic,
+    /// The parameter of interest.
+    pub poi: usize,
+    /// Its tested value.
+    pub mu: f64,
+    /// Toys of the tested and of the alternative hypothesis.
+    pub n_toys: [u64; 2],
+    /// Toys of two seeds share nothing.
+    pub seed: u64,
+    /// What happens to the auxiliary data.
+    pub aux: Aux,
+}
+
+impl HypotestSettings {
+    /// Units of the run: the toys of both hypotheses, in turns until the smaller ensemble is complete, so that a run that stops early has both.
+    #[must_use]
+    pub fn n_units(&self) -> u64 {
+        self.n_toys[0] + self.n_toys[1]
+    }
+
+    /// The toy that unit `unit` is.
+    #[must_use]
+    pub fn unit(&self, unit: u64) -> Unit {
+        let shorter = self.n_toys[0].min(self.n_toys[1]);
+        if unit < 2 * shorter {
+            return Unit { which: (unit % 2) as usize, toy: unit / 2 };
+        }
+        Unit { which: usize::from(self.n_toys[1] > self.n_toys[0]), toy: unit - shorter }
+    }
+}
+
+/// A toy of one of the two hypotheses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    /// 0 for the tested, 1 for the alternative hypothesis.
+    pub which: usize,
+    /// Its number.
+    pub toy: u64,
+}
+
+/// The test statistic of one toy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ToyTest {
+    /// Which toy.
+    pub unit: Unit,
+    /// The statistic; `None` where a fit did not converge.
+    pub value: Option<f64>,
+    /// The best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+}
+
+/// Why no toys can be thrown.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToysError {
+    /// The statistic of the data themselves is not known.
+    #[error("the data have no test statistic at {mu}: {reason}")]
+    Observed {
+        /// The tested value.
+        mu: f64,
+        /// Which fit is to blame.
+        reason: &'static str,
+    },
+    /// The fit of the data to a hypothesis did not converge.
+    #[error(
+        "the fit of the data with the parameter of interest at {mu}, where toys are to be thrown, did not converge"
+    )]
+    Conditional {
+        /// The value of the parameter of interest.
+        mu: f64,
+    },
+    /// Nothing can be thrown where something expected is negative or not a number.
+    #[error("no toys can be thrown: {0}")]
+    NotThrown(NonFinite),
+}
+
+impl From<NonFinite> for ToysError {
+    fn from(reason: NonFinite) -> Self {
+        Self::NotThrown(reason)
+    }
+}
+
+/// A test that is ready to throw its toys.
+#[derive(Debug)]
+pub struct Hypotest<'a> {
+    model: &'a Model,
+    options: &'a FitOptions,
+    settings: HypotestSettings,
+    observed: Observed,
+    hypotheses: [Hypothesis; 2],
+    /// Starting points that the toys of each need, found out by the first run.
+    n_starts: OnceLock<[usize; 2]>,
+}
+
+/// Where the toys of one hypothesis are thrown.
+#[derive(Debug)]
+struct Hypothesis {
+    thrower: Thrower,
+    /// How far each parameter moves, in the mean, when the parameter of interest is moved by 1 (P).
+    direction: Vec<f64>,
+}
+
+impl<'a> Hypotest<'a> {
+    /// Fits `data`, whose likelihood is `likelihood`, to both hypotheses.
+    ///
+    /// # Errors
+    /// A fit of the data that does not converge, or ends where nothing can be thrown.
+    pub fn new<L: DataLikelihood>(
+        model: &'a Model,
+        (data, likelihood): (&Data, &mut L),
+        options: &'a FitOptions,
+        settings: HypotestSettings,
+    ) -> Result<Self, ToysError> {
+        let HypotestSettings { test_statistic, poi, mu, seed, aux, .. } = settings;
+        let mut profiler = Profiler::new(model, likelihood, options);
+        let against = test_statistic.asimov_mu();
+        let alternative = profiler.at(&[(poi, against)]);
+        let tested = test(&mut profiler, test_statistic, poi, mu);
+        let Tested { value: Some(value), mu_hat, conditional, .. } = tested else {
+            return Err(ToysError::Observed { mu, reason: tested.failure.unwrap_or("a fit did not converge") });
+        };
+        if !alternative.converged() {
+            return Err(ToysError::Conditional { mu: against });
+        }
+        let domain = profiler.domain().clone();
+        let mut hypothesis = |params: &[f64], ensemble| -> Result<Hypothesis, ToysError> {
+            let thrower = Thrower::new(model, data, params, Source { seed, ensemble, aux })?;
+            Ok(Hypothesis { direction: direction(model, profiler.likelihood(), &domain, params, poi), thrower })
+        };
+        let hypotheses =
+            [hypothesis(&conditional, Ensemble::Tested)?, hypothesis(&alternative.params, Ensemble::Alternative)?];
+        profiler.likelihood().set_data(data);
+        let observed = Observed { test_statistic, mu, value, mu_hat };
+        Ok(Self { model, options, settings, observed, hypotheses, n_starts: OnceLock::new() })
+    }
+
+    /// The statistic of the data.
+    #[must_use]
+    pub fn observed(&self) -> Observed {
+        self.observed
+    }
+
+    /// What is tested.
+    #[must_use]
+    pub fn settings(&self) -> &HypotestSettings {
+        &self.settings
+    }
+
+    /// Where the toys of both hypotheses are thrown (P each).
+    #[must_use]
+    pub fn thrown_at(&self) -> [&[f64]; 2] {
+        [self.hypotheses[0].thrower.params(), self.hypotheses[1].thrower.params()]
+    }
+
+    /// Throws and fits the toys `units` and hands them to `sink`, in order and many at a time, until it wants no more.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub fn run<L: DataLikelihood + Clone + Sync, E>(
+        &self,
+        likelihood: &L,
+        units: Range<u64>,
+        run: &Run<'_>,
+        sink: impl FnMut(Vec<ToyTest>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<Ended, E> {
+        let pilot =
+            |hypothesis: &Hypothesis| n_starts((self.model, likelihood, self.options), &hypothesis.thrower, run);
+        let n_starts = *self.n_starts.get_or_init(|| self.hypotheses.each_ref().map(pilot));
+        let work = |likelihood: &mut L, units: Range<u64>| self.batch(likelihood, units, n_starts);
+        in_batches(units, run, || likelihood.clone(), work, sink)
+    }
+
+    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, units: Range<u64>, n_starts: [usize; 2]) -> Vec<ToyTest> {
+        let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
+        let mut data = Data::default();
+        let mut one = |unit| self.test_one(&mut profiler, &mut data, self.settings.unit(unit), n_starts);
+        units.map(&mut one).collect()
+    }
+
+    fn test_one<L: DataLikelihood>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        data: &mut Data,
+        unit: Unit,
+        n_starts: [usize; 2],
+    ) -> ToyTest {
+        let Hypothesis { thrower, direction } = &self.hypotheses[unit.which];
+        let n_starts = n_starts[unit.which];
+        let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
+        refit(profiler, thrower, unit.toy, data, n_starts);
+        let best = &profiler.best().params;
+        let step = mu - best[poi];
+        let predicted: Vec<f64> = best.iter().zip(direction).map(|(x, d)| x + step * d).collect();
+        let conditional = profiler.at_from(&[(poi, mu)], &[predicted]);
+        let mut tested = judge(profiler, test_statistic, poi, mu, conditional);
+        if tested.value.is_none() {
+            profiler.refit_widely(thrower.params());
+            let starts = [profiler.best().params.clone(), thrower.params().to_vec()];
+            let conditional = profiler.at_from(&[(poi, mu)], &starts);
+            tested = judge(profiler, test_statistic, poi, mu, conditional);
+        }
+        ToyTest { unit, value: tested.value, mu_hat: tested.mu_hat }
+    }
+}
+
+/// The column of the covariance that belongs to `poi`, over its variance, at Asimov data of `params`: the slope of the profile's path there.
+fn direction<L: DataLikelihood>(
+    model: &Model,
+    likelihood: &mut L,
+    domain: &Domain,
+    params: &[f64],
+    poi: usize,
+) -> Vec<f64> {
+    likelihood.set_data(&asimov(model, params));
+    let mut domain = domain.clone();
+    (domain.lower[poi], domain.upper[poi], domain.fixed[poi]) = (f64::MIN, f64::MAX, false);
+    let mut hessian = Hessian::at(likelihood, params, &domain);
+    let mut column = vec![0.0; params.len()];
+    let variance = hessian.variance(poi);
+    if hessian.is_positive_definite() && variance > 0.0 && variance.is_finite() {
+        hessian.covariance_column(poi, &mut column);
+        column.iter_mut().for_each(|c| *c /= variance);
+    }
+    column[poi] = 1.0;
+    column
+}
+
+/// A whole test in memory: every toy, or as many as bring the error of CLs below `stop_at_error`, which is looked at every 500 toys.
+///
+/// # Errors
+/// A fit of the data that does not converge, or ends where nothing can be thrown.
+pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
+    model: &Model,
+    (data, likelihood): (&Data, &mut L),
+    options: &FitOptions,
+    settings: HypotestSettings,
+    (run, stop_at_error): (&Run<'_>, Option<f64>),
+) -> Result<HypotestToys, ToysError> {
+    let hypotest = Hypotest::new(model, (data, likelihood), options, settings)?;
+    let (mut samples, mut next) = (Samples::default(), 0);
+    while next < settings.n_units() && !run.monitor.is_cancelled() {
+        let end = settings.next_check(next, stop_at_error);
+        let Ok(_) = hypotest.run(likelihood, next..end, run, |tests| {
+            tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        if settings.is_enough(end, &samples, &hypotest.observed, stop_at_error) {
+            break;
+        }
+        next = end;
+    }
+    Ok(HypotestToys::new(hypotest.observed, &samples))
+}
+
+/// Units after which the stopping rule is looked at, and again after as many more.
+const CHECK: u64 = 500;
+
+impl HypotestSettings {
+    /// Where a run that has come to `unit` goes on to before its next look at the stopping rule.
+    #[must_use]
+    pub fn next_check(&self, unit: u64, stop_at_error: Option<f64>) -> u64 {
+        match stop_at_error {
+            None => self.n_units(),
+            Some(_) => self.n_units().min((unit / CHECK + 1) * CHECK),
+        }
+    }
+
+    /// Whether the error of CLs is small enough after `n_units` units. The answer depends on the toys only, not on how they were run.
+    #[must_use]
+    pub fn is_enough(&self, n_units: u64, samples: &Samples, observed: &Observed, stop_at_error: Option<f64>) -> bool {
+        let Some(limit) = stop_at_error else { return false };
+        n_units.is_multiple_of(CHECK) && samples.error(observed) < limit
+    }
+}

@@ -1,0 +1,282 @@
+//! From ensembles of a test statistic to p-values: CLs with its Monte-Carlo error, the expected band, and what failed toys could change.
+//!
+//! Conventions are those of pyhf 0.7's toy calculator: a p-value is the fraction of toys at least as extreme as the data, and the expected band is made of
+//! the percentiles of the p-values that the toys of the alternative hypothesis would have had as data.
+
+use crate::normal::upper_tail;
+use crate::test_statistic::TestStatistic;
+use serde::Serialize;
+
+/// Two values of a test statistic that differ by less than this, relative to the larger of 1 and their size, are the same: counts are whole numbers, so
+/// that different toys often have the same value, of which fits leave differences of 1e-11 or so.
+const SAME: f64 = 1e-8;
+
+/// A fraction of toys.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PValue {
+    /// Toys at least as extreme as the data, over toys; NaN without toys.
+    pub value: f64,
+    /// Its binomial standard deviation, at p = (k + ½)/(n + 1) so that none and all of the toys are not certain.
+    pub error: f64,
+    /// The value if every failed toy had been less extreme than the data.
+    pub low: f64,
+    /// The value if every failed toy had been more extreme.
+    pub high: f64,
+    /// Toys at least as extreme.
+    pub n_extreme: u64,
+    /// Toys whose fits converged.
+    pub n_toys: u64,
+}
+
+impl PValue {
+    /// The fraction of `values` that are at least `observed`, beside `n_failed` toys without a value.
+    ///
+    /// ```
+    /// use ns_inference::toys::PValue;
+    /// let p = PValue::of(&[0.0, 1.0, 2.0, 3.0], 2.0, 1);
+    /// assert_eq!((p.value, p.low, p.high), (0.5, 0.4, 0.6));
+    /// ```
+    #[must_use]
+    pub fn of(values: &[f64], observed: f64, n_failed: u64) -> Self {
+        let threshold = threshold(observed);
+        let n_extreme = values.iter().filter(|value| **value >= threshold).count();
+        Self::from_counts(n_extreme, values.len(), n_failed)
+    }
+
+    fn from_counts(n_extreme: usize, n_toys: usize, n_failed: u64) -> Self {
+        let (k, n, failed) = (n_extreme as f64, n_toys as f64, n_failed as f64);
+        let smoothed = (k + 0.5) / (n + 1.0);
+        Self {
+            value: k / n,
+            error: (smoothed * (1.0 - smoothed) / n).sqrt(),
+            low: k / (n + failed),
+            high: (k + failed) / (n + failed),
+            n_extreme: n_extreme as u64,
+            n_toys: n_toys as u64,
+        }
+    }
+}
+
+/// What a toy must reach to count as at least as extreme as `observed`.
+fn threshold(observed: f64) -> f64 {
+    observed - SAME * observed.abs().max(1.0)
+}
+
+/// The observed test statistic.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Observed {
+    /// Which statistic.
+    pub test_statistic: TestStatistic,
+    /// The tested value of the parameter of interest.
+    pub mu: f64,
+    /// The statistic of the data.
+    pub value: f64,
+    /// The best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+}
+
+/// The statistic of the toys of both hypotheses: the tested one, then the alternative.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Samples {
+    /// Values of the toys that have one.
+    pub values: [Vec<f64>; 2],
+    /// Toys without: a fit did not converge.
+    pub n_failed: [u64; 2],
+}
+
+impl Samples {
+    /// Adds a toy of hypothesis `which`.
+    pub fn push(&mut self, which: usize, value: Option<f64>) {
+        match value {
+            Some(value) => self.values[which].push(value),
+            None => self.n_failed[which] += 1,
+        }
+    }
+
+    /// The Monte-Carlo error of the observed CLs, or of the p-value of a discovery test; NaN without toys.
+    #[must_use]
+    pub fn error(&self, observed: &Observed) -> f64 {
+        let [tested, alternative] =
+            [0, 1].map(|which| PValue::of(&self.values[which], observed.value, self.n_failed[which]));
+        if observed.test_statistic == TestStatistic::Q0 { tested.error } else { ratio(tested, alternative).1 }
+    }
+}
+
+/// CLsb/CLb and its error, for independent ensembles.
+fn ratio(tested: PValue, alternative: PValue) -> (f64, f64) {
+    let cls = tested.value / alternative.value;
+    (cls, tested.error.hypot(cls * alternative.error) / alternative.value)
+}
+
+/// The result of a hypothesis test by toys.
+///
+/// For a discovery test (q0) the tested hypothesis is background alone; `cls_observed` and its band are then the p-value of that hypothesis, as in pyhf.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HypotestToys {
+    /// The observed statistic.
+    #[serde(flatten)]
+    pub observed: Observed,
+    /// CLsb/CLb.
+    #[serde(rename = "CLs_obs")]
+    pub cls_observed: f64,
+    /// Its Monte-Carlo error.
+    #[serde(rename = "CLs_obs_error")]
+    pub cls_observed_error: f64,
+    /// Between what and what it lies whatever the failed toys would have been; absent if none failed.
+    #[serde(rename = "CLs_obs_range", skip_serializing_if = "Option::is_none")]
+    pub cls_observed_range: Option<[f64; 2]>,
+    /// Expected at -2, -1, 0, 1, 2 standard deviations under the alternative hypothesis (pyhf's order: ascending).
+    #[serde(rename = "CLs_exp")]
+    pub cls_expected: [f64; 5],
+    /// Their Monte-Carlo errors.
+    #[serde(rename = "CLs_exp_errors")]
+    pub cls_expected_errors: [f64; 5],
+    /// The p-value of the tested hypothesis.
+    #[serde(rename = "CLsb")]
+    pub clsb: PValue,
+    /// The p-value of the alternative hypothesis.
+    #[serde(rename = "CLb")]
+    pub clb: PValue,
+    /// Toys of the tested and of the alternative hypothesis, failed ones included.
+    pub n_toys: [u64; 2],
+    /// Those whose fits did not converge.
+    pub n_failed: [u64; 2],
+    /// What a reader should know before using the numbers.
+    pub warnings: Vec<String>,
+}
+
+impl HypotestToys {
+    /// What `samples` say about `observed`.
+    #[must_use]
+    pub fn new(observed: Observed, samples: &Samples) -> Self {
+        let sorted = samples.values.clone().map(|mut values| {
+            values.sort_by(f64::total_cmp);
+            values
+        });
+        let [clsb, clb] = p_values(&sorted, samples, observed.value);
+        let is_discovery = observed.test_statistic == TestStatistic::Q0;
+        let (cls, error) = if is_discovery { (clsb.value, clsb.error) } else { ratio(clsb, clb) };
+        let range = if is_discovery { [clsb.low, clsb.high] } else { [clsb.low / clb.high, clsb.high / clb.low] };
+        let (expected, expected_errors) = band(&sorted, samples, is_discovery);
+        let n_toys = [0, 1].map(|which| samples.values[which].len() as u64 + samples.n_failed[which]);
+        Self {
+            observed,
+            cls_observed: cls,
+            cls_observed_error: error,
+            cls_observed_range: (samples.n_failed != [0, 0]).then_some(range),
+            cls_expected: expected,
+            cls_expected_errors: expected_errors,
+            clsb,
+            clb,
+            n_toys,
+            n_failed: samples.n_failed,
+            warnings: warnings(&clsb, &clb, samples.n_failed, is_discovery),
+        }
+    }
+}
+
+fn p_values(sorted: &[Vec<f64>; 2], samples: &Samples, observed: f64) -> [PValue; 2] {
+    let threshold = threshold(observed);
+    [0, 1].map(|which| {
+        let values = &sorted[which];
+        let n_below = values.partition_point(|value| *value < threshold);
+        PValue::from_counts(values.len() - n_below, values.len(), samples.n_failed[which])
+    })
+}
+
+/// The expected band and its errors: that of the order statistic, and that of the p-value there.
+fn band(sorted: &[Vec<f64>; 2], samples: &Samples, is_discovery: bool) -> ([f64; 5], [f64; 5]) {
+    let of_toy = |value: &f64| {
+        let [clsb, clb] = p_values(sorted, samples, *value);
+        if is_discovery { (clsb.value, clsb.error) } else { ratio(clsb, clb) }
+    };
+    let mut all: Vec<(f64, f64)> = sorted[1].iter().map(of_toy).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = |p: f64| percentile(&all, p);
+    let entry = |z: f64| {
+        let p = upper_tail(-z);
+        let spread = (p * (1.0 - p) / all.len() as f64).sqrt();
+        let half_width = 0.5 * (at((p + spread).min(1.0)).0 - at((p - spread).max(0.0)).0);
+        let (value, error) = at(p);
+        (value, half_width.hypot(error))
+    };
+    let entries = [-2.0, -1.0, 0.0, 1.0, 2.0].map(entry);
+    (entries.map(|e| e.0), entries.map(|e| e.1))
+}
+
+/// NumPy's linear percentile of sorted pairs, at a fraction `p`.
+fn percentile(sorted: &[(f64, f64)], p: f64) -> (f64, f64) {
+    let Some(last) = sorted.len().checked_sub(1) else { return (f64::NAN, f64::NAN) };
+    let position = p * last as f64;
+    let (below, weight) = (position.floor(), position - position.floor());
+    let (a, b) = (sorted[below as usize], sorted[last.min(below as usize + 1)]);
+    (a.0 + weight * (b.0 - a.0), a.1 + weight * (b.1 - a.1))
+}
+
+fn warnings(clsb: &PValue, clb: &PValue, n_failed: [u64; 2], is_discovery: bool) -> Vec<String> {
+    const FEW: u64 = 10;
+    let mut warnings = Vec::new();
+    let failed = n_failed[0] + n_failed[1];
+    if failed > 0 {
+        warnings.push(format!(
+            "the fits of {failed} toys did not converge; they are left out of the p-values, and `CLs_obs_range` says what they could change"
+        ));
+    }
+    let few = |name: &str, p: &PValue| {
+        (p.n_extreme < FEW).then(|| {
+            format!(
+                "{name} rests on {} of {} toys; its error is no more than a guess, throw more",
+                p.n_extreme, p.n_toys
+            )
+        })
+    };
+    warnings.extend(few("CLsb", clsb));
+    warnings.extend(few("CLb", clb).filter(|_| !is_discovery));
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBSERVED: Observed = Observed { test_statistic: TestStatistic::QTilde, mu: 1.0, value: 2.0, mu_hat: 0.3 };
+
+    /// Values and digits from pyhf 0.7.6: `EmpiricalDistribution` of these samples in `ToyCalculator.pvalues` and `.expected_pvalues`.
+    #[test]
+    fn numbers_are_those_of_pyhf_on_the_same_samples() {
+        let tested: Vec<f64> = (0..50).map(|i| f64::from(i * i % 47) / 10.0).collect();
+        let alternative: Vec<f64> = (0..40).map(|i| f64::from(i * i * i % 89) / 10.0).collect();
+        let samples = Samples { values: [tested, alternative], n_failed: [0, 0] };
+        let result = HypotestToys::new(OBSERVED, &samples);
+        assert_eq!((result.clsb.value, result.clb.value), PYHF_OBSERVED);
+        for (ours, pyhf) in result.cls_expected.iter().zip(PYHF_BAND) {
+            assert!((ours - pyhf).abs() < 1e-9, "{ours} is not {pyhf}");
+        }
+    }
+
+    const PYHF_OBSERVED: (f64, f64) = (0.4, 0.7);
+    const PYHF_BAND: [f64; 5] = [0.0, 0.0, 0.038_095_238_095_238_09, 0.786_359_643_483_636_1, 0.986_349_920_860_000_1];
+
+    #[test]
+    fn failed_toys_widen_the_range_and_are_reported() {
+        let samples = Samples { values: [vec![1.0, 3.0, 4.0, 0.0], vec![2.5, 0.0, 3.0, 5.0]], n_failed: [1, 2] };
+        let result = HypotestToys::new(OBSERVED, &samples);
+        assert_eq!((result.n_toys, result.n_failed), ([5, 6], [1, 2]));
+        let [low, high] = result.cls_observed_range.expect("some failed");
+        assert_eq!((low, high), ((2.0 / 5.0) / (5.0 / 6.0), (3.0 / 5.0) / (3.0 / 6.0)));
+        assert!(low < result.cls_observed && result.cls_observed < high);
+        assert!(result.warnings[0].starts_with("the fits of 3 toys"), "{:?}", result.warnings);
+    }
+
+    #[test]
+    fn values_that_only_rounding_separates_are_the_same() {
+        assert_eq!(PValue::of(&[2.0 - 1e-10, 1.0], 2.0, 0).n_extreme, 1);
+        assert_eq!(PValue::of(&[2.0 - 1e-6, 1.0], 2.0, 0).n_extreme, 0);
+    }
+
+    #[test]
+    fn no_toys_give_no_numbers() {
+        let result = HypotestToys::new(OBSERVED, &Samples::default());
+        assert!(result.cls_observed.is_nan() && result.cls_expected.iter().all(|value| value.is_nan()));
+    }
+}

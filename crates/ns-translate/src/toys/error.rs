@@ -1,0 +1,127 @@
+//! What can be wrong with a file of toys.
+
+use std::io;
+
+/// Why a file of toys cannot be written, continued or merged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToyFileError {
+    /// The file system refused.
+    #[error("cannot use {name}")]
+    Io {
+        /// The file in backticks.
+        name: String,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// Toys of an earlier run are there, and nobody said to continue it.
+    #[error("{name} holds {n_records} toys of a run that was not completed")]
+    Unfinished {
+        /// The file in backticks.
+        name: String,
+        /// Toys in it.
+        n_records: u64,
+    },
+    /// No document beside a file, or one that does not describe toys.
+    #[error("{name} does not say which toys are in the file beside it")]
+    NoIdentity {
+        /// The document in backticks.
+        name: String,
+    },
+    /// The files are not of one run.
+    #[error("{name} was made with another `{setting}`: {found}, not {expected} as {reference}")]
+    Differs {
+        /// The file in backticks.
+        name: String,
+        /// What differs.
+        setting: String,
+        /// Its value in this file.
+        found: String,
+        /// What it is compared with.
+        reference: String,
+        /// The value there.
+        expected: String,
+    },
+    /// The run of a shard has not come to its end.
+    #[error("{name} is not complete: it has {found} of {expected} toys")]
+    Incomplete {
+        /// The file in backticks.
+        name: String,
+        /// Toys in it.
+        found: u64,
+        /// Toys that should be in it.
+        expected: u64,
+    },
+    /// The file's length is not what its document says.
+    #[error("{name} is damaged: it should have {expected} bytes and has {found}")]
+    Damaged {
+        /// The file in backticks.
+        name: String,
+        /// Bytes it should have.
+        expected: u64,
+        /// Bytes it has.
+        found: u64,
+    },
+    /// The same toys twice.
+    #[error("{first} and {second} both hold shard {index} of {of}")]
+    SameShard {
+        /// A file in backticks.
+        first: String,
+        /// Another one.
+        second: String,
+        /// The shard, from 1.
+        index: u64,
+        /// Shards of the run.
+        of: u64,
+    },
+    /// The files divide the run in different ways.
+    #[error("{name} holds a shard of {found}, {reference} one of {expected}")]
+    OtherDivision {
+        /// The file in backticks.
+        name: String,
+        /// Its number of shards.
+        found: u64,
+        /// The file it is compared with.
+        reference: String,
+        /// The number of shards there.
+        expected: u64,
+    },
+    /// Toys that no file holds.
+    #[error("{}", not_given(.missing, *.of))]
+    MissingShards {
+        /// Shards that are not there, from 1.
+        missing: Vec<u64>,
+        /// Shards of the run.
+        of: u64,
+    },
+}
+
+fn not_given(missing: &[u64], of: u64) -> String {
+    const SHOWN: usize = 10;
+    let mut words: Vec<String> = missing.iter().take(SHOWN).map(u64::to_string).collect();
+    if missing.len() > SHOWN {
+        words.push(format!("and {} more", missing.len() - SHOWN));
+    }
+    let noun = if missing.len() == 1 { "shard" } else { "shards" };
+    format!("{noun} {} of {of} not given", words.join(", "))
+}
+
+impl ToyFileError {
+    /// One line of advice, where there is any.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unfinished { .. } => Some("continue it with `--resume`, or remove the file".to_owned()),
+            Self::NoIdentity { .. } => {
+                Some("a file of toys is only of use together with the `.json` file written beside it".to_owned())
+            }
+            Self::Differs { setting, .. } if setting == "nextstat_version" => {
+                Some("toys of different versions need not be comparable; make them again with one version".to_owned())
+            }
+            Self::Differs { .. } => Some("toys can be continued and merged only if all of this agrees".to_owned()),
+            Self::Incomplete { .. } => Some("complete it with `--resume` first".to_owned()),
+            Self::MissingShards { .. } => Some("make them with `--shard K/N`, or name their files too".to_owned()),
+            _ => None,
+        }
+    }
+}

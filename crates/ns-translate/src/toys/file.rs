@@ -1,0 +1,257 @@
+//! Writing a file of toys: append, survive, resume, finish.
+//!
+//! Records go to `OUT.npy.part` in whole batches; its header is renewed after each, so that NumPy can read it at any time. After a kill, even in the middle
+//! of a write, what is torn or foreign at the end is cut off and the run goes on behind it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Identity, ToyFileError};
+use crate::source::name_of;
+
+/// What to do about toys that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Start anew; refuse if a run was left unfinished.
+    Fresh,
+    /// Go on where a run was left, or start anew if there is none.
+    Resume,
+}
+
+/// A file of toys that is being written.
+#[derive(Debug)]
+pub struct ToyFile {
+    path: PathBuf,
+    identity: Identity,
+    file: File,
+    n_records: u64,
+    /// Whether it was complete when it was opened.
+    is_complete: bool,
+}
+
+/// `path` with `more` at the end of its name.
+pub(super) fn with_suffix(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(more);
+    PathBuf::from(name)
+}
+
+pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> ToyFileError + '_ {
+    move |source| ToyFileError::Io { name: name_of(path), source }
+}
+
+/// The identity in the document beside a file, with its number of records if it is complete; `None` if there is no document.
+pub(super) fn read_identity(document: &Path) -> Result<Option<(Identity, Option<u64>)>, ToyFileError> {
+    let bytes = match fs::read(document) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(document)(error)),
+    };
+    let value: Option<Value> = serde_json::from_slice(&bytes).ok();
+    let identity = value.as_ref().and_then(Identity::from_value);
+    identity.map(Some).ok_or_else(|| ToyFileError::NoIdentity { name: name_of(document) })
+}
+
+/// Writes a document whole or not at all.
+pub(super) fn write_identity(document: &Path, identity: &Identity, n_records: Option<u64>) -> Result<(), ToyFileError> {
+    let mut text = serde_json::to_vec_pretty(&identity.to_value(n_records)).unwrap_or_default();
+    text.push(b'\n');
+    let temporary = with_suffix(document, ".tmp");
+    let written = File::create(&temporary).and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
+    written.and_then(|()| fs::rename(&temporary, document)).map_err(failed(document))
+}
+
+impl ToyFile {
+    /// Opens the file that is to become `path`. `is_unit` says whether a record is the one that belongs at a place in the run.
+    ///
+    /// # Errors
+    /// Unfinished toys in the way, toys of another run, or a file system that refuses.
+    pub fn open(
+        path: &Path,
+        identity: Identity,
+        mode: Mode,
+        is_unit: impl Fn(u64, &[u8]) -> bool,
+    ) -> Result<Self, ToyFileError> {
+        let (part, document) = (with_suffix(path, ".part"), with_suffix(path, ".part.json"));
+        let left = if part.exists() { read_identity(&document)? } else { None };
+        match (left, mode) {
+            (None, Mode::Resume) => {
+                let finished = if path.exists() { read_identity(&with_suffix(path, ".json"))? } else { None };
+                match finished {
+                    Some((theirs, Some(n_records))) => Self::complete(path, identity, &theirs, n_records),
+                    _ => Self::create(path, identity),
+                }
+            }
+            (None, Mode::Fresh) => Self::create(path, identity),
+            (Some((theirs, _)), Mode::Fresh) => {
+                let n_records = whole_records(&part, &theirs)?;
+                if n_records > 0 {
+                    return Err(ToyFileError::Unfinished { name: name_of(&part), n_records });
+                }
+                Self::create(path, identity)
+            }
+            (Some((theirs, _)), Mode::Resume) => Self::resume(path, identity, &theirs, is_unit),
+        }
+    }
+
+    fn create(path: &Path, identity: Identity) -> Result<Self, ToyFileError> {
+        let part = with_suffix(path, ".part");
+        write_identity(&with_suffix(path, ".part.json"), &identity, None)?;
+        let open = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&part);
+        let written = open.and_then(|mut file| file.write_all(&identity.layout.header(0)).map(|()| file));
+        let file = written.map_err(failed(&part))?;
+        Ok(Self { path: path.to_owned(), identity, file, n_records: 0, is_complete: false })
+    }
+
+    fn complete(path: &Path, identity: Identity, theirs: &Identity, n_records: u64) -> Result<Self, ToyFileError> {
+        require_same(&identity, theirs, path)?;
+        let file = File::open(path).map_err(failed(path))?;
+        Ok(Self { path: path.to_owned(), identity, file, n_records, is_complete: true })
+    }
+
+    fn resume(
+        path: &Path,
+        identity: Identity,
+        theirs: &Identity,
+        is_unit: impl Fn(u64, &[u8]) -> bool,
+    ) -> Result<Self, ToyFileError> {
+        let part = with_suffix(path, ".part");
+        require_same(&identity, theirs, &part)?;
+        let n_whole = whole_records(&part, &identity)?;
+        let open = OpenOptions::new().read(true).write(true).open(&part);
+        let file = open.map_err(failed(&part))?;
+        let mut toys = Self { path: path.to_owned(), identity, file, n_records: n_whole, is_complete: false };
+        let (first, mut n_sound) = (toys.identity.range().start, 0);
+        toys.read(|record| {
+            if n_sound.le(&n_whole) && is_unit(first + n_sound, record) {
+                n_sound += 1;
+                return true;
+            }
+            false
+        })?;
+        toys.n_records = n_sound.min(toys.identity.range().end - first);
+        let length = toys.identity.layout.header(0).len() as u64 + toys.n_records * toys.record_bytes();
+        toys.file.set_len(length).map_err(failed(&part))?;
+        toys.renew_header()?;
+        Ok(toys)
+    }
+
+    fn record_bytes(&self) -> u64 {
+        self.identity.layout.record_bytes() as u64
+    }
+
+    /// Where the toys are until the file is complete.
+    #[must_use]
+    pub fn part(&self) -> PathBuf {
+        with_suffix(&self.path, ".part")
+    }
+
+    /// What it is of.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Records in it.
+    #[must_use]
+    pub fn n_records(&self) -> u64 {
+        self.n_records
+    }
+
+    /// Whether there is nothing more to do, because an earlier run has finished it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Appends whole records.
+    ///
+    /// # Errors
+    /// A file system that refuses; what was there before stays as it was.
+    pub fn append(&mut self, records: &[u8]) -> Result<(), ToyFileError> {
+        let header = self.identity.layout.header(0).len() as u64;
+        let end = header + self.n_records * self.record_bytes();
+        let part = self.part();
+        let written = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(records));
+        written.map_err(failed(&part))?;
+        self.n_records += records.len() as u64 / self.record_bytes().max(1);
+        self.renew_header()
+    }
+
+    fn renew_header(&mut self) -> Result<(), ToyFileError> {
+        let header = self.identity.layout.header(self.n_records);
+        let renewed = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(&header));
+        renewed.map_err(failed(&self.part()))
+    }
+
+    /// Reads the records in order until `receive` wants no more.
+    ///
+    /// # Errors
+    /// A file system that refuses.
+    pub fn read(&mut self, receive: impl FnMut(&[u8]) -> bool) -> Result<(), ToyFileError> {
+        read_records(&mut self.file, &self.identity, self.n_records, receive).map_err(failed(&self.path))
+    }
+
+    /// Moves it to its final name.
+    ///
+    /// # Errors
+    /// A file system that refuses; the toys then stay where they were.
+    pub fn finish(&mut self) -> Result<(), ToyFileError> {
+        if self.is_complete {
+            return Ok(());
+        }
+        let part = self.part();
+        self.renew_header()?;
+        self.file.sync_all().map_err(failed(&part))?;
+        write_identity(&with_suffix(&self.path, ".json"), &self.identity, Some(self.n_records))?;
+        fs::rename(&part, &self.path).map_err(failed(&self.path))?;
+        self.is_complete = true;
+        // The toys are safe; a document left behind does no harm.
+        let _ = fs::remove_file(with_suffix(&self.path, ".part.json"));
+        Ok(())
+    }
+}
+
+/// Reads `n` records behind the header, until `receive` wants no more.
+pub(super) fn read_records(
+    file: &mut File,
+    identity: &Identity,
+    n: u64,
+    mut receive: impl FnMut(&[u8]) -> bool,
+) -> io::Result<()> {
+    file.seek(SeekFrom::Start(identity.layout.header(0).len() as u64))?;
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut record = vec![0; identity.layout.record_bytes()];
+    for _ in 0..n {
+        reader.read_exact(&mut record)?;
+        if !receive(&record) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn require_same(identity: &Identity, theirs: &Identity, path: &Path) -> Result<(), ToyFileError> {
+    let shard = |identity: &Identity| format!("{}/{}", identity.shard.index, identity.shard.of);
+    let other_shard = (identity.shard != theirs.shard).then(|| ("shard".to_owned(), shard(identity), shard(theirs)));
+    match identity.difference(theirs).or(other_shard) {
+        None => Ok(()),
+        Some((setting, expected, found)) => Err(ToyFileError::Differs {
+            name: name_of(path),
+            setting,
+            found,
+            reference: "asked for".to_owned(),
+            expected,
+        }),
+    }
+}
+
+/// How many whole records there are behind the header.
+fn whole_records(part: &Path, identity: &Identity) -> Result<u64, ToyFileError> {
+    let length = fs::metadata(part).map_err(failed(part))?.len();
+    let header = identity.layout.header(0).len() as u64;
+    Ok(length.saturating_sub(header) / (identity.layout.record_bytes() as u64).max(1))
+}

@@ -1,0 +1,184 @@
+//! What a file of toys is of: everything that two files must share to be parts of one run, and which part it is.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value, json};
+
+use super::Layout;
+
+/// The format's name and version in documents.
+const FORMAT: &str = "nextstat toys";
+const VERSION: u64 = 1;
+
+/// Numbers of the settings that differ by less than this, relative to the larger of 1 and their size, are the same: fits on processors with other vector
+/// instructions end at points that differ by rounding.
+const SAME: f64 = 1e-6;
+
+/// A share of a run's toys: contiguous, the `index`-th of `of` parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub index: u64,
+    /// How many parts there are.
+    pub of: u64,
+}
+
+impl Shard {
+    /// Everything.
+    pub const WHOLE: Self = Self { index: 1, of: 1 };
+
+    /// Its share of `n` toys.
+    ///
+    /// ```
+    /// use ns_translate::toys::Shard;
+    /// assert_eq!(Shard { index: 2, of: 3 }.range(10), 3..6);
+    /// assert_eq!(Shard { index: 3, of: 3 }.range(10), 6..10);
+    /// ```
+    #[must_use]
+    pub fn range(self, n: u64) -> Range<u64> {
+        let end = |k: u64| u64::try_from(u128::from(n) * u128::from(k) / u128::from(self.of.max(1))).unwrap_or(n);
+        end(self.index.saturating_sub(1))..end(self.index)
+    }
+}
+
+/// What a file of toys is of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Identity {
+    /// What its records are, such as `fits`.
+    pub kind: String,
+    /// Everything else that the numbers depend on.
+    pub settings: Map<String, Value>,
+    /// The columns of its records.
+    pub layout: Layout,
+    /// Records of the whole run.
+    pub n_toys: u64,
+    /// Which of them are in this file.
+    pub shard: Shard,
+}
+
+impl Identity {
+    /// The records that belong into this file.
+    #[must_use]
+    pub fn range(&self) -> Range<u64> {
+        self.shard.range(self.n_toys)
+    }
+
+    /// The document beside a file; `n_records` are those of a complete one.
+    #[must_use]
+    pub(super) fn to_value(&self, n_records: Option<u64>) -> Value {
+        let range = self.range();
+        json!({
+            "format": FORMAT,
+            "format_version": VERSION,
+            "kind": self.kind,
+            "settings": self.settings,
+            "columns": self.layout.to_value(),
+            "n_toys": self.n_toys,
+            "shard": {"index": self.shard.index, "of": self.shard.of, "first": range.start, "n_toys": range.end - range.start},
+            "n_records": n_records,
+        })
+    }
+
+    /// From the document beside a file, with the number of records if the file is complete.
+    pub(super) fn from_value(value: &Value) -> Option<(Self, Option<u64>)> {
+        if value["format"] != FORMAT || value["format_version"] != VERSION {
+            return None;
+        }
+        let shard = Shard { index: value["shard"]["index"].as_u64()?, of: value["shard"]["of"].as_u64()? };
+        let identity = Self {
+            kind: value["kind"].as_str()?.to_owned(),
+            settings: value["settings"].as_object()?.clone(),
+            layout: Layout::from_value(&value["columns"])?,
+            n_toys: value["n_toys"].as_u64()?,
+            shard,
+        };
+        ((1..=shard.of).contains(&shard.index)).then_some((identity, value["n_records"].as_u64()))
+    }
+
+    /// The first thing in which a run is another one than `self`'s, whichever shard it is of: its name, ours, and its own value.
+    pub(super) fn difference(&self, other: &Self) -> Option<(String, String, String)> {
+        let whole = |identity: &Self| Self { shard: Shard::WHOLE, ..identity.clone() }.to_value(None);
+        let (name, ours, theirs) = difference("", &whole(self), &whole(other))?;
+        let name = name.trim_start_matches('.').trim_start_matches("settings.").to_owned();
+        Some((name, shortened(&ours), shortened(&theirs)))
+    }
+}
+
+fn difference(name: &str, a: &Value, b: &Value) -> Option<(String, Value, Value)> {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let null = Value::Null;
+            let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+            let mut keys: Vec<&String> = keys.collect();
+            // What explains the other differences comes first.
+            keys.sort_by_key(|key| (*key != "settings", a.get(*key).is_some_and(Value::is_object), *key));
+            keys.into_iter().find_map(|key| {
+                difference(&format!("{name}.{key}"), a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().find_map(|(i, (a, b))| difference(&format!("{name}[{i}]"), a, b))
+        }
+        (Value::Number(x), Value::Number(y)) if x.is_f64() && y.is_f64() => {
+            let (x, y) = (x.as_f64()?, y.as_f64()?);
+            ((x - y).abs() > SAME * x.abs().max(1.0)).then(|| (name.to_owned(), a.clone(), b.clone()))
+        }
+        _ if a == b => None,
+        _ => Some((name.to_owned(), a.clone(), b.clone())),
+    }
+}
+
+/// A value for messages.
+fn shortened(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.char_indices().nth(LONGEST) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toys::ColumnKind;
+
+    fn identity(settings: Value) -> Identity {
+        let Value::Object(settings) = settings else { panic!("an object") };
+        let layout = Layout::new(&[("toy", ColumnKind::U64)]);
+        Identity { kind: "fits".to_owned(), settings, layout, n_toys: 10, shard: Shard::WHOLE }
+    }
+
+    #[test]
+    fn shards_divide_everything_once() {
+        for (n, of) in [(10, 3), (2, 5), (1000, 7), (0, 2), (u64::MAX, 3)] {
+            let ranges: Vec<_> = (1..=of).map(|index| Shard { index, of }.range(n)).collect();
+            assert_eq!((ranges[0].start, ranges[ranges.len() - 1].end), (0, n));
+            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+        }
+    }
+
+    #[test]
+    fn differences_are_named_and_rounding_is_none() {
+        let ours = identity(json!({"seed": 1, "thrown_at": {"mu": 1.0, "parameters": [0.5, 2.0]}}));
+        let rounded = identity(json!({"seed": 1, "thrown_at": {"mu": 1.0, "parameters": [0.5 + 1e-9, 2.0]}}));
+        assert_eq!(ours.difference(&rounded), None);
+        let seed = identity(json!({"seed": 2, "thrown_at": {"mu": 1.0, "parameters": [0.6, 2.0]}}));
+        let named = |name: &str, a: &str, b: &str| Some((name.to_owned(), a.to_owned(), b.to_owned()));
+        assert_eq!(ours.difference(&seed), named("seed", "1", "2"));
+        let other = identity(json!({"seed": 1, "thrown_at": {"mu": 1.0, "parameters": [0.5, 2.5]}}));
+        assert_eq!(ours.difference(&other), named("thrown_at.parameters[1]", "2.0", "2.5"));
+        let more = Identity { n_toys: 11, ..ours.clone() };
+        assert_eq!(ours.difference(&more), named("n_toys", "10", "11"));
+        let shard = Identity { shard: Shard { index: 2, of: 3 }, ..ours.clone() };
+        assert_eq!(ours.difference(&shard), None);
+    }
+
+    #[test]
+    fn documents_are_read_back() {
+        let shard = Identity { shard: Shard { index: 2, of: 3 }, ..identity(json!({"seed": 1})) };
+        assert_eq!(Identity::from_value(&shard.to_value(Some(3))), Some((shard.clone(), Some(3))));
+        assert_eq!(Identity::from_value(&shard.to_value(None)), Some((shard, None)));
+        assert_eq!(Identity::from_value(&json!({"format": FORMAT, "format_version": 2})), None);
+    }
+}

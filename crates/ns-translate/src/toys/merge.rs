@@ -1,0 +1,125 @@
+//! Joining the shards of a run: the very bytes that one run of all its toys would have written.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::file::{failed, read_identity, read_records, with_suffix};
+use super::{Identity, Mode, Shard, ToyFile, ToyFileError};
+use crate::source::name_of;
+
+/// Files that are together one whole run, in the order of its toys.
+#[derive(Debug)]
+pub struct Merged {
+    /// What the run is.
+    pub identity: Identity,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    identity: Identity,
+    n_records: u64,
+}
+
+/// Finds out whether the files `paths`, in any order, are the shards of one run, each once.
+///
+/// # Errors
+/// A file that is incomplete, damaged or of another run, with its name; shards that are missing or given twice.
+pub fn merge(paths: &[PathBuf]) -> Result<Merged, ToyFileError> {
+    let mut parts = paths.iter().map(|path| part(path)).collect::<Result<Vec<Part>, ToyFileError>>()?;
+    let Some(first) = parts.first() else {
+        return Err(ToyFileError::MissingShards { missing: vec![1], of: 1 });
+    };
+    parts[1..].iter().try_for_each(|other| require_same_run(first, other))?;
+    let of = first.identity.shard.of;
+    parts.sort_by_key(|part| part.identity.shard.index);
+    if let Some(pair) = parts.windows(2).find(|pair| pair[0].identity.shard == pair[1].identity.shard) {
+        let index = pair[0].identity.shard.index;
+        return Err(ToyFileError::SameShard {
+            first: name_of(&pair[0].path),
+            second: name_of(&pair[1].path),
+            index,
+            of,
+        });
+    }
+    if parts.len() as u64 != of {
+        let is_there = |index: &u64| parts.iter().any(|part| part.identity.shard.index == *index);
+        return Err(ToyFileError::MissingShards { missing: (1..=of).filter(|index| !is_there(index)).collect(), of });
+    }
+    Ok(Merged { identity: Identity { shard: Shard::WHOLE, ..parts[0].identity.clone() }, parts })
+}
+
+fn part(path: &Path) -> Result<Part, ToyFileError> {
+    let document = with_suffix(path, ".json");
+    let Some((identity, n_records)) = read_identity(&document)? else {
+        return Err(ToyFileError::NoIdentity { name: name_of(&document) });
+    };
+    let (range, name) = (identity.range(), name_of(path));
+    let wanted = range.end - range.start;
+    // A run of one part may stop before its last toy; one of several may not.
+    let Some(n_records) = n_records.filter(|n| *n == wanted || (identity.shard.of == 1 && *n < wanted)) else {
+        return Err(ToyFileError::Incomplete { name, found: n_records.unwrap_or(0), expected: wanted });
+    };
+    let expected = identity.layout.header(0).len() as u64 + n_records * identity.layout.record_bytes() as u64;
+    let found = fs::metadata(path).map_err(failed(path))?.len();
+    if found != expected {
+        return Err(ToyFileError::Damaged { name, expected, found });
+    }
+    Ok(Part { path: path.to_owned(), identity, n_records })
+}
+
+fn require_same_run(first: &Part, other: &Part) -> Result<(), ToyFileError> {
+    let (name, reference) = (name_of(&other.path), name_of(&first.path));
+    if let Some((setting, expected, found)) = first.identity.difference(&other.identity) {
+        return Err(ToyFileError::Differs { name, setting, found, reference, expected });
+    }
+    let (expected, found) = (first.identity.shard.of, other.identity.shard.of);
+    if found != expected {
+        return Err(ToyFileError::OtherDivision { name, found, reference, expected });
+    }
+    Ok(())
+}
+
+impl Merged {
+    /// Reads every record, in the order of the run, until `receive` wants no more.
+    ///
+    /// # Errors
+    /// A file system that refuses.
+    pub fn read(&self, mut receive: impl FnMut(&[u8]) -> bool) -> Result<(), ToyFileError> {
+        for part in &self.parts {
+            let mut wants_more = true;
+            let mut file = File::open(&part.path).map_err(failed(&part.path))?;
+            let read = read_records(&mut file, &part.identity, part.n_records, |record| {
+                wants_more = receive(record);
+                wants_more
+            });
+            read.map_err(failed(&part.path))?;
+            if !wants_more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the whole run to `path`.
+    ///
+    /// # Errors
+    /// Unfinished toys in the way, or a file system that refuses.
+    pub fn write(&self, path: &Path) -> Result<(), ToyFileError> {
+        const CHUNK: usize = 1 << 20;
+        let mut output = ToyFile::open(path, self.identity.clone(), Mode::Fresh, |_, _| true)?;
+        let (mut chunk, mut outcome) = (Vec::with_capacity(CHUNK), Ok(()));
+        self.read(|record| {
+            chunk.extend_from_slice(record);
+            if chunk.len() >= CHUNK {
+                outcome = output.append(&chunk);
+                chunk.clear();
+            }
+            outcome.is_ok()
+        })?;
+        outcome?;
+        output.append(&chunk)?;
+        output.finish()
+    }
+}

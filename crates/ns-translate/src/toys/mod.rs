@@ -1,0 +1,16 @@
+//! Ensembles of toys as files: NumPy structured arrays that survive a kill, each beside a document that says what run it is of.
+//!
+//! A run appends to `OUT.npy.part`, described by `OUT.npy.part.json`, and moves both to `OUT.npy` and `OUT.npy.json` when it is complete, so that a
+//! file at its final name is whole. [`ToyFile`] writes and resumes, [`merge`] joins the shards of a run. What a record means is the caller's business.
+
+mod error;
+mod file;
+mod identity;
+mod layout;
+mod merge;
+
+pub use error::ToyFileError;
+pub use file::{Mode, ToyFile};
+pub use identity::{Identity, Shard};
+pub use layout::{Column, ColumnKind, Layout};
+pub use merge::{Merged, merge};
