@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::values::{confidence_level, finite};
+use super::values::{finite, fraction};
 use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `scan`.
@@ -41,7 +41,7 @@ pub(crate) struct ScanArgs {
     pub(crate) points2: Option<u32>,
 
     /// Add the contour of two parameters at a confidence level such as 0.68; repeatable
-    #[arg(long, value_name = "CL", value_parser = confidence_level)]
+    #[arg(long, value_name = "CL", value_parser = fraction)]
     pub(crate) contour: Vec<f64>,
 
     /// How many points a contour has, beside those where a range cuts it off

@@ -55,8 +55,6 @@ pub(crate) enum ValueError {
     NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
-    #[error("`{text}` is not a confidence level: those lie between 0 and 1")]
-    NotALevel { text: String },
     #[error("there is no share {index} of {of}; they count from 1")]
     NoSuchShard { index: u64, of: u64 },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
@@ -85,11 +83,6 @@ pub(super) fn threshold(text: &str) -> Result<f64, ValueError> {
 pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
     let number = finite(text)?;
     if number > 0.0 && number < 1.0 { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
-}
-
-pub(super) fn confidence_level(text: &str) -> Result<f64, ValueError> {
-    let level = finite(text)?;
-    if level > 0.0 && level < 1.0 { Ok(level) } else { Err(ValueError::NotALevel { text: text.to_owned() }) }
 }
 
 /// The first equals sign divides: a group's name is the user's choice, the patterns may need one.

@@ -5,6 +5,7 @@ use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
 use crate::minos::{self, Profile};
 use crate::profile::Profiler;
+use crate::pulls::prefit_width;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::is_lower;
 use crate::search::Search;
@@ -35,25 +36,7 @@ pub(super) struct Work {
     pub(super) lower: Option<Minimum>,
 }
 
-/// The constraint of a parameter, in numbers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Prior {
-    pub(super) center: f64,
-    pub(super) width: f64,
-}
-
 impl Plan<'_> {
-    /// Centre and width of the constraint of parameter `i`.
-    pub(super) fn prior(&self, i: usize) -> Option<Prior> {
-        let constraint = self.model.parameters.constraint[i]?;
-        let aux = self.data.aux[self.model.parameters.aux_index[i]?];
-        let center = match constraint {
-            Constraint::Gaussian { .. } => aux,
-            Constraint::Poisson { tau } => aux / tau,
-        };
-        Some(Prior { center, width: constraint.width(center) })
-    }
-
     /// Everything that is wanted of the `k`-th nuisance parameter.
     pub(super) fn work<L: DataLikelihood>(&self, likelihood: &mut L, k: usize) -> Work {
         let i = self.covariance.nuisances[k];
@@ -88,8 +71,9 @@ impl Plan<'_> {
         }
         let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
         work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
-        let prior = self.prior(i).map(|prior| [best - prior.width, best + prior.width]);
-        work.prefit = prior.map(|ends| self.refits(&mut profiler, k, i, ends));
+        let width = prefit_width(self.model, self.data, i);
+        work.prefit =
+            width.map(|width| [best - width, best + width]).map(|ends| self.refits(&mut profiler, k, i, ends));
         work.lower = work.lower.take().or_else(|| self.lower(&profiler));
     }
 

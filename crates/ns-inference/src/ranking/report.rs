@@ -1,9 +1,10 @@
 //! From refits and covariance to a ranking: formulas, sums, order, and what has to be said about them.
 
-use super::impacts::{Plan, Prior, Work};
+use super::impacts::{Plan, Work};
 use super::{Breakdown, Entry, GroupImpact, Impact, Impacts, Poi, Ranking, frozen_uncertainty};
 use crate::minimize::Outcome;
 use crate::profile::Profiler;
+use crate::pulls::{prefit_center, prefit_width};
 use ns_core::DataLikelihood;
 
 pub(super) fn assemble<L: DataLikelihood>(
@@ -47,13 +48,13 @@ pub(super) fn assemble<L: DataLikelihood>(
 
 fn entry(plan: &Plan<'_>, k: usize, work: Work) -> Entry {
     let (i, poi) = (plan.covariance.nuisances[k], plan.options.poi);
-    let (prior, sigma) = (plan.prior(i), plan.best.uncertainties[i]);
+    let (center, width) = (prefit_center(plan.model, plan.data, i), prefit_width(plan.model, plan.data, i));
+    let sigma = plan.best.uncertainties[i];
     // Without an uncertainty of both there is no covariance to speak of.
     let shared = plan.best.uncertainties[poi].and(sigma).map(|_| plan.covariance.columns[k][poi]);
     let wanted = |is_wanted: bool| shared.filter(|_| is_wanted);
     let methods = plan.options.methods;
     let over = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
-    let width = prior.map(|prior| prior.width);
     let at_best = plan.model.parameters.constraint[i].map(|c| c.width(plan.best.params[i]));
     Entry {
         parameter: plan.model.parameters.names[i].clone(),
@@ -61,7 +62,7 @@ fn entry(plan: &Plan<'_>, k: usize, work: Work) -> Entry {
         uncertainty: sigma,
         minos: work.minos,
         prefit_uncertainty: width,
-        pull: prior.map(|Prior { center, width }| (plan.best.params[i] - center) / width),
+        pull: center.zip(width).map(|(center, width)| (plan.best.params[i] - center) / width),
         constraint: over(sigma, width),
         prefit: work.prefit,
         postfit: work.postfit,
