@@ -8,6 +8,7 @@ mod family;
 mod measure;
 mod plot;
 mod scaling;
+mod toys;
 
 use clap::{Parser, Subcommand};
 

@@ -19,7 +19,9 @@ pub(crate) use fit::FitArgs;
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
 pub(crate) use setup::SetupArgs;
-pub(crate) use toys::{AuxChoice, HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb};
+pub(crate) use toys::{
+    AuxChoice, HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb,
+};
 pub(crate) use values::{Assignment, Range};
 
 use clap::{Args, Parser, Subcommand};

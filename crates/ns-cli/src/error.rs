@@ -78,7 +78,13 @@ impl CliError {
         match self {
             Self::Document(error) => error.hint(),
             Self::ToyFile(error) => error.hint(),
-            Self::Toys(_) | Self::NothingToThrowAt { .. } => Some("`nextstat fit` says more about the fit; `--fix NAME=VALUE` holds the parameter of interest there".to_owned()),
+            Self::Toys(ToysError::NotThrown(_)) => {
+                Some("`nextstat evaluate` shows what a model expects at a point".to_owned())
+            }
+            Self::Toys(_) | Self::NothingToThrowAt { .. } => Some(
+                "`nextstat fit` says more; `--fix NAME=VALUE` holds the parameter of interest where toys are thrown"
+                    .to_owned(),
+            ),
             Self::Compile { error, .. } => error.hint(),
             Self::UnknownParameter { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))

@@ -53,7 +53,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
                 || (domain.fixed[i] && params[i] == profiler.start[i])
         });
         if !is_allowed {
-            profiler.best = profiler.lowest(&params.to_vec());
+            profiler.best = profiler.lowest(params);
             return profiler;
         }
         let mut gradient = vec![0.0; params.len()];

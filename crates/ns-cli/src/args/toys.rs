@@ -191,10 +191,16 @@ mod tests {
     #[test]
     fn shards_count_from_one() {
         assert_eq!(shard("2/3"), Ok(Shard { index: 2, of: 3 }));
-        let messages = ["0/3", "4/3", "1", "a/b"].map(|text| shard(text).map_or_else(|e| e.to_string(), |_| "ok".into()));
+        let messages =
+            ["0/3", "4/3", "1", "a/b"].map(|text| shard(text).map_or_else(|e| e.to_string(), |_| "ok".into()));
         assert_eq!(
             messages,
-            ["there is no share 0 of 3; they count from 1", "there is no share 4 of 3; they count from 1", "expected `K/N`", "expected `K/N`"]
+            [
+                "there is no share 0 of 3; they count from 1",
+                "there is no share 4 of 3; they count from 1",
+                "expected `K/N`",
+                "expected `K/N`"
+            ]
         );
     }
 }

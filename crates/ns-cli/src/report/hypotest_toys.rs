@@ -52,6 +52,11 @@ fn document(identity: &Identity, result: &HypotestToys) -> Value {
         document.insert(key.to_owned(), identity.settings[key].clone());
     }
     let teststat = document.remove("value");
+    for (key, tail) in [("CLsb", result.clsb), ("CLb", result.clb)] {
+        document.insert(key.to_owned(), json!(tail.value));
+        document.insert(format!("{key}_error"), json!(tail.error));
+    }
+    document.insert("tail_probabilities".to_owned(), json!({"CLsb": result.clsb, "CLb": result.clb}));
     document.insert("teststat".to_owned(), teststat.unwrap_or(Value::Null));
     document.insert("n_toys_wanted".to_owned(), json!(identity.settings["n_toys_of_hypotheses"]));
     Value::Object(document)
@@ -64,10 +69,17 @@ fn summary(poi: &str, result: &HypotestToys, paint: Paint) -> String {
     let [tested, alternative] = result.n_toys;
     let (poi, mu) = (harmless(poi), significant(observed.mu, 6));
     let _ = writeln!(text, "  {poi} = {mu} tested with {tested} toys, and {alternative} of the alternative");
-    let _ = writeln!(text, "  statistic  {}, best fit {}", significant(observed.value, 6), significant(observed.mu_hat, 6));
+    let _ =
+        writeln!(text, "  statistic  {}, best fit {}", significant(observed.value, 6), significant(observed.mu_hat, 6));
     let name = if observed.test_statistic == TestStatistic::Q0 { "p-value" } else { "CLs    " };
-    let _ = writeln!(text, "  {}", paint.strong(&format!("{name}    {}", value(result.cls_observed, result.cls_observed_error))));
-    for (z, (expected, error)) in [-2, -1, 0, 1, 2].iter().zip(result.cls_expected.iter().zip(result.cls_expected_errors)) {
+    let _ = writeln!(
+        text,
+        "  {}",
+        paint.strong(&format!("{name}    {}", value(result.cls_observed, result.cls_observed_error)))
+    );
+    for (z, (expected, error)) in
+        [-2, -1, 0, 1, 2].iter().zip(result.cls_expected.iter().zip(result.cls_expected_errors))
+    {
         let _ = writeln!(text, "  expected {z:+}  {}", value(*expected, error));
     }
     for warning in &result.warnings {

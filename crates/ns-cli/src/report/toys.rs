@@ -13,8 +13,7 @@ use crate::command::toys::record::{STATUS, WrittenFit};
 use crate::error::CliError;
 
 /// What is said of toys with fixed auxiliary data.
-pub(crate) const FIXED_AUX: &str =
-    "auxiliary data were held as observed (`--aux fixed`): such toys fluctuate too little, and p-values made of them are wrong";
+pub(crate) const FIXED_AUX: &str = "auxiliary data were held as observed (`--aux fixed`): such toys fluctuate too little, and p-values made of them are wrong";
 
 /// Counts toys as they come.
 #[derive(Debug)]

@@ -4,3 +4,4 @@ mod commands;
 mod docs;
 mod gallery;
 mod support;
+mod toys;

@@ -115,12 +115,7 @@ fn written(names: &[String], setup: &Setup) -> Result<Vec<usize>, CliError> {
 
 impl Plan {
     /// Fits the toys of the run from `first` on.
-    fn fit<E>(
-        &self,
-        first: u64,
-        talk: Talk,
-        sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
-    ) -> Result<Ended, E> {
+    fn fit<E>(&self, first: u64, talk: Talk, sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>) -> Result<Ended, E> {
         let range = self.identity.range();
         let progress = Progress::new(talk, "toys");
         let whole = Some([range.start, range.end]);
@@ -139,9 +134,7 @@ impl Plan {
             true
         })?;
         let first = self.identity.range().start + file.n_records();
-        let ended = self.fit(first, talk, |fits| {
-            file.append(&self.encode(&record, &fits, &mut tally))
-        })?;
+        let ended = self.fit(first, talk, |fits| file.append(&self.encode(&record, &fits, &mut tally)))?;
         if ended != Ended::Cancelled {
             file.finish()?;
         }
