@@ -13,7 +13,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 NEXTSTAT = $(TARGET_DIR)/release/nextstat
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format bench bench-scaling bench-peers peers validate fuzz clean
+.PHONY: help run build test check format bench bench-scaling bench-peers peers validate cli-page fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench-peers: build ## compare with the peers in one run; appends to benches/RECO
 
 validate: build ## hold every published case against its reference; writes docs/validation.md
 	$(PYTHON) scripts/validate.py --nextstat $(NEXTSTAT) --data $(DATA_DIR) --write docs/validation.md
+
+cli-page: build ## write docs/cli.md from the help texts
+	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

@@ -1,6 +1,6 @@
 //! Published cases: evaluations and fits of the named ones, and the whole corpus in one process.
 
-use crate::measure::{Measured, fit_once, measure};
+use crate::measure::{BATCH, Measured, Times, fit_once, measure, measure_batch};
 use clap::Args;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
 use ns_translate::{LoadRequest, Source, load};
@@ -60,11 +60,13 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
     }
     for name in named {
         let entry = cases.get(&name).ok_or_else(|| format!("no case is called `{name}`"))?;
-        let measured = measure(&read(&arguments.data, entry)?, budget);
+        let model = read(&arguments.data, entry)?;
+        let measured = measure(&model, budget);
         if arguments.json {
             all.insert(name, serde_json::to_value(&measured)?);
         } else {
             print_row(&name, &measured);
+            print_batch(measure_batch(&model, budget));
         }
     }
     if arguments.json {
@@ -91,6 +93,11 @@ fn print_row(name: &str, m: &Measured) {
         format!("{:.3} / {:.3}", m.fit.min_us / 1e3, m.fit.median_us / 1e3),
         if m.converged { "" } else { "  did not converge" }
     );
+}
+
+fn print_batch(threads: [Times; 2]) {
+    let [one, two] = threads.map(|t| format!("{:.2} / {:.2} ms", t.min_us / 1e3, t.median_us / 1e3));
+    println!("{:34} {BATCH} batched NLL + gradient: {one} on one thread, {two} on two", "");
 }
 
 /// Every case read, compiled and fitted with uncertainties, one after the other.

@@ -1,7 +1,7 @@
 //! A family of models of any size, alike in everything but the size.
 //!
-//! Channels of up to 20 bins; in each a signal, scaled by `mu`, and three backgrounds, the largest with a free factor. Shared systematics, each
-//! a normsys and a histosys of every fourth sample; or, for [`Kind::Gammas`], a staterror in every bin and few systematics.
+//! Channels of up to 20 bins; in each a signal, scaled by `mu`, and backgrounds (three if nothing else is asked for), the largest with a free factor.
+//! Shared systematics, each a normsys and a histosys of every fourth sample; for [`Kind::Gammas`], a staterror in every bin as well.
 
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
 use ns_testkit::random::Random;
@@ -20,6 +20,11 @@ pub(crate) enum Kind {
 
 /// A workspace with `n_params` parameters and `n_bins` bins. For [`Kind::Gammas`], `n_params` must be more than `n_bins` + 2.
 pub(crate) fn workspace(kind: Kind, n_params: usize, n_bins: usize) -> Workspace {
+    workspace_of_samples(kind, n_params, n_bins, 4)
+}
+
+/// The same with `n_samples` samples in each channel.
+pub(crate) fn workspace_of_samples(kind: Kind, n_params: usize, n_bins: usize, n_samples: usize) -> Workspace {
     let gammas = if kind == Kind::Gammas { n_bins } else { 0 };
     let n_systematics = n_params.saturating_sub(gammas + 2);
     let mut random = Random::new(1);
@@ -27,7 +32,7 @@ pub(crate) fn workspace(kind: Kind, n_params: usize, n_bins: usize) -> Workspace
     let channels: Vec<Channel> = (0..n_channels)
         .map(|c| {
             let width = CHANNEL.min(n_bins - c * CHANNEL);
-            channel(&mut random, (c, width), n_systematics, gammas > 0)
+            channel(&mut random, (c, width), n_systematics, (n_samples, gammas > 0))
         })
         .collect();
     let observations = channels.iter().map(|channel| observation(&mut random, channel)).collect();
@@ -35,9 +40,14 @@ pub(crate) fn workspace(kind: Kind, n_params: usize, n_bins: usize) -> Workspace
     Workspace { channels, observations, measurements: vec![measurement], version: "1.0.0".to_owned() }
 }
 
-fn channel(random: &mut Random, (c, width): (usize, usize), n_systematics: usize, gammas: bool) -> Channel {
+fn channel(
+    random: &mut Random,
+    (c, width): (usize, usize),
+    n_systematics: usize,
+    (n_samples, gammas): (usize, bool),
+) -> Channel {
     let sample = |random: &mut Random, s: usize| {
-        let scale = [8.0, 200.0, 60.0, 20.0][s];
+        let scale = [8.0, 200.0, 60.0].get(s).copied().unwrap_or(20.0);
         let data: Vec<f64> = (0..width).map(|_| scale * random.between(0.5, 1.5)).collect();
         let mut modifiers: Vec<Modifier> = Vec::new();
         let mut add = |name: &str, data| modifiers.push(Modifier { name: name.to_owned(), data });
@@ -69,9 +79,11 @@ fn channel(random: &mut Random, (c, width): (usize, usize), n_systematics: usize
         if gammas && s > 0 {
             add(&format!("stat_{c}"), ModifierData::StatError(data.iter().map(|y| (0.3 * y).sqrt()).collect()));
         }
-        Sample { name: ["signal", "large", "medium", "small"][s].to_owned(), data, modifiers }
+        let name =
+            ["signal", "large", "medium", "small"].get(s).map_or_else(|| format!("small_{s}"), |&s| s.to_owned());
+        Sample { name, data, modifiers }
     };
-    Channel { name: format!("channel_{c:04}"), samples: (0..4).map(|s| sample(random, s)).collect() }
+    Channel { name: format!("channel_{c:04}"), samples: (0..n_samples).map(|s| sample(random, s)).collect() }
 }
 
 fn observation(random: &mut Random, channel: &Channel) -> Observation {

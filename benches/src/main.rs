@@ -9,6 +9,7 @@ mod measure;
 mod plot;
 mod scaling;
 mod toys;
+mod yields;
 
 use clap::{Parser, Subcommand};
 
@@ -25,6 +26,8 @@ enum What {
     Cases(cases::CasesArgs),
     /// A generated family of models against its size
     Scaling(scaling::ScalingArgs),
+    /// Yields with uncertainties and goodness of fit of a generated model of 1,000 bins, 10 samples and 1,200 parameters
+    Yields(yields::YieldsArgs),
     /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak of memory is its own)
     Point(scaling::PointArgs),
 }
@@ -33,6 +36,7 @@ fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().what {
         What::Cases(arguments) => cases::run(&arguments),
         What::Scaling(arguments) => scaling::run(&arguments),
+        What::Yields(arguments) => yields::run(&arguments),
         What::Point(arguments) => scaling::run_point(&arguments),
     };
     match done {

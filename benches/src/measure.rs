@@ -1,9 +1,10 @@
 //! What is measured of one model, and how: repeated calls, their minimum and median, and the peak of memory.
 
-use ns_compute::CpuLikelihood;
+use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Model};
 use ns_inference::{FitOptions, FitResult, fit};
+use ns_testkit::random::Random;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -83,6 +84,64 @@ pub(crate) fn measure(model: &Model, budget: Duration) -> Measured {
         n_evaluations: result.n_evaluations,
         peak_memory,
     }
+}
+
+/// Points that a batch is measured with.
+pub(crate) const BATCH: usize = 1000;
+
+/// A thousand evaluations with gradient at once, on one thread and on two. Each point has its own data, as toys have: counts and auxiliary data scattered
+/// round what was observed, parameters by their prior widths round the start.
+pub(crate) fn measure_batch(model: &Model, budget: Duration) -> [Times; 2] {
+    let batch = CpuBatch::new(CpuLikelihood::new(model).plan().clone());
+    let mut random = Random::new(1);
+    let mut params = Vec::with_capacity(BATCH * model.n_params());
+    let mut sets = Vec::with_capacity(BATCH);
+    for _ in 0..BATCH {
+        params.extend(scattered_point(model, &mut random));
+        let mut data = model.observed.clone();
+        data.main.iter_mut().for_each(|n| *n = (*n + n.sqrt() * normal(&mut random)).round().max(0.0));
+        data.aux.iter_mut().for_each(|a| *a += 0.01 * *a * normal(&mut random));
+        sets.push(DataSet::new(batch.plan(), data));
+    }
+    let each: Vec<&DataSet> = sets.iter().collect();
+    let (mut nll, mut gradient) = (vec![0.0; BATCH], vec![0.0; params.len()]);
+    [1, 2].map(|n_threads| {
+        let mut batches = vec![batch.clone(); n_threads];
+        repeat(budget, || evaluate_batch(&mut batches, &each, black_box(&params), (&mut nll, &mut gradient)))
+    })
+}
+
+fn evaluate_batch(
+    batches: &mut [CpuBatch],
+    data: &[&DataSet],
+    params: &[f64],
+    (nll, gradient): (&mut [f64], &mut [f64]),
+) {
+    if let [batch] = batches {
+        return batch.nll_and_grad(DataSets::Each(data), params, nll, gradient);
+    }
+    let (n, p) = (BATCH.div_ceil(batches.len()), params.len() / BATCH);
+    let parts = data.chunks(n).zip(params.chunks(n * p)).zip(nll.chunks_mut(n).zip(gradient.chunks_mut(n * p)));
+    std::thread::scope(|scope| {
+        for (batch, ((data, params), (nll, gradient))) in batches.iter_mut().zip(parts) {
+            scope.spawn(move || batch.nll_and_grad(DataSets::Each(data), params, nll, gradient));
+        }
+    });
+}
+
+fn scattered_point(model: &Model, random: &mut Random) -> Vec<f64> {
+    let parameters = &model.parameters;
+    let coordinate = |p: usize| {
+        let width = parameters.constraint[p].map_or(0.1, |c| c.width(parameters.init[p]));
+        let value = parameters.init[p] + width * normal(random);
+        value.clamp(parameters.lower[p], parameters.upper[p])
+    };
+    (0..parameters.len()).map(coordinate).collect()
+}
+
+/// Nearly a standard normal number: twelve uniform ones.
+fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.between(-0.5, 0.5)).sum()
 }
 
 /// The most memory that this process has held, from the kernel's own account (Linux).

@@ -6,8 +6,13 @@ mod check;
 mod digest;
 mod evaluate;
 mod fit;
+mod gof;
+mod hypotest;
 mod model;
 mod patchset;
+mod ranking;
+mod report;
+mod scan;
 mod setup;
 mod toys;
 mod values;
@@ -16,8 +21,13 @@ pub(crate) use check::CheckArgs;
 pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
+pub(crate) use gof::GofArgs;
+pub(crate) use hypotest::{HypotestArgs, LimitArgs, SignificanceArgs};
 pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
+pub(crate) use ranking::RankingArgs;
+pub(crate) use report::ReportArgs;
+pub(crate) use scan::ScanArgs;
 pub(crate) use setup::SetupArgs;
 pub(crate) use toys::{
     AuxChoice, HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb,
@@ -48,8 +58,23 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Fit a model to its data: best-fit parameters, uncertainties, and whether to trust them
     Fit(Box<FitArgs>),
+    /// Goodness of fit: the distance to the saturated model, its degrees of freedom and p-value, as a whole and channel by channel
+    Gof(GofArgs),
+    /// Everything about one fit: parameters, pulls, correlations, yields before and after with uncertainties, goodness of fit
+    Report(ReportArgs),
+    /// Scan the profile likelihood of one or two parameters
+    Scan(Box<ScanArgs>),
+    /// Rank nuisance parameters by their impact on the parameter of interest
+    Ranking(Box<RankingArgs>),
     /// Evaluate the likelihood, its gradient and the expected data at given points
     Evaluate(EvaluateArgs),
+    /// Test a value of the parameter of interest: CLs, observed and expected
+    #[command(visible_alias = "cls")]
+    Hypotest(Box<HypotestArgs>),
+    /// Upper limits on the parameter of interest, observed and expected
+    Limit(Box<LimitArgs>),
+    /// The significance of a discovery, observed and expected
+    Significance(Box<SignificanceArgs>),
     /// Throw toys from a model and fit each of them
     Toys(Box<ToysArgs>),
     /// Test a value of the parameter of interest by toys: CLs without asymptotic formulas

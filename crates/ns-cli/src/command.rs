@@ -5,13 +5,21 @@
 mod check;
 mod completions;
 mod digest;
+mod each_patch;
 mod evaluate;
 mod fit;
+mod gof;
+mod hypotest;
 mod hypotest_toys;
 mod inspect;
+mod limit;
 mod model;
 mod patchset;
+mod ranking;
+mod report;
+mod scan;
 mod setup;
+mod significance;
 pub(crate) mod toys;
 
 use std::process::ExitCode;
@@ -50,7 +58,14 @@ impl From<Status> for ExitCode {
 pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
     match verb {
         Verb::Fit(args) => fit::run(&args),
+        Verb::Gof(args) => gof::run(&args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Scan(args) => scan::run(&args),
+        Verb::Ranking(args) => ranking::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
+        Verb::Hypotest(args) => hypotest::run(&args),
+        Verb::Limit(args) => limit::run(&args),
+        Verb::Significance(args) => significance::run(&args),
         Verb::Toys(args) => toys::run(&args),
         Verb::HypotestToys(args) => hypotest_toys::run(&args),
         Verb::Inspect(args) => inspect::run(&args),

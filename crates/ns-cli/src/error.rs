@@ -35,12 +35,42 @@ pub(crate) enum CliError {
     /// An interval of a parameter that cannot move.
     #[error("`--minos` names the parameter `{name}`, which is held fixed")]
     MinosOfFixed { name: String },
+    /// A scan of, or a ranking for, a parameter that cannot move.
+    #[error("`{name}` is held fixed, so `{verb}` has nothing to move")]
+    HeldFixed { name: String, verb: &'static str },
+    /// A name that stands for several parameters where one is meant.
+    #[error("`{option}` names `{name}`, which has {len} elements")]
+    Vector { option: &'static str, name: String, len: usize },
+    /// A scan of too many parameters, or of one twice.
+    #[error("a scan is of one parameter or of two different ones, not of {}", .names.join(", "))]
+    NotScannable { names: Vec<String> },
+    /// An option for the second parameter, where there is one.
+    #[error("`{option}` needs a scan of two parameters, and this one is of one")]
+    NeedsTwo { option: &'static str },
+    /// A scan that ends before it starts.
+    #[error("the scan of `{name}` starts at {start} and stops at {stop}, which is not above")]
+    EmptyScan { name: String, start: f64, stop: f64 },
+    /// A group without members.
+    #[error("no free parameter beside the parameter of interest matches the group `{name}`")]
+    EmptyGroup { name: String },
     /// One parameter set twice.
     #[error("`{option}` sets `{name}` twice")]
     SetTwice { option: &'static str, name: String },
     /// No Asimov data set, because something expected is negative or not a number.
     #[error("the model has no Asimov data set at its starting values: {0}")]
     NoAsimov(NonFinite),
+    /// A patch set without the name of a patch.
+    #[error("`--patchset {path}` needs `--patch-name NAME`")]
+    NoPatchName { path: String },
+    /// Every patch of no patch set.
+    #[error("`--every-patch` needs `--patchset FILE`")]
+    NoPatchSet,
+    /// A parameter that is tested and held at once.
+    #[error("`--fix` holds `{name}`, which is to be tested")]
+    TestedIsFixed { name: String },
+    /// A grid that leads nowhere.
+    #[error("the grid's start {start} is not below its stop {stop}")]
+    EmptyGrid { start: f64, stop: f64 },
     /// A file of toys that cannot be written, continued or merged.
     #[error(transparent)]
     ToyFile(#[from] ToyFileError),
@@ -90,6 +120,12 @@ impl CliError {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }
             Self::UnknownParameter { .. } => Some("`nextstat inspect` lists the parameters".to_owned()),
+            Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),
+            Self::Vector { name, .. } => Some(format!("name one of them, such as `{name}[0]`")),
+            Self::NeedsTwo { .. } => Some("name both with `--parameter`".to_owned()),
+            Self::EmptyGroup { .. } => {
+                Some("`nextstat inspect` lists the parameters; `*` stands for anything".to_owned())
+            }
             Self::NoPoi { .. } => Some("name one with `--poi NAME`".to_owned()),
             Self::NoAsimov(_) => Some("`nextstat check` says more about the bins of a model".to_owned()),
             _ => None,

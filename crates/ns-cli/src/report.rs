@@ -3,9 +3,14 @@
 pub(crate) mod check;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
+pub(crate) mod gof;
+pub(crate) mod hypotest;
 pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
+pub(crate) mod overview;
 pub(crate) mod patchset;
+pub(crate) mod ranking;
+pub(crate) mod scan;
 pub(crate) mod talk;
 pub(crate) mod toys;
 
@@ -14,6 +19,7 @@ mod output;
 mod progress;
 mod stream;
 mod table;
+mod yields;
 
 pub(crate) use output::{to_document, write_json, write_stdout, write_text};
 pub(crate) use progress::Progress;

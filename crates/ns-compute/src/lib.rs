@@ -4,4 +4,4 @@
 
 pub mod cpu;
 
-pub use cpu::CpuLikelihood;
+pub use cpu::{CpuBatch, CpuLikelihood, DataSet, DataSets};

@@ -77,6 +77,12 @@ impl Partition {
         self.block_start[block] as usize..self.block_start[block + 1] as usize
     }
 
+    /// The block of the local parameter at position `local` among the locals.
+    #[must_use]
+    pub fn block_of(&self, local: usize) -> usize {
+        self.block_start.partition_point(|&start| start as usize <= local) - 1
+    }
+
     /// Parameter index at each position: the globals, then the locals (P).
     pub fn params(&self) -> impl Iterator<Item = usize> + '_ {
         self.global.iter().chain(&self.local).map(|&p| p as usize)
@@ -124,7 +130,7 @@ impl Arrowhead {
             return &mut self.global[position * g + position];
         }
         let local = position - g;
-        let block = self.partition.block_start.partition_point(|&start| start as usize <= local) - 1;
+        let block = self.partition.block_of(local);
         let range = self.partition.block(block);
         let (m, i) = (range.len(), local - range.start);
         &mut self.blocks[self.partition.block_offset[block] as usize + i * m + i]

@@ -30,7 +30,8 @@ pub fn cell_yields<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
     yields
 }
 
-fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yields: &mut [S]) {
+/// Adds the histosys shifts of `template` to its nominal `yields`.
+pub(crate) fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yields: &mut [S]) {
     let cell_starts = model.table(model.layout.histosys_cell);
     let (up, down) = (model.values(model.layout.histosys_up), model.values(model.layout.histosys_down));
     for entry in model.part(model.layout.template_histosys, template) {

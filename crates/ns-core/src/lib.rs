@@ -13,6 +13,7 @@ pub mod model;
 pub mod parameters;
 pub mod poisson;
 pub mod scalar;
+pub mod sensitivity;
 pub mod spec;
 pub mod summary;
 pub mod twofold;

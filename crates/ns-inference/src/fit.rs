@@ -127,7 +127,7 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
 /// A point of vanishing slope where -ln L curves down is no minimum: goes on from a lower point along that direction, or says so.
 ///
 /// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian, and are left to those.
-fn leave_saddle<L: Likelihood + ?Sized>(
+pub(crate) fn leave_saddle<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     model: &Model,
     best: &mut Minimum,

@@ -3,7 +3,7 @@
 //! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it can be factorised;
 //! beyond rounding, it then gives a direction that leads down, and no uncertainties.
 
-use crate::linear::ArrowheadFactor;
+use crate::linear::{ArrowheadFactor, Rows, Whitened};
 use crate::minimize::Domain;
 use crate::result::FlatDirection;
 use ns_core::curvature::{Arrowhead, Curvature};
@@ -40,6 +40,16 @@ pub struct Hessian {
 impl Hessian {
     /// The Hessian of `likelihood` at `params` (P).
     pub fn at<L: Likelihood + ?Sized>(likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
+        Self::damped_at(likelihood, params, domain, &[0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0, 100.0])
+    }
+
+    /// The same with the first of these dampings (relative to the diagonal) that makes it positive definite.
+    pub fn damped_at<L: Likelihood + ?Sized>(
+        likelihood: &mut L,
+        params: &[f64],
+        domain: &Domain,
+        dampings: &[f64],
+    ) -> Self {
         let n = params.len();
         let mut curvature = Curvature::Exact(Arrowhead::zeros(likelihood.structure().partition));
         let mut gradient = vec![0.0; n];
@@ -56,13 +66,13 @@ impl Hessian {
             damping: 0.0,
             singular: false,
         };
-        hessian.factor(&matrix);
+        hessian.factor(&matrix, dampings);
         hessian
     }
 
-    fn factor(&mut self, matrix: &Arrowhead) {
+    fn factor(&mut self, matrix: &Arrowhead, dampings: &[f64]) {
         let mean = self.diagonal.iter().map(|d| d.abs()).sum::<f64>() / self.diagonal.len().max(1) as f64;
-        for relative in [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0, 100.0] {
+        for &relative in dampings {
             let damping: Vec<f64> = self.diagonal.iter().map(|d| relative * d.abs().max(1e-12 * mean)).collect();
             if self.factor.factor(matrix, &damping, &self.free).is_ok() {
                 self.damping = relative;
@@ -99,6 +109,18 @@ impl Hessian {
         x.iter().map(|x| x / norm).collect()
     }
 
+    /// Whether its inverse is a covariance: positive definite, but for damping that is no more than rounding.
+    #[must_use]
+    pub fn is_covariance(&self) -> bool {
+        !self.singular && self.damping <= MOST_DAMPING
+    }
+
+    /// Linear functions of the parameters, such that inner products are covariances; only if [`Hessian::is_covariance`].
+    #[must_use]
+    pub fn whiten(&self, rows: &Rows) -> Whitened {
+        self.factor.whiten(rows)
+    }
+
     /// Column `i` of the covariance, written to `out` (P).
     pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
         let mut unit = vec![0.0; out.len()];
@@ -115,7 +137,7 @@ impl Hessian {
     /// The covariance (P × P, row by row), zero for parameters that are not free.
     #[must_use]
     pub fn covariance(&mut self) -> Option<Vec<f64>> {
-        if self.singular || self.damping > MOST_DAMPING {
+        if !self.is_covariance() {
             return None;
         }
         let n = self.free.len();

@@ -2,9 +2,16 @@
 //!
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
+pub mod asymptotic;
+pub mod chi_squared;
+pub mod contour;
+mod crossing;
 pub mod degeneracy;
 pub mod fit;
+pub mod gof;
 pub mod hessian;
+pub mod hypotest;
+pub mod limit;
 pub mod linear;
 pub mod minimize;
 pub mod minos;
@@ -12,11 +19,18 @@ pub mod monitor;
 pub mod normal;
 pub mod parallel;
 pub mod profile;
+pub mod propagate;
+pub mod pulls;
 pub mod random;
+pub mod ranking;
+mod response;
 pub mod result;
+mod root;
+pub mod scan;
 pub mod search;
 pub mod test_statistic;
 pub mod toys;
+pub mod yields;
 
 pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};

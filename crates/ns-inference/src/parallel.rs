@@ -11,6 +11,26 @@ pub fn all_threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
+/// Who does long work, and who watches it.
+#[derive(Clone, Copy)]
+pub struct Crew<'a> {
+    /// Threads to use at most.
+    pub threads: NonZeroUsize,
+    /// Told how far the work is; may stop it.
+    pub monitor: &'a dyn Monitor,
+}
+
+impl Crew<'_> {
+    /// One thread that nobody watches.
+    pub const ALONE: Crew<'static> = Crew { threads: NonZeroUsize::MIN, monitor: &crate::monitor::Silent };
+}
+
+impl std::fmt::Debug for Crew<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crew").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
 /// `work` on each of `0..n`, in order; `None` for units that a cancelled run left undone.
 ///
 /// Each thread makes a state of its own with `make` and keeps it from unit to unit. For the result to be the same for any number of threads, `work` must

@@ -4,9 +4,10 @@
 //! Newton steps reach it; one that lies below the free minimum shows that the free minimum was another one, which is then replaced.
 //! Scans, rankings, test statistics and limits are all made of [`Profiler::at`].
 
-use crate::fit::{FitOptions, MultiStart, domain_and_start};
+use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
+use crate::result::BestFit;
 use crate::search::Search;
 use ns_core::{Likelihood, Model};
 
@@ -61,6 +62,13 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let outcome = if nll.is_finite() { Outcome::Converged } else { Outcome::NotFinite };
         profiler.best =
             Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
+        profiler
+    }
+
+    /// The same round a free minimum that is known already: nothing is fitted.
+    pub fn around(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, best: &Minimum) -> Self {
+        let mut profiler = Self::unfitted(model, likelihood, options);
+        profiler.best = best.clone();
         profiler
     }
 
@@ -136,10 +144,49 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         &self.best
     }
 
+    /// Takes back that the free minimum is one: for data that come from a fit which failed.
+    pub fn distrust(&mut self) {
+        self.best.outcome = Outcome::Stalled;
+    }
+
+    /// The free minimum with its uncertainties, after a check that it is no saddle point.
+    pub fn best_fit(&mut self) -> BestFit {
+        self.leave_saddle();
+        let parameters = &self.model.parameters;
+        let mut uncertainties = vec![None; self.best.params.len()];
+        if self.best.nll.is_finite() {
+            self.hessian();
+            let Self { search, best, hessian, .. } = self;
+            let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, parameters));
+            let known = hessian.as_ref().map(|h| h.uncertainties(&flat.unwrap_or_default(), parameters));
+            uncertainties = known.unwrap_or(uncertainties);
+        }
+        let (nll, outcome) = (self.best.nll, self.best.outcome);
+        let converged = self.best.converged();
+        BestFit { params: self.best.params.clone(), uncertainties, twice_nll: 2.0 * nll, nll, converged, outcome }
+    }
+
+    /// Where the free minimum turns out to be a saddle point, the search goes on downwards from there.
+    fn leave_saddle(&mut self) {
+        if self.best.nll.is_finite() {
+            self.hessian();
+        }
+        let Self { search, model, best, hessian, .. } = self;
+        if let Some(hessian) = hessian {
+            leave_saddle(search, model, best, hessian);
+        }
+    }
+
     /// The model.
     #[must_use]
     pub fn model(&self) -> &'a Model {
         self.model
+    }
+
+    /// Where fits start that know nothing better (P).
+    #[must_use]
+    pub fn start(&self) -> &[f64] {
+        &self.start
     }
 
     /// Where the parameters may go.
@@ -171,7 +218,14 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
-    /// The same, looked for from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
+    /// The same, looked for from each of `others` (each P) too.
+    pub fn at_also_from(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        self.at_from(held, &starts)
+    }
+
+    /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
         held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
@@ -223,8 +277,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     fn lowest(&mut self, start: &[f64]) -> Minimum {
         let Some(MultiStart { n_starts, seed }) = self.multi_start else { return self.search.run(start) };
         let minima = self.search.run_all(self.model, start, n_starts, seed);
-        let first = minima.into_iter().next();
-        first.unwrap_or_else(unknown)
+        let lowest = minima.first().map_or(f64::NAN, |first| first.nll);
+        self.has_several_minima |= minima.iter().any(|other| other.converged() && other.nll > lowest + DISTINCT);
+        minima.into_iter().next().unwrap_or_else(unknown)
     }
 
     /// The converged one, or the lower one of two; notes whether they differ.

@@ -60,6 +60,23 @@ pub struct LocalMinimum {
     pub params: Vec<f64>,
 }
 
+/// Where a free fit ended: what scans, contours and rankings refer to. P is the number of parameters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BestFit {
+    /// Parameter values (P).
+    pub params: Vec<f64>,
+    /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at bounds, and those without curvature.
+    pub uncertainties: Vec<Option<f64>>,
+    /// 2·(-ln L) there, with all constants.
+    pub twice_nll: f64,
+    /// -ln L there.
+    pub nll: f64,
+    /// Whether it is a minimum.
+    pub converged: bool,
+    /// Why the fit stopped.
+    pub outcome: Outcome,
+}
+
 /// The result of a fit. P is the number of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitResult {

@@ -46,6 +46,12 @@ impl TestStatistic {
         if counts { 2.0 * rise.max(0.0) } else { 0.0 }
     }
 
+    /// Whether only deviations to one side count, so that there is an expected band.
+    #[must_use]
+    pub fn is_one_sided(self) -> bool {
+        !matches!(self, Self::T | Self::TTilde)
+    }
+
     /// The value of μ for which the Asimov data set of its expected distribution is made (pyhf's rule): 1 for a discovery, 0 otherwise.
     #[must_use]
     pub fn asimov_mu(self) -> f64 {
@@ -78,6 +84,17 @@ pub fn test<L: Likelihood + ?Sized>(
     mu: f64,
 ) -> Tested {
     let conditional = profiler.at(&[(poi, mu)]);
+    judge(profiler, statistic, poi, mu, conditional)
+}
+
+/// The same, with the conditional minimum also looked for from each of `starts` (each P).
+pub fn test_from<L: Likelihood + ?Sized>(
+    profiler: &mut Profiler<'_, L>,
+    statistic: TestStatistic,
+    (poi, mu): (usize, f64),
+    starts: &[Vec<f64>],
+) -> Tested {
+    let conditional = profiler.at_also_from(&[(poi, mu)], starts);
     judge(profiler, statistic, poi, mu, conditional)
 }
 

@@ -1,5 +1,6 @@
 //! Development only: random workspaces, points to evaluate them at, and assertions. Never a dependency of shipped code.
 
+pub mod published;
 pub mod random;
 
 /// Fails unless `a` is `b` within `tolerance`, relative to the larger of 1 and |b|; `what` names the number.

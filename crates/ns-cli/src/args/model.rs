@@ -23,7 +23,7 @@ pub(crate) struct InputArgs {
     pub(crate) patch: Vec<PathBuf>,
 
     /// A patch set made for the workspace; one patch of it is applied first
-    #[arg(long, value_name = "FILE", requires = "patch_name")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) patchset: Option<PathBuf>,
 
     /// The patch of the patch set

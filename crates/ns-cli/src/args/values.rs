@@ -19,6 +19,13 @@ pub(crate) struct Range {
     pub(crate) bounds: [f64; 2],
 }
 
+/// `NAME=PATTERN,…`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GroupPatterns {
+    pub(crate) name: String,
+    pub(crate) patterns: Vec<String>,
+}
+
 /// `KIND=CODE`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InterpolationRule {
@@ -44,8 +51,12 @@ pub(crate) enum ValueError {
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
     NotFinite { text: String },
+    #[error("`{text}` is not between 0 and 1")]
+    NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
+    #[error("`{text}` is not a confidence level: those lie between 0 and 1")]
+    NotALevel { text: String },
     #[error("there is no share {index} of {of}; they count from 1")]
     NoSuchShard { index: u64, of: u64 },
     #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
@@ -62,6 +73,34 @@ pub(super) fn source(text: &str) -> Result<Source, std::convert::Infallible> {
 pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
     let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
+}
+
+/// A number from 0 to 1, either of them too.
+pub(super) fn threshold(text: &str) -> Result<f64, ValueError> {
+    let number = finite(text)?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
+}
+
+/// A number between 0 and 1, neither of them.
+pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
+    let number = finite(text)?;
+    if number > 0.0 && number < 1.0 { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
+}
+
+pub(super) fn confidence_level(text: &str) -> Result<f64, ValueError> {
+    let level = finite(text)?;
+    if level > 0.0 && level < 1.0 { Ok(level) } else { Err(ValueError::NotALevel { text: text.to_owned() }) }
+}
+
+/// The first equals sign divides: a group's name is the user's choice, the patterns may need one.
+pub(super) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
+    const FORM: &str = "NAME=PATTERN,PATTERN";
+    let (name, patterns) = text.split_once('=').ok_or(ValueError::Form { form: FORM })?;
+    let patterns: Vec<String> = patterns.split(',').map(str::to_owned).collect();
+    if name.is_empty() || patterns.iter().any(String::is_empty) {
+        return Err(ValueError::Form { form: FORM });
+    }
+    Ok(GroupPatterns { name: name.to_owned(), patterns })
 }
 
 /// Names may contain `=`, numbers don't: the last one divides.

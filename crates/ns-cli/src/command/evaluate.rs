@@ -1,10 +1,13 @@
 //! `nextstat evaluate`: likelihood, gradient and expected data at points.
 
-use ns_compute::CpuLikelihood;
-use ns_core::Likelihood;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use ns_compute::cpu::Plan;
+use ns_compute::{CpuBatch, DataSet, DataSets};
+use ns_core::Model;
 use ns_core::expected::expected_data;
 use ns_core::likelihood::diagnose;
-use ns_core::{Data, Model};
 use ns_translate::{Source, read_bytes, read_points};
 
 use super::{Status, model};
@@ -25,25 +28,53 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
             read_points(&read_bytes(source)?, model.n_params()).map_err(|error| error.in_file(&source.name()))?
         }
     };
-    let mut likelihood = CpuLikelihood::new(&model);
-    let evaluation = Evaluation {
-        par_names: &model.parameters.names,
-        points: points.iter().map(|point| evaluate(&model, &model.observed, &mut likelihood, point)).collect(),
-    };
+    let evaluation =
+        Evaluation { par_names: &model.parameters.names, points: evaluate_all(&model, &points, args.threads.count()) };
     report::write_json(&report::to_document(&evaluation), &args.output)?;
     Talk::new(&args.output).say(|_| summary(&evaluation));
     Ok(Status::Done)
 }
 
-fn evaluate(model: &Model, data: &Data, likelihood: &mut CpuLikelihood, params: &[f64]) -> Point {
-    let mut gradient = vec![0.0; params.len()];
-    let nll = likelihood.nll_and_grad(params, &mut gradient);
+/// Points in order, a part of them on each thread; a point's numbers do not depend on which part it is in.
+fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: NonZeroUsize) -> Vec<Point> {
+    /// Starting a thread costs about as much as evaluating this many points of a large model.
+    const WORTH_A_THREAD: usize = 16;
+    let batch = CpuBatch::new(Arc::new(Plan::new(model)));
+    let observed = DataSet::new(batch.plan(), model.observed.clone());
+    let part_len = points.len().div_ceil(threads.get()).max(WORTH_A_THREAD);
+    if points.len() <= part_len {
+        return evaluate(model, &observed, batch, points);
+    }
+    std::thread::scope(|scope| {
+        let spawn = |part| {
+            let (batch, observed) = (batch.clone(), &observed);
+            scope.spawn(move || evaluate(model, observed, batch, part))
+        };
+        let workers: Vec<_> = points.chunks(part_len).map(spawn).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Point>>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().flat_map(join).collect()
+    })
+}
+
+fn evaluate(model: &Model, observed: &DataSet, mut batch: CpuBatch, points: &[Vec<f64>]) -> Vec<Point> {
+    let mut nll = vec![0.0; points.len()];
+    let mut gradient = vec![0.0; points.len() * model.n_params()];
+    batch.nll_and_grad(DataSets::Shared(observed), &points.concat(), &mut nll, &mut gradient);
     gradient.iter_mut().for_each(|slope| *slope *= 2.0);
+    // Not `chunks`: a model may have no parameters.
+    let slopes = |i: usize| &gradient[i * model.n_params()..(i + 1) * model.n_params()];
+    let evaluated = |(i, params): (usize, &Vec<f64>)| point(model, params, nll[i], slopes(i));
+    points.iter().enumerate().map(evaluated).collect()
+}
+
+fn point(model: &Model, params: &[f64], nll: f64, gradient: &[f64]) -> Point {
     let is_finite = nll.is_finite();
     Point {
         twice_nll: 2.0 * nll,
-        gradient: is_finite.then_some(gradient),
+        gradient: is_finite.then(|| gradient.to_vec()),
         expected_data: expected_data(model, params),
-        not_finite: if is_finite { None } else { diagnose(model, data, params) },
+        not_finite: if is_finite { None } else { diagnose(model, &model.observed, params) },
     }
 }

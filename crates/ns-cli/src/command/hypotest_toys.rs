@@ -40,7 +40,7 @@ fn settings(args: &HypotestToysArgs, setup: &Setup) -> Result<HypotestSettings, 
     };
     Ok(HypotestSettings {
         test_statistic,
-        poi: setup.poi("hypotest-toys")?,
+        poi: setup.tested_poi("hypotest-toys")?,
         mu: args.mu.unwrap_or(mu),
         n_toys: [args.n_toys, args.n_toys_b.unwrap_or(args.n_toys)],
         seed: args.setup.seed,

@@ -11,7 +11,10 @@ use crate::error::CliError;
 /// A workspace with its patches applied, and its name for messages.
 pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliError> {
     let workspace = input.source();
-    let patchset = input.patchset.clone().zip(input.patch_name.clone());
+    let patchset = match (&input.patchset, &input.patch_name) {
+        (Some(path), None) => return Err(CliError::NoPatchName { path: path.display().to_string() }),
+        (path, name) => path.clone().zip(name.clone()),
+    };
     let is_patched = patchset.is_some() || !input.patch.is_empty();
     let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
     Ok((load(&LoadRequest { workspace, patches: input.patch.clone(), patchset })?, name))
@@ -19,14 +22,19 @@ pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliErr
 
 /// A workspace and the model of it that the arguments mean.
 pub(super) fn model(args: &ModelArgs) -> Result<(Workspace, Model), CliError> {
+    let (workspace, name) = workspace(&args.input)?;
+    let model = model_of(args, &workspace, name)?;
+    Ok((workspace, model))
+}
+
+/// The model of `workspace`, called `name` in messages, that the arguments mean.
+pub(super) fn model_of(args: &ModelArgs, workspace: &Workspace, name: String) -> Result<Model, CliError> {
     let options = CompileOptions {
         measurement: args.measurement.clone(),
         poi: poi_choice(&args.poi)?,
         interpolation: interpolation(args),
     };
-    let (workspace, name) = workspace(&args.input)?;
-    let model = compile(&workspace, &options).map_err(|error| in_file(name, error))?;
-    Ok((workspace, model))
+    compile(workspace, &options).map_err(|error| in_file(name, error))
 }
 
 /// Names the file in which a workspace is no model.

@@ -31,11 +31,30 @@ impl Setup {
     pub(super) fn poi(&self, what: &'static str) -> Result<usize, CliError> {
         self.model.poi().ok_or(CliError::NoPoi { option: what })
     }
+
+    /// The parameter of interest, which `verb` is to test.
+    pub(super) fn tested_poi(&self, verb: &'static str) -> Result<usize, CliError> {
+        let poi = self.poi(verb)?;
+        if self.options.fixed.iter().any(|(held, _)| *held == poi) {
+            return Err(CliError::TestedIsFixed { name: self.model.parameters.names[poi].clone() });
+        }
+        Ok(poi)
+    }
 }
 
 /// Reads and compiles what `args` mean.
 pub(super) fn setup(args: &SetupArgs) -> Result<Setup, CliError> {
     let (workspace, model) = model::model(&args.model)?;
+    of_model(args, workspace, model)
+}
+
+/// The same for a workspace, called `name` in messages, that was read already.
+pub(super) fn setup_of(args: &SetupArgs, workspace: Workspace, name: String) -> Result<Setup, CliError> {
+    let model = model::model_of(&args.model, &workspace, name)?;
+    of_model(args, workspace, model)
+}
+
+fn of_model(args: &SetupArgs, workspace: Workspace, model: Model) -> Result<Setup, CliError> {
     let options = options(args, &model)?;
     let data = data(args, &model)?;
     let likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(&model)), &data);

@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use ns_core::{Constraint, Data, Model};
+use ns_core::{Data, Model};
 use ns_inference::FitResult;
 use ns_inference::minimize::Outcome;
+use ns_inference::pulls::{Pull, pulls};
 use ns_inference::result::MinosInterval;
 use serde_json::{Map, Value, json};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
-use super::talk::{Paint, harmless};
+use super::talk::{Paint, harmless, warnings};
 use super::to_document;
 
 /// Which matrices the document shows.
@@ -20,7 +21,7 @@ pub(crate) struct Matrices {
     pub(crate) correlation: bool,
 }
 
-/// How many pulls and warnings a screen has room for.
+/// How many pulls a screen has room for.
 const SHOWN: usize = 10;
 
 /// The result as a document: the library's fields, and pyhf's.
@@ -37,13 +38,15 @@ pub(crate) fn document(model: &Model, result: &FitResult, wanted: Matrices, has_
     if wanted.correlation {
         document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
     }
-    let poi = model.poi().map(|index| {
+    let poi = |&index: &usize| {
         let (bestfit, uncertainty) = (result.bestfit[index], result.uncertainties[index]);
         json!({"name": result.par_names[index], "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
-    });
+    };
+    let pois: Vec<Value> = model.pois.iter().map(poi).collect();
     document.extend([
         ("mle_parameters".to_owned(), mle_parameters(model, result)),
-        ("poi".to_owned(), json!(poi)),
+        ("poi".to_owned(), json!(pois.first())),
+        ("pois".to_owned(), json!(pois)),
         ("measurement".to_owned(), json!(model.measurement)),
         ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
     ]);
@@ -78,23 +81,17 @@ pub(crate) fn summary(model: &Model, data: &Data, result: &FitResult, paint: Pai
     }
     let pulls = strongest_pulls(model, data, result);
     if !pulls.is_empty() {
-        let columns = [
-            ("pulls", Align::Left),
-            ("best fit", Align::Right),
-            ("error", Align::Right),
-            ("pull", Align::Right),
-            ("error", Align::Right),
-        ];
-        let _ = write!(text, "\n{}", table(&columns, &pulls));
+        let _ = write!(text, "\n{pulls}");
     }
-    text.push_str(&warnings(result));
+    text.push_str(&warnings(&result.warnings));
     if !result.converged {
         let _ = writeln!(text, "\n{}", verdict(result, paint));
     }
     text
 }
 
-fn verdict(result: &FitResult, paint: Paint) -> String {
+/// Whether to trust the fit, in a line.
+pub(super) fn verdict(result: &FitResult, paint: Paint) -> String {
     let effort =
         format!("{} iterations, {} evaluations, EDM {:.1e}", result.n_iterations, result.n_evaluations, result.edm);
     let reason = match result.outcome {
@@ -108,7 +105,7 @@ fn verdict(result: &FitResult, paint: Paint) -> String {
         + &format!("\n  {effort}")
 }
 
-fn parameter_of_interest(result: &FitResult, poi: usize) -> String {
+pub(super) fn parameter_of_interest(result: &FitResult, poi: usize) -> String {
     let name = &result.par_names[poi];
     let mut text = format!("{} = {}", harmless(name), significant(result.bestfit[poi], 6));
     match result.uncertainties[poi] {
@@ -122,45 +119,27 @@ fn parameter_of_interest(result: &FitResult, poi: usize) -> String {
     text
 }
 
-/// Name, best fit, error, pull and error in units of the prior width of the parameters that the data moved most.
-fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) -> Vec<Vec<String>> {
-    let parameters = &model.parameters;
-    let mut pulls: Vec<(usize, f64, f64)> = (0..parameters.len())
-        .filter(|&i| result.uncertainties[i].is_some())
-        .filter_map(|i| {
-            let (constraint, aux) = (parameters.constraint[i]?, data.aux[parameters.aux_index[i]?]);
-            let center = match constraint {
-                Constraint::Gaussian { .. } => aux,
-                Constraint::Poisson { tau } => aux / tau,
-            };
-            let width = constraint.width(center);
-            Some((i, (result.bestfit[i] - center) / width, width))
-        })
-        .collect();
-    pulls.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-    let row = |&(i, pull, width): &(usize, f64, f64)| {
-        let uncertainty = result.uncertainties[i];
+/// A table of the parameters that the data moved most, strongest first; empty if there are none.
+pub(super) fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) -> String {
+    let mut pulls = pulls(model, data, result, &model.parameters.fixed);
+    pulls.retain(|pull| pull.uncertainty.is_some());
+    if pulls.is_empty() {
+        return String::new();
+    }
+    pulls.sort_by(|a, b| b.pull.abs().total_cmp(&a.pull.abs()));
+    let row = |pull: &Pull| {
         vec![
-            harmless(&result.par_names[i]),
-            significant(result.bestfit[i], 4),
-            optional(uncertainty, 4),
-            format!("{pull:+.2}"),
-            optional(uncertainty.map(|u| u / width), 2),
+            harmless(&pull.parameter),
+            significant(pull.bestfit, 4),
+            optional(pull.uncertainty, 4),
+            format!("{:+.2}", pull.pull),
+            optional(pull.constraint, 2),
         ]
     };
-    pulls.iter().take(SHOWN).map(row).collect()
-}
-
-fn warnings(result: &FitResult) -> String {
-    let mut text = String::new();
-    for (i, warning) in result.warnings.iter().take(SHOWN).enumerate() {
-        let before = if i == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{before}warning: {}", harmless(warning));
-    }
-    if result.warnings.len() > SHOWN {
-        let _ = writeln!(text, "warning: and {} more, in the result", result.warnings.len() - SHOWN);
-    }
-    text
+    let rows: Vec<_> = pulls.iter().take(SHOWN).map(row).collect();
+    let columns = ["pulls", "best fit", "error", "pull", "error"];
+    let align = |(i, name)| (name, if i == 0 { Align::Left } else { Align::Right });
+    table(&columns.into_iter().enumerate().map(align).collect::<Vec<_>>(), &rows)
 }
 
 #[cfg(test)]

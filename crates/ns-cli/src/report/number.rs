@@ -22,13 +22,27 @@ pub(crate) fn optional(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| significant(value, digits))
 }
 
+/// `value ± uncertainty` with two digits of the uncertainty, or `value ± -`.
+pub(crate) fn measured(value: f64, uncertainty: Option<f64>) -> String {
+    let Some(uncertainty) = uncertainty.filter(|u| *u > 0.0) else {
+        return format!("{} ± {}", significant(value, 5), optional(uncertainty, 2));
+    };
+    let rounded: f64 = format!("{uncertainty:.1e}").parse().unwrap_or(uncertainty);
+    let exponent = rounded.log10().floor();
+    if !(-6.0..9.0).contains(&exponent) || value.abs() >= 1e12 {
+        return format!("{} ± {}", significant(value, 5), significant(uncertainty, 2));
+    }
+    let decimals = if exponent < 1.0 { (1.0 - exponent) as usize } else { 0 };
+    format!("{value:.decimals$} ± {uncertainty:.decimals$}")
+}
+
 fn without_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::significant;
+    use super::{measured, significant};
 
     #[test]
     fn numbers_have_as_many_digits_as_wanted() {
@@ -39,5 +53,15 @@ mod tests {
         assert_eq!(significant(1.234e-7, 3), "1.23e-7");
         assert_eq!(significant(999.96, 4), "1000");
         assert_eq!(significant(f64::NAN, 4), "NaN");
+    }
+
+    #[test]
+    fn uncertainties_set_the_decimals_of_their_values() {
+        assert_eq!(measured(52.345, Some(4.123)), "52.3 ± 4.1");
+        assert_eq!(measured(1234.5, Some(99.9)), "1234 ± 100");
+        assert_eq!(measured(0.0, Some(0.0)), "0 ± 0");
+        assert_eq!(measured(7.0, None), "7 ± -");
+        assert_eq!(measured(1e-3, Some(2.5e-4)), "0.00100 ± 0.00025");
+        assert_eq!(measured(2e15, Some(3.21e12)), "2e15 ± 3.2e12");
     }
 }

@@ -38,11 +38,11 @@ fn metadata(set: &PatchSet) -> Map<String, Value> {
 }
 
 fn values(entry: &PatchEntry) -> Value {
-    entry.values.iter().map(value).collect()
+    entry.values.iter().map(value_of).collect()
 }
 
-/// Whole numbers as whole numbers: most values are masses in GeV.
-fn value(value: &PatchValue) -> Value {
+/// One value of a patch. Whole numbers as whole numbers: most values are masses in GeV.
+pub(crate) fn value_of(value: &PatchValue) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         PatchValue::Text(text) => json!(text),

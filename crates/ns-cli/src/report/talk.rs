@@ -107,6 +107,20 @@ fn print(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// The warnings of a result, as many as a screen has room for, after a blank line; nothing if there are none.
+pub(crate) fn warnings(warnings: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let mut text = String::new();
+    for (i, warning) in warnings.iter().take(SHOWN).enumerate() {
+        let before = if i == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{before}warning: {}", harmless(warning));
+    }
+    if warnings.len() > SHOWN {
+        let _ = writeln!(text, "warning: and {} more, in the result", warnings.len() - SHOWN);
+    }
+    text
+}
+
 /// Names come from documents: what would command a terminal, or break the line, is written out.
 pub(crate) fn harmless(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

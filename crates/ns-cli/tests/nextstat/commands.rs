@@ -34,6 +34,16 @@ snapshot!(
     "7"
 );
 snapshot!(fit_with_matrices, "fit", "simple.json", "--covariance", "--correlation", "--minos=all");
+snapshot!(fit_of_two_parameters_of_interest, "fit", "shapes.json", "--poi", "mu", "--poi", "theory_ttbar", "--summary");
+snapshot!(
+    fit_of_asimov_data_of_any_point,
+    "fit",
+    "simple.json",
+    "--asimov-at",
+    "mu=2",
+    "--asimov-at",
+    "uncorr_bkguncrt=1.1"
+);
 snapshot!(fit_of_asimov_data, "fit", "shapes.json", "--asimov=2");
 snapshot!(fit_of_a_patched_workspace, "fit", "background.json", "--patch", "signal.json", "--fix", "mu=0");
 snapshot!(
@@ -58,6 +68,18 @@ snapshot!(fit_with_an_unknown_code, "fit", "simple.json", "--interpolation", "hi
 snapshot!(fit_with_a_misspelt_poi, "fit", "simple.json", "--poi", "Mu");
 snapshot!(fit_with_half_a_patch_set, "fit", "background.json", "--patchset", "signals.json");
 snapshot!(fit_with_an_unknown_measurement, "fit", "shapes.json", "--measurement", "serach");
+snapshot!(hypotest, "hypotest", "simple.json", "--summary");
+snapshot!(hypotest_by_its_other_name, "cls", "shapes.json", "--test-poi", "2", "--teststat", "q");
+snapshot!(hypotest_of_every_patch, "hypotest", "background.json", "--patchset", "signals.json", "--every-patch");
+snapshot!(hypotest_of_every_patch_of_nothing, "hypotest", "background.json", "--every-patch");
+snapshot!(hypotest_without_a_poi, "hypotest", "background.json", "--poi", "none");
+snapshot!(hypotest_of_a_held_parameter, "hypotest", "simple.json", "--fix", "mu=1");
+snapshot!(hypotest_with_another_statistic, "hypotest", "simple.json", "--test-stat", "q_tilde");
+snapshot!(significance, "significance", "simple.json", "--summary");
+snapshot!(limit, "limit", "simple.json", "--summary");
+snapshot!(limit_from_a_grid, "limit", "simple.json", "--start", "0", "--stop", "4", "--points", "5");
+snapshot!(limit_from_an_empty_grid, "limit", "simple.json", "--start", "4", "--stop", "0");
+snapshot!(limit_with_a_confidence_level, "limit", "simple.json", "--level", "95");
 snapshot!(evaluate, "evaluate", "simple.json", "--points", "points.json");
 snapshot!(evaluate_at_the_start, "evaluate", "simple.json");
 snapshot!(evaluate_at_no_list, "evaluate", "simple.json", "--points", "simple.json");
@@ -91,8 +113,66 @@ snapshot!(
 snapshot!(digest, "digest", "simple.json", "--algorithm", "sha256", "--algorithm", "md5");
 snapshot!(digest_as_json, "digest", "simple.json", "--json");
 snapshot!(digest_of_an_unknown_algorithm, "digest", "simple.json", "--algorithm", "sha1");
+snapshot!(scan, "scan", "simple.json", "--start", "0", "--stop", "5", "--points", "6");
+snapshot!(scan_of_an_automatic_range, "scan", "shapes.json", "--points", "7", "--no-params", "--summary");
+snapshot!(
+    scan_of_two_parameters,
+    "scan",
+    "shapes.json",
+    "--poi",
+    "mu",
+    "--poi",
+    "norm_ttbar",
+    "--points",
+    "3",
+    "--start2",
+    "0.8",
+    "--stop2",
+    "1.4",
+    "--points2",
+    "4",
+    "--contour",
+    "0.68",
+    "--contour-points",
+    "8",
+    "--no-params",
+    "--summary"
+);
+snapshot!(scan_outside_the_likelihood, "scan", "simple.json", "--start", "-20", "--stop", "1", "--points", "2");
+snapshot!(scan_of_a_misspelt_parameter, "scan", "shapes.json", "--parameter", "norm_tbar");
+snapshot!(scan_of_a_vector, "scan", "simple.json", "--parameter", "uncorr_bkguncrt");
+snapshot!(scan_of_a_fixed_parameter, "scan", "simple.json", "--fix", "mu=1");
+snapshot!(scan_that_goes_backwards, "scan", "simple.json", "--start", "5", "--stop", "0");
+snapshot!(scan_without_an_end, "scan", "simple.json", "--start", "5");
+snapshot!(scan_of_one_point, "scan", "simple.json", "--points", "1");
+snapshot!(scan_of_nothing, "scan", "simple.json", "--poi", "none");
+snapshot!(scan_of_one_parameter_twice, "scan", "simple.json", "--parameter", "mu", "--parameter", "mu");
+snapshot!(scan_with_a_contour_of_one_parameter, "scan", "simple.json", "--contour", "0.68");
+snapshot!(scan_with_a_percentage, "scan", "simple.json", "--contour", "68");
+snapshot!(ranking, "ranking", "simple.json", "--summary");
+snapshot!(
+    ranking_with_groups,
+    "ranking",
+    "shapes.json",
+    "--method",
+    "global",
+    "--group",
+    "theory=theory_*",
+    "--group",
+    "mc=mc_stat_*,fakes_method[?]",
+    "--top",
+    "3",
+    "--summary"
+);
+snapshot!(ranking_without_poi, "ranking", "simple.json", "--poi", "none");
+snapshot!(ranking_for_a_fixed_poi, "ranking", "simple.json", "--fix", "mu=1");
+snapshot!(ranking_of_a_group_of_nobody, "ranking", "shapes.json", "--group", "jets=JES_*");
+snapshot!(ranking_of_a_group_without_a_name, "ranking", "shapes.json", "--group", "theory_*");
+snapshot!(ranking_by_an_unknown_method, "ranking", "simple.json", "--method", "impact");
 snapshot!(help, "--help");
 snapshot!(help_of_fit, "fit", "--help");
+snapshot!(help_of_scan, "scan", "--help");
+snapshot!(help_of_ranking, "ranking", "--help");
 snapshot!(an_unknown_verb, "fitt", "simple.json");
 snapshot!(no_workspace, "fit");
 
@@ -182,6 +262,30 @@ fn a_point_outside_the_domain_is_null_and_explained() {
     assert_eq!((&point["twice_nll"], &point["gradient"]), (&Value::Null, &Value::Null));
     assert_eq!(point["not_finite"]["place"]["channel"], "singlechannel");
     assert_eq!(point["expected_data"][0], -70.0);
+}
+
+#[test]
+fn many_points_say_the_same_bytes_on_any_number_of_threads() {
+    // Every fourth one is outside the domain.
+    let mu = |i: i32| if i % 4 == 3 { -10.0 } else { 0.1 * f64::from(i) };
+    let points: Vec<[f64; 3]> = (0..100).map(|i| [mu(i), 0.9, 1.0 + 0.001 * f64::from(i)]).collect();
+    let say = |points: &[[f64; 3]], threads: &str| {
+        let points = serde_json::to_vec(points).expect("numbers are JSON");
+        let run = with_stdin(
+            &folder("examples"),
+            &["evaluate", "simple.json", "--points", "-", "--threads", threads],
+            &points,
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run
+    };
+    let one = say(&points, "1");
+    assert_eq!(one.stdout, say(&points, "2").stdout);
+    assert_eq!(one.stdout, say(&points, "7").stdout);
+    for i in [0, 3, 42, 99] {
+        let alone = say(&points[i..=i], "1");
+        assert_eq!(alone.document()["points"][0], one.document()["points"][i]);
+    }
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod commands;
 mod docs;
 mod gallery;
+mod reports;
 mod support;
 mod toys;

@@ -11,7 +11,7 @@ use std::iter::StepBy;
 use std::ops::Range;
 
 /// No expected count that a measurement can tell from zero is below this.
-const NOTHING: f64 = 1e-50;
+pub(crate) const NOTHING: f64 = 1e-50;
 
 /// Neighbouring bins of a channel.
 #[derive(Debug, Clone, Copy)]

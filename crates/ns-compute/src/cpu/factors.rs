@@ -45,6 +45,30 @@ impl NormSysTable {
         Self { groups, params, rule: model.interpolation.normsys }
     }
 
+    /// The rule of every modifier.
+    #[inline(always)]
+    pub(crate) fn rule(&self) -> NormSysInterpolation {
+        self.rule
+    }
+
+    /// Coefficients of α¹ … α⁶ of modifier `entry`.
+    #[inline(always)]
+    pub(crate) fn coefficients(&self, entry: usize) -> [f64; 6] {
+        let (group, lane) = (&self.groups[entry / LANES], entry % LANES);
+        let mut coefficients = [0.0; 6];
+        for (coefficient, row) in coefficients.iter_mut().zip(group) {
+            *coefficient = row[lane];
+        }
+        coefficients
+    }
+
+    /// ln hi and ln lo of modifier `entry`.
+    #[inline(always)]
+    pub(crate) fn logarithms(&self, entry: usize) -> [f64; 2] {
+        let (group, lane) = (&self.groups[entry / LANES], entry % LANES);
+        [group[6][lane], group[7][lane]]
+    }
+
     /// Room for the results.
     pub(crate) fn factors(&self) -> Factors {
         let room = || vec![0.0; self.params.len()];

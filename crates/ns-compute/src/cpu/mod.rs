@@ -1,11 +1,12 @@
-//! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers.
+//! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers or over points.
 //!
-//! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time and allocates nothing per call. The formulas are
-//! `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
+//! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points. Neither
+//! allocates per call. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
 
 pub mod isa;
 
 mod accelerate;
+mod batch;
 mod channel;
 mod evaluator;
 mod exact;
@@ -14,6 +15,7 @@ mod gram;
 mod plan;
 mod terms;
 
+pub use batch::{CpuBatch, DataSet, DataSets};
 pub use evaluator::CpuLikelihood;
 pub use plan::Plan;
 

@@ -157,6 +157,11 @@ impl Plan {
         &self.partition
     }
 
+    /// B, the number of bins.
+    pub(crate) fn n_bins(&self) -> usize {
+        self.channels.last().map_or(0, |channel| channel.bins.end)
+    }
+
     fn add_channel(&mut self, model: &Model, channel: usize, locals: &LocalParams) {
         let bins = model.channel_bins(channel);
         let templates = model.channel_templates(channel);

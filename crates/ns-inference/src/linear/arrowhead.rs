@@ -5,6 +5,7 @@
 
 use super::NotPositiveDefinite;
 use super::cholesky::{DenseCholesky, dot, factor_small};
+use super::rows::{Rows, Whitened};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 use ns_core::curvature::{Arrowhead, Partition};
@@ -156,6 +157,55 @@ impl ArrowheadFactor {
             let (m, offset) = (range.len(), self.partition.block_offset[block] as usize);
             visit(&self.blocks[offset..offset + m * m], m, range);
         }
+    }
+
+    /// Each row j of `rows` as L⁻¹j, where L Lᵀ is the factorised matrix: inner products of the results are those of the rows in the metric of the inverse.
+    /// Elements of parameters that are not free do not count.
+    #[must_use]
+    pub fn whiten(&self, rows: &Rows) -> Whitened {
+        let (partition, g) = (&*self.partition, self.free_global.len());
+        let mut place = vec![None; partition.n_global()];
+        self.free_global.iter().enumerate().for_each(|(i, &position)| place[position as usize] = Some(i));
+        let mut whitened = Whitened { n_global: g, global: vec![0.0; rows.len() * g], local: Vec::new() };
+        let mut rhs = vec![0.0; partition.n_local()];
+        for r in 0..rows.len() {
+            let global = &mut whitened.global[r * g..(r + 1) * g];
+            let mut blocks: Vec<usize> = Vec::new();
+            for (param, value) in rows.row(r) {
+                let position = partition.position[param] as usize;
+                match position.checked_sub(partition.n_global()) {
+                    None => place[position].into_iter().for_each(|i| global[i] += value),
+                    Some(local) if self.free_local[local] => {
+                        rhs[local] += value;
+                        blocks.push(partition.block_of(local));
+                    }
+                    Some(_) => {}
+                }
+            }
+            blocks.sort_unstable();
+            blocks.dedup();
+            whitened.local.push(self.eliminate_row(&blocks, &mut rhs, global));
+        }
+        self.schur.solve_lower_many(&mut whitened.global);
+        whitened
+    }
+
+    /// z = L⁻¹ of the local part of a row, which is in `rhs` (L) and in `blocks`; takes Yᵀz off its global part. Leaves `rhs` zero.
+    fn eliminate_row(&self, blocks: &[usize], rhs: &mut [f64], global: &mut [f64]) -> Vec<(u32, f64)> {
+        let g = self.free_global.len();
+        let mut local = Vec::new();
+        for &block in blocks {
+            let range = self.partition.block(block);
+            let (m, offset) = (range.len(), self.partition.block_offset[block] as usize);
+            lower_small(&self.blocks[offset..offset + m * m], m, &mut rhs[range.clone()]);
+            for l in range {
+                let z = std::mem::take(&mut rhs[l]);
+                let row = &self.coupling[l * g..(l + 1) * g];
+                global.iter_mut().zip(row).for_each(|(x, y)| *x -= z * y);
+                local.push((l as u32, z));
+            }
+        }
+        local
     }
 
     /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free.

@@ -6,9 +6,13 @@
 mod arrowhead;
 mod cholesky;
 mod gauss_newton;
+mod rank;
+mod rows;
 
 pub use arrowhead::ArrowheadFactor;
 pub use gauss_newton::GaussNewtonFactor;
+pub use rank::rank;
+pub use rows::{Rows, Whitened};
 
 /// The matrix is not positive definite over the free parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

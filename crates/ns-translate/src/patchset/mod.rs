@@ -8,6 +8,7 @@ mod value;
 
 use std::collections::HashMap;
 
+use ns_core::spec::Workspace;
 use serde_json::Value;
 
 pub use value::PatchValue;
@@ -162,6 +163,17 @@ impl PatchSet {
                 found: check.found,
             }),
         }
+    }
+
+    /// The workspace that one patch makes of `background`; whether that is the set's own ([`Self::require`]) is not asked again.
+    ///
+    /// # Errors
+    ///
+    /// A patch that does not fit, or makes something that is no workspace.
+    pub fn workspace(&self, background: &Value, entry: &PatchEntry) -> Result<Workspace, DocumentError> {
+        let mut document = background.clone();
+        patch::apply(&mut document, &self.read(entry)?)?;
+        pyhf::from_value(&document)
     }
 
     /// The workspace with one patch applied, after [`Self::require`], as pyhf does.

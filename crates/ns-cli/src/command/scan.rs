@@ -1,0 +1,99 @@
+//! `nextstat scan`: the profile likelihood of one or two parameters.
+
+use ns_core::Model;
+use ns_core::likelihood::diagnose;
+use ns_inference::contour::{self, ContourOptions};
+use ns_inference::minimize::Domain;
+use ns_inference::parallel::Crew;
+use ns_inference::scan::{Axis, Values, grid, scan};
+
+use super::Status;
+use super::setup::{Setup, setup};
+use crate::args::ScanArgs;
+use crate::error::CliError;
+use crate::parameters::elements;
+use crate::report::{self, Progress, Talk};
+
+/// The name of the option that names what is scanned.
+const OPTION: &str = "--parameter";
+
+pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
+    let Setup { model, data, mut likelihood, options, .. } = setup(&args.setup)?;
+    let (domain, _) = ns_inference::fit::domain_and_start(&model, &options);
+    let axes = axes(args, &model, &domain)?;
+    let talk = Talk::new(&args.output);
+    let progress = Progress::new(talk, "points");
+    let crew = Crew { threads: args.threads.count(), monitor: &progress };
+    let contours = match (axes.as_slice(), args.contour.is_empty()) {
+        (_, true) => None,
+        ([_], false) => return Err(CliError::NeedsTwo { option: "--contour" }),
+        (axes, false) => Some(ContourOptions {
+            parameters: [axes[0].parameter, axes[1].parameter],
+            levels: args.contour.clone(),
+            n_points: args.contour_points as usize,
+        }),
+    };
+    let mut result = match axes.as_slice() {
+        [a, b] => grid(&model, &likelihood, &options, [a, b], crew),
+        _ => scan(&model, &mut likelihood, &options, &axes[0], crew),
+    };
+    let contours = contours.map(|wanted| contour::contours(&model, &likelihood, &options, &wanted, crew));
+    drop(progress);
+    if !result.best.nll.is_finite() {
+        result.warnings.extend(diagnose(&model, &data, &result.best.params).map(|reason| reason.to_string()));
+    }
+
+    let document = report::scan::document(&model, &axes, &result, contours.as_ref(), !args.no_params);
+    report::write_json(&document, &args.output)?;
+    let is_good = result.converged && contours.as_ref().is_none_or(|contours| contours.converged);
+    let is_complete = result.is_complete && contours.as_ref().is_none_or(|contours| contours.is_complete);
+    let warnings = || result.warnings.iter().chain(contours.iter().flat_map(|contours| &contours.warnings));
+    let alarm = (!is_good || !is_complete).then(|| warnings().cloned().collect::<Vec<_>>().join("; "));
+    talk.say_or_warn(alarm.as_deref(), |paint| report::scan::summary(&axes, &result, contours.as_ref(), paint));
+    Ok(if Progress::is_interrupted() && !is_complete { Status::Interrupted } else { Status::positive_if(is_good) })
+}
+
+/// One or two different free parameters, and where they go.
+fn axes(args: &ScanArgs, model: &Model, domain: &Domain) -> Result<Vec<Axis>, CliError> {
+    let mut parameters = Vec::new();
+    for name in &args.parameter {
+        let named = elements(&model.parameters, OPTION, name)?;
+        if named.len() != 1 {
+            return Err(CliError::Vector { option: OPTION, name: name.clone(), len: named.len() });
+        }
+        parameters.push(named.start);
+    }
+    if parameters.is_empty() {
+        parameters.clone_from(&model.pois);
+    }
+    let name = |i: usize| model.parameters.names[i].clone();
+    match parameters[..] {
+        [] => return Err(CliError::NoPoi { option: "scan" }),
+        [_] => {}
+        [a, b] if a != b => {}
+        _ => {
+            return Err(CliError::NotScannable {
+                names: parameters.iter().map(|&i| format!("`{}`", name(i))).collect(),
+            });
+        }
+    }
+    if let Some(&fixed) = parameters.iter().find(|&&i| domain.fixed[i]) {
+        return Err(CliError::HeldFixed { name: name(fixed), verb: "scan" });
+    }
+    let second = args.start2.map(|_| "--start2").or(args.points2.map(|_| "--points2"));
+    if let (Some(option), 1) = (second, parameters.len()) {
+        return Err(CliError::NeedsTwo { option });
+    }
+    let points = [args.points, args.points2.unwrap_or(args.points)].map(|points| points as usize);
+    let ends = [args.start.zip(args.stop), args.start2.zip(args.stop2)];
+    let mut axes = Vec::with_capacity(2);
+    for (k, &parameter) in parameters.iter().enumerate() {
+        let values = match ends[k] {
+            None => Values::Automatic(points[k]),
+            Some((start, stop)) if start < stop => Values::between(start, stop, points[k]),
+            Some((start, stop)) => return Err(CliError::EmptyScan { name: name(parameter), start, stop }),
+        };
+        axes.push(Axis { parameter, values });
+    }
+    Ok(axes)
+}

@@ -1,0 +1,94 @@
+//! `gof` and `report` on our own examples, with their summaries, their commonest mistakes, and fits that fail.
+
+use serde_json::Value;
+
+use crate::support::{Run, folder, nextstat, with_stdin};
+
+fn examples(arguments: &[&str]) -> Run {
+    nextstat(&folder("examples"), arguments)
+}
+
+/// The transcript without the minimiser's effort.
+fn transcript(run: &Run) -> String {
+    let line = |line: &str| match line.split_once("converged: ") {
+        Some((before, _)) if before.trim().is_empty() => format!("{before}converged: …\n"),
+        _ => format!("{line}\n"),
+    };
+    run.transcript().lines().map(line).collect()
+}
+
+macro_rules! snapshot {
+    ($name:ident, $($argument:literal),+) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(stringify!($name), transcript(&examples(&[$($argument),+])));
+        }
+    };
+}
+
+snapshot!(gof, "gof", "shapes.json", "--summary");
+snapshot!(gof_of_asimov_data, "gof", "simple.json", "--asimov=1", "--fix", "mu=1");
+snapshot!(gof_of_a_background_without_saying_so, "gof", "background.json");
+snapshot!(report, "report", "simple.json", "--summary", "--bins");
+snapshot!(
+    report_of_a_background,
+    "report",
+    "background.json",
+    "--poi",
+    "none",
+    "--summary",
+    "--output-file",
+    "/dev/null"
+);
+snapshot!(report_with_a_threshold_in_percent, "report", "simple.json", "--correlation-threshold", "30");
+snapshot!(help_of_gof, "gof", "--help");
+snapshot!(help_of_report, "report", "--help");
+
+#[test]
+fn a_fit_that_fails_has_no_p_value_and_no_uncertainties_and_says_so() {
+    let folder = folder("testdata/gallery");
+    for verb in ["gof", "report"] {
+        let run = nextstat(&folder, &[verb, "negative-total.json"]);
+        assert_eq!(run.code, Some(1), "{verb}: {}", run.stderr);
+        assert!(run.stderr.starts_with("warning: the fit could not start"), "{verb}: {}", run.stderr);
+        let document = run.document();
+        let goodness = if verb == "gof" { &document } else { &document["goodness_of_fit"] };
+        assert_eq!((&goodness["p_value"], &goodness["statistic"]), (&Value::Null, &Value::Null));
+        if verb == "report" {
+            let total = &document["yields"][0]["postfit"]["total"];
+            assert!(total["yields"][0].is_number() && total["uncertainties"][0].is_null(), "{total}");
+            assert!(document["fit"]["correlation"].is_null());
+        }
+        let summary = nextstat(&folder, &[verb, "negative-total.json", "--summary"]).stderr;
+        assert_eq!(summary.matches("!!! THE FIT DID NOT CONVERGE").count(), 2, "{summary}");
+    }
+}
+
+#[test]
+fn names_cannot_command_a_terminal() {
+    let named = |name: &str| format!("{name}\\u001b[2J\\n");
+    let text = std::fs::read_to_string(folder("examples").join("simple.json")).expect("an example");
+    let names = ["singlechannel", "background", "uncorr_bkguncrt", "mu", "Measurement"];
+    let text =
+        names.iter().fold(text, |text, name| text.replace(&format!("\"{name}\""), &format!("\"{}\"", named(name))));
+    for verb in ["gof", "report"] {
+        let run = with_stdin(&folder("examples"), &[verb, "-", "--summary"], text.as_bytes());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let said = if verb == "gof" { 2 } else { 6 };
+        assert!(run.stderr.matches("\\u{1b}[2J\\n").count() >= said, "{}", run.stderr);
+        assert!(run.stderr.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", run.stderr);
+    }
+}
+
+#[test]
+fn a_report_has_what_its_parts_have() {
+    let report = examples(&["report", "shapes.json"]).document();
+    let fit = examples(&["fit", "shapes.json", "--correlation"]).document();
+    assert_eq!(report["fit"], fit);
+    let gof = examples(&["gof", "shapes.json"]).document();
+    for key in ["statistic", "n_dof", "p_value", "channels", "warnings"] {
+        assert_eq!(report["goodness_of_fit"][key], gof[key], "{key}");
+    }
+    let one = examples(&["report", "shapes.json", "--threads", "1"]).stdout;
+    assert_eq!(examples(&["report", "shapes.json", "--threads", "4"]).stdout, one);
+}

@@ -1,0 +1,298 @@
+//! What depends on the parameters but not on the bin: weights of the histosys shifts, and the scalar factors of each template.
+//!
+//! Forwards, the factors of a template are multiplied one after the other, and each leaves behind itself and the product so far times its own
+//! derivative. Backwards, a running product of the factors behind completes that to the derivative of the whole. Nothing is divided by a factor, so
+//! factors of exactly zero need no care.
+
+use super::lanes::{LANES, Lanes};
+use crate::cpu::factors::exp;
+use crate::cpu::isa::Isa;
+use crate::cpu::plan::{ChannelPlan, Plan, TemplatePlan};
+use ns_core::interpolate::{HistoSysInterpolation, NormSysInterpolation};
+use std::ops::Range;
+
+/// Weights of the shifts, and the derivative of Σ deviances with respect to them.
+#[derive(Debug, Clone)]
+pub(crate) struct Weights {
+    /// p and q of each parameter (P).
+    pub(crate) value: Vec<[Lanes; 2]>,
+    /// p' and q' of each parameter (P).
+    slope: Vec<[Lanes; 2]>,
+    /// Adjoints of p and q (P).
+    pub(crate) adjoint: Vec<[Lanes; 2]>,
+}
+
+impl Weights {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let room = || vec![[Lanes::ZERO; 2]; plan.n_params];
+        Self { value: room(), slope: room(), adjoint: room() }
+    }
+
+    /// Weights at `params` (P), adjoints zero.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, plan: &Plan, params: &[Lanes]) {
+        for &param in &plan.histosys_params {
+            let param = param as usize;
+            let (value, slope) = match plan.histosys_rule {
+                HistoSysInterpolation::Linear => linear_weights(params[param]),
+                HistoSysInterpolation::Quadratic => quadratic_weights(params[param]),
+                HistoSysInterpolation::SmoothLinear => smooth_weights(params[param]),
+            };
+            self.value[param] = value;
+            self.slope[param] = slope;
+            self.adjoint[param] = [Lanes::ZERO; 2];
+        }
+    }
+
+    /// Carries the adjoints on to `gradient` (P).
+    #[inline(always)]
+    pub(crate) fn finish<I: Isa>(&self, isa: I, plan: &Plan, gradient: &mut [Lanes]) {
+        for &param in &plan.histosys_params {
+            let param = param as usize;
+            let ([p, q], [dp, dq]) = (self.adjoint[param], self.slope[param]);
+            gradient[param] = p.times_plus(isa, dp, q.times_plus(isa, dq, gradient[param]));
+        }
+    }
+}
+
+/// (p, q) and (p', q') of `HistoSysInterpolation::Linear`.
+#[inline(always)]
+fn linear_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
+    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    for lane in 0..LANES {
+        let a = alpha.0[lane];
+        let up = a.is_sign_positive();
+        value[0].0[lane] = if up { a } else { 0.0 };
+        value[1].0[lane] = if up { 0.0 } else { -a };
+        slope[0].0[lane] = if up { 1.0 } else { 0.0 };
+        slope[1].0[lane] = if up { 0.0 } else { -1.0 };
+    }
+    (value, slope)
+}
+
+/// (p, q) and (p', q') of `HistoSysInterpolation::Quadratic`: beyond ±1 the tangents there.
+#[inline(always)]
+fn quadratic_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
+    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+        for lane in 0..LANES {
+            let a = alpha.0[lane].clamp(-1.0, 1.0);
+            let tangent = a + sign / 2.0;
+            value[side].0[lane] = a * (a + sign) / 2.0 + tangent * (alpha.0[lane] - a);
+            slope[side].0[lane] = tangent;
+        }
+    }
+    (value, slope)
+}
+
+/// (p, q) and (p', q') of `HistoSysInterpolation::SmoothLinear`. Beyond ±1 it is linear, and so its own tangent at ±1: no case is told from another.
+#[inline(always)]
+fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
+    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+        for lane in 0..LANES {
+            let a = alpha.0[lane].clamp(-1.0, 1.0);
+            let x = a * a;
+            let even = x * (15.0 + x * (3.0 * x - 10.0)) / 16.0;
+            let tangent = a * (30.0 + x * (18.0 * x - 40.0)) / 16.0 + sign / 2.0;
+            value[side].0[lane] = even + sign * a / 2.0 + tangent * (alpha.0[lane] - a);
+            slope[side].0[lane] = tangent;
+        }
+    }
+    (value, slope)
+}
+
+/// The scalar factors of the templates of one channel.
+#[derive(Debug, Clone)]
+pub(crate) struct Chains {
+    /// K, the product of each template's factors (T of the channel).
+    pub(crate) scale: Vec<Lanes>,
+    /// Adjoint of K (T of the channel).
+    pub(crate) adjoint: Vec<Lanes>,
+    /// What each normsys factor has above 1.
+    excesses: Vec<Lanes>,
+    /// Its derivative times the product of the factors before it.
+    partials: Vec<Lanes>,
+    /// The product of the factors before each scale modifier.
+    scales: Vec<Lanes>,
+    /// α in lanes where normsys factors are polynomials of it, 0 elsewhere (P).
+    inner: Vec<Lanes>,
+    /// Whether any lane of a parameter is where they are exponentials, and which (P).
+    has_outer: Vec<bool>,
+    outer: Vec<Outer>,
+}
+
+/// Lanes where normsys factors are exponentials of a parameter, in numbers that need no case to be told from another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outer {
+    /// The exponent is ln hi · `up` + ln lo · `down`: α on the upper side, -α on the lower one, 0 elsewhere.
+    up: Lanes,
+    down: Lanes,
+    /// Derivatives of `up` and `down`: 1 and 0, 0 and -1, 0 and 0.
+    up_slope: Lanes,
+    down_slope: Lanes,
+    /// 1 where the factor is a polynomial, 0 elsewhere.
+    is_inner: Lanes,
+}
+
+impl Chains {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let most = |of: fn(&Plan, &ChannelPlan) -> usize| plan.channels.iter().map(|c| of(plan, c)).max().unwrap_or(0);
+        let n_templates = most(|_, channel| channel.templates.len());
+        Self {
+            scale: vec![Lanes::ZERO; n_templates],
+            adjoint: vec![Lanes::ZERO; n_templates],
+            excesses: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
+            partials: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
+            scales: vec![Lanes::ZERO; most(|plan, channel| scales(plan, channel).len())],
+            inner: vec![Lanes::ZERO; plan.n_params],
+            has_outer: vec![false; plan.n_params],
+            outer: vec![Outer::default(); plan.n_params],
+        }
+    }
+
+    /// Finds out where the parameters of the group are beyond the polynomials.
+    #[inline(always)]
+    pub(crate) fn look_at(&mut self, plan: &Plan, params: &[Lanes]) {
+        let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
+        for (param, &alpha) in params.iter().enumerate() {
+            let (inner, outer) = (&mut self.inner[param], &mut self.outer[param]);
+            let mut all_inside = true;
+            for lane in 0..LANES {
+                let a = alpha.0[lane];
+                let inside = smooth & (a.abs() < 1.0);
+                let (is_up, is_down) = (!inside & a.is_sign_positive(), !inside & a.is_sign_negative());
+                all_inside &= inside;
+                inner.0[lane] = if inside { a } else { 0.0 };
+                outer.up.0[lane] = if is_up { a } else { 0.0 };
+                outer.down.0[lane] = if is_down { -a } else { 0.0 };
+                outer.up_slope.0[lane] = if is_up { 1.0 } else { 0.0 };
+                outer.down_slope.0[lane] = if is_down { -1.0 } else { 0.0 };
+                outer.is_inner.0[lane] = if inside { 1.0 } else { 0.0 };
+            }
+            self.has_outer[param] = !all_inside;
+        }
+    }
+
+    /// K of each template of `channel`, its adjoint zero; and what `backward` needs.
+    #[inline(always)]
+    pub(crate) fn forward<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan, params: &[Lanes]) {
+        self.evaluate_polynomials(isa, plan, channel);
+        let (mut scales, mut first) = (self.scales.iter_mut(), 0);
+        for (i, t) in channel.templates.clone().enumerate() {
+            let template = &plan.templates[t];
+            let links = first..first + template.normsys.len();
+            first = links.end;
+            let (excesses, partials) = (&self.excesses[links.clone()], &mut self.partials[links]);
+            let exponent = add_exponentials(isa, plan, template, (&self.has_outer, &self.outer), partials);
+            let mut product = exp_all(isa, exponent);
+            for (modifier, before) in plan.scales[template.scales.clone()].iter().zip(&mut scales) {
+                *before = product;
+                product = product * params[modifier.param as usize];
+            }
+            for (&excess, partial) in excesses.iter().zip(partials) {
+                *partial = product * *partial;
+                product = product.times_plus(isa, excess, product);
+            }
+            self.scale[i] = product;
+            self.adjoint[i] = Lanes::ZERO;
+        }
+    }
+
+    /// Excess and derivative of the polynomial of each normsys modifier of `channel`, at 0 in lanes where it is an exponential.
+    #[inline(always)]
+    fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan) {
+        let links = self.excesses.iter_mut().zip(&mut self.partials);
+        for (entry, (excess, slope)) in normsys(plan, channel).zip(links) {
+            let alpha = self.inner[plan.normsys[entry].param as usize];
+            [*excess, *slope] = polynomial(isa, &plan.normsys_table.coefficients(entry), alpha);
+        }
+    }
+
+    /// Carries the adjoints of K on to `gradient` (P).
+    #[inline(always)]
+    pub(crate) fn backward<I: Isa>(
+        &self,
+        isa: I,
+        plan: &Plan,
+        channel: &ChannelPlan,
+        params: &[Lanes],
+        gradient: &mut [Lanes],
+    ) {
+        let (first_scale, first_normsys) = (scales(plan, channel).start, normsys(plan, channel).start);
+        for (i, t) in channel.templates.clone().enumerate() {
+            let template = &plan.templates[t];
+            let mut rest = self.adjoint[i];
+            let links = template.normsys.start - first_normsys..template.normsys.end - first_normsys;
+            let links = self.excesses[links.clone()].iter().zip(&self.partials[links]);
+            for (modifier, (&excess, &partial)) in plan.normsys[template.normsys.clone()].iter().zip(links).rev() {
+                let slope = &mut gradient[modifier.param as usize];
+                *slope = partial.times_plus(isa, rest, *slope);
+                rest = rest.times_plus(isa, excess, rest);
+            }
+            let befores = &self.scales[template.scales.start - first_scale..template.scales.end - first_scale];
+            for (modifier, &before) in plan.scales[template.scales.clone()].iter().zip(befores).rev() {
+                let slope = &mut gradient[modifier.param as usize];
+                *slope = before.times_plus(isa, rest, *slope);
+                rest = rest * params[modifier.param as usize];
+            }
+        }
+    }
+}
+
+/// The normsys modifiers of a channel; those of neighbouring templates are neighbours.
+fn normsys(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
+    let templates = &plan.templates[channel.templates.clone()];
+    templates.first().map_or(0, |t| t.normsys.start)..templates.last().map_or(0, |t| t.normsys.end)
+}
+
+/// The scale modifiers of a channel, likewise.
+fn scales(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
+    let templates = &plan.templates[channel.templates.clone()];
+    templates.first().map_or(0, |t| t.scales.start)..templates.last().map_or(0, |t| t.scales.end)
+}
+
+/// Value and derivative of the polynomial a₁α + … + a₆α⁶, both by Horner's rule.
+#[inline(always)]
+fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes) -> [Lanes; 2] {
+    let mut value = Lanes::all(a6);
+    let mut slope = value;
+    for a in [a5, a4, a3, a2, a1] {
+        value = value.times_plus(isa, alpha, Lanes::all(a));
+        slope = slope.times_plus(isa, alpha, value);
+    }
+    [value * alpha, slope]
+}
+
+/// Where factors of `template` are exponentials: the sum of their exponents, as their product needs but one exponential; and into `slopes` the derivatives
+/// of the exponents, as the factors themselves are 1 there.
+#[inline(always)]
+fn add_exponentials<I: Isa>(
+    isa: I,
+    plan: &Plan,
+    template: &TemplatePlan,
+    (has_outer, outer): (&[bool], &[Outer]),
+    slopes: &mut [Lanes],
+) -> Lanes {
+    let mut exponent = Lanes::ZERO;
+    for (entry, slope) in template.normsys.clone().zip(slopes) {
+        let param = plan.normsys[entry].param as usize;
+        if has_outer[param] {
+            let [ln_hi, ln_lo] = plan.normsys_table.logarithms(entry).map(Lanes::all);
+            let outer = &outer[param];
+            exponent = ln_hi.times_plus(isa, outer.up, ln_lo.times_plus(isa, outer.down, exponent));
+            let rate = ln_hi.times_plus(isa, outer.up_slope, ln_lo * outer.down_slope);
+            *slope = outer.is_inner.times_plus(isa, *slope, rate);
+        }
+    }
+    exponent
+}
+
+#[inline(always)]
+fn exp_all<I: Isa>(isa: I, x: Lanes) -> Lanes {
+    let mut out = Lanes::ZERO;
+    for lane in 0..LANES {
+        out.0[lane] = exp(isa, x.0[lane]);
+    }
+    out
+}

@@ -1,0 +1,265 @@
+//! Many points at once, each with its own data: -ln L and its gradient, eight points to a group, one in each lane of the vectors.
+//!
+//! The model is read once per group. The gradient is made backwards (adjoints of yields, then of factors and shifts), so that it costs about as much as
+//! the value. The slow twin is `CpuLikelihood`; curvature, and a floor below which Poisson terms go on as parabolas, are left to it.
+//!
+//! Legend: N points, P parameters, B bins, K auxiliary data.
+
+mod constraints;
+mod factors;
+mod lanes;
+mod poisson;
+mod tile;
+
+use super::channel::tiles;
+use super::isa::{self, Body, InstructionSet, Isa, dispatch};
+use super::plan::Plan;
+use super::terms;
+use factors::{Chains, Weights};
+use lanes::{LANES, Lanes};
+use ns_core::Data;
+use std::sync::Arc;
+use tile::TileWork;
+
+/// One set of data, with the part of -ln L that depends on nothing else: made once, used at many points.
+#[derive(Debug, Clone)]
+pub struct DataSet {
+    data: Data,
+    constant: f64,
+}
+
+impl DataSet {
+    /// Prepares `data` for the model that `plan` lays out.
+    ///
+    /// # Panics
+    /// If they have not the model's number of bins and auxiliary data.
+    #[must_use]
+    pub fn new(plan: &Plan, data: Data) -> Self {
+        assert_eq!(
+            (data.main.len(), data.aux.len()),
+            (plan.n_bins(), plan.terms.len()),
+            "the data are of another model"
+        );
+        let constant = terms::constants(&plan.terms, &data);
+        Self { data, constant }
+    }
+
+    /// The data.
+    #[must_use]
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+}
+
+/// The data of N points.
+#[derive(Debug, Clone, Copy)]
+pub enum DataSets<'a> {
+    /// The same for every point.
+    Shared(&'a DataSet),
+    /// One for each point (N).
+    Each(&'a [&'a DataSet]),
+}
+
+impl<'a> DataSets<'a> {
+    fn of(self, point: usize) -> &'a DataSet {
+        match self {
+            Self::Shared(data) => data,
+            Self::Each(data) => data[point],
+        }
+    }
+}
+
+/// -ln L of many points at once. Cheap to clone, one for each thread; allocates nothing per evaluation.
+///
+/// A point's result depends on its parameters and data only, to the bit: not on N, on its place, or on the other points.
+///
+/// ```
+/// use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+/// use ns_core::{CompileOptions, Likelihood, compile};
+/// # let workspace = ns_testkit::random::workspace(1, ns_testkit::random::Shape::SMALL);
+/// # let model = compile(&workspace, &CompileOptions::default())?;
+/// let mut likelihood = CpuLikelihood::new(&model);
+/// let mut batch = CpuBatch::new(likelihood.plan().clone());
+/// let observed = DataSet::new(batch.plan(), model.observed.clone());
+/// let points = model.parameters.init.repeat(3);
+/// let (mut nll, mut gradient) = ([0.0; 3], vec![0.0; points.len()]);
+/// batch.nll_and_grad(DataSets::Shared(&observed), &points, &mut nll, &mut gradient);
+/// assert!((nll[2] - likelihood.nll(&model.parameters.init)).abs() < 1e-13 * nll[2].abs());
+/// # Ok::<(), ns_core::CompileError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CpuBatch {
+    plan: Arc<Plan>,
+    isa: InstructionSet,
+    group: Group,
+    scratch: Scratch,
+}
+
+/// Eight points and what is evaluated there.
+#[derive(Debug, Clone)]
+struct Group {
+    params: Vec<Lanes>,
+    main: Vec<Lanes>,
+    aux: Vec<Lanes>,
+    constant: Lanes,
+    gradient: Vec<Lanes>,
+}
+
+#[derive(Debug, Clone)]
+struct Scratch {
+    weights: Weights,
+    chains: Chains,
+    work: TileWork,
+}
+
+impl CpuBatch {
+    /// An evaluator of the model that `plan` lays out.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let room = |n| vec![Lanes::ZERO; n];
+        let group = Group {
+            params: room(plan.n_params),
+            main: room(plan.n_bins()),
+            aux: room(plan.terms.len()),
+            constant: Lanes::ZERO,
+            gradient: room(plan.n_params),
+        };
+        let scratch = Scratch { weights: Weights::new(&plan), chains: Chains::new(&plan), work: TileWork::new(&plan) };
+        Self { plan, isa: isa::best(), group, scratch }
+    }
+
+    /// The same with the bodies of another instruction set; it must be one that this machine has.
+    ///
+    /// # Panics
+    /// If `isa` is not among [`isa::available`].
+    #[must_use]
+    pub fn with_isa(mut self, isa: InstructionSet) -> Self {
+        assert!(isa::available().contains(&isa), "this machine has no {isa:?}");
+        self.isa = isa;
+        self
+    }
+
+    /// The model's layout, to be shared with other evaluators.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// -ln L at each row of `params` (N × P), written to `nll` (N); +∞ outside the domain.
+    ///
+    /// # Panics
+    /// If the lengths do not fit together.
+    pub fn nll(&mut self, data: DataSets<'_>, params: &[f64], nll: &mut [f64]) {
+        self.evaluate::<false>(data, params, nll, &mut []);
+    }
+
+    /// The same, and the gradients written to `gradient` (N × P); zero for a point outside the domain.
+    ///
+    /// # Panics
+    /// If the lengths do not fit together.
+    pub fn nll_and_grad(&mut self, data: DataSets<'_>, params: &[f64], nll: &mut [f64], gradient: &mut [f64]) {
+        assert_eq!(gradient.len(), params.len(), "one slope for each parameter of each point");
+        self.evaluate::<true>(data, params, nll, gradient);
+    }
+
+    fn evaluate<const GRADIENT: bool>(
+        &mut self,
+        data: DataSets<'_>,
+        params: &[f64],
+        nll: &mut [f64],
+        gradient: &mut [f64],
+    ) {
+        let n_params = self.plan.n_params;
+        assert_eq!(params.len(), nll.len() * n_params, "one parameter vector for each point");
+        match data {
+            DataSets::Shared(data) => self.group.set_data(&[data; LANES]),
+            DataSets::Each(data) => assert_eq!(data.len(), nll.len(), "one data set for each point"),
+        }
+        for (g, nll) in nll.chunks_mut(LANES).enumerate() {
+            let first = g * LANES;
+            // The last group is filled up with its last point.
+            let points: [usize; LANES] = std::array::from_fn(|lane| first + lane.min(nll.len() - 1));
+            if let DataSets::Each(_) = data {
+                self.group.set_data(&points.map(|point| data.of(point)));
+            }
+            self.group.set_params(&points.map(|point| &params[point * n_params..(point + 1) * n_params]));
+            let Self { plan, isa, group, scratch } = self;
+            let value = dispatch(*isa, Evaluate::<GRADIENT> { plan, group, scratch });
+            for (lane, nll) in nll.iter_mut().enumerate() {
+                let is_finite = value.0[lane].is_finite();
+                *nll = if is_finite { value.0[lane] } else { f64::INFINITY };
+                if GRADIENT {
+                    let point = first + lane;
+                    group.write_gradient(lane, is_finite, &mut gradient[point * n_params..(point + 1) * n_params]);
+                }
+            }
+        }
+    }
+}
+
+impl Group {
+    fn set_data(&mut self, data: &[&DataSet; LANES]) {
+        gather(&mut self.main, &data.map(|set| &set.data.main[..]));
+        gather(&mut self.aux, &data.map(|set| &set.data.aux[..]));
+        self.constant = Lanes(data.map(|set| set.constant));
+    }
+
+    fn set_params(&mut self, params: &[&[f64]; LANES]) {
+        gather(&mut self.params, params);
+    }
+
+    fn write_gradient(&self, lane: usize, is_finite: bool, out: &mut [f64]) {
+        for (out, slope) in out.iter_mut().zip(&self.gradient) {
+            *out = if is_finite { slope.0[lane] } else { 0.0 };
+        }
+    }
+}
+
+/// Puts eight rows side by side.
+fn gather(columns: &mut [Lanes], rows: &[&[f64]; LANES]) {
+    let rows = rows.map(|row| &row[..columns.len()]);
+    for (i, column) in columns.iter_mut().enumerate() {
+        for lane in 0..LANES {
+            column.0[lane] = rows[lane][i];
+        }
+    }
+}
+
+/// Value of one group, and its gradient if `GRADIENT`.
+struct Evaluate<'a, const GRADIENT: bool> {
+    plan: &'a Plan,
+    group: &'a mut Group,
+    scratch: &'a mut Scratch,
+}
+
+impl<const GRADIENT: bool> Body for Evaluate<'_, GRADIENT> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Lanes {
+        let Self { plan, group: Group { params, main, aux, constant, gradient }, scratch } = self;
+        let Scratch { weights, chains, work } = scratch;
+        weights.set(plan, params);
+        chains.look_at(plan, params);
+        gradient.fill(Lanes::ZERO);
+        let mut sum = Lanes::ZERO;
+        for channel in &plan.channels {
+            chains.forward(isa, plan, channel, params);
+            for tile in tiles(channel) {
+                let first = channel.bins.start + tile.start;
+                work.expect(isa, plan, channel, tile, (weights, chains, params));
+                sum = work.compare::<I, GRADIENT>(isa, &main[first..first + tile.len], sum);
+                if GRADIENT {
+                    work.backward(isa, plan, channel, tile, (weights, chains), (params, gradient));
+                }
+            }
+            if GRADIENT {
+                chains.backward(isa, plan, channel, params, gradient);
+            }
+        }
+        if GRADIENT {
+            weights.finish(isa, plan, gradient);
+        }
+        constraints::add::<I, GRADIENT>(isa, &plan.terms, aux, params, gradient, sum + *constant)
+    }
+}

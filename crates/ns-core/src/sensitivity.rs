@@ -1,0 +1,187 @@
+//! First derivatives of the yields of a template with respect to the parameters that act on it.
+//!
+//! A yield is (nominal + Σ shifts) · Π factors (`expected`), and its derivative with respect to one factor is the product of everything else: products
+//! from the left and from the right, no division, so that a factor of zero has the right derivative. What happens to these derivatives, such
+//! as uncertainties of yields, is for others to say.
+
+use crate::expected::shift;
+use crate::interpolate::{Jet, NormSysFactor};
+use crate::model::Model;
+use std::ops::Range;
+
+/// The columns of a matrix of derivatives: which parameters they belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Columns {
+    /// Parameters that act on all bins alike, ascending: the first columns.
+    pub shared: Vec<u32>,
+    /// First parameters of the per-bin modifiers, ascending: the other columns, which in bin i belong to this parameter plus i.
+    pub per_bin: Vec<u32>,
+}
+
+impl Columns {
+    /// The parameters that act on any of `templates`, each once.
+    #[must_use]
+    pub fn of(model: &Model, templates: Range<usize>) -> Self {
+        let layout = &model.layout;
+        let mut columns = Self::default();
+        for template in templates {
+            for (starts, params) in [
+                (layout.template_scale, layout.scale_param),
+                (layout.template_normsys, layout.normsys_param),
+                (layout.template_histosys, layout.histosys_param),
+            ] {
+                columns.shared.extend(&model.table(params)[model.part(starts, template)]);
+            }
+            let firsts = model.part(layout.template_bin_factor, template);
+            columns.per_bin.extend(&model.table(layout.bin_factor_param)[firsts]);
+        }
+        for list in [&mut columns.shared, &mut columns.per_bin] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        columns
+    }
+
+    /// The number of columns.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.len() + self.per_bin.len()
+    }
+
+    /// Whether no parameter acts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The parameter of column `column` in bin `bin`.
+    #[must_use]
+    pub fn param(&self, column: usize, bin: usize) -> usize {
+        match column.checked_sub(self.shared.len()) {
+            None => self.shared[column] as usize,
+            Some(k) => self.per_bin[k] as usize + bin,
+        }
+    }
+
+    fn of_shared(&self, param: u32) -> usize {
+        self.shared.binary_search(&param).expect("the columns are those of the template")
+    }
+
+    fn of_per_bin(&self, first: u32) -> usize {
+        self.shared.len() + self.per_bin.binary_search(&first).expect("the columns are those of the template")
+    }
+}
+
+/// The yields of template `template` at `params` (P), written to `yields` (its bins), and their derivatives, written to `out` (columns × bins, one
+/// column after the other).
+///
+/// `columns` must have those of the template and may have more, which are zero. Where an interpolation rule is kinked at α = 0 the slope is the mean of
+/// both sides', as a variation by the same amount up and down gives it.
+///
+/// # Panics
+/// If `columns` lacks a parameter of the template, or a slice has another length.
+pub fn derivatives(
+    model: &Model,
+    template: usize,
+    params: &[f64],
+    columns: &Columns,
+    yields: &mut [f64],
+    out: &mut [f64],
+) {
+    let n_bins = yields.len();
+    assert_eq!(out.len(), columns.len() * n_bins);
+    out.fill(0.0);
+    yields.copy_from_slice(&model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)]);
+    shift(model, template, params, yields);
+    let factors = Factors::of(model, template, params);
+    let firsts = &model.table(model.layout.bin_factor_param)[model.part(model.layout.template_bin_factor, template)];
+    let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
+    let gammas: Vec<f64> = (0..n_bins).map(|bin| (0..firsts.len()).map(|k| gamma(k, bin)).product()).collect();
+    for (param, slope, others) in factors.each() {
+        let column = &mut out[columns.of_shared(param) * n_bins..][..n_bins];
+        for bin in 0..n_bins {
+            column[bin] += yields[bin] * gammas[bin] * (slope * others);
+        }
+    }
+    for (k, &first) in firsts.iter().enumerate() {
+        let column = &mut out[columns.of_per_bin(first) * n_bins..][..n_bins];
+        for bin in 0..n_bins {
+            let others: f64 = (0..firsts.len()).filter(|&i| i != k).map(|i| gamma(i, bin)).product();
+            column[bin] += yields[bin] * factors.product * others;
+        }
+    }
+    add_shift_slopes(model, template, params, &mut |param, bin, slope| {
+        out[columns.of_shared(param) * n_bins + bin] += slope * factors.product * gammas[bin];
+    });
+    for (bin, y) in yields.iter_mut().enumerate() {
+        *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
+    }
+}
+
+/// Calls `add` with each histosys parameter, each bin, and the derivative of the shift there.
+fn add_shift_slopes(model: &Model, template: usize, params: &[f64], add: &mut dyn FnMut(u32, usize, f64)) {
+    let layout = &model.layout;
+    let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
+    let n_bins = model.part(layout.template_cell, template).len();
+    for entry in model.part(layout.template_histosys, template) {
+        let param = model.table(layout.histosys_param)[entry];
+        let first = model.table(layout.histosys_cell)[entry] as usize;
+        let weights = |alpha: f64| model.interpolation.histosys.weights(alpha);
+        let alpha = params[param as usize];
+        let (p, q) = (slope(alpha, |x| weights(x).0), slope(alpha, |x| weights(x).1));
+        for bin in 0..n_bins {
+            add(param, bin, p * up[first + bin] + q * down[first + bin]);
+        }
+    }
+}
+
+/// The slope of `f` at `alpha`; at zero the mean of both sides'.
+fn slope(alpha: f64, f: impl Fn(f64) -> Jet) -> f64 {
+    if alpha == 0.0 { 0.5 * (f(0.0).first + f(-0.0).first) } else { f(alpha).first }
+}
+
+/// The factors of a template that are the same in every bin.
+struct Factors {
+    /// Parameter of each factor, and the factor's slope.
+    slopes: Vec<(u32, f64)>,
+    /// For each factor, the product of all others.
+    others: Vec<f64>,
+    /// The product of all.
+    product: f64,
+}
+
+impl Factors {
+    fn of(model: &Model, template: usize, params: &[f64]) -> Self {
+        let layout = &model.layout;
+        let (mut slopes, mut values) = (Vec::new(), Vec::new());
+        for &param in &model.table(layout.scale_param)[model.part(layout.template_scale, template)] {
+            slopes.push((param, 1.0));
+            values.push(params[param as usize]);
+        }
+        let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
+        for entry in model.part(layout.template_normsys, template) {
+            let param = model.table(layout.normsys_param)[entry];
+            let factor = NormSysFactor::new(lo[entry], hi[entry]);
+            let alpha = params[param as usize];
+            slopes.push((param, slope(alpha, |x| factor.at(x, model.interpolation.normsys))));
+            values.push(factor.at(alpha, model.interpolation.normsys).value);
+        }
+        let mut others = vec![1.0; values.len()];
+        let mut product = 1.0;
+        for (other, value) in others.iter_mut().zip(&values) {
+            *other = product;
+            product *= value;
+        }
+        let mut after = 1.0;
+        for (other, value) in others.iter_mut().zip(&values).rev() {
+            *other *= after;
+            after *= value;
+        }
+        Self { slopes, others, product }
+    }
+
+    /// Each factor's parameter, slope, and the product of all others.
+    fn each(&self) -> impl Iterator<Item = (u32, f64, f64)> {
+        self.slopes.iter().zip(&self.others).map(|(&(param, slope), &others)| (param, slope, others))
+    }
+}

@@ -1,0 +1,243 @@
+//! Hypothesis tests by asymptotic formulas: CLs with its expected band, and the significance of a discovery.
+//!
+//! The rules are pyhf's: the expected distribution comes from the Asimov data set of the conditional fit at μ = 0 (for q₀ at μ = 1), auxiliary data
+//! included, and the parameter of interest moves in the range that it is given. A [`Tester`] keeps the fits that do not depend on the tested value, so that limits
+//! and grids pay two conditional fits a point.
+
+use crate::asymptotic::{PValues, band, p_values};
+use crate::fit::FitOptions;
+use crate::normal::upper_tail;
+use crate::profile::Profiler;
+use crate::result::Side;
+use crate::test_statistic::{TestStatistic, Tested, test_from};
+use ns_core::{DataLikelihood, Model, expected};
+use serde::Serialize;
+
+/// A statistic at one value of the parameter of interest, of the observed data and of the Asimov data set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestedPair {
+    /// On the observed data.
+    pub observed: Tested,
+    /// On the Asimov data set.
+    pub asimov: Tested,
+}
+
+/// The fits that all tests of one parameter share.
+#[derive(Debug)]
+pub struct Tester<'a, L: ?Sized> {
+    /// Fits to the observed data.
+    pub observed: Profiler<'a, L>,
+    /// Fits to the Asimov data set.
+    pub asimov: Profiler<'a, L>,
+    /// The statistic.
+    pub statistic: TestStatistic,
+    /// The tested parameter.
+    pub poi: usize,
+    /// The parameters (P) that the Asimov data set is made for.
+    pub asimov_params: Vec<f64>,
+}
+
+impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
+    /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the same model, the Asimov data of the latter.
+    pub fn new(
+        model: &'a Model,
+        likelihoods: [&'a mut L; 2],
+        options: &FitOptions,
+        poi: usize,
+        (statistic, asimov_mu): (TestStatistic, f64),
+    ) -> Self {
+        let [likelihood, scratch] = likelihoods;
+        let mut observed = Profiler::new(model, likelihood, options);
+        let start = observed.start().to_vec();
+        let at_asimov = observed.at_also_from(&[(poi, asimov_mu)], &[start]);
+        // A second way to the free minimum; where it ends elsewhere there are several.
+        observed.try_from_point(&at_asimov.params);
+        scratch.set_data(&expected::asimov(model, &at_asimov.params));
+        let mut asimov = Profiler::of_asimov(model, scratch, options, &at_asimov.params);
+        if !at_asimov.converged() {
+            asimov.distrust();
+        }
+        Self { observed, asimov, statistic, poi, asimov_params: at_asimov.params }
+    }
+
+    /// The statistic at `mu`. Each conditional minimum is looked for from several places, so that a second minimum does not go unnoticed.
+    pub fn at(&mut self, mu: f64) -> TestedPair {
+        let starts = [self.asimov_params.clone(), self.observed.start().to_vec()];
+        let observed = test_from(&mut self.observed, self.statistic, (self.poi, mu), &starts);
+        let near = std::slice::from_ref(&observed.conditional);
+        let asimov = test_from(&mut self.asimov, self.statistic, (self.poi, mu), near);
+        TestedPair { observed, asimov }
+    }
+
+    /// The whole test at `mu`.
+    pub fn result(&mut self, mu: f64) -> HypotestResult {
+        let pair = self.at(mu);
+        let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
+        let p = q.zip(q_asimov).map(|(q, q_asimov)| p_values(self.statistic, q, q_asimov));
+        let expected = q_asimov.filter(|_| self.statistic.is_one_sided()).map(|q| band(self.statistic, q));
+        let each = |value: fn(&PValues) -> f64| expected.as_ref().map(|band| band.each_ref().map(value));
+        HypotestResult {
+            parameter: self.observed.model().parameters.names[self.poi].clone(),
+            mu,
+            test_stat: self.statistic,
+            cls_obs: p.map(|p| p.cls),
+            cls_exp: each(|p| p.cls),
+            clsb_obs: p.map(|p| p.clsb),
+            clb_obs: p.map(|p| p.clb),
+            clsb_exp: each(|p| p.clsb),
+            clb_exp: each(|p| p.clb),
+            q,
+            q_asimov,
+            mu_hat: pair.observed.mu_hat,
+            mu_hat_asimov: pair.asimov.mu_hat,
+            converged: q.is_some() && q_asimov.is_some(),
+            warnings: self.warnings(&pair),
+        }
+    }
+
+    /// What to know before the numbers are used.
+    pub fn warnings(&self, pair: &TestedPair) -> Vec<String> {
+        let failed = [("the observed data", &pair.observed), ("the Asimov data set", &pair.asimov)];
+        let failures = failed.into_iter().filter_map(|(data, tested)| Some(format!("{}: {data}", tested.failure?)));
+        failures.chain(self.at_upper_end()).chain(self.several_minima()).chain(self.negative_range()).collect()
+    }
+
+    fn at_upper_end(&self) -> Option<String> {
+        let (domain, best) = (self.observed.domain(), self.observed.best());
+        let is_there = domain.bound_at(self.poi, *best.params.get(self.poi)?) == Some(Side::Upper);
+        let name = &self.observed.model().parameters.names[self.poi];
+        is_there.then(|| {
+            format!(
+                "the best fit of `{name}` is at the end of its range, {}; a wider range gives another one",
+                domain.upper[self.poi]
+            )
+        })
+    }
+
+    fn several_minima(&self) -> Option<String> {
+        let several = self.observed.has_several_minima() || self.asimov.has_several_minima();
+        several.then(|| {
+            "the likelihood has several minima, and the lowest of those found was taken; multi-start looks for more"
+                .to_owned()
+        })
+    }
+
+    fn negative_range(&self) -> Option<String> {
+        let lower = self.observed.domain().lower[self.poi];
+        let has_tilde = matches!(self.statistic, TestStatistic::QTilde | TestStatistic::TTilde);
+        let name = &self.observed.model().parameters.names[self.poi];
+        (has_tilde && lower < 0.0).then(|| {
+            format!("`{name}` may go down to {lower}, so the statistic is the one without tilde; its best fit is compared, also a negative one")
+        })
+    }
+}
+
+/// A hypothesis test at one value of the parameter of interest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HypotestResult {
+    /// The parameter of interest.
+    pub parameter: String,
+    /// Its tested value.
+    pub mu: f64,
+    /// The test statistic.
+    pub test_stat: TestStatistic,
+    /// CLs = CL_s+b/CL_b (for q₀: the p-value of the background); `None` where a fit failed.
+    #[serde(rename = "CLs_obs")]
+    pub cls_obs: Option<f64>,
+    /// Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background, in increasing order; one-sided statistics only.
+    #[serde(rename = "CLs_exp")]
+    pub cls_exp: Option<[f64; 5]>,
+    /// p-value of the tested hypothesis.
+    #[serde(rename = "CLsb_obs")]
+    pub clsb_obs: Option<f64>,
+    /// p-value under the background.
+    #[serde(rename = "CLb_obs")]
+    pub clb_obs: Option<f64>,
+    /// Expected CL_s+b, as `cls_exp`.
+    #[serde(rename = "CLsb_exp")]
+    pub clsb_exp: Option<[f64; 5]>,
+    /// Expected CL_b, as `cls_exp`.
+    #[serde(rename = "CLb_exp")]
+    pub clb_exp: Option<[f64; 5]>,
+    /// The statistic of the observed data.
+    pub q: Option<f64>,
+    /// The statistic of the Asimov data set.
+    pub q_asimov: Option<f64>,
+    /// Best fit of the observed data.
+    pub mu_hat: f64,
+    /// Best fit of the Asimov data set.
+    pub mu_hat_asimov: f64,
+    /// Whether every fit converged.
+    pub converged: bool,
+    /// What to know before the numbers are used.
+    pub warnings: Vec<String>,
+}
+
+/// Tests `mu` of parameter `poi` on the data of `likelihood`.
+pub fn hypotest<L: DataLikelihood + Clone>(
+    model: &Model,
+    likelihood: &mut L,
+    options: &FitOptions,
+    poi: usize,
+    (statistic, mu): (TestStatistic, f64),
+) -> HypotestResult {
+    let mut scratch = likelihood.clone();
+    let asimov_mu = statistic.asimov_mu();
+    Tester::new(model, [likelihood, &mut scratch], options, poi, (statistic, asimov_mu)).result(mu)
+}
+
+/// The significance of a discovery: how improbable the data are without signal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SignificanceResult {
+    /// The parameter of interest.
+    pub parameter: String,
+    /// Observed significance √q₀ in standard deviations; 0 where the best fit is negative; `None` where a fit failed.
+    #[serde(rename = "Z_obs")]
+    pub z_obs: Option<f64>,
+    /// Its p-value, 1 - Φ(Z).
+    pub p0_obs: Option<f64>,
+    /// Expected significance if the parameter of interest is `mu_expected`.
+    #[serde(rename = "Z_exp")]
+    pub z_exp: Option<f64>,
+    /// Expected p-values where that signal fluctuates by +2, +1, 0, -1, -2 standard deviations, in increasing order.
+    pub p0_exp: Option<[f64; 5]>,
+    /// The value for which the significance is expected.
+    pub mu_expected: f64,
+    /// q₀ of the observed data.
+    pub q0: Option<f64>,
+    /// q₀ of the Asimov data set.
+    pub q0_asimov: Option<f64>,
+    /// Best fit of the observed data.
+    pub mu_hat: f64,
+    /// Whether every fit converged.
+    pub converged: bool,
+    /// What to know before the numbers are used.
+    pub warnings: Vec<String>,
+}
+
+/// The discovery significance of parameter `poi`, observed and expected at `mu_expected` (arXiv:1007.1727, eqs. 12, 52 and 53).
+pub fn significance<L: DataLikelihood + Clone>(
+    model: &Model,
+    likelihood: &mut L,
+    options: &FitOptions,
+    poi: usize,
+    mu_expected: f64,
+) -> SignificanceResult {
+    let mut scratch = likelihood.clone();
+    let mut tester = Tester::new(model, [likelihood, &mut scratch], options, poi, (TestStatistic::Q0, mu_expected));
+    let result = tester.result(0.0);
+    let z_obs = result.q.map(f64::sqrt);
+    SignificanceResult {
+        parameter: result.parameter,
+        z_obs,
+        p0_obs: z_obs.map(upper_tail),
+        z_exp: result.q_asimov.map(f64::sqrt),
+        p0_exp: result.cls_exp,
+        mu_expected,
+        q0: result.q,
+        q0_asimov: result.q_asimov,
+        mu_hat: result.mu_hat,
+        converged: result.converged,
+        warnings: result.warnings,
+    }
+}

@@ -1,0 +1,282 @@
+//! Upper limits by CLs: the value of the parameter of interest at which CLs falls to the level, observed and expected.
+//!
+//! The expected limits follow from the Asimov data set alone: CLs at n standard deviations of the background equals the level where √q_A(μ) reaches a number
+//! that only depends on n. √q_A is nearly a straight line and its slope is the gradient of the conditional fit, so each of the five takes two or three fits.
+
+use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
+use crate::fit::FitOptions;
+use crate::hessian::Hessian;
+use crate::hypotest::{TestedPair, Tester};
+use crate::root::{Interval, Root, increasing};
+use crate::test_statistic::{TestStatistic, Tested, test};
+use ns_core::{DataLikelihood, Model};
+use serde::Serialize;
+
+/// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
+const BEYOND: f64 = 1e6;
+
+/// What limit is wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LimitOptions {
+    /// CLs at the limit: 0.05 for a limit at 95 % confidence level.
+    pub level: f64,
+    /// The statistic: q̃_μ or q_μ.
+    pub statistic: TestStatistic,
+}
+
+impl Default for LimitOptions {
+    fn default() -> Self {
+        Self { level: 0.05, statistic: TestStatistic::QTilde }
+    }
+}
+
+/// Upper limits on a parameter of interest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitResult {
+    /// The parameter of interest.
+    pub parameter: String,
+    /// CLs at the limit.
+    pub level: f64,
+    /// The test statistic.
+    pub test_stat: TestStatistic,
+    /// The observed limit; `None` where there is none, for a reason in `warnings`.
+    pub observed: Option<f64>,
+    /// The limits expected if the background fluctuates by -2, -1, 0, +1, +2 standard deviations.
+    pub expected: [Option<f64>; 5],
+    /// The best fit.
+    pub mu_hat: f64,
+    /// The range of the parameter of interest.
+    pub range: [f64; 2],
+    /// Whether every limit was found.
+    pub converged: bool,
+    /// What to know before the numbers are used.
+    pub warnings: Vec<String>,
+    /// The values tested, ascending.
+    pub tested: Vec<TestedPoint>,
+}
+
+/// CLs at one value of the parameter of interest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestedPoint {
+    /// The value.
+    pub mu: f64,
+    /// Observed CLs; `None` where it was not needed or a fit failed.
+    #[serde(rename = "CLs_obs")]
+    pub cls_obs: Option<f64>,
+    /// Expected CLs, in the order of the expected limits.
+    #[serde(rename = "CLs_exp")]
+    pub cls_exp: Option<[f64; 5]>,
+}
+
+/// The upper limits on parameter `poi` by root finding.
+pub fn limit<L: DataLikelihood + Clone>(
+    model: &Model,
+    likelihood: &mut L,
+    options: &FitOptions,
+    poi: usize,
+    wanted: LimitOptions,
+) -> LimitResult {
+    let mut scratch = likelihood.clone();
+    let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
+    let expected = [0, 1, 2, 3, 4].map(|i| finder.expected(BAND[i]));
+    let observed = finder.observed();
+    finder.report(observed, expected)
+}
+
+/// The upper limits on parameter `poi` from the CLs at the values of `grid` (ascending), interpolated linearly as pyhf does.
+pub fn limit_from_grid<L: DataLikelihood + Clone>(
+    model: &Model,
+    likelihood: &mut L,
+    options: &FitOptions,
+    poi: usize,
+    (wanted, grid): (LimitOptions, &[f64]),
+) -> LimitResult {
+    let mut scratch = likelihood.clone();
+    let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
+    for &mu in grid {
+        let pair = finder.tester.at(mu);
+        finder.remember(mu, &pair);
+    }
+    let points = finder.tested.clone();
+    let line = |value: &dyn Fn(&TestedPoint) -> Option<f64>| {
+        let known: Vec<(f64, f64)> = points.iter().filter_map(|p| Some((p.mu, value(p)?))).collect();
+        interpolate(&known, wanted.level)
+    };
+    let expected = [0, 1, 2, 3, 4].map(|i| line(&|p: &TestedPoint| p.cls_exp.map(|band| band[i])));
+    let observed = line(&|p: &TestedPoint| p.cls_obs);
+    finder.report(observed, expected)
+}
+
+/// Where straight lines through `points` (μ ascending, CLs) last fall through `level`.
+fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
+    let is_crossing = |pair: &&[(f64, f64)]| pair[0].1 >= level && pair[1].1 < level;
+    match points.windows(2).rfind(is_crossing) {
+        Some(&[(a, cls_a), (b, cls_b)]) => Root::At(a + (b - a) * (cls_a - level) / (cls_a - cls_b)),
+        _ if points.is_empty() => Root::Unknown,
+        _ if points.iter().all(|(_, cls)| *cls < level) => Root::Below,
+        _ => Root::Above,
+    }
+}
+
+/// Finds limits, and keeps what was tested on the way.
+struct Finder<'a, L: ?Sized> {
+    tester: Tester<'a, L>,
+    wanted: LimitOptions,
+    /// Distance in μ over which √q_A rises by about one.
+    sigma: f64,
+    tested: Vec<TestedPoint>,
+    last_failure: Option<&'static str>,
+    last_pair: Option<TestedPair>,
+}
+
+impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
+    fn new(
+        model: &'a Model,
+        likelihoods: [&'a mut L; 2],
+        options: &FitOptions,
+        poi: usize,
+        wanted: LimitOptions,
+    ) -> Self {
+        let mut tester = Tester::new(model, likelihoods, options, poi, (wanted.statistic, 0.0));
+        let sigma = asimov_sigma(&mut tester);
+        Self { tester, wanted, sigma, tested: Vec::new(), last_failure: None, last_pair: None }
+    }
+
+    /// The lowest value that may be a limit: the best fit of the Asimov data set, usually 0.
+    fn lower(&self) -> f64 {
+        self.tester.asimov.best().params.get(self.tester.poi).copied().unwrap_or(0.0)
+    }
+
+    fn interval(&self, guess: f64) -> Interval {
+        let (lower, range_end) = (self.lower(), self.tester.observed.domain().upper[self.tester.poi]);
+        let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
+        Interval { lower, upper, guess: guess.min(upper) }
+    }
+
+    /// The limit expected `n` standard deviations from the median.
+    fn expected(&mut self, n: f64) -> Root {
+        let target = root_asimov_at(self.wanted.level, n);
+        // A line through the best fit and the nearest point already tested.
+        let guess = self.lower() + target * self.sigma;
+        increasing(self.interval(guess), |mu| {
+            let [root, slope] = self.root_asimov(mu)?;
+            self.sigma = (mu - self.lower()) / root.max(f64::MIN_POSITIVE);
+            Some([root - target, slope])
+        })
+    }
+
+    /// √q_A at `mu` and its slope.
+    fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
+        let tested = test(&mut self.tester.asimov, self.wanted.statistic, self.tester.poi, mu);
+        self.last_failure = tested.failure.or(self.last_failure);
+        let q = tested.value?;
+        let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));
+        self.tested.push(TestedPoint { mu, cls_obs: None, cls_exp });
+        Some([q.sqrt(), tested.slope / q.sqrt()])
+    }
+
+    /// The observed limit.
+    fn observed(&mut self) -> Root {
+        let mu_hat = self.tester.observed.best().params[self.tester.poi];
+        let target = root_asimov_at(self.wanted.level, 0.0);
+        let guess = self.lower().max(mu_hat) + target * self.sigma;
+        let ln_level = self.wanted.level.ln();
+        increasing(self.interval(guess), |mu| {
+            let pair = self.tester.at(mu);
+            self.remember(mu, &pair);
+            let (q, q_asimov) = (pair.observed.value?, pair.asimov.value?);
+            let (root, root_asimov) = (q.sqrt(), q_asimov.sqrt());
+            let rise = if q > 0.0 { pair.observed.slope / root } else { 0.0 };
+            let asimov = [root_asimov, pair.asimov.slope / root_asimov];
+            let [value, slope] = ln_cls(self.wanted.statistic, [root, rise], asimov);
+            Some([ln_level - value, -slope])
+        })
+    }
+
+    fn remember(&mut self, mu: f64, pair: &TestedPair) {
+        let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
+        let p = q.zip(q_asimov).map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
+        let cls_exp = q_asimov.map(|q| band(self.wanted.statistic, q).map(|p| p.cls));
+        self.last_failure = pair.observed.failure.or(pair.asimov.failure).or(self.last_failure);
+        self.tested.push(TestedPoint { mu, cls_obs: p.map(|p| p.cls), cls_exp });
+        self.last_pair = Some(pair.clone());
+    }
+
+    fn report(mut self, observed: Root, expected: [Root; 5]) -> LimitResult {
+        let names = &self.tester.observed.model().parameters.names;
+        let parameter = names[self.tester.poi].clone();
+        let domain = self.tester.observed.domain();
+        let range = [domain.lower[self.tester.poi], domain.upper[self.tester.poi]];
+        let mut warnings = self.explain(&parameter, range, observed, &expected);
+        if let Some(pair) = &self.last_pair {
+            let untroubled = |tested: &Tested| Tested { failure: None, ..tested.clone() };
+            let pair = TestedPair { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
+            warnings.extend(self.tester.warnings(&pair));
+        }
+        if self.wanted.level > 0.5 {
+            let level = self.wanted.level;
+            warnings.push(format!(
+                "these limits are where CLs is {level}; a limit at {level} confidence level needs {:.4}",
+                1.0 - level
+            ));
+        }
+        self.tested.sort_by(|a, b| a.mu.total_cmp(&b.mu));
+        self.tested.dedup_by(|b, a| a.mu == b.mu && (b.cls_obs.is_none() || a.cls_obs.is_some()));
+        LimitResult {
+            parameter,
+            level: self.wanted.level,
+            test_stat: self.wanted.statistic,
+            observed: value(observed),
+            expected: expected.map(value),
+            mu_hat: self.tester.observed.best().params[self.tester.poi],
+            range,
+            converged: value(observed).is_some() && expected.into_iter().all(|root| value(root).is_some()),
+            warnings,
+            tested: self.tested,
+        }
+    }
+
+    /// A sentence for every limit that is missing, and one for all that lie outside the range.
+    fn explain(&self, parameter: &str, range: [f64; 2], observed: Root, expected: &[Root; 5]) -> Vec<String> {
+        let name = |i: usize| format!("the expected limit ({:+}σ)", BAND[i]);
+        let expected = expected.iter().enumerate().map(|(i, root)| (name(i), *root));
+        let all: Vec<_> = std::iter::once(("the observed limit".to_owned(), observed)).chain(expected).collect();
+        let is_outside = |root: &Root| matches!(root, Root::At(mu) if *mu > range[1]);
+        let outside: Vec<&str> =
+            all.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();
+        let outside = (!outside.is_empty()).then(|| {
+            let verb = if outside.len() == 1 { "lies" } else { "lie" };
+            format!("{} {verb} above the range of `{parameter}`, which ends at {}", outside.join(", "), range[1])
+        });
+        let missing =
+            all.iter().filter_map(|(what, root)| Some(format!("{what} was not found: {}", self.reason(*root)?)));
+        missing.chain(outside).collect()
+    }
+
+    /// Why there is no limit.
+    fn reason(&self, root: Root) -> Option<&'static str> {
+        match root {
+            Root::At(_) => None,
+            Root::Below => Some("every value tested is excluded"),
+            Root::Above => Some("no value tested is excluded"),
+            Root::Unknown => Some(self.last_failure.unwrap_or("CLs could not be computed where it had to be")),
+        }
+    }
+}
+
+fn value(root: Root) -> Option<f64> {
+    if let Root::At(mu) = root { Some(mu) } else { None }
+}
+
+/// σ of the parameter of interest in the Asimov data set, or 1 where it has none.
+fn asimov_sigma<L: DataLikelihood + ?Sized>(tester: &mut Tester<'_, L>) -> f64 {
+    let poi = tester.poi;
+    let mut domain = tester.asimov.domain().clone();
+    (domain.lower[poi], domain.upper[poi]) = (f64::NEG_INFINITY, f64::INFINITY);
+    let params = tester.asimov.best().params.clone();
+    if params.is_empty() {
+        return 1.0;
+    }
+    let sigma = Hessian::at(tester.asimov.likelihood(), &params, &domain).variance(poi).sqrt();
+    if sigma.is_finite() && sigma > 0.0 { sigma } else { 1.0 }
+}

@@ -1,0 +1,31 @@
+//! The rank of a symmetric positive semidefinite matrix, by Cholesky's factorisation with the largest pivot first.
+
+/// The number of pivots of `matrix` (n × n), scaled to unit diagonal, above `tolerance`.
+///
+/// ```
+/// use ns_inference::linear::rank;
+/// assert_eq!(rank(&[4.0, 2.0, 2.0, 1.0], 2, 1e-12), 1);
+/// assert_eq!(rank(&[4.0, 2.0, 2.0, 3.0], 2, 1e-12), 2);
+/// assert_eq!(rank(&[0.0, 0.0, 0.0, 3.0], 2, 1e-12), 1);
+/// ```
+#[must_use]
+pub fn rank(matrix: &[f64], n: usize, tolerance: f64) -> usize {
+    let scale: Vec<f64> = (0..n).map(|i| 1.0 / matrix[i * n + i].max(f64::MIN_POSITIVE).sqrt()).collect();
+    let is_felt = |i: usize| matrix[i * n + i] > 0.0;
+    let mut rest: Vec<f64> = (0..n).map(|i| f64::from(is_felt(i))).collect();
+    let mut done: Vec<Vec<f64>> = Vec::new();
+    loop {
+        let Some(pivot) = (0..n).max_by(|&a, &b| rest[a].total_cmp(&rest[b])).filter(|&p| rest[p] > tolerance) else {
+            return done.len();
+        };
+        let root = rest[pivot].sqrt();
+        let entry = |i: usize| {
+            let product: f64 = done.iter().map(|column| column[i] * column[pivot]).sum();
+            (matrix[i * n + pivot] * scale[i] * scale[pivot] - product) / root
+        };
+        let column: Vec<f64> = (0..n).map(|i| if is_felt(i) { entry(i) } else { 0.0 }).collect();
+        rest.iter_mut().zip(&column).for_each(|(r, c)| *r -= c * c);
+        rest[pivot] = f64::NEG_INFINITY;
+        done.push(column);
+    }
+}

@@ -1,0 +1,64 @@
+//! Pulls and constraints: where a fit left the constrained parameters, in units of what was known before.
+
+use crate::result::FitResult;
+use ns_core::{Constraint, Data, Model};
+use serde::Serialize;
+
+/// What a fit made of one constrained parameter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pull {
+    /// Its name.
+    pub parameter: String,
+    /// Its index among the parameters.
+    pub index: usize,
+    /// Its value at the minimum.
+    pub bestfit: f64,
+    /// Its standard deviation after the fit; `None` if fixed, at a bound, or not determined.
+    pub uncertainty: Option<f64>,
+    /// Where its auxiliary datum puts it, θ₀.
+    pub prefit: f64,
+    /// The width of its constraint term.
+    pub prefit_uncertainty: f64,
+    /// (θ̂ - θ₀) / `prefit_uncertainty`.
+    pub pull: f64,
+    /// `uncertainty` / `prefit_uncertainty`: 1 where the data add nothing.
+    pub constraint: Option<f64>,
+}
+
+/// The pulls of all constrained parameters that are not held at a value by `fixed` (P), in the order of the parameters.
+#[must_use]
+pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> Vec<Pull> {
+    let free = (0..model.n_params()).filter(|&i| !fixed[i]);
+    free.filter_map(|i| {
+        let (prefit, prefit_uncertainty) = (prefit_center(model, data, i)?, prefit_width(model, data, i)?);
+        let (bestfit, uncertainty) = (result.bestfit[i], result.uncertainties[i]);
+        Some(Pull {
+            parameter: result.par_names[i].clone(),
+            index: i,
+            bestfit,
+            uncertainty,
+            prefit,
+            prefit_uncertainty,
+            pull: (bestfit - prefit) / prefit_uncertainty,
+            constraint: uncertainty.map(|after| after / prefit_uncertainty),
+        })
+    })
+    .collect()
+}
+
+/// Where the auxiliary datum puts parameter `i`; `None` if it has no constraint term.
+#[must_use]
+pub fn prefit_center(model: &Model, data: &Data, i: usize) -> Option<f64> {
+    let (constraint, aux) = (model.parameters.constraint[i]?, data.aux[model.parameters.aux_index[i]?]);
+    Some(match constraint {
+        Constraint::Gaussian { .. } => aux,
+        Constraint::Poisson { tau } => aux / tau,
+    })
+}
+
+/// The width of the constraint term of parameter `i`; `None` if it has none.
+#[must_use]
+pub fn prefit_width(model: &Model, data: &Data, i: usize) -> Option<f64> {
+    let center = prefit_center(model, data, i)?;
+    model.parameters.constraint[i].map(|constraint| constraint.width(center))
+}

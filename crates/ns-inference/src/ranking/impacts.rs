@@ -1,0 +1,163 @@
+//! The refits of one nuisance parameter, each started where the covariance points to.
+
+use super::{Covariance, Impact, Impacts, RankingOptions};
+use crate::hessian::Hessian;
+use crate::minimize::{Domain, Minimum};
+use crate::minos::{self, Profile};
+use crate::profile::Profiler;
+use crate::result::{BestFit, MinosInterval};
+use crate::scan::is_lower;
+use crate::search::Search;
+use ns_core::{Constraint, Data, DataLikelihood, Model};
+
+/// A conditional minimum this much higher than a parabola's may be the wrong one of several: it is looked for from elsewhere, too.
+const STEEP: f64 = 1.02;
+
+/// What the work on all parameters shares; nothing in it changes meanwhile.
+pub(super) struct Plan<'a> {
+    pub(super) model: &'a Model,
+    pub(super) data: &'a Data,
+    pub(super) options: &'a RankingOptions,
+    pub(super) minimum: Minimum,
+    pub(super) best: BestFit,
+    pub(super) domain: Domain,
+    pub(super) covariance: Covariance,
+}
+
+/// What was done for one parameter.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) minos: Option<MinosInterval>,
+    pub(super) prefit: Option<Impacts>,
+    pub(super) postfit: Option<Impacts>,
+    pub(super) global: Option<Impacts>,
+    /// A free minimum that is lower than the known one.
+    pub(super) lower: Option<Minimum>,
+}
+
+/// The constraint of a parameter, in numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Prior {
+    pub(super) center: f64,
+    pub(super) width: f64,
+}
+
+impl Plan<'_> {
+    /// Centre and width of the constraint of parameter `i`.
+    pub(super) fn prior(&self, i: usize) -> Option<Prior> {
+        let constraint = self.model.parameters.constraint[i]?;
+        let aux = self.data.aux[self.model.parameters.aux_index[i]?];
+        let center = match constraint {
+            Constraint::Gaussian { .. } => aux,
+            Constraint::Poisson { tau } => aux / tau,
+        };
+        Some(Prior { center, width: constraint.width(center) })
+    }
+
+    /// Everything that is wanted of the `k`-th nuisance parameter.
+    pub(super) fn work<L: DataLikelihood>(&self, likelihood: &mut L, k: usize) -> Work {
+        let i = self.covariance.nuisances[k];
+        let mut work = Work::default();
+        if self.options.methods.classic {
+            self.classic(likelihood, k, i, &mut work);
+        }
+        if self.options.methods.global {
+            work.global = self.global(likelihood, k, i);
+        }
+        work
+    }
+
+    fn classic<L: DataLikelihood>(&self, likelihood: &mut L, k: usize, i: usize, work: &mut Work) {
+        let best = self.best.params[i];
+        let mut ends = self.best.uncertainties[i].map(|sigma| [best - sigma, best + sigma]);
+        if self.options.minos {
+            match self.interval(likelihood, i) {
+                Some(Profile::Interval(interval)) => {
+                    let open = [f64::NEG_INFINITY, f64::INFINITY];
+                    let [down, up] = [interval.down, interval.up].map(|end| end.map(|end| best + end));
+                    ends = Some([down.unwrap_or(open[0]), up.unwrap_or(open[1])]);
+                    work.minos = Some(interval);
+                }
+                Some(Profile::LowerMinimum(params)) => {
+                    let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+                    profiler.try_from_point(&params);
+                    work.lower = self.lower(&profiler);
+                }
+                None => {}
+            }
+        }
+        let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+        work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
+        let prior = self.prior(i).map(|prior| [best - prior.width, best + prior.width]);
+        work.prefit = prior.map(|ends| self.refits(&mut profiler, k, i, ends));
+        work.lower = work.lower.take().or_else(|| self.lower(&profiler));
+    }
+
+    fn lower<L: DataLikelihood>(&self, profiler: &Profiler<'_, L>) -> Option<Minimum> {
+        (profiler.best().nll < self.minimum.nll).then(|| profiler.best().clone())
+    }
+
+    fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<Profile> {
+        let mut search = Search::new(likelihood, self.domain.clone(), self.options.fit.minimize);
+        let mut hessian = Hessian::at(search.likelihood, &self.minimum.params, &search.domain);
+        Some(minos::interval(&mut search, &self.model.parameters, &self.minimum, &mut hessian, i))
+    }
+
+    fn refits<L: DataLikelihood>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        k: usize,
+        i: usize,
+        [down, up]: [f64; 2],
+    ) -> Impacts {
+        let mut refit = |wanted: f64| {
+            let at = wanted.clamp(self.domain.lower[i], self.domain.upper[i]);
+            let column = &self.covariance.columns[k];
+            let step = if column[i] > 0.0 { (at - self.best.params[i]) / column[i] } else { 0.0 };
+            let mut minimum = profiler.at_from(&[(i, at)], &[self.predicted(column, step)]);
+            // ½ (θ - θ̂)²/C_θθ
+            let parabola = 0.5 * step * (at - self.best.params[i]);
+            if minimum.nll - self.minimum.nll > STEEP * parabola {
+                let other = profiler.at_from(&[(i, at)], &[profiler.start().to_vec()]);
+                minimum = if is_lower(&other, &minimum) { other } else { minimum };
+            }
+            self.impact(&minimum, at, at != wanted)
+        };
+        Impacts { down: refit(down), up: refit(up) }
+    }
+
+    fn predicted(&self, column: &[f64], step: f64) -> Vec<f64> {
+        self.best.params.iter().zip(column).map(|(x, c)| x + step * c).collect()
+    }
+
+    fn impact(&self, minimum: &Minimum, at: f64, clipped: bool) -> Impact {
+        let poi = self.options.poi;
+        let impact = minimum.converged().then(|| minimum.params[poi] - self.best.params[poi]);
+        Impact { impact, at, clipped, outcome: minimum.outcome }
+    }
+
+    /// Free fits with the auxiliary datum of parameter `i` moved by the standard deviation that it has at the best fit: σ for a Gaussian, √(τθ̂) for a count.
+    fn global<L: DataLikelihood>(&self, likelihood: &mut L, k: usize, i: usize) -> Option<Impacts> {
+        let constraint = self.model.parameters.constraint[i]?;
+        let term = self.model.parameters.aux_index[i]?;
+        let (theta, observed) = (self.best.params[i], self.data.aux[term]);
+        let (sigma, least, per_datum) = match constraint {
+            Constraint::Gaussian { sigma } => (sigma, f64::NEG_INFINITY, 1.0 / (sigma * sigma)),
+            Constraint::Poisson { tau } => ((tau * theta.max(0.0)).sqrt(), 0.0, 1.0 / theta),
+        };
+        let mut data = self.data.clone();
+        let mut refit = |wanted: f64| {
+            let at = wanted.max(least);
+            data.aux[term] = at;
+            likelihood.set_data(&data);
+            let mut search = Search::new(&mut *likelihood, self.domain.clone(), self.options.fit.minimize);
+            // The datum enters the slope of -ln L by -per_datum, and the minimum answers along the covariance.
+            let step = (at - observed) * per_datum;
+            let start = self.predicted(&self.covariance.columns[k], if step.is_finite() { step } else { 0.0 });
+            self.impact(&search.run(&start), at, at != wanted)
+        };
+        let impacts = Impacts { down: refit(observed - sigma), up: refit(observed + sigma) };
+        likelihood.set_data(self.data);
+        Some(impacts)
+    }
+}

@@ -1,0 +1,160 @@
+//! Scans of two parameters: rows are lines of their own, shared among threads, and then compared with their neighbours.
+
+use super::sweep::Sweep;
+use super::{Axis, Minima, ROUNDS, Scan, assemble, is_lower, keep_lower, range};
+use crate::fit::FitOptions;
+use crate::minimize::Minimum;
+use crate::monitor::Silent;
+use crate::parallel::{self, Crew};
+use crate::profile::Profiler;
+use crate::response::Response;
+use ns_core::{Likelihood, Model};
+
+/// Everything that the rows share; nothing in it changes while they are worked on.
+struct Shared<'a, L> {
+    model: &'a Model,
+    likelihood: &'a L,
+    options: &'a FitOptions,
+    parameters: [usize; 2],
+    values: [Vec<f64>; 2],
+    best: Minimum,
+    /// Of the first parameter, and of both.
+    first: Response,
+    both: Response,
+    crew: Crew<'a>,
+}
+
+/// What one row found.
+struct Row {
+    minima: Minima,
+    /// A free minimum that is lower than the one that was known.
+    lower: Option<Minimum>,
+    has_several: bool,
+}
+
+pub(super) fn grid<L: Likelihood + Clone + Sync>(
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
+    axes: [&Axis; 2],
+    crew: Crew<'_>,
+) -> Scan {
+    let mut own = likelihood.clone();
+    let mut profiler = Profiler::new(model, &mut own, options);
+    let best = profiler.best_fit();
+    let values = axes.map(|axis| range::resolve(&mut profiler, axis, &best));
+    let mut minima: Minima = vec![None; values[0].len() * values[1].len()];
+    let mut has_several = false;
+    for _ in 0..ROUNDS {
+        let best = profiler.best_fit();
+        if !best.nll.is_finite() {
+            break;
+        }
+        let domain = profiler.domain().clone();
+        let parameters = axes.map(|axis| axis.parameter);
+        let mut respond = |moved: &[usize]| Response::at(model, profiler.likelihood(), &domain, &best.params, moved);
+        let (first, both) = (respond(&parameters[..1]), respond(&parameters));
+        let best = profiler.best().clone();
+        let shared = Shared { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew };
+        let (found, lower) = shared.round(&mut has_several);
+        keep_lower(&mut minima, found);
+        let Some(lower) = lower else { break };
+        let known = profiler.best().nll;
+        profiler.try_from_point(&lower.params);
+        if profiler.best().nll == known || crew.monitor.is_cancelled() {
+            break;
+        }
+    }
+    let best = profiler.best_fit();
+    let [a, b] = axes.map(|axis| axis.parameter);
+    let [values_a, values_b] = values;
+    assemble(model, &[(a, values_a), (b, values_b)], best, minima, has_several)
+}
+
+impl<L: Likelihood + Clone + Sync> Shared<'_, L> {
+    /// All rows, compared with their neighbours until nothing changes; and the lowest free minimum met, if it is lower than the known one.
+    fn round(&self, has_several: &mut bool) -> (Minima, Option<Minimum>) {
+        let (n_rows, width) = (self.values[0].len(), self.values[1].len());
+        let mut rows = self.map(n_rows, self.crew, |profiler, j| self.row(profiler, j));
+        let mut lower = note(&rows, has_several);
+        let mut minima: Minima = Vec::with_capacity(n_rows * width);
+        rows.iter_mut().for_each(|row| minima.extend(row.take().map_or_else(|| vec![None; width], |row| row.minima)));
+        let mut is_new = vec![true; minima.len()];
+        for _ in 0..n_rows {
+            if lower.is_some() || self.crew.monitor.is_cancelled() || !is_new.contains(&true) {
+                break;
+            }
+            let quiet = Crew { monitor: &Silent, ..self.crew };
+            let mut better = self.map(n_rows, quiet, |profiler, j| self.compare(profiler, &minima, &is_new, j));
+            lower = note(&better, has_several);
+            is_new.fill(false);
+            for (j, row) in better.iter_mut().enumerate() {
+                let found = row.take().map_or_else(Vec::new, |row| row.minima);
+                for (k, minimum) in found.into_iter().enumerate().filter(|(_, minimum)| minimum.is_some()) {
+                    minima[j * width + k] = minimum;
+                    is_new[j * width + k] = true;
+                }
+            }
+        }
+        (minima, lower)
+    }
+
+    /// Rows on all threads, each with a profiler of its own.
+    fn map(
+        &self,
+        n_rows: usize,
+        crew: Crew<'_>,
+        work: impl Fn(&mut Profiler<'_, L>, usize) -> Minima + Sync,
+    ) -> Vec<Option<Row>> {
+        let make = || self.likelihood.clone();
+        parallel::map(n_rows, crew.threads, crew.monitor, make, |likelihood, j| {
+            let mut profiler = Profiler::around(self.model, likelihood, self.options, &self.best);
+            let minima = work(&mut profiler, j);
+            let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
+            Row { minima, lower, has_several: profiler.has_several_minima() }
+        })
+    }
+
+    fn sweep<'s>(&'s self, held: &'s [(usize, f64)]) -> Sweep<'s> {
+        Sweep { held, parameter: self.parameters[1], values: &self.values[1], response: &self.both, crew: self.crew }
+    }
+
+    /// Row `j`: its own minimum, and from there to both sides.
+    fn row(&self, profiler: &mut Profiler<'_, L>, j: usize) -> Minima {
+        let held = [(self.parameters[0], self.values[0][j])];
+        let predicted = self.first.moved(&self.best.params, &[held[0].1]);
+        let center = profiler.at_from(&held, std::slice::from_ref(&predicted));
+        self.sweep(&held).run(profiler, if center.converged() { &center.params } else { &predicted })
+    }
+
+    /// The points of row `j` that are lower from a point above or below them that is new, and leads elsewhere.
+    fn compare(&self, profiler: &mut Profiler<'_, L>, minima: &Minima, is_new: &[bool], j: usize) -> Minima {
+        let width = self.values[1].len();
+        let held = [(self.parameters[0], self.values[0][j])];
+        let sweep = self.sweep(&held);
+        let mut found: Minima = vec![None; width];
+        let rows = [j.checked_sub(1), Some(j + 1).filter(|&next| next < self.values[0].len())];
+        for (k, &value) in self.values[1].iter().enumerate() {
+            for row in rows.into_iter().flatten().filter(|row| is_new[row * width + k]) {
+                let Some(neighbour) = minima[row * width + k].as_ref().filter(|m| m.converged()) else { continue };
+                let Some(known) = found[k].as_ref().or(minima[j * width + k].as_ref()) else { continue };
+                let start = sweep.moved(&neighbour.params, value);
+                if known.converged() && self.both.is_same(&start, &known.params) {
+                    continue;
+                }
+                let other = profiler.at_from(&sweep.held_at(value), &[start]);
+                if is_lower(&other, known) {
+                    found[k] = Some(other);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The lowest of the free minima that rows met, the first one of equals.
+fn note(rows: &[Option<Row>], has_several: &mut bool) -> Option<Minimum> {
+    *has_several |= rows.iter().flatten().any(|row| row.has_several);
+    let lower = rows.iter().flatten().filter_map(|row| row.lower.as_ref());
+    lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned()
+}

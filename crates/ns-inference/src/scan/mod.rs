@@ -1,0 +1,196 @@
+//! Profile scans: how much worse the best fit becomes as one or two parameters are moved.
+//!
+//! At each point the scanned parameters are held and all others refitted; the curve is the lowest that neighbouring points lead to. A point that lies below
+//! the free minimum shows that the free minimum was another one: the scan then starts again from there, so that everything refers to the lowest.
+
+mod grid;
+mod range;
+mod sweep;
+
+use crate::fit::FitOptions;
+use crate::minimize::{Minimum, Outcome};
+use crate::parallel::Crew;
+use crate::profile::Profiler;
+use crate::response::Response;
+use crate::result::BestFit;
+use ns_core::{Likelihood, Model};
+use serde::Serialize;
+use sweep::Sweep;
+
+/// How often a lower free minimum may make a scan start again.
+pub(crate) const ROUNDS: usize = 10;
+
+/// A parameter to scan, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its index.
+    pub parameter: usize,
+    /// The values to hold it at.
+    pub values: Values,
+}
+
+/// Where to scan a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// At these values, which may lie outside the parameter's range, in any order.
+    Given(Vec<f64>),
+    /// At this many values, equally far apart, from where 2 Δ(-ln L) is about 9 on one side of the best fit to where it is on the other, or to the end of the
+    /// parameter's range.
+    Automatic(usize),
+}
+
+impl Values {
+    /// `points` values from `start` to `stop`, equally far apart.
+    ///
+    /// ```
+    /// use ns_inference::scan::Values;
+    /// assert_eq!(Values::between(0.0, 5.0, 3), Values::Given(vec![0.0, 2.5, 5.0]));
+    /// ```
+    #[must_use]
+    pub fn between(start: f64, stop: f64, points: usize) -> Self {
+        let last = points.saturating_sub(1).max(1) as f64;
+        let value = |i: usize| if i as f64 == last { stop } else { start + (stop - start) * (i as f64 / last) };
+        Self::Given((0..points).map(value).collect())
+    }
+}
+
+/// A profile scan of one or two parameters. Lists of points run over the last parameter first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scan {
+    /// Names of the scanned parameters.
+    pub parameters: Vec<String>,
+    /// The values of each.
+    pub values: Vec<Vec<f64>>,
+    /// -ln L above that of the best fit, per point; `None` where a fit did not converge. Below zero only where a value outside its parameter's range fits better
+    /// than any inside.
+    pub delta_nll: Vec<Option<f64>>,
+    /// Twice that: -2 ln λ, the profile likelihood ratio.
+    pub twice_delta_nll: Vec<Option<f64>>,
+    /// The parameters of each conditional fit (P); `None` where it did not converge.
+    pub params: Vec<Option<Vec<f64>>>,
+    /// How each conditional fit ended; `None` if it was not done.
+    pub outcomes: Vec<Option<Outcome>>,
+    /// The free fit that everything refers to.
+    pub best: BestFit,
+    /// Whether all points were done; a scan that was stopped has fewer.
+    pub is_complete: bool,
+    /// Whether the free fit and every point that was done converged.
+    pub converged: bool,
+    /// What a reader should know before using the numbers, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Conditional minima, in the order of the points; `None` where nothing was done.
+pub(crate) type Minima = Vec<Option<Minimum>>;
+
+/// Scans one parameter of `model`, which must be free, on one thread.
+///
+/// From the best fit outwards to both sides, each point predicted from the ones before it, then back inwards wherever the outer neighbour leads elsewhere.
+pub fn scan<L: Likelihood + ?Sized>(
+    model: &Model,
+    likelihood: &mut L,
+    options: &FitOptions,
+    axis: &Axis,
+    crew: Crew<'_>,
+) -> Scan {
+    let mut profiler = Profiler::new(model, likelihood, options);
+    let mut best = profiler.best_fit();
+    let values = range::resolve(&mut profiler, axis, &best);
+    let mut minima: Minima = vec![None; values.len()];
+    for _ in 0..ROUNDS {
+        best = profiler.best_fit();
+        if !best.nll.is_finite() {
+            break;
+        }
+        let domain = profiler.domain().clone();
+        let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &[axis.parameter]);
+        let line = Sweep { held: &[], parameter: axis.parameter, values: &values, response: &response, crew };
+        let found = line.run(&mut profiler, &best.params);
+        keep_lower(&mut minima, found);
+        if profiler.best().nll == best.nll || crew.monitor.is_cancelled() {
+            break;
+        }
+    }
+    best = profiler.best_fit();
+    let has_several = profiler.has_several_minima();
+    assemble(model, &[(axis.parameter, values)], best, minima, has_several)
+}
+
+/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
+pub fn grid<L: Likelihood + Clone + Sync>(
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
+    axes: [&Axis; 2],
+    crew: Crew<'_>,
+) -> Scan {
+    grid::grid(model, likelihood, options, axes, crew)
+}
+
+/// Keeps the lower one of two results for each point.
+pub(crate) fn keep_lower(minima: &mut Minima, others: Minima) {
+    for (known, other) in minima.iter_mut().zip(others) {
+        let Some(other) = other else { continue };
+        if known.as_ref().is_none_or(|known| is_lower(&other, known)) {
+            *known = Some(other);
+        }
+    }
+}
+
+/// Whether `a` is the better of two ends of the same conditional fit.
+pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
+    match (a.converged(), b.converged()) {
+        (true, true) => a.nll < b.nll,
+        (a, b) => a && !b,
+    }
+}
+
+/// The result, with everything referred to `best`.
+fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: Minima, has_several: bool) -> Scan {
+    let noise = 1e-9 * best.nll.abs().max(1.0);
+    let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);
+    let delta_nll: Vec<Option<f64>> = minima
+        .iter()
+        .map(|minimum| good(minimum).map(|m| m.nll - best.nll))
+        .map(|delta| delta.map(|d| if d < 0.0 && d > -noise { 0.0 } else { d }))
+        .collect();
+    let outcomes: Vec<Option<Outcome>> = minima.iter().map(|m| m.as_ref().map(|m| m.outcome)).collect();
+    let failed = outcomes.iter().flatten().filter(|outcome| **outcome != Outcome::Converged).count();
+    let mut scan = Scan {
+        parameters: axes.iter().map(|(i, _)| model.parameters.names[*i].clone()).collect(),
+        values: axes.iter().map(|(_, values)| values.clone()).collect(),
+        twice_delta_nll: delta_nll.iter().map(|delta| delta.map(|d| 2.0 * d)).collect(),
+        params: minima.iter().map(|minimum| minimum.clone().filter(Minimum::converged).map(|m| m.params)).collect(),
+        is_complete: minima.iter().all(Option::is_some),
+        converged: best.converged && failed == 0,
+        delta_nll,
+        outcomes,
+        best,
+        warnings: Vec::new(),
+    };
+    scan.warnings = warnings(&scan, failed, has_several);
+    scan
+}
+
+fn warnings(scan: &Scan, failed: usize, has_several: bool) -> Vec<String> {
+    let n = scan.outcomes.len();
+    let done = scan.outcomes.iter().flatten().count();
+    let below = scan.delta_nll.iter().flatten().filter(|delta| **delta < 0.0).count();
+    let mut warnings = Vec::new();
+    if !scan.best.converged {
+        warnings.push("the free fit did not converge, so there is nothing to refer to".to_owned());
+    }
+    if failed > 0 {
+        warnings.push(format!("{failed} of {n} points did not converge; they are null"));
+    }
+    if done < n && scan.best.nll.is_finite() {
+        warnings.push(format!("stopped after {done} of {n} points"));
+    }
+    if below > 0 {
+        warnings.push(format!("{below} of {n} points fit better than the best fit that the parameters' ranges allow"));
+    }
+    if has_several {
+        warnings.push("several minima were found; the lowest was taken at each point".to_owned());
+    }
+    warnings
+}

@@ -1,0 +1,349 @@
+//! Tests, significances and limits against closed forms, against explicit fits, and against published reference numbers.
+
+use ns_compute::CpuLikelihood;
+use ns_core::interpolate::Interpolation;
+use ns_core::spec::Workspace;
+use ns_core::{CompileOptions, Model, compile};
+use ns_inference::hypotest::{HypotestResult, SignificanceResult, hypotest, significance};
+use ns_inference::limit::{LimitOptions, LimitResult, limit, limit_from_grid};
+use ns_inference::normal::upper_tail;
+use ns_inference::test_statistic::TestStatistic;
+use ns_inference::{FitOptions, MultiStart, fit};
+use ns_testkit::random::{self, Shape};
+use ns_testkit::{assert_close, published};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn model_of(document: &Value, interpolation: Interpolation) -> Model {
+    let workspace: Workspace = ns_translate::pyhf::from_value(document).expect("a workspace");
+    compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a model")
+}
+
+/// Signal and control region: n ~ Pois(μs + b), and a background known to `uncertainty`, so that m = (b/u)² counts were seen in a control region.
+fn on_off(signal: f64, background: f64, uncertainty: f64, n: f64, range: [f64; 2]) -> Model {
+    let document = json!({
+        "channels": [{"name": "c", "samples": [
+            {"name": "s", "data": [signal], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [background], "modifiers": [{"name": "g", "type": "shapesys", "data": [uncertainty]}]}]}],
+        "observations": [{"name": "c", "data": [n]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu",
+            "parameters": [{"name": "mu", "inits": [range[1].min(1.0)], "bounds": [range]}]}}],
+        "version": "1.0.0"});
+    model_of(&document, Interpolation::default())
+}
+
+/// The on-off problem in closed form: the conditional background solves a quadratic equation.
+struct OnOff {
+    s: f64,
+    b: f64,
+    tau: f64,
+}
+
+impl OnOff {
+    fn new(s: f64, b: f64, uncertainty: f64) -> Self {
+        Self { s, b, tau: (b / uncertainty).powi(2) }
+    }
+
+    /// The factor γ on the background that maximises the likelihood at μ.
+    fn gamma(&self, mu: f64, n: f64, m: f64) -> f64 {
+        let (a, c) = (mu * self.s, self.b);
+        // n c/(a + cγ) - c + m/γ - τ = 0
+        let (p, q) = (c * (c + self.tau), a * (c + self.tau) - c * (n + m));
+        (-q + (q * q + 4.0 * p * m * a).sqrt()) / (2.0 * p)
+    }
+
+    fn twice_nll(&self, mu: f64, gamma: f64, n: f64, m: f64) -> f64 {
+        let term = |k: f64, x: f64| if k > 0.0 { 2.0 * (x - k - k * (x / k).ln()) } else { 2.0 * x };
+        term(n, mu * self.s + self.b * gamma) + term(m, self.tau * gamma)
+    }
+
+    fn profile(&self, mu: f64, n: f64, m: f64) -> f64 {
+        self.twice_nll(mu, self.gamma(mu, n, m), n, m)
+    }
+
+    fn q(&self, mu: f64, n: f64, m: f64) -> f64 {
+        let free = (n - self.b * m / self.tau) / self.s;
+        if free > mu {
+            return 0.0;
+        }
+        self.profile(mu, n, m) - if free >= 0.0 { 0.0 } else { self.profile(0.0, n, m) }
+    }
+
+    /// q̃ of the observed and of the Asimov data.
+    fn pair(&self, mu: f64, n: f64) -> [f64; 2] {
+        let gamma = self.gamma(0.0, n, self.tau);
+        [self.q(mu, n, self.tau), self.q(mu, self.b * gamma, self.tau * gamma)]
+    }
+
+    fn cls(&self, mu: f64, n: f64) -> f64 {
+        let [q, q_asimov] = self.pair(mu, n);
+        let distance = if q > q_asimov { (q - q_asimov) / (2.0 * q_asimov.sqrt()) } else { q.sqrt() - q_asimov.sqrt() };
+        upper_tail(distance + q_asimov.sqrt()) / upper_tail(distance)
+    }
+}
+
+fn test(model: &Model, statistic: TestStatistic, mu: f64, options: &FitOptions) -> HypotestResult {
+    let poi = model.poi().expect("a parameter of interest");
+    hypotest(model, &mut CpuLikelihood::new(model), options, poi, (statistic, mu))
+}
+
+fn discover(model: &Model, mu: f64) -> SignificanceResult {
+    significance(model, &mut CpuLikelihood::new(model), &FitOptions::default(), model.poi().expect("one"), mu)
+}
+
+fn limits(model: &Model, wanted: LimitOptions) -> LimitResult {
+    limit(model, &mut CpuLikelihood::new(model), &FitOptions::default(), model.poi().expect("one"), wanted)
+}
+
+const SETTINGS: [[f64; 4]; 5] = [
+    [30.0, 100.0, 20.0, 100.0],
+    [5.0, 3.0, 1.0, 7.0],
+    [10.0, 50.0, 7.0, 30.0],
+    [1.0, 0.5, 0.4, 0.0],
+    [200.0, 1e4, 90.0, 1e4],
+];
+
+#[test]
+fn cls_of_on_off_problems_has_its_closed_form() {
+    for [s, b, db, n] in SETTINGS {
+        let (model, exact) = (on_off(s, b, db, n, [0.0, 10.0]), OnOff::new(s, b, db));
+        for mu in [0.3, 1.0, 2.5] {
+            let result = test(&model, TestStatistic::QTilde, mu, &FitOptions::default());
+            let [q, q_asimov] = exact.pair(mu, n);
+            assert!(result.converged, "{:?}", result.warnings);
+            assert_close(result.q.expect("q"), q, 1e-9, "q");
+            assert_close(result.q_asimov.expect("q_A"), q_asimov, 1e-8, "q_A");
+            assert_close(result.cls_obs.expect("CLs"), exact.cls(mu, n), 1e-8, "CLs");
+        }
+    }
+}
+
+#[test]
+fn significances_are_those_of_li_and_ma() {
+    // Li and Ma, Astrophys. J. 272 (1983) 317, eq. 17: a signal region of n and a control region of m counts.
+    for [s, b, db, n] in [[30.0_f64, 100.0, 20.0, 160.0], [5.0, 3.0, 1.0, 17.0], [10.0, 1.0, 0.3, 9.0]] {
+        let (tau, m) = ((b / db).powi(2) / b, (b / db).powi(2));
+        let li_ma = n * ((1.0 + tau) * n / (n + m)).ln() + m * ((1.0 + 1.0 / tau) * m / (n + m)).ln();
+        let result = discover(&on_off(s, b, db, n, [0.0, 1000.0]), 1.0);
+        let z = result.z_obs.expect("a significance");
+        assert_close(z, (2.0 * li_ma).sqrt(), 1e-9, "Z");
+        assert_close(result.p0_obs.expect("a p-value") / upper_tail(z), 1.0, 1e-12, "p");
+    }
+}
+
+#[test]
+fn nothing_seen_is_no_discovery() {
+    let result = discover(&on_off(30.0, 100.0, 20.0, 80.0, [-3.0, 10.0]), 1.0);
+    assert!(result.mu_hat < 0.0);
+    assert_eq!((result.z_obs, result.p0_obs), (Some(0.0), Some(0.5)));
+    assert!(result.z_exp.is_some_and(|z| z > 0.5));
+}
+
+#[test]
+fn limits_scale_with_the_signal_from_1e_minus_4_to_1e4() {
+    let of_scale = |scale: f64| {
+        let result = limits(&on_off(scale * 30.0, 100.0, 20.0, 95.0, [0.0, 10.0 / scale]), LimitOptions::default());
+        assert!(result.converged && result.warnings.is_empty(), "{:?}", result.warnings);
+        let found = std::iter::once(result.observed).chain(result.expected);
+        found.map(|limit| limit.expect("a limit") * scale).collect::<Vec<_>>()
+    };
+    let unit = of_scale(1.0);
+    assert!(unit.is_sorted_by(|a, b| a.min(unit[1]) <= b.max(unit[1])));
+    for scale in [1e-4, 1e-2, 30.0, 1e4] {
+        for (limit, unit) in of_scale(scale).iter().zip(&unit) {
+            assert_close(limit / unit, 1.0, 1e-9, "limit");
+        }
+    }
+}
+
+#[test]
+fn cls_at_a_limit_is_the_level_asked_for() {
+    for [s, b, db, n] in SETTINGS {
+        let (model, exact) = (on_off(s, b, db, n, [0.0, 20.0]), OnOff::new(s, b, db));
+        for level in [0.01, 0.05, 0.1, 0.32] {
+            let result = limits(&model, LimitOptions { level, ..LimitOptions::default() });
+            let observed = result.observed.expect("a limit");
+            assert_close(exact.cls(observed, n) / level, 1.0, 1e-8, "CLs at the observed limit");
+            for (i, expected) in result.expected.into_iter().enumerate() {
+                let band = test(&model, TestStatistic::QTilde, expected.expect("a limit"), &FitOptions::default());
+                assert_close(band.cls_exp.expect("a band")[i] / level, 1.0, 1e-8, "CLs at an expected limit");
+            }
+            assert!(result.expected.is_sorted());
+        }
+    }
+}
+
+#[test]
+fn limits_from_a_fine_grid_are_those_of_the_root_finder() {
+    let model = on_off(30.0, 100.0, 20.0, 95.0, [0.0, 10.0]);
+    let grid: Vec<f64> = (0..=500).map(|i| f64::from(i) * 0.01).collect();
+    let poi = model.poi().expect("one");
+    let mut likelihood = CpuLikelihood::new(&model);
+    let wanted = LimitOptions::default();
+    let of_grid = limit_from_grid(&model, &mut likelihood, &FitOptions::default(), poi, (wanted, &grid));
+    let found = limits(&model, wanted);
+    let both = of_grid.expected.into_iter().zip(found.expected).chain([(of_grid.observed, found.observed)]);
+    for (a, b) in both {
+        assert_close(a.expect("a limit"), b.expect("a limit"), 1e-4, "limit");
+    }
+    assert_eq!(of_grid.tested.len(), grid.len());
+    let short = limit_from_grid(&model, &mut likelihood, &FitOptions::default(), poi, (wanted, &grid[..20]));
+    assert_eq!((short.observed, short.converged), (None, false));
+}
+
+#[test]
+fn a_limit_beyond_the_range_is_given_and_said_to_be_there() {
+    let result = limits(&on_off(30.0, 100.0, 20.0, 95.0, [0.0, 1.0]), LimitOptions::default());
+    let wide = limits(&on_off(30.0, 100.0, 20.0, 95.0, [0.0, 10.0]), LimitOptions::default());
+    assert_close(result.observed.expect("a limit"), wide.observed.expect("a limit"), 1e-9, "limit");
+    assert!(
+        result.warnings.iter().any(|w| w.contains("above the range of `mu`, which ends at 1")),
+        "{:?}",
+        result.warnings
+    );
+}
+
+#[test]
+fn a_best_fit_that_its_range_cuts_off_gives_no_limit() {
+    let result = limits(&on_off(30.0, 100.0, 20.0, 1000.0, [0.0, 2.0]), LimitOptions::default());
+    assert_eq!((result.observed, result.converged), (None, false));
+    assert!(result.expected.iter().all(Option::is_some));
+    assert!(result.warnings.iter().any(|w| w.contains("at the end of its range, 2")), "{:?}", result.warnings);
+}
+
+/// Two channels, of which a systematic empties one or the other: where the signal is too large, α = +1 and α = -1 both make room.
+fn two_valleys() -> Model {
+    let channel = |name: &str, hi: f64, lo: f64| {
+        json!({"name": name, "samples": [
+            {"name": "s", "data": [30.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [100.0], "modifiers": [{"name": "tilt", "type": "histosys",
+                "data": {"hi_data": [hi], "lo_data": [lo]}}]}]})
+    };
+    let document = json!({
+        "channels": [channel("a", 40.0, 100.0), channel("z", 100.0, 40.0)],
+        "observations": [{"name": "a", "data": [101.0]}, {"name": "z", "data": [100.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0"});
+    model_of(&document, Interpolation::KINKED)
+}
+
+#[test]
+fn several_minima_are_flagged_and_the_lowest_is_taken() {
+    let model = two_valleys();
+    let options = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
+    let result = test(&model, TestStatistic::QTilde, 2.0, &options);
+    assert!(result.warnings.iter().any(|warning| warning.contains("several minima")), "{:?}", result.warnings);
+    // Emptying the channel that saw less costs less.
+    let held = FitOptions { fixed: vec![(model.poi().expect("one"), 2.0)], ..options };
+    let lowest = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &held);
+    assert_eq!(lowest.minima.len(), 2);
+    let free = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &FitOptions::default());
+    assert_close(result.q.expect("q"), lowest.twice_nll - free.twice_nll, 1e-9, "q");
+}
+
+#[test]
+fn a_fit_that_fails_gives_no_number() {
+    // The likelihood's value is infinite wherever the signal is large enough to make the bin negative.
+    let document = json!({
+        "channels": [{"name": "c", "samples": [
+            {"name": "s", "data": [-5.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [10.0], "modifiers": []}]}],
+        "observations": [{"name": "c", "data": [9.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0"});
+    let result =
+        test(&model_of(&document, Interpolation::default()), TestStatistic::QTilde, 3.0, &FitOptions::default());
+    assert_eq!((result.cls_obs, result.q, result.converged), (None, None, false));
+    assert!(result.warnings.iter().any(|w| w.contains("did not converge")), "{:?}", result.warnings);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 30, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_121), ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn statistics_are_what_explicit_fits_say(seed in any::<u64>(), mu in 0.1..3.0) {
+        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let Some(poi) = model.poi() else { return Ok(()) };
+        let result = test(&model, TestStatistic::T, mu, &FitOptions::default());
+        let several = FitOptions { multi_start: Some(MultiStart { n_starts: 10, seed: 1 }), ..FitOptions::default() };
+        let mut likelihood = CpuLikelihood::new(&model);
+        let free = fit(&model, &model.observed, &mut likelihood, &several);
+        let held = FitOptions { fixed: vec![(poi, mu)], ..several };
+        let held = fit(&model, &model.observed, &mut likelihood, &held);
+        prop_assert!(result.converged, "{:?}", result.warnings);
+        let (q, explicit) = (result.q.unwrap(), held.twice_nll - free.twice_nll);
+        prop_assert!(q >= 0.0 && (q - explicit).abs() < 1e-7 * explicit.abs().max(1.0), "{} is not {}", q, explicit);
+    }
+}
+
+fn document(path: &std::path::Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("readable")).expect("JSON")
+}
+
+fn statistic(name: &str) -> TestStatistic {
+    match name {
+        "q" => TestStatistic::Q,
+        "q0" => TestStatistic::Q0,
+        _ => TestStatistic::QTilde,
+    }
+}
+
+#[test]
+fn validation_cases_of_pyhf_have_their_exact_values() {
+    let Some(folder) = published::folder("conformance") else { return };
+    let files = std::fs::read_dir(folder).expect("readable").flatten().map(|entry| entry.path());
+    let mut n = 0;
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+        let case = document(&path);
+        let model = model_of(&case["workspace"], Interpolation::KINKED);
+        let statistic = statistic(case["test_stat"].as_str().expect("a name"));
+        let mu = case["mu"].as_f64().expect("a number");
+        for multi_start in [None, Some(MultiStart::default())] {
+            let result = test(&model, statistic, mu, &FitOptions { multi_start, ..FitOptions::default() });
+            let relative = |value: f64, exact: &Value| value / exact.as_f64().expect("a number") - 1.0;
+            assert!(relative(result.cls_obs.expect("CLs"), &case["exact"]["obs"]).abs() < 1e-7, "{}", path.display());
+            for (i, expected) in result.cls_exp.expect("a band").into_iter().enumerate() {
+                assert!(relative(expected, &case["exact"]["exp"][i]).abs() < 1e-6, "{}", path.display());
+            }
+            let is_bimodal = path.ends_with("2bin_2channel_coupledhistosys_mu1.json");
+            let is_flagged = result.warnings.iter().any(|warning| warning.contains("several minima"));
+            assert!(is_flagged || !is_bimodal, "a second minimum goes unnoticed");
+        }
+        n += 1;
+    }
+    assert_eq!(n, 10);
+}
+
+#[test]
+fn published_signals_have_their_cls() {
+    let Some(folder) = published::folder("conformance/regression") else { return };
+    let exact = document(&folder.join("values.json"));
+    let Some(workspaces) = published::folder("workspaces") else { return };
+    let mut n = 0;
+    for (key, values) in exact.as_object().expect("an object") {
+        let (region, signal) = key.split_once('/').expect("region and signal");
+        let own = folder.join(format!("Region{region}.BkgOnly.json"));
+        let workspace = if own.exists() { own } else { workspaces.join(format!("atlas_sbottom_region{region}.json")) };
+        if !workspace.exists() {
+            println!("skipped: no background of region {region}");
+            continue;
+        }
+        let request = ns_translate::LoadRequest {
+            patches: vec![folder.join(format!("Region{region}.patch.sbottom_{signal}.json"))],
+            ..ns_translate::LoadRequest::new(ns_translate::Source::Path(workspace))
+        };
+        let workspace = ns_translate::load(&request).expect("a workspace");
+        let model = compile(&workspace, &CompileOptions::default()).expect("a model");
+        let result = test(&model, TestStatistic::QTilde, 1.0, &FitOptions::default());
+        let exact = values["exact_CLs_obs"].as_f64().expect("a number");
+        assert!(
+            (result.cls_obs.expect("CLs") / exact - 1.0).abs() < 1e-6,
+            "{key}: {:?} is not {exact}",
+            result.cls_obs
+        );
+        n += 1;
+    }
+    println!("{n} signals");
+}

@@ -1,0 +1,220 @@
+//! Yields with uncertainties: against dense algebra, against cabinetry, and where there is no covariance.
+
+use ns_compute::CpuLikelihood;
+use ns_core::expected::cell_yields;
+use ns_core::interpolate::Interpolation;
+use ns_core::scalar::HyperDual;
+use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+use ns_core::{CompileOptions, Model, compile};
+use ns_inference::pulls::pulls;
+use ns_inference::yields::{self, ChannelPrediction, Prediction};
+use ns_inference::{Errors, FitOptions, FitResult, fit, parallel};
+use ns_testkit::assert_close;
+use ns_testkit::random::{self, Shape};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::Path;
+
+fn fit_and_predict(model: &Model, options: &FitOptions) -> (FitResult, Vec<ChannelPrediction>) {
+    let mut likelihood = CpuLikelihood::new(model);
+    let result = fit(model, &model.observed, &mut likelihood, options);
+    let after = yields::postfit(model, &mut likelihood, &result, options, parallel::all_threads());
+    (result, after)
+}
+
+/// j C jᵀ with a dense covariance; `cells` are summed.
+fn dense(yields: &[HyperDual], cells: impl Iterator<Item = usize>, covariance: &[f64], n: usize) -> f64 {
+    let mut j = vec![0.0; n];
+    for cell in cells {
+        yields[cell].gradient.iter().zip(&mut j).for_each(|(g, j)| *j += g);
+    }
+    let product = |i: usize| (0..n).map(|k| covariance[i * n + k] * j[k]).sum::<f64>();
+    (0..n).map(|i| j[i] * product(i)).sum::<f64>().max(0.0).sqrt()
+}
+
+/// Every number of `predictions` against dense algebra with `covariance`.
+fn compare(model: &Model, params: &[f64], covariance: &[f64], predictions: &[ChannelPrediction]) {
+    let n = model.n_params();
+    let reference = cell_yields(model, &HyperDual::variables(params));
+    let same = |prediction: &Prediction, templates: std::ops::Range<usize>| {
+        let cells = |template: usize| model.part(model.layout.template_cell, template);
+        let n_bins = prediction.yields.len();
+        for bin in 0..n_bins {
+            let own = || templates.clone().map(|template| cells(template).start + bin);
+            let value: f64 = own().map(|cell| reference[cell].value).sum();
+            assert_close(prediction.yields[bin], value, 1e-12, "yield");
+            let exact = dense(&reference, own(), covariance, n);
+            assert_close(prediction.uncertainties[bin].expect("known"), exact, 1e-8, "uncertainty");
+        }
+        let exact = dense(&reference, templates.clone().flat_map(cells), covariance, n);
+        assert_close(prediction.sum_uncertainty.expect("known"), exact, 1e-8, "uncertainty of the sum");
+        assert_close(prediction.sum, prediction.yields.iter().sum(), 1e-15, "sum");
+    };
+    for (channel, predicted) in predictions.iter().enumerate() {
+        let templates = model.channel_templates(channel);
+        same(&predicted.total, templates.clone());
+        for (sample, template) in predicted.samples.iter().zip(templates) {
+            same(&sample.prediction, template..template + 1);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_121), ..ProptestConfig::default() })]
+
+    #[test]
+    fn uncertainties_are_those_of_the_dense_covariance(seed in any::<u64>()) {
+        let model = random::model(seed, Shape::SMALL, Interpolation::default());
+        let options = FitOptions { errors: Errors::Covariance, ..FitOptions::default() };
+        let (result, after) = fit_and_predict(&model, &options);
+        prop_assume!(result.converged && result.flat_directions.is_empty());
+        compare(&model, &result.bestfit, result.covariance.as_ref().expect("was asked for"), &after);
+
+        let before = yields::prefit(&model, &model.observed, &options, parallel::all_threads());
+        let n = model.n_params();
+        let mut widths = vec![0.0; n * n];
+        for pull in pulls(&model, &model.observed, &result, &model.parameters.fixed) {
+            widths[pull.index * (n + 1)] = pull.prefit_uncertainty.powi(2);
+        }
+        compare(&model, &model.parameters.init, &widths, &before);
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let model = random::model(
+        11,
+        Shape { channels: 6, bins: 10, samples: 5, systematics: 10, oddities: true },
+        Interpolation::default(),
+    );
+    let mut likelihood = CpuLikelihood::new(&model);
+    let options = FitOptions::default();
+    let result = fit(&model, &model.observed, &mut likelihood, &options);
+    let mut with =
+        |n: usize| yields::postfit(&model, &mut likelihood, &result, &options, n.try_into().expect("not zero"));
+    assert_eq!(with(1), with(5));
+}
+
+fn one_channel(samples: Vec<Sample>, observed: &[f64]) -> Model {
+    let workspace = Workspace {
+        channels: vec![Channel { name: "channel".to_owned(), samples }],
+        observations: vec![Observation { name: "channel".to_owned(), data: observed.to_vec() }],
+        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+        version: "1.0.0".to_owned(),
+    };
+    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
+}
+
+fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
+    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
+    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
+}
+
+#[test]
+fn a_yield_that_the_data_do_not_determine_has_no_uncertainty_and_its_neighbours_have() {
+    // Two samples of one shape, each with a free factor: their sum is determined, they are not.
+    let model = one_channel(
+        vec![
+            sample("first", &[10.0, 20.0], &[("mu", ModifierData::NormFactor)]),
+            sample("second", &[10.0, 20.0], &[("k", ModifierData::NormFactor)]),
+            sample("third", &[30.0, 30.0], &[("alpha", ModifierData::NormSys { lo: 0.9, hi: 1.1 })]),
+        ],
+        &[52.0, 68.0],
+    );
+    let (result, after) = fit_and_predict(&model, &FitOptions::default());
+    assert!(result.converged && !result.flat_directions.is_empty());
+    let known: Vec<bool> = after[0].samples.iter().map(|s| s.prediction.sum_uncertainty.is_some()).collect();
+    assert_eq!(known, [false, false, true]);
+    // The same with one factor for both is the same model without the degeneracy.
+    let both = one_channel(
+        vec![
+            sample("both", &[20.0, 40.0], &[("mu", ModifierData::NormFactor)]),
+            sample("third", &[30.0, 30.0], &[("alpha", ModifierData::NormSys { lo: 0.9, hi: 1.1 })]),
+        ],
+        &[52.0, 68.0],
+    );
+    let (_, determined) = fit_and_predict(&both, &FitOptions::default());
+    for bin in 0..2 {
+        let [flat, sound] = [&after, &determined].map(|p| p[0].total.uncertainties[bin].expect("determined"));
+        assert_close(flat, sound, 1e-6, "uncertainty of the total");
+    }
+}
+
+#[test]
+fn a_fit_that_did_not_converge_has_no_uncertainties() {
+    // -ln L is convex here, so that the Hessian would give some at the start already.
+    let model = one_channel(
+        vec![
+            sample("signal", &[10.0], &[("mu", ModifierData::NormFactor)]),
+            sample("background", &[30.0], &[("alpha", ModifierData::NormSys { lo: 0.9, hi: 1.1 })]),
+        ],
+        &[47.0],
+    );
+    let minimize = ns_inference::minimize::MinimizeOptions { max_iterations: 0, ..Default::default() };
+    let (result, after) = fit_and_predict(&model, &FitOptions { minimize, ..FitOptions::default() });
+    assert!(!result.converged && result.uncertainties.iter().all(Option::is_some));
+    let is_unknown = |p: &Prediction| p.sum_uncertainty.is_none() && p.uncertainties.iter().all(Option::is_none);
+    assert!(is_unknown(&after[0].total) && after[0].samples.iter().all(|s| is_unknown(&s.prediction)));
+}
+
+#[test]
+fn fixed_parameters_contribute_nothing_before_or_after() {
+    let model = one_channel(
+        vec![
+            sample("signal", &[10.0], &[("mu", ModifierData::NormFactor)]),
+            sample("background", &[30.0], &[("alpha", ModifierData::NormSys { lo: 0.9, hi: 1.1 })]),
+        ],
+        &[41.0],
+    );
+    let alpha = model.parameters.index_of("alpha").expect("made above");
+    let options = FitOptions { fixed: vec![(alpha, 1.0)], ..FitOptions::default() };
+    let (_, after) = fit_and_predict(&model, &options);
+    let before = yields::prefit(&model, &model.observed, &options, parallel::all_threads());
+    for prediction in [&before, &after] {
+        let background = &prediction[0].samples[0].prediction;
+        assert_close(background.yields[0], 33.0, 1e-12, "yield at the held value");
+        assert_eq!(background.uncertainties, [Some(0.0)]);
+    }
+}
+
+#[test]
+fn uncertainties_agree_with_cabinetry() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(folder.join(name)).expect("in the repository")).expect("JSON")
+    };
+    let (theirs, workspaces) = (read("cabinetry/yields.json"), read("pyhf/cases.json"));
+    let cases = theirs["cases"].as_array().expect("cases");
+    assert!(cases.len() > 20);
+    for case in cases {
+        let text = workspaces["cases"][case["case"].as_u64().expect("a number") as usize]["workspace"].to_string();
+        let workspace = ns_translate::pyhf::read_workspace(text.as_bytes()).expect("sound");
+        let is_kinked = case["setting"] == "code1_code0";
+        let interpolation = if is_kinked { Interpolation::KINKED } else { Interpolation::default() };
+        let model = compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("sound");
+        let options = FitOptions::default();
+        let (_, after) = fit_and_predict(&model, &options);
+        let before = yields::prefit(&model, &model.observed, &options, parallel::all_threads());
+        // cabinetry's variations are 1e-5 of the uncertainties: at a kink their error is of first order in that, elsewhere of second, and rounding is 1e-10.
+        let tolerance = if is_kinked { 3e-6 } else { 2e-9 };
+        compare_with_cabinetry(&before, &case["prefit"], &case["samples"], tolerance);
+        compare_with_cabinetry(&after, &case["postfit"], &case["samples"], tolerance);
+    }
+}
+
+fn compare_with_cabinetry(ours: &[ChannelPrediction], theirs: &Value, samples: &Value, tolerance: f64) {
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let samples = samples.as_array().expect("names");
+    for (c, channel) in ours.iter().enumerate() {
+        let own = channel.samples.iter().map(|sample| {
+            let place = samples.iter().position(|name| *name == sample.sample).expect("the same names");
+            (place, &sample.prediction)
+        });
+        for (s, prediction) in own.chain([(samples.len(), &channel.total)]) {
+            for (bin, uncertainty) in prediction.uncertainties.iter().enumerate() {
+                assert_close(uncertainty.expect("known"), number(&theirs["bins"][c][s][bin]), tolerance, "bin");
+            }
+            assert_close(prediction.sum_uncertainty.expect("known"), number(&theirs["sums"][c][s]), tolerance, "sum");
+        }
+    }
+}
