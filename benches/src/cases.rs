@@ -19,6 +19,9 @@ const NAMED: &[&str] = &[
     "atlas_3l_offshell+sig",
 ];
 
+/// The cases that toys are thrown of.
+const TOYS: &[&str] = &["atlas_tHu_fcnc", "atlas_tttt"];
+
 #[derive(Debug, Args)]
 pub(crate) struct CasesArgs {
     /// Where the published workspaces are
@@ -76,6 +79,11 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     print_procedures(&procedures);
+    for name in TOYS.iter().filter(|name| arguments.case.is_empty() || arguments.case.iter().any(|case| case == *name))
+    {
+        let entry = cases.get(*name).ok_or_else(|| format!("no case is called `{name}`"))?;
+        crate::toys::print_rows(name, &read(&arguments.data, entry)?)?;
+    }
     corpus(&arguments.data, &cases)
 }
 

@@ -8,6 +8,7 @@ mod family;
 mod measure;
 mod plot;
 mod scaling;
+mod toys;
 mod yields;
 
 use clap::{Parser, Subcommand};

@@ -108,8 +108,11 @@ impl CliError {
         match self {
             Self::Document(error) => error.hint(),
             Self::ToyFile(error) => error.hint(),
+            Self::Toys(ToysError::NotThrown(_)) => {
+                Some("`nextstat evaluate` shows what a model expects at a point".to_owned())
+            }
             Self::Toys(_) | Self::NothingToThrowAt { .. } => Some(
-                "`nextstat fit` says more about the fit; `--fix NAME=VALUE` holds the parameter of interest there"
+                "`nextstat fit` says more; `--fix NAME=VALUE` holds the parameter of interest where toys are thrown"
                     .to_owned(),
             ),
             Self::Compile { error, .. } => error.hint(),

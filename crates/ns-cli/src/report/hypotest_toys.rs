@@ -52,6 +52,11 @@ fn document(identity: &Identity, result: &HypotestToys) -> Value {
         document.insert(key.to_owned(), identity.settings[key].clone());
     }
     let teststat = document.remove("value");
+    for (key, tail) in [("CLsb", result.clsb), ("CLb", result.clb)] {
+        document.insert(key.to_owned(), json!(tail.value));
+        document.insert(format!("{key}_error"), json!(tail.error));
+    }
+    document.insert("tail_probabilities".to_owned(), json!({"CLsb": result.clsb, "CLb": result.clb}));
     document.insert("teststat".to_owned(), teststat.unwrap_or(Value::Null));
     document.insert("n_toys_wanted".to_owned(), json!(identity.settings["n_toys_of_hypotheses"]));
     Value::Object(document)

@@ -5,3 +5,4 @@ mod docs;
 mod gallery;
 mod reports;
 mod support;
+mod toys;

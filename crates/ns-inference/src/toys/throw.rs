@@ -75,7 +75,8 @@ impl Thrower {
     /// A point at which something expected is negative or not a number: nothing can be thrown there.
     pub fn new(model: &Model, observed: &Data, params: &[f64], source: Source) -> Result<Self, NonFinite> {
         if let Some(reason) = diagnose(model, &asimov(model, params), params) {
-            return Err(reason);
+            // The same with what was really seen, for the message.
+            return Err(diagnose(model, observed, params).unwrap_or(reason));
         }
         let term = |(k, &param): (usize, &u32)| {
             let theta = params[param as usize];

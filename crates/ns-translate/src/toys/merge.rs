@@ -51,6 +51,7 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged, ToyFileError> {
 }
 
 fn part(path: &Path) -> Result<Part, ToyFileError> {
+    let found = fs::metadata(path).map_err(failed(path))?.len();
     let document = with_suffix(path, ".json");
     let Some((identity, n_records)) = read_identity(&document)? else {
         return Err(ToyFileError::NoIdentity { name: name_of(&document) });
@@ -62,7 +63,6 @@ fn part(path: &Path) -> Result<Part, ToyFileError> {
         return Err(ToyFileError::Incomplete { name, found: n_records.unwrap_or(0), expected: wanted });
     };
     let expected = identity.layout.header(0).len() as u64 + n_records * identity.layout.record_bytes() as u64;
-    let found = fs::metadata(path).map_err(failed(path))?.len();
     if found != expected {
         return Err(ToyFileError::Damaged { name, expected, found });
     }

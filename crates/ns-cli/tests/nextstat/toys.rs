@@ -1,0 +1,281 @@
+//! `toys` and `hypotest-toys`: what they write, and that kills, shards and threads leave no trace in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Run, folder, nextstat};
+
+fn examples(arguments: &[&str]) -> Run {
+    nextstat(&folder("examples"), arguments)
+}
+
+/// A folder for one test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("nextstat-toys-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("text").to_owned()
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn ok(run: &Run) {
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{}", run.stdout);
+}
+
+#[test]
+fn toys_are_a_document_by_default() {
+    let run = examples(&["toys", "simple.json", "--n-toys", "3", "--seed", "5", "--poi-uncertainty"]);
+    insta::assert_snapshot!("toys", run.transcript());
+}
+
+#[test]
+fn tests_by_toys_are_a_document() {
+    let run = examples(&["hypotest-toys", "simple.json", "--n-toys", "200", "--n-toys-b", "100", "--summary"]);
+    insta::assert_snapshot!("hypotest_toys", run.transcript());
+}
+
+#[test]
+fn mistakes_with_toys_are_explained() {
+    let scratch = Scratch::new("mistakes");
+    let text = scratch.path("text.npy");
+    fs::write(&text, "no toys").expect("writable");
+    fs::write(scratch.path("text.npy.json"), "{}").expect("writable");
+    let mut said = String::new();
+    for arguments in [
+        &["toys", "simple.json", "--shard", "1/2"][..],
+        &["toys", "simple.json", "--shard", "3/2"],
+        &["toys", "simple.json", "--throw-at", "truth"],
+        &["toys", "simple.json", "--parameter", "Mu"],
+        &["toys", "simple.json", "--throw-at", "init", "--mu", "-20"],
+        &["toys", "background.json", "--poi", "none", "--mu", "1"],
+        &["toys", "merge"],
+        &["toys", "merge", "absent.npy"],
+        &["hypotest-toys", "background.json", "--poi", "none"],
+        &["hypotest-toys", "simple.json", "--resume"],
+        &["hypotest-toys", "simple.json", "--test-stat", "t"],
+    ] {
+        let run = examples(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        said.push_str(&format!("$ nextstat {}\n{}", arguments.join(" "), run.stderr));
+    }
+    insta::assert_snapshot!(said);
+    let run = examples(&["toys", "merge", &text]);
+    assert!(run.code == Some(2) && run.stderr.contains("does not say which toys"), "{}", run.stderr);
+}
+
+#[test]
+fn threads_batches_and_shards_leave_no_trace_in_files() {
+    let scratch = Scratch::new("shards");
+    let base = ["toys", "shapes.json", "--n-toys", "150", "--seed", "3", "--output-file"];
+    let run = |name: &str, more: &[&str]| {
+        let path = scratch.path(name);
+        ok(&examples(&[&base[..], &[path.as_str()], more].concat()));
+        path
+    };
+    run("whole.npy", &[]);
+    for (threads, batch) in [("1", "1"), ("2", "13"), ("7", "64")] {
+        run("other.npy", &["--threads", threads, "--batch", batch]);
+        assert_eq!(scratch.read("other.npy"), scratch.read("whole.npy"), "{threads} threads");
+    }
+    let shards = ["1/4", "2/4", "3/4", "4/4"].map(|shard| run(&format!("{}.npy", &shard[..1]), &["--shard", shard]));
+    let merged = scratch.path("merged.npy");
+    let [a, b, c, d] = shards.each_ref().map(String::as_str);
+    ok(&examples(&["toys", "merge", c, a, d, b, "--output-file", &merged]));
+    assert_eq!(scratch.read("merged.npy"), scratch.read("whole.npy"));
+    assert_eq!(scratch.read("merged.npy.json"), scratch.read("whole.npy.json"));
+    let document = examples(&["toys", "shapes.json", "--n-toys", "150", "--seed", "3"]).stdout;
+    assert_eq!(examples(&["toys", "merge", d, b, c, a]).stdout, document);
+
+    let refused = |files: &[&str], reason: &str| {
+        let run = examples(&[&["toys", "merge"], files].concat());
+        assert!(run.code == Some(2) && run.stderr.contains(reason), "{}", run.stderr);
+    };
+    refused(&[a, b, d], "shard 3 of 4 not given");
+    refused(&[a, b, c, d, b], "both hold shard 2 of 4");
+    let other_seed = scratch.path("seed.npy");
+    ok(&examples(&[
+        "toys",
+        "shapes.json",
+        "--n-toys",
+        "150",
+        "--seed",
+        "4",
+        "--shard",
+        "4/4",
+        "--output-file",
+        &other_seed,
+    ]));
+    refused(&[a, b, c, &other_seed], "seed.npy` was made with another `seed`: 4, not 3 as `");
+    let other_model = scratch.path("model.npy");
+    let of_other =
+        ["toys", "simple.json", "--n-toys", "150", "--seed", "3", "--shard", "4/4", "--output-file", &other_model];
+    ok(&examples(&of_other));
+    refused(&[a, b, c, &other_model], "model.npy` was made with another `");
+    refused(&[a, &scratch.path("whole.npy")], "holds a shard of 1");
+    let bytes = scratch.read("3.npy");
+    fs::write(c, &bytes[..bytes.len() - 1]).expect("writable");
+    refused(&[a, b, c, d], "3.npy` is damaged");
+}
+
+#[test]
+fn shards_of_a_test_are_merged_to_its_result() {
+    let scratch = Scratch::new("tests");
+    let base = ["hypotest-toys", "simple.json", "--n-toys", "150", "--n-toys-b", "100", "--toys-file"];
+    let run = |name: &str, more: &[&str]| examples(&[&base[..], &[scratch.path(name).as_str()], more].concat());
+    let whole = run("whole.npy", &[]);
+    ok(&whole);
+    for (name, shard) in [("1.npy", "1/3"), ("2.npy", "2/3"), ("3.npy", "3/3")] {
+        let part = run(name, &["--shard", shard]);
+        let warnings = part.document()["warnings"].to_string();
+        assert!(part.code == Some(0) && warnings.contains("of 3 only"), "{warnings}");
+    }
+    let [a, b, c] = ["1.npy", "2.npy", "3.npy"].map(|name| scratch.path(name));
+    assert_eq!(examples(&["toys", "merge", &a, &b, &c]).stdout, whole.stdout);
+    let merged = scratch.path("merged.npy");
+    assert_eq!(examples(&["toys", "merge", &c, &b, &a, "--output-file", &merged]).stdout, whole.stdout);
+    assert_eq!(scratch.read("merged.npy"), scratch.read("whole.npy"));
+    // A finished run is read again, and one with another statistic is another one.
+    assert_eq!(run("whole.npy", &["--resume"]).stdout, whole.stdout);
+    let other = run("whole.npy", &["--resume", "--test-stat", "q"]);
+    assert!(other.code == Some(2) && other.stderr.contains("another `observed."), "{}", other.stderr);
+}
+
+#[test]
+fn a_test_that_may_stop_early_does_so_again_after_a_resume() {
+    let scratch = Scratch::new("early");
+    let path = scratch.path("toys.npy");
+    let base = ["hypotest-toys", "simple.json", "--n-toys", "20000", "--stop-at-error", "0.02"];
+    let whole = examples(&base);
+    let n_toys = whole.document()["n_toys"][0].as_u64().expect("a count");
+    assert!((500..5000).contains(&n_toys) && n_toys.is_multiple_of(250), "{n_toys}");
+    let kept = examples(&[&base[..], &["--toys-file", &path, "--threads", "1"]].concat());
+    assert_eq!(kept.stdout, whole.stdout);
+    // As if it had been killed: back to its unfinished names, with a third of its records and a torn one.
+    let bytes = scratch.read("toys.npy");
+    fs::write(scratch.path("toys.npy.part"), &bytes[..bytes.len() / 3]).expect("writable");
+    fs::rename(scratch.path("toys.npy.json"), scratch.path("toys.npy.part.json")).expect("movable");
+    let resumed = examples(&[&base[..], &["--toys-file", &path, "--resume"]].concat());
+    assert_eq!(resumed.stdout, whole.stdout);
+    assert_eq!(scratch.read("toys.npy"), bytes);
+}
+
+const LONG: [&str; 5] = ["toys", "simple.json", "--n-toys", "40000", "--output-file"];
+
+/// Starts a long run and waits until it has written some toys.
+fn start(file: &str, more: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nextstat"));
+    command.args([&LONG[..], &[file], more].concat()).current_dir(folder("examples"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    let (part, begin) = (format!("{file}.part"), Instant::now());
+    while fs::metadata(&part).map_or(0, |data| data.len()) < 10_000 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no toys are written");
+        assert!(!Path::new(file).exists(), "too quick to be stopped");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child
+}
+
+#[test]
+fn a_killed_run_is_continued_as_if_nothing_had_been() {
+    let scratch = Scratch::new("killed");
+    let (file, whole) = (scratch.path("killed.npy"), scratch.path("whole.npy"));
+    let mut child = start(&file, &[]);
+    child.kill().expect("it runs");
+    child.wait().expect("it ended");
+    assert_eq!(scratch.names(), ["killed.npy.part", "killed.npy.part.json"], "nothing is at the final name");
+
+    // A record torn by the kill, then one of zeros as a file system may leave after a crash.
+    let mut part = scratch.read("killed.npy.part");
+    part.extend([0; 60]);
+    fs::write(scratch.path("killed.npy.part"), part).expect("writable");
+
+    let again = examples(&[&LONG[..], &[&file]].concat());
+    assert!(again.code == Some(2) && again.stderr.contains("hint: continue it with `--resume`"), "{}", again.stderr);
+    let other = examples(&[&LONG[..], &[&file, "--resume", "--seed", "1"]].concat());
+    assert!(
+        other.code == Some(2) && other.stderr.contains("another `seed`: 0, not 1 as asked for"),
+        "{}",
+        other.stderr
+    );
+
+    ok(&examples(&[&LONG[..], &[&file, "--resume"]].concat()));
+    ok(&examples(&[&LONG[..], &[&whole, "--threads", "1"]].concat()));
+    assert_eq!(scratch.read("killed.npy"), scratch.read("whole.npy"));
+    assert_eq!(scratch.names(), ["killed.npy", "killed.npy.json", "whole.npy", "whole.npy.json"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_leaves_what_is_done() {
+    let scratch = Scratch::new("interrupted");
+    let file = scratch.path("toys.npy");
+    let child = start(&file, &[]);
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("a system with kill");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("it ended");
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.starts_with("warning: interrupted after ") && said.contains("`--resume` continues"), "{said}");
+    let header = String::from_utf8_lossy(&scratch.read("toys.npy.part")[..192]).into_owned();
+    let n_done: usize = said.split_whitespace().nth(3).and_then(|n| n.parse().ok()).expect("a number");
+    assert!(n_done > 0 && header.contains(&format!("'shape': ({n_done},)")), "{header} after {said}");
+}
+
+#[test]
+fn fixed_auxiliary_data_are_warned_of() {
+    for arguments in [["toys", "simple.json"], ["hypotest-toys", "simple.json"]] {
+        let run = examples(&[&arguments[..], &["--aux", "fixed", "--n-toys", "20"]].concat());
+        assert!(run.stderr.contains("warning: auxiliary data were held as observed"), "{}", run.stderr);
+        assert!(run.document()["warnings"].to_string().contains("auxiliary data"));
+    }
+}
+
+#[test]
+fn toys_are_thrown_where_they_are_asked_for() {
+    let thrown = |more: &[&str]| {
+        let run = examples(&[&["toys", "simple.json", "--n-toys", "1", "--parameter", "mu"], more].concat());
+        ok(&run);
+        let document = run.document();
+        assert_eq!(document["toys"][0]["parameters"].as_array().map(Vec::len), Some(1));
+        document["thrown_at"]["parameters"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(Value::as_f64)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(thrown(&["--throw-at", "init"]), [1.0, 1.0, 1.0]);
+    assert_eq!(thrown(&["--throw-at", "init", "--mu", "0.5"]), [0.5, 1.0, 1.0]);
+    let conditional = examples(&["fit", "simple.json", "--fix", "mu=0"]).document();
+    for (at, fitted) in thrown(&["--mu", "0"]).iter().zip(conditional["bestfit"].as_array().expect("a list")) {
+        assert!((at - fitted.as_f64().expect("a number")).abs() < 1e-7);
+    }
+}

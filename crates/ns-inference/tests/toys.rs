@@ -1,0 +1,379 @@
+//! Toys against exact sums, asymptotic formulas and themselves: right distributions, the same bits however they are made, and no toy left behind.
+
+mod common;
+
+use common::{one_channel, sample};
+use ns_compute::CpuLikelihood;
+use ns_core::expected::{asimov, expected_main};
+use ns_core::poisson::{half_deviance, log_normaliser};
+use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
+use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
+use ns_inference::minimize::{MinimizeOptions, Outcome};
+use ns_inference::monitor::Silent;
+use ns_inference::normal::upper_tail;
+use ns_inference::test_statistic::{TestStatistic, test};
+use ns_inference::toys::{
+    Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
+    fit_toys, hypotest_toys, p_values,
+};
+use ns_inference::{FitOptions, MultiStart, fit};
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+fn threads(n: usize) -> Run<'static> {
+    Run::new(NonZeroUsize::new(n).expect("not zero"), &Silent)
+}
+
+const FITS: Source = Source { seed: 1, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
+
+fn test_by_toys(model: &Model, settings: HypotestSettings, run: &Run<'_>) -> HypotestToys {
+    let mut likelihood = CpuLikelihood::new(model);
+    let data = (&model.observed, &mut likelihood);
+    hypotest_toys(model, data, &FitOptions::default(), settings, (run, None)).expect("the data can be fitted")
+}
+
+fn settings(n_toys: u64, aux: Aux) -> HypotestSettings {
+    HypotestSettings { test_statistic: TestStatistic::QTilde, poi: 0, mu: 1.0, n_toys: [n_toys; 2], seed: 4, aux }
+}
+
+/// The same settings for the model's parameter of interest.
+fn of(settings: HypotestSettings, model: &Model) -> HypotestSettings {
+    HypotestSettings { poi: model.poi().expect("every model here has mu"), ..settings }
+}
+
+/// Signal and background in one bin, the background measured beside it with relative uncertainty db/b, that is by τ = (b/db)² events.
+#[derive(Debug, Clone, Copy)]
+struct OnOff {
+    s: f64,
+    b: f64,
+    db: f64,
+    n: f64,
+}
+
+impl OnOff {
+    fn tau(self) -> f64 {
+        (self.b / self.db).powi(2)
+    }
+
+    fn model(self) -> Model {
+        let background = sample("background", &[self.b], &[("gamma", ShapeSys(vec![self.db]))]);
+        one_channel(vec![sample("signal", &[self.s], &[("mu", NormFactor)]), background], &[self.n])
+    }
+
+    /// -ln L up to constants of the data, and γ, at the conditional minimum: the positive root of a quadratic equation.
+    fn conditional(self, mu: f64, n: f64, m: f64) -> (f64, f64) {
+        let (b, tau, signal) = (self.b, self.tau(), mu * self.s);
+        let (two, one, none) = ((b + tau) * b, (b + tau) * signal - (n + m) * b, -m * signal);
+        let gamma = (-one + (one * one - 4.0 * two * none).sqrt()) / (2.0 * two);
+        (half_deviance(n, signal + gamma * b) + half_deviance(m, tau * gamma), gamma)
+    }
+
+    /// q̃ at μ = 1 for n events, and m beside.
+    fn q_tilde(self, n: f64, m: f64) -> f64 {
+        let mu_hat = (n - m / self.tau() * self.b) / self.s;
+        if mu_hat > 1.0 {
+            return 0.0;
+        }
+        let best = if mu_hat < 0.0 { self.conditional(0.0, n, m).0 } else { 0.0 };
+        2.0 * (self.conditional(1.0, n, m).0 - best).max(0.0)
+    }
+
+    /// P(q̃ ≥ observed) under μ, with everything at its conditional best fit, by summing over all outcomes.
+    fn p_value(self, mu: f64, aux: Aux) -> f64 {
+        let (tau, threshold) = (self.tau(), self.q_tilde(self.n, self.tau()) - 1e-8);
+        let (_, gamma) = self.conditional(mu, self.n, tau);
+        let pmf = |k: f64, mean: f64| (-half_deviance(k, mean) - log_normaliser(k)).exp();
+        let until = |mean: f64| (0..(mean + 12.0 * mean.sqrt() + 12.0) as u32).map(f64::from);
+        let of_n = |m: f64| -> f64 {
+            let mean = mu * self.s + gamma * self.b;
+            until(mean).filter(|&n| self.q_tilde(n, m) >= threshold).map(|n| pmf(n, mean)).sum()
+        };
+        match aux {
+            Aux::Fixed => of_n(tau),
+            Aux::Fluctuated => until(tau * gamma).map(|m| pmf(m, tau * gamma) * of_n(m)).sum(),
+        }
+    }
+}
+
+const ON_OFF: [OnOff; 4] = [
+    OnOff { s: 30.0, b: 100.0, db: 20.0, n: 100.0 },
+    OnOff { s: 10.0, b: 50.0, db: 5.0, n: 48.0 },
+    OnOff { s: 5.0, b: 3.0, db: 1.0, n: 4.0 },
+    OnOff { s: 60.0, b: 400.0, db: 25.0, n: 430.0 },
+];
+
+#[test]
+fn cls_of_on_off_models_is_the_exact_sum() {
+    for on_off in ON_OFF {
+        for aux in [Aux::Fluctuated, Aux::Fixed] {
+            let model = on_off.model();
+            let settings = of(settings(8000, aux), &model);
+            let result = test_by_toys(&model, settings, &threads(2));
+            assert!((result.observed.value - on_off.q_tilde(on_off.n, on_off.tau())).abs() < 1e-8, "{on_off:?}");
+            let (clsb, clb) = (on_off.p_value(1.0, aux), on_off.p_value(0.0, aux));
+            for (p, exact) in [(result.clsb, clsb), (result.clb, clb)] {
+                assert!((p.value - exact).abs() < 4.0 * p.error, "{on_off:?} {aux:?}: {p:?} for {exact}");
+            }
+            let off = (result.cls_observed - clsb / clb) / result.cls_observed_error;
+            assert!(off.abs() < 4.0, "{on_off:?} {aux:?}: {result:?} for {}", clsb / clb);
+            assert_eq!(result.n_failed, [0, 0]);
+        }
+    }
+}
+
+#[test]
+fn fixed_auxiliary_data_make_cls_wrong_by_a_factor_of_three() {
+    let cls = |aux| ON_OFF[0].p_value(1.0, aux) / ON_OFF[0].p_value(0.0, aux);
+    // The same sums in Python's arithmetic with `lgamma`; of either, 0.0014 and 0.023 are the observed outcome itself, which a fit's rounding must not lose.
+    assert!((cls(Aux::Fluctuated) - 0.151_871_321).abs() < 1e-8, "{}", cls(Aux::Fluctuated));
+    assert!((cls(Aux::Fixed) - 0.467_030_705).abs() < 1e-8, "{}", cls(Aux::Fixed));
+}
+
+/// At counts of a million the formulas of arXiv:1007.1727, eq. 59 and 65 with the Asimov value of q, hold to far less than a Monte-Carlo error.
+#[test]
+fn toys_agree_with_asymptotic_formulas_at_large_counts() {
+    let on_off = OnOff { s: 6e3, b: 1e6, db: 2e3, n: 1.002e6 };
+    let model = on_off.model();
+    let poi = model.poi().expect("mu");
+    for test_statistic in [TestStatistic::QTilde, TestStatistic::Q0] {
+        let mu = if test_statistic == TestStatistic::Q0 { 0.0 } else { 1.0 };
+        let settings = of(HypotestSettings { test_statistic, mu, ..settings(4000, Aux::Fluctuated) }, &model);
+        let result = test_by_toys(&model, settings, &threads(2));
+        let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+        let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+        let alternative = hypotest.thrown_at()[1].to_vec();
+        likelihood.set_data(&asimov(&model, &alternative));
+        let mut profiler = ns_inference::profile::Profiler::of_asimov(&model, &mut likelihood, &options, &alternative);
+        let of_asimov = test(&mut profiler, test_statistic, poi, mu).value.expect("a fit");
+        let (root, root_asimov) = (result.observed.value.sqrt(), of_asimov.sqrt());
+        let (clsb, clb) = (upper_tail(root), upper_tail(root - root_asimov));
+        assert!((result.clsb.value - clsb).abs() < 4.0 * result.clsb.error, "{test_statistic:?}: {clsb} {result:?}");
+        assert!((result.clb.value - clb).abs() < 4.0 * result.clb.error, "{test_statistic:?}: {clb} {result:?}");
+        for (z, (expected, error)) in (-2..=2).zip(result.cls_expected.iter().zip(result.cls_expected_errors)) {
+            let z = -f64::from(z);
+            let tested = upper_tail(root_asimov + z);
+            let exact = if test_statistic == TestStatistic::Q0 { tested } else { tested / upper_tail(z) };
+            // Where the alternative's best fit is beyond μ, the statistic is 0 and its p-value 1.
+            let exact = if root_asimov + z <= 0.0 { 1.0 } else { exact };
+            assert!((expected - exact).abs() < 4.0 * error, "{test_statistic:?} {z}: {expected} ± {error} for {exact}");
+        }
+    }
+}
+
+/// A model in which one nuisance parameter, or the factor `mu`, is of the kind that is looked at; with the counts that it is about.
+fn model_with(name: &str, data: ModifierData) -> (Model, usize) {
+    let mut workspace_samples = vec![sample("signal", &[4e4, 6e4], &[("mu", NormFactor)])];
+    workspace_samples.push(sample("background", &[1e6, 1e6], &[(name, data)]));
+    let model = one_channel(workspace_samples, &[1.04e6, 1.06e6]);
+    let at = model.parameters.sets.iter().find(|set| set.name == name).expect("it is there").first;
+    (model, at)
+}
+
+#[test]
+fn pulls_are_standard_normal_for_every_kind_of_modifier() {
+    let shape = HistoSys { hi_data: vec![1.001e6, 0.999e6], lo_data: vec![0.999e6, 1.001e6] };
+    let kinds = [
+        ("normsys", NormSys { lo: 0.999, hi: 1.001 }),
+        ("histosys", shape),
+        ("lumi", Lumi),
+        ("staterror", StatError(vec![1e3, 2e3])),
+        ("shapesys", ShapeSys(vec![1e3, 2e3])),
+        ("normfactor", NormFactor),
+        ("shapefactor", ShapeFactor),
+    ];
+    for (kind, data) in kinds {
+        let (model, at) = model_with(kind, data);
+        let mut likelihood = CpuLikelihood::new(&model);
+        let mu = model.poi().expect("mu");
+        // Free shapes leave nothing to measure a signal with.
+        let fixed = if kind == "shapefactor" { vec![(mu, 1.0)] } else { Vec::new() };
+        let options = FitOptions { fixed, ..FitOptions::default() };
+        let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
+        let thrower = Thrower::new(&model, &model.observed, &truth, FITS).expect("a sound point");
+        let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: Some(at) };
+        let mut pulls = Vec::new();
+        let sink = |fits: Vec<ToyFit>| {
+            let pull = |fit: &ToyFit| (fit.params[at] - truth[at]) / fit.uncertainty.expect("determined");
+            pulls.extend(fits.iter().map(pull));
+            Ok::<_, Infallible>(())
+        };
+        let Ok(_) = toys.run(&likelihood, 0..10_000, &threads(2), sink);
+        let mean = pulls.iter().sum::<f64>() / pulls.len() as f64;
+        let width = (pulls.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / pulls.len() as f64).sqrt();
+        assert_eq!(pulls.len(), 10_000);
+        assert!(mean.abs() < 0.03 && (width - 1.0).abs() < 0.03, "{kind}: {mean} ± {width}");
+    }
+}
+
+fn bits(fits: &[ToyFit]) -> Vec<u64> {
+    let of_one = |fit: &ToyFit| {
+        let numbers = fit.params.iter().chain([&fit.nll]).map(|x| x.to_bits());
+        numbers.chain([fit.toy, u64::from(fit.outcome == Outcome::Converged)]).collect::<Vec<u64>>()
+    };
+    fits.iter().flat_map(of_one).collect()
+}
+
+#[test]
+fn toys_are_the_same_to_the_bit_however_they_are_made() {
+    let shape = ns_testkit::random::Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true };
+    let model = ns_testkit::random::model(17, shape, ns_core::interpolate::Interpolation::default());
+    let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+    let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
+    let thrower = Thrower::new(&model, &model.observed, &truth, FITS).expect("a sound point");
+    let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: None };
+    let run = |run: &Run<'_>, ranges: &[std::ops::Range<u64>]| {
+        let mut all = Vec::new();
+        for range in ranges {
+            let Ok(_) = toys.run(&likelihood, range.clone(), run, |fits| {
+                all.extend(fits);
+                Ok::<_, Infallible>(())
+            });
+        }
+        bits(&all)
+    };
+    let reference = bits(&fit_toys(&toys, &likelihood, 0..200));
+    for n_threads in [1, 2, 7] {
+        for batch in [1, 13, 64] {
+            let batch = NonZeroUsize::new(batch).expect("not zero");
+            let all = run(&Run { batch, ..threads(n_threads) }, std::slice::from_ref(&(0..200)));
+            assert_eq!(all, reference, "{n_threads} threads, {batch}");
+        }
+    }
+    assert_eq!(run(&threads(2), &[0..66, 66..67, 67..200]), reference);
+    let alone: Vec<u64> = (0..200).flat_map(|toy| bits(&fit_toys(&toys, &likelihood.clone(), toy..toy + 1))).collect();
+    assert_eq!(alone, reference);
+}
+
+#[test]
+fn tests_stop_at_the_same_toy_for_any_number_of_threads() {
+    let model = ON_OFF[0].model();
+    let settings = of(settings(20_000, Aux::Fluctuated), &model);
+    let run = |n_threads, batch| {
+        let mut likelihood = CpuLikelihood::new(&model);
+        let run = Run { batch: NonZeroUsize::new(batch).expect("not zero"), ..threads(n_threads) };
+        let data = (&model.observed, &mut likelihood);
+        hypotest_toys(&model, data, &FitOptions::default(), settings, (&run, Some(0.012))).expect("fits")
+    };
+    let first = run(1, 16);
+    assert!(first.cls_observed_error < 0.012 && first.n_toys[0] < 20_000, "{first:?}");
+    assert_eq!(first.n_toys[0], first.n_toys[1]);
+    assert_eq!(run(2, 7), first);
+    assert_eq!(run(7, 64), first);
+}
+
+#[test]
+fn units_are_every_toy_of_both_hypotheses_once() {
+    for n_toys in [[5, 5], [3, 7], [7, 3], [0, 4], [4, 0]] {
+        let settings = HypotestSettings { n_toys, ..settings(0, Aux::Fluctuated) };
+        let mut units: Vec<(usize, u64)> =
+            (0..settings.n_units()).map(|unit| settings.unit(unit)).map(|unit| (unit.which, unit.toy)).collect();
+        units.sort_unstable();
+        let all = (0..2).flat_map(|which| (0..n_toys[which]).map(move |toy| (which, toy)));
+        assert_eq!(units, all.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn fits_that_fail_are_counted() {
+    let model = ON_OFF[0].model();
+    let likelihood = CpuLikelihood::new(&model);
+    let options = FitOptions {
+        minimize: MinimizeOptions { max_iterations: 1, ..MinimizeOptions::default() },
+        ..FitOptions::default()
+    };
+    let thrower = Thrower::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
+    let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: None };
+    let fits = fit_toys(&toys, &likelihood, 0..20);
+    assert!(fits.iter().filter(|fit| fit.outcome == Outcome::IterationLimit).count() > 10);
+    let observed = [0.0];
+    let (goodness, _) =
+        p_values((&model, &likelihood, &options), &thrower, 0..20, &threads(1), &observed, |_, _| vec![1.0]);
+    assert!(goodness.n_failed > 10 && goodness.p_values[0].high - goodness.p_values[0].low > 0.5);
+    let mut likelihood = likelihood;
+    let failed =
+        Hypotest::new(&model, (&model.observed, &mut likelihood), &options, of(settings(1, Aux::Fluctuated), &model));
+    assert!(matches!(failed, Err(ToysError::Observed { .. })), "{failed:?}");
+}
+
+#[test]
+fn nothing_is_thrown_where_a_count_would_be_negative() {
+    let model = ON_OFF[0].model();
+    let mut params = model.parameters.init.clone();
+    params[model.poi().expect("mu")] = -10.0;
+    assert!(Thrower::new(&model, &model.observed, &params, FITS).is_err());
+}
+
+#[test]
+fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_parameters() {
+    let data: Vec<f64> = (1..=20).map(|i| 1e4 * f64::from(i)).collect();
+    let model = one_channel(vec![sample("signal", &data, &[("mu", NormFactor)])], &data);
+    let likelihood = CpuLikelihood::new(&model);
+    let options = FitOptions::default();
+    let thrower = Thrower::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
+    let deviance = |data: &Data, params: &[f64]| {
+        let lambda = expected_main(&model, params);
+        vec![2.0 * data.main.iter().zip(&lambda).map(|(n, lambda)| half_deviance(*n, *lambda)).sum::<f64>()]
+    };
+    // χ² with 19 degrees of freedom exceeds 27.2036 with probability 0.1.
+    let (result, _) = p_values((&model, &likelihood, &options), &thrower, 0..4000, &threads(2), &[27.2036], deviance);
+    let p = result.p_values[0];
+    assert!((p.value - 0.1).abs() < 4.0 * p.error, "{p:?}");
+    assert_eq!((result.n_failed, result.toys.len()), (0, 4000));
+}
+
+#[test]
+fn cancelled_runs_hand_over_whole_batches_from_the_start() {
+    struct AtOnce;
+    impl ns_inference::monitor::Monitor for AtOnce {
+        fn progress(&self, _: usize, _: usize) {}
+        fn is_cancelled(&self) -> bool {
+            true
+        }
+    }
+    let model = ON_OFF[0].model();
+    let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+    let settings = of(settings(100, Aux::Fluctuated), &model);
+    let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+    let run = Run::new(NonZeroUsize::MIN, &AtOnce);
+    let mut n = 0;
+    let ended = hypotest.run(&likelihood, 0..200, &run, |tests| {
+        n += tests.len();
+        Ok::<_, Infallible>(ControlFlow::Continue(()))
+    });
+    assert_eq!((ended, n), (Ok(ns_inference::toys::Ended::Cancelled), 0));
+}
+
+#[test]
+fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/workspaces");
+    for name in ["atlas_tHu_fcnc", "atlas_tttt"] {
+        let path = std::path::Path::new(folder).join(format!("{name}.json"));
+        if !path.exists() {
+            println!("skipped: no {}", path.display());
+            continue;
+        }
+        let request = ns_translate::LoadRequest::new(ns_translate::Source::Path(path));
+        let workspace = ns_translate::load(&request).expect("a published workspace");
+        let model = compile(&workspace, &CompileOptions::default()).expect("a sound workspace");
+        every_toy_is_lowest(name, &model);
+    }
+}
+
+fn every_toy_is_lowest(name: &str, model: &Model) {
+    let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
+    let truth = fit(model, &model.observed, &mut likelihood, &options).bestfit;
+    let thrower = Thrower::new(model, &model.observed, &truth, FITS).expect("a sound point");
+    let toys = FitToys { model, options: &options, thrower: &thrower, uncertainty_of: None };
+    let mut data = Data::default();
+    for toy in fit_toys(&toys, &likelihood, 0..50) {
+        assert_eq!(toy.outcome, Outcome::Converged, "{name}, toy {}", toy.toy);
+        thrower.throw(toy.toy, &mut data);
+        likelihood.set_data(&data);
+        let multi_start = Some(MultiStart { n_starts: 1, seed: toy.toy });
+        for start in [None, Some(toy.params.clone())] {
+            let again = fit(model, &data, &mut likelihood, &FitOptions { start, multi_start, ..options.clone() });
+            assert!(toy.nll <= again.nll + 1e-8, "{name}, toy {}: {} above {}", toy.toy, toy.nll, again.nll);
+        }
+    }
+}
