@@ -4,7 +4,7 @@ use ns_compute::cpu::isa;
 use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_core::spec::{ModifierData, Workspace};
-use ns_core::{CompileOptions, Data, Likelihood, Model, compile};
+use ns_core::{CompileOptions, Data, DataLikelihood, Likelihood, Model, compile};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
 use proptest::prelude::*;

@@ -8,13 +8,14 @@ use ns_core::expected::{asimov, expected_main};
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
+use ns_inference::gof::Deviance;
 use ns_inference::minimize::{MinimizeOptions, Outcome};
 use ns_inference::monitor::Silent;
 use ns_inference::normal::upper_tail;
 use ns_inference::test_statistic::{TestStatistic, test};
 use ns_inference::toys::{
     Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
-    fit_toys, hypotest_toys, p_values,
+    fit_toys, goodness_toys, hypotest_toys,
 };
 use ns_inference::{FitOptions, MultiStart, fit};
 use std::convert::Infallible;
@@ -286,10 +287,9 @@ fn fits_that_fail_are_counted() {
     let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: None };
     let fits = fit_toys(&toys, &likelihood, 0..20);
     assert!(fits.iter().filter(|fit| fit.outcome == Outcome::IterationLimit).count() > 10);
-    let observed = [0.0];
-    let (goodness, _) =
-        p_values((&model, &likelihood, &options), &thrower, 0..20, &threads(1), &observed, |_, _| vec![1.0]);
-    assert!(goodness.n_failed > 10 && goodness.p_values[0].high - goodness.p_values[0].low > 0.5);
+    let observed = Deviance { total: 0.0, channels: vec![0.0], constraints: 0.0 };
+    let (goodness, _) = goodness_toys((&model, &likelihood, &options), &thrower, 0..20, &threads(1), &observed);
+    assert!(goodness.n_failed > 10 && goodness.total.high - goodness.total.low > 0.5);
     let mut likelihood = likelihood;
     let failed =
         Hypotest::new(&model, (&model.observed, &mut likelihood), &options, of(settings(1, Aux::Fluctuated), &model));
@@ -311,15 +311,12 @@ fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_p
     let likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
     let thrower = Thrower::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
-    let deviance = |data: &Data, params: &[f64]| {
-        let lambda = expected_main(&model, params);
-        vec![2.0 * data.main.iter().zip(&lambda).map(|(n, lambda)| half_deviance(*n, *lambda)).sum::<f64>()]
-    };
     // χ² with 19 degrees of freedom exceeds 27.2036 with probability 0.1.
-    let (result, _) = p_values((&model, &likelihood, &options), &thrower, 0..4000, &threads(2), &[27.2036], deviance);
-    let p = result.p_values[0];
+    let observed = Deviance { total: 27.2036, channels: vec![27.2036], constraints: 0.0 };
+    let (result, _) = goodness_toys((&model, &likelihood, &options), &thrower, 0..4000, &threads(2), &observed);
+    let p = result.total;
     assert!((p.value - 0.1).abs() < 4.0 * p.error, "{p:?}");
-    assert_eq!((result.n_failed, result.toys.len()), (0, 4000));
+    assert_eq!((result.n_failed, p.n_toys, result.channels), (0, 4000, vec![p]));
 }
 
 #[test]

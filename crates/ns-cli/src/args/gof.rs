@@ -1,7 +1,9 @@
 //! Arguments of `gof`.
 
 use clap::Args;
+use std::num::NonZeroU64;
 
+use super::toys::AuxChoice;
 use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `gof`.
@@ -10,6 +12,14 @@ use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 pub(crate) struct GofArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+
+    /// Also throw N toys at the best fit, fit each, and count those that fit no better: p-values that need no large counts
+    #[arg(long, value_name = "N")]
+    pub(crate) toys: Option<NonZeroU64>,
+
+    /// What happens to the auxiliary data of toys
+    #[arg(long, value_name = "AUX", value_enum, default_value_t, requires = "toys")]
+    pub(crate) aux: AuxChoice,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

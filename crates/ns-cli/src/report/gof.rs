@@ -1,10 +1,13 @@
 //! What `gof` says: the statistic and what it is made of, and each channel by itself.
 
 use std::fmt::Write;
+use std::num::NonZeroU64;
 
 use ns_core::Model;
 use ns_inference::FitResult;
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
+use ns_inference::toys::{Aux, GoodnessToys, PValue};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::fit::verdict;
@@ -12,18 +15,93 @@ use super::number::significant;
 use super::table::{Align, table};
 use super::talk::{Paint, harmless, warnings};
 use super::to_document;
+use super::toys::FIXED_AUX;
+use crate::args::GofArgs;
 
-/// The goodness with the verdict on the fit that it is of.
-pub(crate) fn document(model: &Model, result: &FitResult, goodness: &GoodnessOfFit) -> Value {
-    let mut document = to_document(goodness);
-    if let Value::Object(members) = &mut document {
-        members.extend([
-            ("fit".to_owned(), fit(result)),
-            ("measurement".to_owned(), json!(model.measurement)),
-            ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
-        ]);
+/// Everything that `gof` has to say.
+pub(crate) struct Report<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) result: &'a FitResult,
+    pub(crate) goodness: &'a GoodnessOfFit,
+    pub(crate) toys: Option<ByToys<'a>>,
+}
+
+/// p-values by toys, and how the toys were made.
+#[derive(Serialize)]
+pub(crate) struct ByToys<'a> {
+    /// Toys asked for.
+    n_toys_wanted: u64,
+    seed: u64,
+    aux: Aux,
+    #[serde(flatten)]
+    p_values: &'a GoodnessToys,
+}
+
+impl<'a> ByToys<'a> {
+    pub(crate) fn new(args: &GofArgs, p_values: &'a GoodnessToys) -> Self {
+        let n_toys_wanted = args.toys.map_or(0, NonZeroU64::get);
+        Self { n_toys_wanted, seed: args.setup.seed, aux: args.aux.aux(), p_values }
     }
-    document
+
+    /// What a reader should know before using the numbers.
+    fn warnings(&self) -> Vec<String> {
+        let GoodnessToys { total, n_failed, .. } = self.p_values;
+        let n_done = total.n_toys + n_failed;
+        let cut_short =
+            (n_done < self.n_toys_wanted).then(|| format!("interrupted after {n_done} of {} toys", self.n_toys_wanted));
+        let fixed = (self.aux == Aux::Fixed).then(|| FIXED_AUX.to_owned());
+        let failed = (*n_failed > 0).then(|| {
+            let PValue { low, high, .. } = total;
+            format!(
+                "toys whose fit did not converge: {n_failed}; with them p could be anything from {} to {}",
+                significant(*low, 3),
+                significant(*high, 3)
+            )
+        });
+        [cut_short, fixed, failed].into_iter().flatten().collect()
+    }
+}
+
+impl Report<'_> {
+    /// The goodness with the verdict on the fit that it is of.
+    pub(crate) fn document(&self) -> Value {
+        let mut document = to_document(self.goodness);
+        if let Value::Object(members) = &mut document {
+            members.extend([
+                ("fit".to_owned(), fit(self.result)),
+                ("measurement".to_owned(), json!(self.model.measurement)),
+                ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
+                ("toys".to_owned(), to_document(&self.toys)),
+                ("warnings".to_owned(), json!(self.warnings())),
+            ]);
+        }
+        document
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let toys = self.toys.as_ref().map(ByToys::warnings).unwrap_or_default();
+        [&self.goodness.warnings[..], &toys[..]].concat()
+    }
+
+    /// What is said even to those who want no summary.
+    pub(crate) fn alarm(&self) -> Option<String> {
+        let toys = self.toys.as_ref().map(ByToys::warnings).unwrap_or_default();
+        let fit = if self.result.converged { &[][..] } else { &self.result.warnings[..] };
+        let said = [fit, &toys[..]].concat();
+        (!said.is_empty()).then(|| said.join("; "))
+    }
+
+    /// One screen: verdict, statistic, channels, warnings.
+    pub(crate) fn summary(&self, paint: Paint) -> String {
+        let Self { model, result, goodness, toys } = self;
+        let mut text = format!("measurement `{}`\n\n{}\n", harmless(&model.measurement), verdict(result, paint));
+        text.push_str(&tables(goodness, toys.as_ref().map(|toys| toys.p_values), paint));
+        text.push_str(&warnings(&[&result.warnings[..], &self.warnings()[..]].concat()));
+        if !result.converged {
+            let _ = writeln!(text, "\n{}", verdict(result, paint));
+        }
+        text
+    }
 }
 
 /// Whether the fit can be trusted, without its parameters.
@@ -40,27 +118,17 @@ fn fit(result: &FitResult) -> Value {
     })
 }
 
-/// One screen: verdict, statistic, channels, warnings.
-pub(crate) fn summary(model: &Model, result: &FitResult, goodness: &GoodnessOfFit, paint: Paint) -> String {
-    let mut text = format!("measurement `{}`\n\n{}\n", harmless(&model.measurement), verdict(result, paint));
-    text.push_str(&tables(goodness, paint));
-    text.push_str(&warnings(&[&result.warnings[..], &goodness.warnings[..]].concat()));
-    if !result.converged {
-        let _ = writeln!(text, "\n{}", verdict(result, paint));
-    }
-    text
-}
-
 /// The statistic and the channels.
-pub(super) fn tables(goodness: &GoodnessOfFit, paint: Paint) -> String {
+pub(super) fn tables(goodness: &GoodnessOfFit, toys: Option<&GoodnessToys>, paint: Paint) -> String {
     let GoodnessOfFit { n_bins, n_constraints, n_free, n_undetermined, .. } = goodness;
     let p_value = goodness.p_value.map_or_else(|| "no p-value".to_owned(), |p| format!("p = {}", significant(p, 3)));
     let mut text = format!(
         "  {}\n",
         paint.strong(&format!(
-            "goodness of fit: q = {} with {} degrees of freedom, {p_value}",
+            "goodness of fit: q = {} with {} degree{} of freedom, {p_value}",
             significant(goodness.statistic, 5),
-            goodness.n_dof
+            goodness.n_dof,
+            if goodness.n_dof == 1 { "" } else { "s" }
         ))
     );
     let _ = write!(text, "  {n_bins} bins + {n_constraints} constraint terms - {n_free} free parameters");
@@ -68,24 +136,36 @@ pub(super) fn tables(goodness: &GoodnessOfFit, paint: Paint) -> String {
         let _ = write!(text, " + {n_undetermined} that the data do not determine");
     }
     let _ = writeln!(text, "; the constraint terms' share of q is {}\n", significant(goodness.constraint_deviance, 4));
-    let columns = [
+    if let Some(GoodnessToys { total, .. }) = toys {
+        let _ = writeln!(text, "  by {} toys: p = {}\n", total.n_toys, with_error(total));
+    }
+    let mut columns = vec![
         ("channel", Align::Left),
         ("bins", Align::Right),
         ("deviance", Align::Right),
         ("freedom", Align::Right),
         ("p-value", Align::Right),
     ];
-    let rows: Vec<_> = goodness.channels.iter().map(row).collect();
+    columns.extend(toys.map(|_| ("by toys", Align::Right)));
+    let rows: Vec<_> = (goodness.channels.iter().enumerate())
+        .map(|(c, channel)| row(channel, toys.map(|toys| &toys.channels[c])))
+        .collect();
     text + &table(&columns, &rows)
 }
 
-fn row(channel: &ChannelGoodness) -> Vec<String> {
+fn with_error(p: &PValue) -> String {
+    format!("{} ± {}", significant(p.value, 3), significant(p.error, 2))
+}
+
+fn row(channel: &ChannelGoodness, by_toys: Option<&PValue>) -> Vec<String> {
     let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| significant(value, 3));
-    vec![
+    let mut row = vec![
         harmless(&channel.channel),
         channel.n_bins.to_string(),
         significant(channel.deviance, 4),
         optional(channel.n_dof),
         optional(channel.p_value),
-    ]
+    ];
+    row.extend(by_toys.map(with_error));
+    row
 }

@@ -71,7 +71,7 @@ impl Overview<'_> {
             let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
         }
         let pulls = strongest_pulls(model, self.data, result);
-        for part in [gof::tables(&self.goodness, paint), pulls, self.correlations(threshold)] {
+        for part in [gof::tables(&self.goodness, None, paint), pulls, self.correlations(threshold)] {
             if !part.is_empty() {
                 let _ = write!(text, "\n{part}");
             }

@@ -29,6 +29,8 @@ macro_rules! snapshot {
 snapshot!(gof, "gof", "shapes.json", "--summary");
 snapshot!(gof_of_asimov_data, "gof", "simple.json", "--asimov=1", "--fix", "mu=1");
 snapshot!(gof_of_a_background_without_saying_so, "gof", "background.json");
+snapshot!(gof_by_toys, "gof", "simple.json", "--toys", "400", "--summary");
+snapshot!(gof_with_auxiliary_data_but_no_toys, "gof", "simple.json", "--aux", "fixed");
 snapshot!(report, "report", "simple.json", "--summary", "--bins");
 snapshot!(
     report_of_a_background,

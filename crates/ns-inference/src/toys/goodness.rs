@@ -1,66 +1,100 @@
-//! Goodness of fit by toys: how often data thrown at the best fit would agree with the model less than those that were seen.
+//! Goodness of fit by toys: how often data thrown at the best fit are farther from the saturated model than those that were seen.
 //!
-//! The measure of agreement is the caller's: a number for the whole, one per channel, or whatever else is asked of data and their best fit.
+//! It needs no large counts, and knows what a bound or a kink does to the degrees of freedom.
 
 use super::fit::refit;
-use super::p_value::PValue;
+use super::p_value::{PValue, threshold};
 use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
-use crate::fit::FitOptions;
+use crate::fit::{FitOptions, domain_and_start};
+use crate::gof::{Deviance, saturated_deviance};
 use crate::profile::Profiler;
 use ns_core::{Data, DataLikelihood, Model};
+use serde::Serialize;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 
-/// How well toys agree with the model.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// How often toys fit no better than the data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GoodnessToys {
-    /// The statistics of each toy, in order; `None` for a toy whose fit did not converge.
-    pub toys: Vec<Option<Vec<f64>>>,
-    /// For each entry of the statistic, the fraction of toys that agree no better than what was observed.
-    pub p_values: Vec<PValue>,
+    /// Of the whole.
+    pub total: PValue,
+    /// Of each channel by itself (C).
+    pub channels: Vec<PValue>,
     /// Toys whose fit did not converge.
     pub n_failed: u64,
 }
 
-/// Refits each toy of `thrower` and compares `statistic` of its data and best fit with `observed`, entry by entry; larger means worse agreement.
+/// Refits each toy of `thrower` and compares its distance to the saturated model with `observed`, that of the data's own fit with `options`.
 ///
 /// A cancelled run returns the toys that are done.
-pub fn p_values<L: DataLikelihood + Clone + Sync>(
+pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     (model, likelihood, options): (&Model, &L, &FitOptions),
     thrower: &Thrower,
     toys: Range<u64>,
     run: &Run<'_>,
-    observed: &[f64],
-    statistic: impl Fn(&Data, &[f64]) -> Vec<f64> + Sync,
+    observed: &Deviance,
 ) -> (GoodnessToys, Ended) {
     let n_starts = n_starts((model, likelihood, options), thrower, run);
+    let fixed = domain_and_start(model, options).0.fixed;
     let batch = |likelihood: &mut L, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
         let mut data = Data::default();
         let mut one = |toy| {
             refit(&mut profiler, thrower, toy, &mut data, n_starts);
-            profiler.best().converged().then(|| statistic(&data, &profiler.best().params))
+            let best = profiler.best();
+            best.converged().then(|| saturated_deviance(model, &data, &best.params, &fixed))
         };
-        toys.map(&mut one).collect::<Vec<Option<Vec<f64>>>>()
+        toys.map(&mut one).collect::<Vec<Option<Deviance>>>()
     };
-    let mut all = Vec::new();
+    let mut tally = Tally::of(observed);
     let Ok(ended) = in_batches(
         toys,
         run,
         || likelihood.clone(),
         batch,
         |toys| {
-            all.extend(toys);
+            toys.iter().for_each(|toy| tally.add(toy.as_ref()));
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         },
     );
-    let n_failed = all.iter().filter(|toy| toy.is_none()).count() as u64;
-    let p_value = |entry: usize| {
-        let values: Vec<f64> = all.iter().flatten().map(|statistics| statistics[entry]).collect();
-        PValue::of(&values, observed[entry], n_failed)
-    };
-    let p_values = (0..observed.len()).map(p_value).collect();
-    (GoodnessToys { toys: all, p_values, n_failed }, ended)
+    (tally.p_values(), ended)
+}
+
+/// How many toys reached the data's distance, so far.
+struct Tally {
+    /// What a toy must reach: as a whole, then in each channel.
+    thresholds: Vec<f64>,
+    n_extreme: Vec<u64>,
+    n_toys: u64,
+    n_failed: u64,
+}
+
+fn entries(deviance: &Deviance) -> impl Iterator<Item = f64> {
+    std::iter::once(deviance.total).chain(deviance.channels.iter().copied())
+}
+
+impl Tally {
+    fn of(observed: &Deviance) -> Self {
+        let thresholds: Vec<f64> = entries(observed).map(threshold).collect();
+        Self { n_extreme: vec![0; thresholds.len()], thresholds, n_toys: 0, n_failed: 0 }
+    }
+
+    fn add(&mut self, toy: Option<&Deviance>) {
+        let Some(deviance) = toy else {
+            self.n_failed += 1;
+            return;
+        };
+        self.n_toys += 1;
+        for ((count, threshold), value) in self.n_extreme.iter_mut().zip(&self.thresholds).zip(entries(deviance)) {
+            *count += u64::from(value >= *threshold);
+        }
+    }
+
+    fn p_values(&self) -> GoodnessToys {
+        let mut all = self.n_extreme.iter().map(|&k| PValue::from_counts(k, self.n_toys, self.n_failed));
+        let total = all.next().expect("the whole comes first");
+        GoodnessToys { total, channels: all.collect(), n_failed: self.n_failed }
+    }
 }

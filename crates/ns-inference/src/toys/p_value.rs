@@ -40,10 +40,10 @@ impl PValue {
     pub fn of(values: &[f64], observed: f64, n_failed: u64) -> Self {
         let threshold = threshold(observed);
         let n_extreme = values.iter().filter(|value| **value >= threshold).count();
-        Self::from_counts(n_extreme, values.len(), n_failed)
+        Self::from_counts(n_extreme as u64, values.len() as u64, n_failed)
     }
 
-    fn from_counts(n_extreme: usize, n_toys: usize, n_failed: u64) -> Self {
+    pub(super) fn from_counts(n_extreme: u64, n_toys: u64, n_failed: u64) -> Self {
         let (k, n, failed) = (n_extreme as f64, n_toys as f64, n_failed as f64);
         let smoothed = (k + 0.5) / (n + 1.0);
         Self {
@@ -51,14 +51,14 @@ impl PValue {
             error: (smoothed * (1.0 - smoothed) / n).sqrt(),
             low: k / (n + failed),
             high: (k + failed) / (n + failed),
-            n_extreme: n_extreme as u64,
-            n_toys: n_toys as u64,
+            n_extreme,
+            n_toys,
         }
     }
 }
 
 /// What a toy must reach to count as at least as extreme as `observed`.
-fn threshold(observed: f64) -> f64 {
+pub(super) fn threshold(observed: f64) -> f64 {
     observed - SAME * observed.abs().max(1.0)
 }
 
@@ -180,7 +180,7 @@ fn p_values(sorted: &[Vec<f64>; 2], samples: &Samples, observed: f64) -> [PValue
     [0, 1].map(|which| {
         let values = &sorted[which];
         let n_below = values.partition_point(|value| *value < threshold);
-        PValue::from_counts(values.len() - n_below, values.len(), samples.n_failed[which])
+        PValue::from_counts((values.len() - n_below) as u64, values.len() as u64, samples.n_failed[which])
     })
 }
 
