@@ -2,6 +2,7 @@
 //!
 //! In a block ```` ```console ```` a line `$ …` is a command and what follows is what it must print, standard error after standard output. A line
 //! `...` stands for any lines, `...` at the end of a line for its rest. Numbers may differ in the fifth digit, and below 1e-8 in all.
+//! Blocks ```` ```python ```` run after them, where there is a NumPy.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,9 +29,31 @@ fn every_console_block_prints_what_the_page_says() {
                 panic!("{}: `{}` {why}\nit printed:\n{}", step.place, step.command, printed.join("\n"));
             }
         }
+        run_python(&folder, &page);
         std::fs::remove_dir_all(folder).expect("the folder was made here");
     }
     assert!(n_steps > 15, "only {n_steps} commands were found in the pages");
+}
+
+/// Python blocks run in the folder that the commands of their page leave behind; their assertions are in them.
+fn run_python(folder: &Path, page: &Path) {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    for block in python_blocks(page) {
+        let has_numpy = Command::new(&python).args(["-c", "import numpy"]).output();
+        if !has_numpy.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: a Python block of {}, as `{python}` has no NumPy", page.display());
+            continue;
+        }
+        let output = Command::new(&python).args(["-c", &block]).current_dir(folder).output().expect("a Python");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "a Python block of {} fails:\n{said}", page.display());
+    }
+}
+
+fn python_blocks(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).expect("pages are text");
+    let blocks = text.split("```python\n").skip(1);
+    blocks.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 fn pages() -> Vec<PathBuf> {
