@@ -4,7 +4,7 @@ mod common;
 
 use common::{one_channel, sample};
 use ns_compute::CpuLikelihood;
-use ns_core::expected::{asimov, expected_main};
+use ns_core::expected::asimov;
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
