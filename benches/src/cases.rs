@@ -1,6 +1,7 @@
 //! Published cases: evaluations and fits of the named ones, and the whole corpus in one process.
 
-use crate::measure::{BATCH, Measured, Procedures, Times, fit_once, measure, measure_batch, measure_procedures};
+use crate::measure::{BATCH, Measured, Times, fit_once, measure, measure_batch};
+use crate::procedures::{Procedures, measure_procedures};
 use clap::Args;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
 use ns_translate::{LoadRequest, Source, load};
@@ -63,15 +64,12 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
         let entry = cases.get(&name).ok_or_else(|| format!("no case is called `{name}`"))?;
         let model = read(&arguments.data, entry)?;
         let measured = measure(&model, budget);
-        let done = model.poi().map(|poi| measure_procedures(&model, poi, budget));
         if arguments.json {
-            let mut value = serde_json::to_value(&measured)?;
-            value["procedures"] = serde_json::to_value(&done)?;
-            all.insert(name, value);
+            all.insert(name, serde_json::to_value(&measured)?);
         } else {
             print_row(&name, &measured);
             print_batch(measure_batch(&model, budget));
-            procedures.extend(done.map(|done| (name, done)));
+            procedures.extend(model.poi().map(|poi| (name, measure_procedures(&model, poi, budget))));
         }
     }
     if arguments.json {
@@ -87,12 +85,22 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
     corpus(&arguments.data, &cases)
 }
 
-/// Procedures made of many fits, each with its own free fit.
+/// Procedures made of many fits, each with its own free fit: milliseconds, least and median.
 fn print_procedures(rows: &[(String, Procedures)]) {
-    println!("\n{:34} {:>21} {:>9} {:>21}", "case", "scan, 21 points, ms", "refits", "classic ranking, ms");
+    println!(
+        "\n{:34} {:>17} {:>17} {:>17} {:>7} {:>19}",
+        "case, ms", "CLs", "limits", "scan, 21 points", "refits", "classic ranking"
+    );
     for (name, done) in rows {
         let both = |t: &Times| format!("{:.2} / {:.2}", t.min_us / 1e3, t.median_us / 1e3);
-        println!("{name:34} {:>21} {:>9} {:>21}", both(&done.scan), done.n_refits, both(&done.ranking));
+        println!(
+            "{name:34} {:>17} {:>17} {:>17} {:>7} {:>19}",
+            both(&done.cls.times),
+            both(&done.limit.times),
+            both(&done.scan.times),
+            done.n_refits,
+            both(&done.ranking.times)
+        );
     }
     println!();
 }
@@ -143,7 +151,7 @@ fn corpus(data: &Path, cases: &Value) -> Result<(), Box<dyn Error>> {
 }
 
 /// The model of one entry of cases.json.
-fn read(data: &Path, entry: &Value) -> Result<Model, Box<dyn Error>> {
+pub(crate) fn read(data: &Path, entry: &Value) -> Result<Model, Box<dyn Error>> {
     let text = |key: &str| entry[key].as_str().map(str::to_owned);
     let mut request =
         LoadRequest::new(Source::Path(file(data, entry["file"].as_str().ok_or("a case without a file")?)));

@@ -1,12 +1,13 @@
 //! Times and memory of evaluations and fits: of published cases, and of a generated family against its size.
 //!
-//! One thread, no harness: every number is the minimum and the median of repeated calls. Peers are measured by `benches/peers.py`, which
-//! calls this program for our side.
+//! One thread, no harness: every number is the minimum and the median of repeated calls. Peers are measured by `benches/peers.py` and
+//! `benches/procedures.py`, which call this program for our side.
 
 mod cases;
 mod family;
 mod measure;
 mod plot;
+mod procedures;
 mod scaling;
 mod toys;
 mod yields;
@@ -24,6 +25,8 @@ struct Arguments {
 enum What {
     /// Published cases: evaluations, fits with uncertainties, the whole corpus
     Cases(cases::CasesArgs),
+    /// Tests, limits, scans, rankings and toys of one published case, with their results, as JSON
+    Procedures(procedures::ProceduresArgs),
     /// A generated family of models against its size
     Scaling(scaling::ScalingArgs),
     /// Yields with uncertainties and goodness of fit of a generated model of 1,000 bins, 10 samples and 1,200 parameters
@@ -35,6 +38,7 @@ enum What {
 fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().what {
         What::Cases(arguments) => cases::run(&arguments),
+        What::Procedures(arguments) => procedures::run(&arguments),
         What::Scaling(arguments) => scaling::run(&arguments),
         What::Yields(arguments) => yields::run(&arguments),
         What::Point(arguments) => scaling::run_point(&arguments),

@@ -3,9 +3,6 @@
 use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Model};
-use ns_inference::parallel::{Crew, all_threads};
-use ns_inference::ranking::{Methods, RankingOptions, ranking};
-use ns_inference::scan::{Axis, Values, scan};
 use ns_inference::{FitOptions, FitResult, fit};
 use ns_testkit::random::Random;
 use serde::{Deserialize, Serialize};
@@ -87,35 +84,6 @@ pub(crate) fn measure(model: &Model, budget: Duration) -> Measured {
         n_evaluations: result.n_evaluations,
         peak_memory,
     }
-}
-
-/// Procedures that are made of many fits, free fit and Hessian included.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Procedures {
-    /// A scan of 21 points of the parameter of interest, its range found by itself; one thread.
-    pub(crate) scan: Times,
-    /// The classic ranking, pre-fit and post-fit, of all nuisance parameters; all threads.
-    pub(crate) ranking: Times,
-    /// How many conditional fits that ranking is made of.
-    pub(crate) n_refits: usize,
-}
-
-/// Measures the procedures on `model`, spending about `budget` on each.
-pub(crate) fn measure_procedures(model: &Model, poi: usize, budget: Duration) -> Procedures {
-    let mut likelihood = CpuLikelihood::new(model);
-    let axis = Axis { parameter: poi, values: Values::Automatic(21) };
-    let scan = repeat(budget, || {
-        black_box(scan(black_box(model), &mut likelihood, &FitOptions::default(), &axis, Crew::ALONE));
-    });
-    let methods = Methods { classic: true, global: false, covariance: false };
-    let options = RankingOptions { poi, methods, minos: false, groups: Vec::new(), fit: FitOptions::default() };
-    let crew = Crew { threads: all_threads(), ..Crew::ALONE };
-    let rank = || ranking(black_box(model), &model.observed, &likelihood, &options, crew);
-    let n_refits = rank().entries.iter().flat_map(|entry| [&entry.prefit, &entry.postfit]).flatten().count() * 2;
-    let ranking = repeat(budget, || {
-        black_box(rank());
-    });
-    Procedures { scan, ranking, n_refits }
 }
 
 /// Points that a batch is measured with.

@@ -1,12 +1,13 @@
 //! Yields with uncertainties, and the goodness of fit, of one generated model: what a report takes beside its fit.
 
 use crate::family::{Kind, workspace_of_samples};
-use crate::measure::{Times, repeat};
+use crate::measure::repeat;
 use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{CompileOptions, compile};
 use ns_inference::gof::goodness_of_fit;
 use ns_inference::{FitOptions, fit, parallel, yields};
+use serde_json::json;
 use std::error::Error;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -29,6 +30,9 @@ pub(crate) struct YieldsArgs {
     /// Threads; all if not given
     #[arg(long)]
     threads: Option<NonZeroUsize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
@@ -42,29 +46,34 @@ pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
     if !result.converged {
         return Err(result.warnings.join("; ").into());
     }
-    println!("{} bins, {samples} samples, {} parameters, {threads} threads", model.n_bins(), model.n_params());
-    let print = |what: &str, times: Times| {
+    let size =
+        format!("{} bins, {samples} samples, {} parameters, {threads} threads", model.n_bins(), model.n_params());
+    let rows = [
+        ("fit with uncertainties", repeat(budget, || drop(black_box(fit(&model, &data, &mut likelihood, &options))))),
+        ("yields before the fit", repeat(budget, || drop(black_box(yields::prefit(&model, &data, &options, threads))))),
+        (
+            "yields after the fit",
+            repeat(budget, || drop(black_box(yields::postfit(&model, &mut likelihood, &result, &options, threads)))),
+        ),
+        (
+            "goodness of fit",
+            repeat(budget, || {
+                drop(black_box(goodness_of_fit(&model, &data, &mut likelihood, (&result, &options), threads)));
+            }),
+        ),
+    ];
+    if arguments.json {
+        println!("{}", json!({ "model": size, "threads": threads, "rows": rows }));
+        return Ok(());
+    }
+    println!("{size}");
+    for (what, times) in rows {
         println!(
             "{what:32} {:>9.2} ms (median of {}, least {:.2})",
             times.median_us / 1e3,
             times.n,
             times.min_us / 1e3
         );
-    };
-    print("fit with uncertainties", repeat(budget, || drop(black_box(fit(&model, &data, &mut likelihood, &options)))));
-    print(
-        "yields before the fit",
-        repeat(budget, || drop(black_box(yields::prefit(&model, &data, &options, threads)))),
-    );
-    print(
-        "yields after the fit",
-        repeat(budget, || drop(black_box(yields::postfit(&model, &mut likelihood, &result, &options, threads)))),
-    );
-    print(
-        "goodness of fit",
-        repeat(budget, || {
-            drop(black_box(goodness_of_fit(&model, &data, &mut likelihood, (&result, &options), threads)));
-        }),
-    );
+    }
     Ok(())
 }
