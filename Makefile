@@ -46,9 +46,10 @@ bench-scaling: ## measure time and memory against model size; writes docs/benchm
 peers: ## install the engines that we compare with, each in its own environment (ROOT needs CPython 3.11)
 	PYTHON=$(PYTHON) PEERS_DIR=$(PEERS_DIR) sh benches/install_peers.sh
 
-bench-peers: build ## compare with the peers in one run; appends to benches/RECORD.md (pyhf takes minutes)
+bench-peers: build ## compare fits and procedures with the peers; appends to benches/RECORD.md (half an hour)
 	$(CARGO) build --release --locked --package ns-benches
 	$(PYTHON) benches/peers.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
+	$(PYTHON) benches/procedures.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 
 validate: build ## hold every published case against its reference; writes docs/validation.md
 	$(PYTHON) scripts/validate.py --nextstat $(NEXTSTAT) --data $(DATA_DIR) --write docs/validation.md
