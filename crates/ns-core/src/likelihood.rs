@@ -171,6 +171,8 @@ impl std::fmt::Display for NonFinite {
     }
 }
 
+impl std::error::Error for NonFinite {}
+
 /// The first term of -ln L that is not finite at `params` (P), if any.
 #[must_use]
 pub fn diagnose(model: &Model, data: &Data, params: &[f64]) -> Option<NonFinite> {

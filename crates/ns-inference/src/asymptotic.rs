@@ -23,7 +23,7 @@ pub struct PValues {
 
 /// The p-values of an observed `q` whose Asimov value is `q_asimov`.
 ///
-/// q_μ and q₀: eqs. 59 and 47. q̃_μ: eq. 66, in two pieces; `q_asimov` is μ²/σ². t_μ: eq. 36; t̃_μ: eq. 43.
+/// q_μ and q₀: eqs. 59 and 52. q̃_μ: eq. 66, in two pieces; `q_asimov` is μ²/σ². t_μ: eq. 36; t̃_μ: eq. 43.
 ///
 /// ```
 /// use ns_inference::asymptotic::p_values;

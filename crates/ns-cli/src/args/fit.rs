@@ -15,7 +15,7 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     pub(crate) value: bool,
 
-    /// Asymmetric intervals where -ln L has risen by 1/2: of the named parameter, of `all`, or without a name of the parameter of interest;
+    /// Asymmetric intervals where -ln L has risen by 1/2: of the named parameter, of `all`, or without a name of the parameters of interest;
     /// repeatable
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) minos: Vec<String>,

@@ -39,21 +39,19 @@ pub(super) fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
     ))
 }
 
-/// The parameters whose intervals are asked for, each once. An empty name is the parameter of interest.
+/// The parameters whose intervals are asked for, each once. An empty name means the parameters of interest.
 fn minos(names: &[String], model: &Model, is_fixed: impl Fn(usize) -> bool) -> Result<Vec<usize>, CliError> {
     const OPTION: &str = "--minos";
     let parameters = &model.parameters;
     let mut wanted = Vec::new();
     for name in names {
-        let named = match name.as_str() {
-            "" => model.poi().map(|poi| poi..poi + 1).ok_or(CliError::NoPoi { option: OPTION })?,
-            "all" if parameters.set("all").is_none() => {
-                wanted.extend((0..parameters.len()).filter(|&i| !is_fixed(i)));
-                continue;
-            }
-            name => elements(parameters, OPTION, name)?,
+        let named: Vec<usize> = match name.as_str() {
+            "" if model.pois.is_empty() => return Err(CliError::NoPoi { option: OPTION }),
+            "" => model.pois.clone(),
+            "all" if parameters.set("all").is_none() => (0..parameters.len()).filter(|&i| !is_fixed(i)).collect(),
+            name => elements(parameters, OPTION, name)?.collect(),
         };
-        if let Some(fixed) = named.clone().find(|&i| is_fixed(i)) {
+        if let Some(&fixed) = named.iter().find(|&&i| is_fixed(i)) {
             return Err(CliError::MinosOfFixed { name: parameters.names[fixed].clone() });
         }
         wanted.extend(named);
