@@ -148,7 +148,7 @@ fn limits_scale_with_the_signal_from_1e_minus_4_to_1e4() {
         found.map(|limit| limit.expect("a limit") * scale).collect::<Vec<_>>()
     };
     let unit = of_scale(1.0);
-    assert!(unit.is_sorted_by(|a, b| a.min(unit[1]) <= b.max(unit[1])));
+    assert!(unit[1..].is_sorted(), "{unit:?}");
     for scale in [1e-4, 1e-2, 30.0, 1e4] {
         for (limit, unit) in of_scale(scale).iter().zip(&unit) {
             assert_close(limit / unit, 1.0, 1e-9, "limit");

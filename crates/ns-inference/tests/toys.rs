@@ -10,17 +10,18 @@ use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, Sha
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
 use ns_inference::gof::Deviance;
 use ns_inference::minimize::{MinimizeOptions, Outcome};
-use ns_inference::monitor::Silent;
+use ns_inference::monitor::{Monitor, Silent};
 use ns_inference::normal::upper_tail;
 use ns_inference::test_statistic::{TestStatistic, test};
 use ns_inference::toys::{
-    Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
+    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
     fit_toys, goodness_toys, hypotest_toys,
 };
 use ns_inference::{FitOptions, MultiStart, fit};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn threads(n: usize) -> Run<'static> {
     Run::new(NonZeroUsize::new(n).expect("not zero"), &Silent)
@@ -319,26 +320,39 @@ fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_p
     assert_eq!((result.n_failed, p.n_toys, result.channels), (0, 4000, vec![p]));
 }
 
+/// Asks to stop after as many batches.
+struct StopAfter(usize, AtomicUsize);
+
+impl Monitor for StopAfter {
+    fn progress(&self, _: usize, _: usize) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.1.load(Ordering::Relaxed) >= self.0
+    }
+}
+
 #[test]
 fn cancelled_runs_hand_over_whole_batches_from_the_start() {
-    struct AtOnce;
-    impl ns_inference::monitor::Monitor for AtOnce {
-        fn progress(&self, _: usize, _: usize) {}
-        fn is_cancelled(&self) -> bool {
-            true
-        }
-    }
     let model = ON_OFF[0].model();
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-    let settings = of(settings(100, Aux::Fluctuated), &model);
+    let settings = of(settings(500, Aux::Fluctuated), &model);
     let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
-    let run = Run::new(NonZeroUsize::MIN, &AtOnce);
-    let mut n = 0;
-    let ended = hypotest.run(&likelihood, 0..200, &run, |tests| {
-        n += tests.len();
-        Ok::<_, Infallible>(ControlFlow::Continue(()))
-    });
-    assert_eq!((ended, n), (Ok(ns_inference::toys::Ended::Cancelled), 0));
+    for (n_threads, n_batches) in [(1, 0), (1, 5), (3, 5)] {
+        let monitor = StopAfter(n_batches, AtomicUsize::new(0));
+        let run = Run::new(NonZeroUsize::new(n_threads).expect("not zero"), &monitor);
+        let mut units = Vec::new();
+        let ended = hypotest.run(&likelihood, 0..settings.n_units(), &run, |tests| {
+            units.extend(tests.iter().map(|test| test.unit));
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        assert_eq!(ended, Ok(Ended::Cancelled));
+        // Threads finish the batch that they have begun.
+        let (batch, least) = (Run::BATCH.get(), n_batches * Run::BATCH.get());
+        assert!(units.len().is_multiple_of(batch) && units.len() >= least && units.len() < least + n_threads * batch);
+        assert_eq!(units, (0..units.len() as u64).map(|unit| settings.unit(unit)).collect::<Vec<_>>());
+    }
 }
 
 #[test]
