@@ -282,7 +282,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         minima.into_iter().next().unwrap_or_else(unknown)
     }
 
-    /// The converged one, or the lower one of two; notes whether they differ.
+    /// The better one of two ends: of two alike the lower one, else the one that converged, unless `a`, which was there first, is lower without having
+    /// converged. Notes whether two minima differ.
     fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
         if a.converged() && b.converged() && (a.nll - b.nll).abs() > DISTINCT {
             self.has_several_minima = true;
