@@ -15,7 +15,12 @@ use ns_core::{Likelihood, Model};
 const LOWER: f64 = 1e-9;
 
 /// Minima further apart than this in -ln L are different ones.
-const DISTINCT: f64 = 1e-6;
+pub const DISTINCT: f64 = 1e-6;
+
+/// Differences of -ln L that are no more than rounding, near a value of `nll`.
+pub(crate) fn rounding(nll: f64) -> f64 {
+    1e-9 * nll.abs().max(1.0)
+}
 
 /// Random points from which a fit that did not converge is tried again.
 const RESCUE_STARTS: usize = 8;

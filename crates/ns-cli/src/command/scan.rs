@@ -6,6 +6,7 @@ use ns_inference::FitOptions;
 use ns_inference::contour::{self, ContourOptions};
 use ns_inference::minimize::Domain;
 use ns_inference::parallel::Crew;
+use ns_inference::profile::DISTINCT;
 use ns_inference::scan::{Axis, Values, grid, scan};
 
 use super::Status;
@@ -17,9 +18,6 @@ use crate::report::{self, Progress, Talk};
 
 /// The name of the option that names what is scanned.
 const OPTION: &str = "--parameter";
-
-/// Minima further apart than this in -ln L are different ones.
-const LOWER: f64 = 1e-6;
 
 pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let Setup { model, data, mut likelihood, options, .. } = setup(&args.setup)?;
@@ -46,7 +44,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
         let options = FitOptions { start: Some(result.best.params.clone()), ..options };
         contour::contours(&model, &likelihood, &options, &wanted, crew)
     });
-    if contours.as_ref().is_some_and(|contours| contours.best.nll < result.best.nll - LOWER) {
+    if contours.as_ref().is_some_and(|contours| contours.best.nll < result.best.nll - DISTINCT) {
         result.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
     }
     drop(progress);
