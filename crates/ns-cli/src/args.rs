@@ -29,9 +29,7 @@ pub(crate) use ranking::RankingArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use scan::ScanArgs;
 pub(crate) use setup::SetupArgs;
-pub(crate) use toys::{
-    AuxChoice, HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb,
-};
+pub(crate) use toys::{HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb};
 pub(crate) use values::{Assignment, Range};
 
 use clap::{Args, Parser, Subcommand};

@@ -43,9 +43,7 @@ pub fn p_values(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValues {
     }
 }
 
-/// The p-values expected where the background fluctuates by `n` standard deviations (for q₀, where the signal does, downwards for positive n).
-///
-/// A positive n stands for fewer events, so the smallest CLs comes first in [`band`].
+/// The p-values expected where √q is `n` standard deviations above its median: for limits the background fluctuates downwards then, for q₀ the signal upwards.
 #[must_use]
 pub fn expected_p_values(statistic: TestStatistic, n: f64, q_asimov: f64) -> PValues {
     one_sided(statistic, n, q_asimov.sqrt())

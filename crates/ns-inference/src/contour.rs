@@ -190,7 +190,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let per_level = self.wanted.n_points + EDGES.len();
         let n = self.wanted.levels.len() * per_level;
         let make = || self.likelihood.clone();
-        let traces = parallel::map(n, crew.threads, crew.monitor, make, |likelihood, at| {
+        let traces = parallel::map(n, crew, make, |likelihood, at| {
             let mut profiler = Profiler::around(self.model, likelihood, self.options, &self.best);
             let target = level(self.wanted.levels[at / per_level]).sqrt();
             let points = match EDGES.get((at % per_level).wrapping_sub(self.wanted.n_points)) {

@@ -10,8 +10,7 @@ use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::{Hessian, UNDETERMINED};
 use crate::linear::{Rows, rank};
 use crate::minimize::Domain;
-use crate::monitor::Silent;
-use crate::parallel;
+use crate::parallel::{self, Crew};
 use crate::result::FitResult;
 use crate::yields::gradients;
 use ns_core::expected::{asimov, expected_main};
@@ -127,7 +126,7 @@ pub fn goodness_of_fit<L: DataLikelihood + ?Sized>(
         let goodness = residuals.goodness(model.channels[c].clone(), deviance.channels[c], information.as_ref());
         (goodness, residuals)
     };
-    let parts = parallel::map(model.channels.len(), threads, &Silent, || (), channel);
+    let parts = parallel::map(model.channels.len(), Crew::unwatched(threads), || (), channel);
     let (channels, residuals): (Vec<_>, Vec<_>) = parts.into_iter().flatten().unzip();
     let n_few = residuals.iter().map(Residuals::n_few).sum();
     let counts = Counts::of(model, &domain, &residuals);

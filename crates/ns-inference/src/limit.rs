@@ -7,7 +7,9 @@ use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::hypotest::{TestedPair, Tester};
+use crate::profile::DISTINCT;
 use crate::root::{Interval, Root, increasing};
+use crate::scan::ROUNDS;
 use crate::test_statistic::{TestStatistic, Tested, test};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
@@ -78,8 +80,10 @@ pub fn limit<L: DataLikelihood + Clone>(
 ) -> LimitResult {
     let mut scratch = likelihood.clone();
     let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
-    let expected = [0, 1, 2, 3, 4].map(|i| finder.expected(BAND[i]));
-    let observed = finder.observed();
+    let (observed, expected) = finder.settle(|finder| {
+        let expected = [0, 1, 2, 3, 4].map(|i| finder.expected(BAND[i]));
+        (finder.observed(), expected)
+    });
     finder.report(observed, expected)
 }
 
@@ -93,10 +97,12 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
 ) -> LimitResult {
     let mut scratch = likelihood.clone();
     let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
-    for &mu in grid {
-        let pair = finder.tester.at(mu);
-        finder.remember(mu, &pair);
-    }
+    finder.settle(|finder| {
+        for &mu in grid {
+            let pair = finder.tester.at(mu);
+            finder.remember(mu, &pair);
+        }
+    });
     let points = finder.tested.clone();
     let line = |value: &dyn Fn(&TestedPoint) -> Option<f64>| {
         let known: Vec<(f64, f64)> = points.iter().filter_map(|p| Some((p.mu, value(p)?))).collect();
@@ -104,7 +110,16 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
     };
     let expected = [0, 1, 2, 3, 4].map(|i| line(&|p: &TestedPoint| p.cls_exp.map(|band| band[i])));
     let observed = line(&|p: &TestedPoint| p.cls_obs);
-    finder.report(observed, expected)
+    let n_failed = points.iter().filter(|point| point.cls_obs.is_none()).count();
+    let gap = finder.last_failure.filter(|_| n_failed > 0).map(|reason| {
+        format!(
+            "{n_failed} of {} values of the grid have no CLs, and the limits are interpolated across them: {reason}",
+            points.len()
+        )
+    });
+    let mut result = finder.report(observed, expected);
+    result.warnings.extend(gap);
+    result
 }
 
 /// Where straight lines through `points` (μ ascending, CLs) last fall through `level`.
@@ -140,6 +155,25 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let mut tester = Tester::new(model, likelihoods, options, poi, (wanted.statistic, 0.0));
         let sigma = asimov_sigma(&mut tester);
         Self { tester, wanted, sigma, tested: Vec::new(), last_failure: None, last_pair: None }
+    }
+
+    /// Does `work`, and does it again where it has met a lower free minimum: every statistic refers to the lowest.
+    fn settle<T>(&mut self, work: impl Fn(&mut Self) -> T) -> T {
+        for _ in 1..ROUNDS {
+            let known = self.free_minima();
+            let done = work(self);
+            let is_lower = |(known, now): (f64, f64)| known - now > DISTINCT;
+            if !known.into_iter().zip(self.free_minima()).any(is_lower) {
+                return done;
+            }
+            (self.tested, self.last_failure, self.last_pair) = (Vec::new(), None, None);
+        }
+        work(self)
+    }
+
+    /// -ln L at the free minima of the observed data and of the Asimov data set.
+    fn free_minima(&self) -> [f64; 2] {
+        [self.tester.observed.best().nll, self.tester.asimov.best().nll]
     }
 
     /// The lowest value that may be a limit: the best fit of the Asimov data set, usually 0.

@@ -1,5 +1,7 @@
 //! How long work tells how far it is, and is asked to stop.
 
+use std::fmt;
+
 /// Who watches a long piece of work. Called from any thread.
 pub trait Monitor: Sync {
     /// `done` of `total` units are finished.
@@ -18,5 +20,23 @@ impl Monitor for Silent {
 
     fn is_cancelled(&self) -> bool {
         false
+    }
+}
+
+/// Hands on whether to stop, and keeps to itself how far the work is: for work that is not counted in the units of the whole.
+#[derive(Clone, Copy)]
+pub struct Quiet<'a>(pub &'a dyn Monitor);
+
+impl Monitor for Quiet<'_> {
+    fn progress(&self, _: usize, _: usize) {}
+
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+impl fmt::Debug for Quiet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Quiet")
     }
 }

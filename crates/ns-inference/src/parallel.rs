@@ -1,6 +1,6 @@
 //! Independent units of work on several threads, with results that do not depend on how many.
 
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Silent};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,13 @@ pub struct Crew<'a> {
 
 impl Crew<'_> {
     /// One thread that nobody watches.
-    pub const ALONE: Crew<'static> = Crew { threads: NonZeroUsize::MIN, monitor: &crate::monitor::Silent };
+    pub const ALONE: Crew<'static> = Crew::unwatched(NonZeroUsize::MIN);
+
+    /// So many threads that nobody watches.
+    #[must_use]
+    pub const fn unwatched(threads: NonZeroUsize) -> Crew<'static> {
+        Crew { threads, monitor: &Silent }
+    }
 }
 
 impl std::fmt::Debug for Crew<'_> {
@@ -37,8 +43,7 @@ impl std::fmt::Debug for Crew<'_> {
 /// not let anything that matters pass from one unit to the next through that state.
 pub fn map<S, T: Send>(
     n: usize,
-    threads: NonZeroUsize,
-    monitor: &dyn Monitor,
+    Crew { threads, monitor }: Crew<'_>,
     make: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<Option<T>> {
@@ -72,7 +77,6 @@ pub fn map<S, T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::monitor::Silent;
     use std::sync::atomic::AtomicBool;
 
     #[test]
@@ -80,7 +84,7 @@ mod tests {
         let squares: Vec<Option<usize>> = (0..100).map(|i| Some(i * i)).collect();
         for threads in [1, 2, 7, 200] {
             let threads = NonZeroUsize::new(threads).expect("not zero");
-            assert_eq!(map(100, threads, &Silent, || (), |(), i| i * i), squares);
+            assert_eq!(map(100, Crew::unwatched(threads), || (), |(), i| i * i), squares);
         }
     }
 
@@ -102,7 +106,7 @@ mod tests {
     #[test]
     fn a_cancelled_run_returns_what_is_done() {
         let monitor = AfterFive(AtomicBool::new(false));
-        let results = map(100, NonZeroUsize::MIN, &monitor, || (), |(), i| i);
+        let results = map(100, Crew { monitor: &monitor, ..Crew::ALONE }, || (), |(), i| i);
         assert_eq!(results.iter().flatten().count(), 5);
         assert_eq!(results[4], Some(4));
     }

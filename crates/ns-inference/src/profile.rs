@@ -15,7 +15,12 @@ use ns_core::{Likelihood, Model};
 const LOWER: f64 = 1e-9;
 
 /// Minima further apart than this in -ln L are different ones.
-const DISTINCT: f64 = 1e-6;
+pub const DISTINCT: f64 = 1e-6;
+
+/// Differences of -ln L that are no more than rounding, near a value of `nll`.
+pub(crate) fn rounding(nll: f64) -> f64 {
+    1e-9 * nll.abs().max(1.0)
+}
 
 /// Random points from which a fit that did not converge is tried again.
 const RESCUE_STARTS: usize = 8;
@@ -282,7 +287,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         minima.into_iter().next().unwrap_or_else(unknown)
     }
 
-    /// The converged one, or the lower one of two; notes whether they differ.
+    /// The better one of two ends: of two alike the lower one, else the one that converged, unless `a`, which was there first, is lower without having
+    /// converged. Notes whether two minima differ.
     fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
         if a.converged() && b.converged() && (a.nll - b.nll).abs() > DISTINCT {
             self.has_several_minima = true;

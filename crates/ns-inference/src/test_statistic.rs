@@ -3,7 +3,7 @@
 //! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs.
 
 use crate::minimize::Minimum;
-use crate::profile::Profiler;
+use crate::profile::{Profiler, rounding};
 use ns_core::Likelihood;
 use serde::Serialize;
 
@@ -109,12 +109,11 @@ pub fn judge<L: Likelihood + ?Sized>(
     let best = profiler.best();
     let rise = conditional.nll - best.nll;
     let mu_hat = best.params.get(poi).copied().unwrap_or(f64::NAN);
-    let noise = 1e-9 * best.nll.abs().max(1.0);
     let failure = if !best.converged() {
         Some("the free fit did not converge")
     } else if !conditional.converged() {
         Some("the conditional fit did not converge")
-    } else if rise < -noise {
+    } else if rise < -rounding(best.nll) {
         Some("the conditional fit lies below the best fit that the parameters' ranges allow")
     } else {
         None

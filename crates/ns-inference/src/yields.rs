@@ -6,8 +6,7 @@
 
 use crate::fit::{FitOptions, domain_and_start};
 use crate::linear::Rows;
-use crate::monitor::Silent;
-use crate::parallel;
+use crate::parallel::{self, Crew};
 use crate::propagate::Propagator;
 use crate::result::FitResult;
 use ns_core::sensitivity::{Columns, derivatives};
@@ -81,7 +80,7 @@ pub fn postfit<L: Likelihood + ?Sized>(
 #[must_use]
 pub fn at(model: &Model, params: &[f64], propagator: &Propagator, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
     let channel = |_: &mut (), channel: usize| channel_at(model, channel, params, propagator);
-    parallel::map(model.channels.len(), threads, &Silent, || (), channel).into_iter().flatten().collect()
+    parallel::map(model.channels.len(), Crew::unwatched(threads), || (), channel).into_iter().flatten().collect()
 }
 
 fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propagator) -> ChannelPrediction {

@@ -1,8 +1,5 @@
 //! How often upper limits from toys lie above the value that the toys were thrown with.
 
-mod common;
-
-use common::{one_channel, sample};
 use ns_compute::CpuLikelihood;
 use ns_core::spec::ModifierData::{NormFactor, ShapeSys};
 use ns_core::{Data, DataLikelihood, Model};
@@ -11,6 +8,7 @@ use ns_inference::limit::{LimitOptions, limit};
 use ns_inference::normal::upper_tail;
 use ns_inference::toys::{Aux, Ensemble, Source, Thrower};
 use ns_testkit::assert_close;
+use ns_testkit::small::{one_channel, sample};
 
 const N_TOYS: u64 = 2000;
 

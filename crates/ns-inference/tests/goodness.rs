@@ -5,13 +5,14 @@ use ns_core::expected::expected_main;
 use ns_core::interpolate::Interpolation;
 use ns_core::likelihood::{constraint_normaliser, nll};
 use ns_core::poisson::log_normaliser;
-use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
 use ns_inference::chi_squared::upper_tail;
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit, saturated_deviance};
 use ns_inference::{FitOptions, fit, parallel};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::small::{self, one_channel, region, sample};
 use ns_translate::{LoadRequest, Source, load};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -26,27 +27,10 @@ fn goodness(model: &Model, data: &Data, options: &FitOptions) -> GoodnessOfFit {
     goodness_of_fit(model, data, &mut likelihood, (&result, options), parallel::all_threads())
 }
 
-fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
-    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
-    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
-}
-
-fn model(channels: Vec<(&str, Vec<Sample>, &[f64])>) -> Model {
-    let observation =
-        |(name, _, data): &(&str, Vec<Sample>, &[f64])| Observation { name: (*name).to_owned(), data: data.to_vec() };
-    let workspace = Workspace {
-        observations: channels.iter().map(observation).collect(),
-        channels: channels.into_iter().map(|(name, samples, _)| Channel { name: name.to_owned(), samples }).collect(),
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-        version: "1.0.0".to_owned(),
-    };
-    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
-}
-
 /// A signal region and a control region, with counts large enough for χ².
 fn search() -> Model {
     let shift = HistoSys { hi_data: vec![2100.0, 1530.0, 1010.0, 800.0], lo_data: vec![1900.0, 1460.0, 985.0, 805.0] };
-    let region = vec![
+    let search = vec![
         sample("signal", &[100.0, 200.0, 300.0, 50.0], &[("mu", NormFactor)]),
         sample("background", &[2000.0, 1500.0, 1000.0, 800.0], &[("k", NormFactor), ("shape", shift)]),
     ];
@@ -55,7 +39,8 @@ fn search() -> Model {
         &[3000.0, 2500.0, 2000.0],
         &[("k", NormFactor), ("scale", NormSys { lo: 0.95, hi: 1.05 })],
     )];
-    model(vec![("region", region, &[2080.0, 1720.0, 1290.0, 850.0]), ("control", control, &[3050.0, 2440.0, 2010.0])])
+    let observed: [&[f64]; 2] = [&[2080.0, 1720.0, 1290.0, 850.0], &[3050.0, 2440.0, 2010.0]];
+    small::model(vec![region("search", search, observed[0]), region("control", control, observed[1])], Vec::new())
 }
 
 proptest! {
@@ -95,21 +80,19 @@ fn directions_that_the_data_do_not_determine_take_no_degree_of_freedom() {
     let background = || sample("background", &[50.0, 60.0, 70.0], &[("alpha", NormSys { lo: 0.9, hi: 1.1 })]);
     let observed = [63.0, 71.0, 92.0];
     let alone =
-        model(vec![("c", vec![sample("signal", &[10.0, 20.0, 15.0], &[("mu", NormFactor)]), background()], &observed)]);
-    let twice = model(vec![(
-        "c",
+        one_channel(vec![sample("signal", &[10.0, 20.0, 15.0], &[("mu", NormFactor)]), background()], &observed);
+    let twice = one_channel(
         vec![sample("signal", &[10.0, 20.0, 15.0], &[("mu", NormFactor), ("k", NormFactor)]), background()],
         &observed,
-    )]);
-    let idle = model(vec![(
-        "c",
+    );
+    let idle = one_channel(
         vec![
             sample("signal", &[10.0, 20.0, 15.0], &[("mu", NormFactor)]),
             background(),
             sample("nothing", &[0.0, 0.0, 0.0], &[("idle", NormFactor)]),
         ],
         &observed,
-    )]);
+    );
     let expected = goodness(&alone, &alone.observed, &FitOptions::default());
     assert_eq!((expected.n_dof, expected.n_undetermined), (2, 0));
     for other in [twice, idle] {
@@ -129,8 +112,8 @@ fn bins_without_anything_in_them_do_not_count() {
             sample("background", &data(&[50.0, 60.0]), &[]),
         ]
     };
-    let full = model(vec![("c", samples(&[]), &[63.0, 71.0])]);
-    let with_empty = model(vec![("c", samples(&[0.0]), &[63.0, 71.0, 0.0])]);
+    let full = one_channel(samples(&[]), &[63.0, 71.0]);
+    let with_empty = one_channel(samples(&[0.0]), &[63.0, 71.0, 0.0]);
     let [full, with_empty] = [full, with_empty].map(|m| goodness(&m, &m.observed, &FitOptions::default()));
     assert_eq!((full.n_bins, full.n_dof), (2, 1));
     assert_eq!((with_empty.n_bins, with_empty.n_dof), (2, 1));
@@ -139,7 +122,7 @@ fn bins_without_anything_in_them_do_not_count() {
 
 #[test]
 fn without_freedom_or_convergence_there_is_no_p_value() {
-    let saturated = model(vec![("c", vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[13.0])]);
+    let saturated = one_channel(vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[13.0]);
     let found = goodness(&saturated, &saturated.observed, &FitOptions::default());
     assert_eq!((found.n_dof, found.p_value, found.channels[0].p_value), (0, None, None));
     assert!(found.statistic < 1e-9 && found.warnings[0].starts_with("no degree of freedom"), "{:?}", found.warnings);

@@ -1,8 +1,11 @@
 //! Rankings through the CPU evaluator: every number against explicit fits, the covariance, and published impacts.
 
+mod common;
+
+use common::StopAfter;
 use ns_compute::CpuLikelihood;
 use ns_core::interpolate::Interpolation;
-use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Constraint, Data, DataLikelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
@@ -11,9 +14,9 @@ use ns_inference::ranking::{Entry, Group, Impact, Methods, Ranking, RankingOptio
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
+use ns_testkit::small::{self, one_channel, region, sample};
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn fit_data(model: &Model, data: &Data, options: &FitOptions) -> FitResult {
     let mut likelihood = CpuLikelihood::new(model);
@@ -38,11 +41,6 @@ fn impact(impact: Impact) -> f64 {
     impact.impact.expect("converged")
 }
 
-fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
-    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
-    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
-}
-
 use ModifierData::{NormFactor, NormSys, ShapeSys};
 
 /// A signal region and a control region with a free factor, Gaussian and Poisson constraints; `scale` times as many events.
@@ -54,19 +52,9 @@ fn model(scale: f64) -> Model {
     let factor = ("k", NormFactor);
     let large = sample("large", &scaled(&[60.0, 50.0]), &[factor.clone(), ("jes", one(0.06)), ("gamma", shape)]);
     let control = sample("large", &scaled(&[200.0]), &[factor, ("jes", one(-0.03))]);
-    let workspace = Workspace {
-        channels: vec![
-            Channel { name: "CR".to_owned(), samples: vec![control] },
-            Channel { name: "SR".to_owned(), samples: vec![signal, large] },
-        ],
-        observations: vec![
-            Observation { name: "CR".to_owned(), data: scaled(&[210.0]) },
-            Observation { name: "SR".to_owned(), data: scaled(&[75.0, 77.0]) },
-        ],
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-        version: "1.0.0".to_owned(),
-    };
-    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
+    let regions =
+        vec![region("CR", vec![control], &scaled(&[210.0])), region("SR", vec![signal, large], &scaled(&[75.0, 77.0]))];
+    small::model(regions, Vec::new())
 }
 
 #[test]
@@ -240,29 +228,10 @@ fn shifts_beyond_a_range_are_cut_short_and_counted() {
 #[test]
 fn a_model_without_minimum_is_not_ranked() {
     let samples = vec![sample("signal", &[-1.0], &[("mu", NormFactor), ("jes", NormSys { lo: 0.9, hi: 1.1 })])];
-    let workspace = Workspace {
-        channels: vec![Channel { name: "channel".to_owned(), samples }],
-        observations: vec![Observation { name: "channel".to_owned(), data: vec![5.0] }],
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-        version: "1.0.0".to_owned(),
-    };
-    let model = compile(&workspace, &CompileOptions::default()).expect("a sound workspace");
+    let model = one_channel(samples, &[5.0]);
     let result = rank(&model, &options(&model));
     assert!(!result.converged && result.entries.is_empty() && result.best.outcome == Outcome::NotFinite);
     assert_eq!(result.warnings, ["the free fit did not converge, so there is nothing to rank"]);
-}
-
-/// Asks to stop after as many units.
-struct StopAfter(usize, AtomicUsize);
-
-impl Monitor for StopAfter {
-    fn progress(&self, done: usize, _: usize) {
-        self.1.fetch_max(done, Ordering::Relaxed);
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.1.load(Ordering::Relaxed) >= self.0
-    }
 }
 
 fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
@@ -284,7 +253,7 @@ fn threads_change_nothing() {
 fn a_stopped_ranking_has_what_was_done_and_no_sums() {
     let model = model(1.0);
     let whole = rank_with(&model, 1, &ns_inference::monitor::Silent);
-    let stopped = rank_with(&model, 1, &StopAfter(3, AtomicUsize::new(0)));
+    let stopped = rank_with(&model, 1, &StopAfter::new(3));
     assert!(!stopped.is_complete && stopped.entries.len() == 3);
     assert!(stopped.entries.iter().all(|done| whole.entries.contains(done)));
     assert_eq!(stopped.breakdown.global_systematic, None);

@@ -1,20 +1,22 @@
 //! Scans and contours through the CPU evaluator: known curves, brute force, intervals, ranges that end, several minima, threads.
 
+mod common;
+
+use common::StopAfter;
 use ns_compute::CpuLikelihood;
+use ns_core::Model;
 use ns_core::interpolate::Interpolation;
-use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
-use ns_core::{CompileOptions, Model, compile};
+use ns_core::spec::{ModifierData, ParameterConfig, Sample};
 use ns_inference::contour::{ContourOptions, Contours, Cut, contours};
 use ns_inference::minimize::Outcome;
-use ns_inference::monitor::Monitor;
 use ns_inference::parallel::Crew;
 use ns_inference::result::Side;
 use ns_inference::scan::{Axis, Scan, Values, grid, scan};
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::random::{self, Shape};
+use ns_testkit::small::{self, region, sample};
 use ns_testkit::{assert_all_close, assert_close};
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
     fit(model, &model.observed, &mut CpuLikelihood::new(model), options)
@@ -25,21 +27,10 @@ fn scan_model(model: &Model, parameter: usize, values: Values) -> Scan {
     scan(model, &mut CpuLikelihood::new(model), &FitOptions::default(), &axis, Crew::ALONE)
 }
 
-fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
-    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
-    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
-}
-
 /// A model of one channel, with parameter of interest `mu` in `range`.
 fn one_channel(samples: Vec<Sample>, observed: &[f64], range: [f64; 2]) -> Model {
     let mu = ParameterConfig { name: "mu".to_owned(), bounds: Some(vec![range]), ..ParameterConfig::default() };
-    let workspace = Workspace {
-        channels: vec![Channel { name: "channel".to_owned(), samples }],
-        observations: vec![Observation { name: "channel".to_owned(), data: observed.to_vec() }],
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![mu] }],
-        version: "1.0.0".to_owned(),
-    };
-    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
+    small::model(vec![region("channel", samples, observed)], vec![mu])
 }
 
 use ModifierData::{HistoSys, NormFactor, NormSys};
@@ -233,23 +224,10 @@ fn grids_take_the_lower_of_two_branches() {
     }
 }
 
-/// Asks to stop after as many units.
-struct StopAfter(usize, AtomicUsize);
-
-impl Monitor for StopAfter {
-    fn progress(&self, _: usize, _: usize) {
-        self.1.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.1.load(Ordering::Relaxed) >= self.0
-    }
-}
-
 #[test]
 fn a_stopped_scan_has_what_was_done() {
     let model = counting(65.0);
-    let monitor = StopAfter(4, AtomicUsize::new(0));
+    let monitor = StopAfter::new(4);
     let axis = Axis { parameter: 0, values: Values::between(0.0, 4.0, 9) };
     let crew = Crew { monitor: &monitor, ..Crew::ALONE };
     let result = scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, crew);

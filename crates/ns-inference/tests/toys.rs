@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{one_channel, sample};
+use common::StopAfter;
 use ns_compute::CpuLikelihood;
 use ns_core::expected::asimov;
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
+use ns_core::spec::ParameterConfig;
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
 use ns_inference::gof::Deviance;
 use ns_inference::minimize::{MinimizeOptions, Outcome};
@@ -14,10 +15,11 @@ use ns_inference::monitor::Silent;
 use ns_inference::normal::upper_tail;
 use ns_inference::test_statistic::{TestStatistic, test};
 use ns_inference::toys::{
-    Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
+    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
     fit_toys, goodness_toys, hypotest_toys,
 };
 use ns_inference::{FitOptions, MultiStart, fit};
+use ns_testkit::small::{self, one_channel, region, sample};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -164,9 +166,19 @@ fn toys_agree_with_asymptotic_formulas_at_large_counts() {
 
 /// A model in which one nuisance parameter, or the factor `mu`, is of the kind that is looked at; with the counts that it is about.
 fn model_with(name: &str, data: ModifierData) -> (Model, usize) {
+    // A luminosity is known to 0.1%.
+    let lumi = ParameterConfig {
+        name: "lumi".to_owned(),
+        inits: Some(vec![1.0]),
+        bounds: Some(vec![[0.5, 1.5]]),
+        auxdata: Some(vec![1.0]),
+        sigmas: Some(vec![0.001]),
+        ..ParameterConfig::default()
+    };
+    let lumi = if data == Lumi { vec![lumi] } else { Vec::new() };
     let mut workspace_samples = vec![sample("signal", &[4e4, 6e4], &[("mu", NormFactor)])];
     workspace_samples.push(sample("background", &[1e6, 1e6], &[(name, data)]));
-    let model = one_channel(workspace_samples, &[1.04e6, 1.06e6]);
+    let model = small::model(vec![region("channel", workspace_samples, &[1.04e6, 1.06e6])], lumi);
     let at = model.parameters.sets.iter().find(|set| set.name == name).expect("it is there").first;
     (model, at)
 }
@@ -321,24 +333,24 @@ fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_p
 
 #[test]
 fn cancelled_runs_hand_over_whole_batches_from_the_start() {
-    struct AtOnce;
-    impl ns_inference::monitor::Monitor for AtOnce {
-        fn progress(&self, _: usize, _: usize) {}
-        fn is_cancelled(&self) -> bool {
-            true
-        }
-    }
     let model = ON_OFF[0].model();
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-    let settings = of(settings(100, Aux::Fluctuated), &model);
+    let settings = of(settings(500, Aux::Fluctuated), &model);
     let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
-    let run = Run::new(NonZeroUsize::MIN, &AtOnce);
-    let mut n = 0;
-    let ended = hypotest.run(&likelihood, 0..200, &run, |tests| {
-        n += tests.len();
-        Ok::<_, Infallible>(ControlFlow::Continue(()))
-    });
-    assert_eq!((ended, n), (Ok(ns_inference::toys::Ended::Cancelled), 0));
+    for (n_threads, n_batches) in [(1, 0), (1, 5), (3, 5)] {
+        let monitor = StopAfter::new(n_batches);
+        let run = Run::new(NonZeroUsize::new(n_threads).expect("not zero"), &monitor);
+        let mut units = Vec::new();
+        let ended = hypotest.run(&likelihood, 0..settings.n_units(), &run, |tests| {
+            units.extend(tests.iter().map(|test| test.unit));
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        assert_eq!(ended, Ok(Ended::Cancelled));
+        // Threads finish the batch that they have begun.
+        let (batch, least) = (Run::BATCH.get(), n_batches * Run::BATCH.get());
+        assert!(units.len().is_multiple_of(batch) && units.len() >= least && units.len() < least + n_threads * batch);
+        assert_eq!(units, (0..units.len() as u64).map(|unit| settings.unit(unit)).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -4,13 +4,14 @@ use ns_compute::CpuLikelihood;
 use ns_core::expected::cell_yields;
 use ns_core::interpolate::Interpolation;
 use ns_core::scalar::HyperDual;
-use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::pulls::pulls;
 use ns_inference::yields::{self, ChannelPrediction, Prediction};
 use ns_inference::{Errors, FitOptions, FitResult, fit, parallel};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
+use ns_testkit::small::{one_channel, sample};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
@@ -93,21 +94,6 @@ fn any_number_of_threads_gives_the_same_bits() {
     let mut with =
         |n: usize| yields::postfit(&model, &mut likelihood, &result, &options, n.try_into().expect("not zero"));
     assert_eq!(with(1), with(5));
-}
-
-fn one_channel(samples: Vec<Sample>, observed: &[f64]) -> Model {
-    let workspace = Workspace {
-        channels: vec![Channel { name: "channel".to_owned(), samples }],
-        observations: vec![Observation { name: "channel".to_owned(), data: observed.to_vec() }],
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-        version: "1.0.0".to_owned(),
-    };
-    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
-}
-
-fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
-    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
-    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
 }
 
 #[test]

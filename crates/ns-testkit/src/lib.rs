@@ -1,7 +1,8 @@
-//! Development only: random workspaces, points to evaluate them at, and assertions. Never a dependency of shipped code.
+//! Development only: random workspaces, small ones, points to evaluate them at, and assertions. Never a dependency of shipped code.
 
 pub mod published;
 pub mod random;
+pub mod small;
 
 /// Fails unless `a` is `b` within `tolerance`, relative to the larger of 1 and |b|; `what` names the number.
 pub fn assert_close(a: f64, b: f64, tolerance: f64, what: &str) {

@@ -1,6 +1,6 @@
 //! One question asked of every patch of a patch set: the background is read once, each signal is patched in, answered and forgotten.
 
-use ns_inference::parallel;
+use ns_inference::parallel::{self, Crew};
 use ns_translate::patchset::{PatchEntry, PatchSet};
 use ns_translate::{Source, pyhf, read_bytes};
 use serde_json::{Map, Value, json};
@@ -39,7 +39,8 @@ pub(super) fn run(
         question(setup_of(setup, workspace, name)?)
     };
     let entries = set.patches();
-    let answers = parallel::map(entries.len(), threads.count(), &progress, || (), |(), i| answer(&entries[i]));
+    let crew = Crew { threads: threads.count(), monitor: &progress };
+    let answers = parallel::map(entries.len(), crew, || (), |(), i| answer(&entries[i]));
     drop(progress);
 
     let asked = entries.iter().zip(&answers).filter_map(|(entry, answer)| Some((entry, answer.as_ref()?)));

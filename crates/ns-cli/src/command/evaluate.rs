@@ -8,6 +8,7 @@ use ns_compute::{CpuBatch, DataSet, DataSets};
 use ns_core::Model;
 use ns_core::expected::expected_data;
 use ns_core::likelihood::diagnose;
+use ns_inference::parallel::{self, Crew};
 use ns_translate::{Source, read_bytes, read_points};
 
 use super::{Status, model};
@@ -42,23 +43,13 @@ fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: NonZeroUsize) -> Ve
     let batch = CpuBatch::new(Arc::new(Plan::new(model)));
     let observed = DataSet::new(batch.plan(), model.observed.clone());
     let part_len = points.len().div_ceil(threads.get()).max(WORTH_A_THREAD);
-    if points.len() <= part_len {
-        return evaluate(model, &observed, batch, points);
-    }
-    std::thread::scope(|scope| {
-        let spawn = |part| {
-            let (batch, observed) = (batch.clone(), &observed);
-            scope.spawn(move || evaluate(model, observed, batch, part))
-        };
-        let workers: Vec<_> = points.chunks(part_len).map(spawn).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Point>>| {
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        workers.into_iter().flat_map(join).collect()
-    })
+    let parts: Vec<&[Vec<f64>]> = points.chunks(part_len).collect();
+    let part = |batch: &mut CpuBatch, k: usize| evaluate(model, &observed, batch, parts[k]);
+    let done = parallel::map(parts.len(), Crew::unwatched(threads), || batch.clone(), part);
+    done.into_iter().flatten().flatten().collect()
 }
 
-fn evaluate(model: &Model, observed: &DataSet, mut batch: CpuBatch, points: &[Vec<f64>]) -> Vec<Point> {
+fn evaluate(model: &Model, observed: &DataSet, batch: &mut CpuBatch, points: &[Vec<f64>]) -> Vec<Point> {
     let mut nll = vec![0.0; points.len()];
     let mut gradient = vec![0.0; points.len() * model.n_params()];
     batch.nll_and_grad(DataSets::Shared(observed), &points.concat(), &mut nll, &mut gradient);

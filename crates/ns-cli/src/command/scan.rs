@@ -6,6 +6,7 @@ use ns_inference::FitOptions;
 use ns_inference::contour::{self, ContourOptions};
 use ns_inference::minimize::Domain;
 use ns_inference::parallel::Crew;
+use ns_inference::profile::DISTINCT;
 use ns_inference::scan::{Axis, Values, grid, scan};
 
 use super::Status;
@@ -18,9 +19,6 @@ use crate::report::{self, Progress, Talk};
 /// The name of the option that names what is scanned.
 const OPTION: &str = "--parameter";
 
-/// Minima further apart than this in -ln L are different ones.
-const LOWER: f64 = 1e-6;
-
 pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let Setup { model, data, mut likelihood, options, .. } = setup(&args.setup)?;
     let (domain, _) = ns_inference::fit::domain_and_start(&model, &options);
@@ -28,15 +26,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "points");
     let crew = Crew { threads: args.threads.count(), monitor: &progress };
-    let contours = match (axes.as_slice(), args.contour.is_empty()) {
-        (_, true) => None,
-        ([_], false) => return Err(CliError::NeedsTwo { option: "--contour" }),
-        (axes, false) => Some(ContourOptions {
-            parameters: [axes[0].parameter, axes[1].parameter],
-            levels: args.contour.clone(),
-            n_points: args.contour_points as usize,
-        }),
-    };
+    let contours = wanted_contours(args, &axes)?;
     let mut result = match axes.as_slice() {
         [a, b] => grid(&model, &likelihood, &options, [a, b], crew),
         _ => scan(&model, &mut likelihood, &options, &axes[0], crew),
@@ -46,7 +36,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
         let options = FitOptions { start: Some(result.best.params.clone()), ..options };
         contour::contours(&model, &likelihood, &options, &wanted, crew)
     });
-    if contours.as_ref().is_some_and(|contours| contours.best.nll < result.best.nll - LOWER) {
+    if contours.as_ref().is_some_and(|contours| contours.best.nll < result.best.nll - DISTINCT) {
         result.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
     }
     drop(progress);
@@ -64,8 +54,44 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     Ok(if Progress::is_interrupted() && !is_complete { Status::Interrupted } else { Status::positive_if(is_good) })
 }
 
-/// One or two different free parameters, and where they go.
+/// The contours that are asked for; they need two parameters.
+fn wanted_contours(args: &ScanArgs, axes: &[Axis]) -> Result<Option<ContourOptions>, CliError> {
+    if args.contour.is_empty() {
+        return Ok(None);
+    }
+    let [a, b] = axes else { return Err(CliError::NeedsTwo { option: "--contour" }) };
+    Ok(Some(ContourOptions {
+        parameters: [a.parameter, b.parameter],
+        levels: args.contour.clone(),
+        n_points: args.contour_points as usize,
+    }))
+}
+
+/// The parameters to scan, and where they go.
 fn axes(args: &ScanArgs, model: &Model, domain: &Domain) -> Result<Vec<Axis>, CliError> {
+    let parameters = parameters(args, model, domain)?;
+    let second = args.start2.map(|_| "--start2").or(args.points2.map(|_| "--points2"));
+    if let (Some(option), 1) = (second, parameters.len()) {
+        return Err(CliError::NeedsTwo { option });
+    }
+    let points = [args.points, args.points2.unwrap_or(args.points)].map(|points| points as usize);
+    let ends = [args.start.zip(args.stop), args.start2.zip(args.stop2)];
+    let mut axes = Vec::with_capacity(2);
+    for (k, &parameter) in parameters.iter().enumerate() {
+        let values = match ends[k] {
+            None => Values::Automatic(points[k]),
+            Some((start, stop)) if start < stop => Values::between(start, stop, points[k]),
+            Some((start, stop)) => {
+                return Err(CliError::EmptyScan { name: model.parameters.names[parameter].clone(), start, stop });
+            }
+        };
+        axes.push(Axis { parameter, values });
+    }
+    Ok(axes)
+}
+
+/// One or two different free parameters: those that are named, or those of interest.
+fn parameters(args: &ScanArgs, model: &Model, domain: &Domain) -> Result<Vec<usize>, CliError> {
     let mut parameters = Vec::new();
     for name in &args.parameter {
         let named = elements(&model.parameters, OPTION, name)?;
@@ -83,28 +109,12 @@ fn axes(args: &ScanArgs, model: &Model, domain: &Domain) -> Result<Vec<Axis>, Cl
         [_] => {}
         [a, b] if a != b => {}
         _ => {
-            return Err(CliError::NotScannable {
-                names: parameters.iter().map(|&i| format!("`{}`", name(i))).collect(),
-            });
+            let names = parameters.iter().map(|&i| format!("`{}`", name(i))).collect();
+            return Err(CliError::NotScannable { names });
         }
     }
-    if let Some(&fixed) = parameters.iter().find(|&&i| domain.fixed[i]) {
-        return Err(CliError::HeldFixed { name: name(fixed), verb: "scan" });
+    match parameters.iter().find(|&&i| domain.fixed[i]) {
+        Some(&fixed) => Err(CliError::HeldFixed { name: name(fixed), verb: "scan" }),
+        None => Ok(parameters),
     }
-    let second = args.start2.map(|_| "--start2").or(args.points2.map(|_| "--points2"));
-    if let (Some(option), 1) = (second, parameters.len()) {
-        return Err(CliError::NeedsTwo { option });
-    }
-    let points = [args.points, args.points2.unwrap_or(args.points)].map(|points| points as usize);
-    let ends = [args.start.zip(args.stop), args.start2.zip(args.stop2)];
-    let mut axes = Vec::with_capacity(2);
-    for (k, &parameter) in parameters.iter().enumerate() {
-        let values = match ends[k] {
-            None => Values::Automatic(points[k]),
-            Some((start, stop)) if start < stop => Values::between(start, stop, points[k]),
-            Some((start, stop)) => return Err(CliError::EmptyScan { name: name(parameter), start, stop }),
-        };
-        axes.push(Axis { parameter, values });
-    }
-    Ok(axes)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
-use super::talk::{Paint, harmless};
+use super::talk::{Paint, free_fit_failed, harmless, warnings};
 
 /// The result as a document.
 pub(crate) fn document(model: &Model, ranking: &Ranking) -> Value {
@@ -62,11 +62,9 @@ pub(crate) fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
         }
     }
     text.push_str(&groups(&ranking.groups));
-    for (i, warning) in ranking.warnings.iter().enumerate() {
-        let _ = writeln!(text, "{}warning: {}", if i == 0 { "\n" } else { "" }, harmless(warning));
-    }
+    text.push_str(&warnings(&ranking.warnings));
     if !ranking.converged {
-        let _ = writeln!(text, "\n{}", paint.alarm("!!! THE FREE FIT DID NOT CONVERGE; do not use these numbers !!!"));
+        text.push_str(&free_fit_failed(paint));
     }
     text
 }

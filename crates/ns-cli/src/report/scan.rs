@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
-use super::talk::{Paint, harmless};
+use super::talk::{Paint, free_fit_failed, harmless, warnings};
 use super::to_document;
 
 /// How many values a screen has room for.
@@ -99,12 +99,10 @@ pub(crate) fn summary(axes: &[Axis], scan: &Scan, contours: Option<&Contours>, p
     if let Some(contours) = contours {
         text.push_str(&extents(contours));
     }
-    let warnings = scan.warnings.iter().chain(contours.iter().flat_map(|contours| &contours.warnings));
-    for (i, warning) in warnings.enumerate() {
-        let _ = writeln!(text, "{}warning: {}", if i == 0 { "\n" } else { "" }, harmless(warning));
-    }
+    let said = scan.warnings.iter().chain(contours.iter().flat_map(|contours| &contours.warnings));
+    text.push_str(&warnings(&said.cloned().collect::<Vec<_>>()));
     if !scan.best.converged {
-        let _ = writeln!(text, "\n{}", paint.alarm("!!! THE FREE FIT DID NOT CONVERGE; do not use these numbers !!!"));
+        text.push_str(&free_fit_failed(paint));
     }
     text
 }

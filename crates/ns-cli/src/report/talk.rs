@@ -121,6 +121,11 @@ pub(crate) fn warnings(warnings: &[String]) -> String {
     text
 }
 
+/// The last line about a procedure whose free fit failed, so that it cannot be missed.
+pub(crate) fn free_fit_failed(paint: Paint) -> String {
+    format!("\n{}\n", paint.alarm("!!! THE FREE FIT DID NOT CONVERGE; do not use these numbers !!!"))
+}
+
 /// Names come from documents: what would command a terminal, or break the line, is written out.
 pub(crate) fn harmless(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

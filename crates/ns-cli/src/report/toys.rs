@@ -20,9 +20,11 @@ pub(crate) const FIXED_AUX: &str = "auxiliary data were held as observed (`--aux
 pub(crate) struct Tally {
     n_toys: u64,
     by_status: [u64; STATUS.len()],
-    /// The parameter of interest, if it is written: its name, its place, and its mean and squared deviations so far.
+    /// The parameter of interest, if it is written: its name, and its place among those that are.
     poi: Option<(String, usize)>,
+    /// Its mean over the converged fits so far.
     mean: f64,
+    /// The sum of its squared deviations from that mean.
     squares: f64,
     is_fixed_aux: bool,
 }

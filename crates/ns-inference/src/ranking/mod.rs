@@ -225,7 +225,7 @@ fn attempt<L: DataLikelihood + Clone + Sync>(
     let plan = Plan { model, data, options, minimum: profiler.best().clone(), best, domain, covariance };
     let n = if plan.best.converged { plan.covariance.nuisances.len() } else { 0 };
     let make = || likelihood.clone();
-    let works = parallel::map(n, crew.threads, crew.monitor, make, |likelihood, k| plan.work(likelihood, k));
+    let works = parallel::map(n, crew, make, |likelihood, k| plan.work(likelihood, k));
     let lower = works.iter().flatten().filter_map(|work| work.lower.as_ref());
     let lower = lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned();
     let ranking = report::assemble(&plan, works, profiler);

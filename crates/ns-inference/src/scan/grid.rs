@@ -4,7 +4,7 @@ use super::sweep::Sweep;
 use super::{Axis, Minima, ROUNDS, Scan, assemble, is_lower, keep_lower, range};
 use crate::fit::FitOptions;
 use crate::minimize::Minimum;
-use crate::monitor::Silent;
+use crate::monitor::Quiet;
 use crate::parallel::{self, Crew};
 use crate::profile::Profiler;
 use crate::response::Response;
@@ -32,7 +32,8 @@ struct Row {
     has_several: bool,
 }
 
-pub(super) fn grid<L: Likelihood + Clone + Sync>(
+/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
+pub fn grid<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
@@ -84,8 +85,9 @@ impl<L: Likelihood + Clone + Sync> Shared<'_, L> {
             if lower.is_some() || self.crew.monitor.is_cancelled() || !is_new.contains(&true) {
                 break;
             }
-            let quiet = Crew { monitor: &Silent, ..self.crew };
-            let mut better = self.map(n_rows, quiet, |profiler, j| self.compare(profiler, &minima, &is_new, j));
+            let quiet = Quiet(self.crew.monitor);
+            let crew = Crew { monitor: &quiet, ..self.crew };
+            let mut better = self.map(n_rows, crew, |profiler, j| self.compare(profiler, &minima, &is_new, j));
             lower = note(&better, has_several);
             is_new.fill(false);
             for (j, row) in better.iter_mut().enumerate() {
@@ -107,7 +109,7 @@ impl<L: Likelihood + Clone + Sync> Shared<'_, L> {
         work: impl Fn(&mut Profiler<'_, L>, usize) -> Minima + Sync,
     ) -> Vec<Option<Row>> {
         let make = || self.likelihood.clone();
-        parallel::map(n_rows, crew.threads, crew.monitor, make, |likelihood, j| {
+        parallel::map(n_rows, crew, make, |likelihood, j| {
             let mut profiler = Profiler::around(self.model, likelihood, self.options, &self.best);
             let minima = work(&mut profiler, j);
             let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());

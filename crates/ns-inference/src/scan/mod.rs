@@ -7,10 +7,12 @@ mod grid;
 mod range;
 mod sweep;
 
+pub use self::grid::grid;
+
 use crate::fit::FitOptions;
 use crate::minimize::{Minimum, Outcome};
 use crate::parallel::Crew;
-use crate::profile::Profiler;
+use crate::profile::{Profiler, rounding};
 use crate::response::Response;
 use crate::result::BestFit;
 use ns_core::{Likelihood, Model};
@@ -116,17 +118,6 @@ pub fn scan<L: Likelihood + ?Sized>(
     assemble(model, &[(axis.parameter, values)], best, &minima, has_several)
 }
 
-/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
-pub fn grid<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
-    axes: [&Axis; 2],
-    crew: Crew<'_>,
-) -> Scan {
-    grid::grid(model, likelihood, options, axes, crew)
-}
-
 /// Keeps the lower one of two results for each point.
 pub(crate) fn keep_lower(minima: &mut Minima, others: Minima) {
     for (known, other) in minima.iter_mut().zip(others) {
@@ -147,7 +138,7 @@ pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
 
 /// The result, with everything referred to `best`.
 fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &Minima, has_several: bool) -> Scan {
-    let noise = 1e-9 * best.nll.abs().max(1.0);
+    let noise = rounding(best.nll);
     let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);
     let delta_nll: Vec<Option<f64>> = minima
         .iter()

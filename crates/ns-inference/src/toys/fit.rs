@@ -53,7 +53,7 @@ impl FitToys<'_> {
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
     ) -> Result<Ended, E> {
         let make = || likelihood.clone();
-        let n_starts = n_starts((self.model, likelihood, self.options), self.thrower, run);
+        let n_starts = n_starts(self.model, likelihood, self.options, self.thrower, run);
         let work = |likelihood: &mut L, toys: Range<u64>| self.batch(likelihood, toys, n_starts);
         in_batches(toys, run, make, work, |fits| sink(fits).map(ControlFlow::Continue))
     }

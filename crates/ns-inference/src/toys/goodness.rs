@@ -36,7 +36,7 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     run: &Run<'_>,
     observed: &Deviance,
 ) -> (GoodnessToys, Ended) {
-    let n_starts = n_starts((model, likelihood, options), thrower, run);
+    let n_starts = n_starts(model, likelihood, options, thrower, run);
     let fixed = domain_and_start(model, options).0.fixed;
     let batch = |likelihood: &mut L, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);

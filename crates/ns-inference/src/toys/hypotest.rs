@@ -189,8 +189,7 @@ impl<'a> Hypotest<'a> {
         run: &Run<'_>,
         sink: impl FnMut(Vec<ToyTest>) -> Result<ControlFlow<()>, E>,
     ) -> Result<Ended, E> {
-        let pilot =
-            |hypothesis: &Hypothesis| n_starts((self.model, likelihood, self.options), &hypothesis.thrower, run);
+        let pilot = |hypothesis: &Hypothesis| n_starts(self.model, likelihood, self.options, &hypothesis.thrower, run);
         let n_starts = *self.n_starts.get_or_init(|| self.hypotheses.each_ref().map(pilot));
         let work = |likelihood: &mut L, units: Range<u64>| self.batch(likelihood, units, n_starts);
         in_batches(units, run, || likelihood.clone(), work, sink)

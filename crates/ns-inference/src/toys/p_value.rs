@@ -3,6 +3,7 @@
 //! Conventions are those of pyhf 0.7's toy calculator: a p-value is the fraction of toys at least as extreme as the data, and the expected band is made of
 //! the percentiles of the p-values that the toys of the alternative hypothesis would have had as data.
 
+use crate::asymptotic::BAND;
 use crate::normal::upper_tail;
 use crate::test_statistic::TestStatistic;
 use serde::Serialize;
@@ -200,7 +201,7 @@ fn band(sorted: &[Vec<f64>; 2], samples: &Samples, is_discovery: bool) -> ([f64;
         let (value, error) = at(p);
         (value, half_width.hypot(error))
     };
-    let entries = [-2.0, -1.0, 0.0, 1.0, 2.0].map(entry);
+    let entries = BAND.map(entry);
     (entries.map(|e| e.0), entries.map(|e| e.1))
 }
 

@@ -7,32 +7,20 @@
 use super::run::Run;
 use super::throw::Thrower;
 use crate::fit::FitOptions;
-use crate::monitor::Monitor;
-use crate::parallel;
-use crate::profile::Profiler;
+use crate::monitor::Quiet;
+use crate::parallel::{self, Crew};
+use crate::profile::{DISTINCT, Profiler};
 use ns_core::{Data, DataLikelihood, Model};
 
 /// Toys that are looked at, and how many of them at a time.
 const TOYS: u64 = 48;
 const BATCH: u64 = 6;
 
-/// Minima further apart than this in -ln L are different ones.
-const DISTINCT: f64 = 1e-6;
-
-/// Listens to cancellation only.
-struct Quiet<'a>(&'a dyn Monitor);
-
-impl Monitor for Quiet<'_> {
-    fn progress(&self, _: usize, _: usize) {}
-
-    fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled()
-    }
-}
-
 /// How many of [`Thrower::starts`] the toys of `thrower` need.
 pub(super) fn n_starts<L: DataLikelihood + Clone + Sync>(
-    (model, likelihood, options): (&Model, &L, &FitOptions),
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
     thrower: &Thrower,
     run: &Run<'_>,
 ) -> usize {
@@ -51,6 +39,7 @@ pub(super) fn n_starts<L: DataLikelihood + Clone + Sync>(
         })
     };
     let n_batches = (TOYS / BATCH) as usize;
-    let found = parallel::map(n_batches, run.threads, &Quiet(run.monitor), || likelihood.clone(), differs);
+    let crew = Crew { threads: run.threads, monitor: &Quiet(run.monitor) };
+    let found = parallel::map(n_batches, crew, || likelihood.clone(), differs);
     if found.into_iter().flatten().any(|differs| differs) { 2 } else { 1 }
 }

@@ -1,7 +1,7 @@
 //! Long runs over toys: batches on several threads, handed over in order, so that memory does not grow with the number of toys.
 
 use crate::monitor::Monitor;
-use crate::parallel;
+use crate::parallel::{self, Crew};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 
@@ -92,7 +92,8 @@ pub(super) fn in_batches<S, T: Send, E>(
         let n_batches = count((end - next).div_ceil(batch));
         let monitor = Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
-        let results = parallel::map(n_batches, run.threads, &monitor, &make, |state, i| work(state, of(i)));
+        let crew = Crew { threads: run.threads, monitor: &monitor };
+        let results = parallel::map(n_batches, crew, &make, |state, i| work(state, of(i)));
         let n_results = results.len();
         let finished: Vec<Vec<T>> = results.into_iter().map_while(|batch| batch).collect();
         let is_whole = finished.len() == n_results;

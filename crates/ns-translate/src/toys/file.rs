@@ -126,11 +126,9 @@ impl ToyFile {
         let mut toys = Self { path: path.to_owned(), identity, file, n_records: n_whole, is_complete: false };
         let (first, mut n_sound) = (toys.identity.range().start, 0);
         toys.read(|record| {
-            if n_sound.le(&n_whole) && is_unit(first + n_sound, record) {
-                n_sound += 1;
-                return true;
-            }
-            false
+            let is_sound = is_unit(first + n_sound, record);
+            n_sound += u64::from(is_sound);
+            is_sound
         })?;
         toys.n_records = n_sound.min(toys.identity.range().end - first);
         let length = toys.identity.layout.header(0).len() as u64 + toys.n_records * toys.record_bytes();

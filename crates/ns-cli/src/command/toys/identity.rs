@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::{FitRecord, TestRecord};
 use super::shard;
-use crate::args::{AuxChoice, RunArgs, SetupArgs, ThrowArgs, ThrowAt};
+use crate::args::{RunArgs, SetupArgs, ThrowArgs, ThrowAt};
 use crate::command::setup::Setup;
 use crate::report::to_document;
 
@@ -36,7 +36,7 @@ pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, setup: &Setup)
         ("asimov_at".to_owned(), Value::Object(asimov_at)),
         ("multi_start".to_owned(), json!(args.multi_start)),
         ("seed".to_owned(), json!(args.seed)),
-        ("aux".to_owned(), json!(if run.aux == AuxChoice::Fixed { "fixed" } else { "fluctuated" })),
+        ("aux".to_owned(), json!(run.aux.aux())),
         ("par_names".to_owned(), json!(model.parameters.names)),
     ]);
     settings

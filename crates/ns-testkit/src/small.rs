@@ -1,0 +1,45 @@
+//! Small models written out by hand, for tests that know what should come out.
+
+use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
+use ns_core::{CompileOptions, Model, compile};
+
+/// A sample with its modifiers, each with its name.
+#[must_use]
+pub fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
+    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
+    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
+}
+
+/// A channel and what was observed in it.
+#[derive(Debug, Clone)]
+pub struct Region {
+    channel: Channel,
+    observation: Observation,
+}
+
+/// The channel `name` made of `samples`, in which `observed` was seen.
+#[must_use]
+pub fn region(name: &str, samples: Vec<Sample>, observed: &[f64]) -> Region {
+    Region {
+        channel: Channel { name: name.to_owned(), samples },
+        observation: Observation { name: name.to_owned(), data: observed.to_vec() },
+    }
+}
+
+/// The model of `regions` with parameter of interest `mu`, and with what `parameters` say of any parameter.
+///
+/// # Panics
+/// If that makes no sound workspace.
+#[must_use]
+pub fn model(regions: Vec<Region>, parameters: Vec<ParameterConfig>) -> Model {
+    let (channels, observations) = regions.into_iter().map(|region| (region.channel, region.observation)).unzip();
+    let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters };
+    let workspace = Workspace { channels, observations, measurements: vec![measurement], version: "1.0.0".to_owned() };
+    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
+}
+
+/// The model of a single channel, likewise.
+#[must_use]
+pub fn one_channel(samples: Vec<Sample>, observed: &[f64]) -> Model {
+    model(vec![region("channel", samples, observed)], Vec::new())
+}
