@@ -189,6 +189,24 @@ impl Model {
         kinked
     }
 
+    /// Which parameters (P) move a yield the same way at -1σ and at +1σ: their effect is folded at zero, and -ln L may have a minimum on either side.
+    #[must_use]
+    pub fn folded(&self) -> Vec<bool> {
+        let mut folded = vec![false; self.n_params()];
+        let layout = self.layout;
+        let (hi, lo) = (self.values(layout.normsys_hi), self.values(layout.normsys_lo));
+        for (i, &param) in self.table(layout.normsys_param).iter().enumerate() {
+            folded[param as usize] |= is_folded(lo[i] - 1.0, hi[i] - 1.0);
+        }
+        let (up, down) = (self.values(layout.histosys_up), self.values(layout.histosys_down));
+        let cells = self.table(layout.histosys_cell).windows(2);
+        for (cells, &param) in cells.zip(self.table(layout.histosys_param)) {
+            let mut cells = cells[0] as usize..cells[1] as usize;
+            folded[param as usize] = folded[param as usize] || cells.any(|cell| is_folded(down[cell], up[cell]));
+        }
+        folded
+    }
+
     /// The bins of channel `channel`.
     #[must_use]
     pub fn channel_bins(&self, channel: usize) -> std::ops::Range<usize> {
@@ -208,4 +226,10 @@ impl Model {
         let channel = starts.partition_point(|&start| start as usize <= bin) - 1;
         BinPlace { channel: self.channels[channel].clone(), bin: bin - starts[channel] as usize }
     }
+}
+
+/// Whether effects at -1σ and +1σ go the same way, the smaller one not being a trifle beside the other.
+fn is_folded(down: f64, up: f64) -> bool {
+    const TRIFLE: f64 = 0.1;
+    down * up > 0.0 && down.abs().min(up.abs()) > TRIFLE * down.abs().max(up.abs())
 }

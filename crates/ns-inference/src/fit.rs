@@ -11,6 +11,10 @@ use crate::search::Search;
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
 
+/// What is said where different starting points have ended in different minima.
+pub(crate) const SEVERAL_MINIMA: &str =
+    "the likelihood has several minima, and the lowest of those found was taken; multi-start looks for more";
+
 /// How a fit is done; the default is a free fit from the model's starting values with uncertainties.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOptions {
@@ -81,7 +85,7 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
         None => vec![search.run(&start)],
         Some(MultiStart { n_starts, seed }) => search.run_all(model, &start, n_starts, seed),
     };
-    let mut best = minima[0].clone();
+    let (mut best, others) = search.try_across_folds(minima[0].clone());
     let mut hessian = None;
     let mut intervals = Vec::new();
     if best.nll.is_finite() && (options.errors != Errors::None || !options.minos.is_empty()) {
@@ -95,6 +99,7 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, data, &best.params));
     }
+    result.warnings.extend((!others.is_empty()).then(|| SEVERAL_MINIMA.to_owned()));
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
     finish(FitResult { minos: intervals, minima: distinct(&minima, options), not_finite: diagnosis, ..result })
 }
@@ -109,10 +114,12 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
         upper: parameters.upper.clone(),
         fixed: parameters.fixed.clone(),
         kinked: Vec::new(),
+        folded: Vec::new(),
     };
-    let kinked = model.kinked();
-    if kinked.contains(&true) {
-        domain.kinked = kinked;
+    for (places, found) in [(&mut domain.kinked, model.kinked()), (&mut domain.folded, model.folded())] {
+        if found.contains(&true) {
+            *places = found;
+        }
     }
     for &(i, [lower, upper]) in &options.bounds {
         (domain.lower[i], domain.upper[i]) = (lower, upper);

@@ -5,7 +5,7 @@
 //! and grids pay two conditional fits a point.
 
 use crate::asymptotic::{PValues, band, p_values};
-use crate::fit::FitOptions;
+use crate::fit::{FitOptions, SEVERAL_MINIMA};
 use crate::normal::upper_tail;
 use crate::profile::Profiler;
 use crate::result::Side;
@@ -49,11 +49,12 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         let [likelihood, scratch] = likelihoods;
         let mut observed = Profiler::new(model, likelihood, options);
         let start = observed.start().to_vec();
-        let at_asimov = observed.at_also_from(&[(poi, asimov_mu)], &[start]);
+        let at_asimov = observed.at_across_folds(&[(poi, asimov_mu)], &[start]);
         // A second way to the free minimum; where it ends elsewhere there are several.
         observed.try_from_point(&at_asimov.params);
         scratch.set_data(&expected::asimov(model, &at_asimov.params));
         let mut asimov = Profiler::of_asimov(model, scratch, options, &at_asimov.params);
+        asimov.remember(observed.others());
         if !at_asimov.converged() {
             asimov.distrust();
         }
@@ -116,10 +117,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
 
     fn several_minima(&self) -> Option<String> {
         let several = self.observed.has_several_minima() || self.asimov.has_several_minima();
-        several.then(|| {
-            "the likelihood has several minima, and the lowest of those found was taken; multi-start looks for more"
-                .to_owned()
-        })
+        several.then(|| SEVERAL_MINIMA.to_owned())
     }
 
     fn negative_range(&self) -> Option<String> {

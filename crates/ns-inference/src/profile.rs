@@ -25,6 +25,9 @@ pub(crate) fn rounding(nll: f64) -> f64 {
 /// Random points from which a fit that did not converge is tried again.
 const RESCUE_STARTS: usize = 8;
 
+/// As many further minima are remembered; each costs a fit whenever parameters are held.
+const MOST_OTHERS: usize = 4;
+
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
 
@@ -39,6 +42,8 @@ pub struct Profiler<'a, L: ?Sized> {
     hessian: Option<Hessian>,
     /// Whether different starting points have ended in different minima.
     has_several_minima: bool,
+    /// Minima (P each) that are not the lowest: with parameters held one of them may be.
+    others: Vec<Vec<f64>>,
 }
 
 impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
@@ -46,8 +51,29 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     pub fn new(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
         let start = profiler.start.clone();
-        profiler.best = profiler.lowest(&start);
+        let lowest = profiler.lowest(&start);
+        profiler.best = profiler.across_folds(lowest);
         profiler
+    }
+
+    /// The lowest of `minimum` and what lies across a fold from it; the others are remembered.
+    fn across_folds(&mut self, minimum: Minimum) -> Minimum {
+        let (lowest, others) = self.search.try_across_folds(minimum);
+        self.has_several_minima |= !others.is_empty();
+        let room = MOST_OTHERS.saturating_sub(self.others.len());
+        self.others.extend(others.into_iter().take(room).map(|other| other.params));
+        lowest
+    }
+
+    /// Minima (P each) that were found beside the lowest.
+    #[must_use]
+    pub fn others(&self) -> &[Vec<f64>] {
+        &self.others
+    }
+
+    /// Looks for conditional minima from each of `others` (P each) too.
+    pub fn remember(&mut self, others: &[Vec<f64>]) {
+        self.others.extend_from_slice(others);
     }
 
     /// The same for data that are exactly what `params` (P) expect, an Asimov data set: where `params` is allowed, no fit is needed.
@@ -89,6 +115,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             best: unknown(),
             hessian: None,
             has_several_minima: false,
+            others: Vec::new(),
         }
     }
 
@@ -223,15 +250,19 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
-    /// The same, looked for from each of `others` (each P) too.
-    pub fn at_also_from(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
-        let mut starts = vec![self.predict(held)];
-        starts.extend_from_slice(others);
-        self.at_from(held, &starts)
-    }
-
     /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        self.conditional(held, starts, false)
+    }
+
+    /// The same, looked for from each of `others` (each P) too, and across folds.
+    pub fn at_across_folds(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        self.conditional(held, &starts, true)
+    }
+
+    fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], tries_folds: bool) -> Minimum {
         let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
         held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
         let with_held = |start: &[f64]| {
@@ -240,9 +271,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             start
         };
         let mut lowest = self.lowest(&with_held(&starts[0]));
-        for start in &starts[1..] {
+        for start in starts[1..].iter().chain(&self.others.clone()) {
             let other = self.search.run(&with_held(start));
             lowest = self.lower_of(lowest, other);
+        }
+        if tries_folds {
+            lowest = self.across_folds(lowest);
         }
         if !lowest.converged() {
             let fallback = self.search.run(&with_held(&self.start.clone()));

@@ -4,6 +4,7 @@
 
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
+use crate::profile::DISTINCT;
 use crate::random;
 use ns_core::{Likelihood, Model};
 
@@ -12,6 +13,21 @@ const ENTRY_FLOOR: f64 = 1e-2;
 
 /// Floors with which a minimum at the edge of the domain is settled: the first one that works, the lower the better.
 const EDGE_FLOORS: [f64; 3] = [1e-9, 1e-6, 1e-3];
+
+/// Steps away from a saddle point, in units of the parameters' widths.
+const LENGTHS: [f64; 4] = [-1.0, -0.1, 0.1, 1.0];
+
+/// How many saddle points are left, one after the other.
+const SADDLES: usize = 10;
+
+/// How often a lower minimum across a fold is gone to.
+const FOLDS: usize = 3;
+
+/// Nearer than this to its fold, in standard deviations, a parameter has no minimum of any consequence on the other side.
+const NEAR_FOLD: f64 = 0.1;
+
+/// A point across a fold that is higher than this above a minimum in -ln L is not minimised from.
+const HIGHEST_RISE: f64 = 8.0;
 
 /// A likelihood with everything that is needed to minimise it again and again.
 #[derive(Debug)]
@@ -34,7 +50,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
 
     /// The minimum that `start` (P) leads to.
     pub fn run(&mut self, start: &[f64]) -> Minimum {
-        let mut minimum = self.minimize(start);
+        let mut minimum = self.descend(start);
         if minimum.outcome == Outcome::NotFinite {
             minimum = self.enter(start, minimum);
         }
@@ -49,6 +65,88 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
 
     fn minimize(&mut self, start: &[f64]) -> Minimum {
         self.minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
+    }
+
+    /// Minimises, and goes on downwards from saddle points; kinks are for others to leave.
+    fn descend(&mut self, start: &[f64]) -> Minimum {
+        self.minimizer.stops_at_saddles = self.domain.kinked.is_empty();
+        let mut minimum = self.minimize(start);
+        for _ in 0..SADDLES {
+            if minimum.outcome != Outcome::Saddle {
+                break;
+            }
+            let Some(lower) = self.below_saddle(&minimum) else { break };
+            minimum = lower;
+        }
+        self.minimizer.stops_at_saddles = false;
+        if minimum.outcome == Outcome::Saddle {
+            // No way down was found: what looked like a saddle point may have been none.
+            let mut end = self.minimize(&minimum.params);
+            add_cost(&mut end, &[&minimum]);
+            return end;
+        }
+        minimum
+    }
+
+    /// The lowest of the minima along the direction in which -ln L curves down most.
+    fn below_saddle(&mut self, saddle: &Minimum) -> Option<Minimum> {
+        let mut hessian = Hessian::at(self.likelihood, &saddle.params, &self.domain);
+        if hessian.is_positive_definite() {
+            return None;
+        }
+        let direction = hessian.downward_direction();
+        let found = LENGTHS.map(|length| self.minimize(&along(&saddle.params, &direction, length)));
+        let bar = saddle.nll - DISTINCT.min(1e-12 * saddle.nll.abs().max(1.0));
+        let lowest = found.iter().filter(|m| m.nll < bar).min_by(|a, b| a.nll.total_cmp(&b.nll));
+        lowest.map(|lowest| {
+            let mut lower = lowest.clone();
+            add_cost(&mut lower, &[saddle]);
+            lower
+        })
+    }
+
+    /// The lowest minimum among `best` and those that lie across a fold from it, and the others of them, which are not as low.
+    pub fn try_across_folds(&mut self, best: Minimum) -> (Minimum, Vec<Minimum>) {
+        let (mut lowest, mut others) = (best, Vec::new());
+        for _ in 0..FOLDS {
+            let starts = self.across_folds(&lowest);
+            let mut found: Vec<Minimum> = starts.iter().map(|start| self.run(start)).collect();
+            found.retain(|m| m.converged() && (m.nll - lowest.nll).abs() > DISTINCT);
+            let lower = (0..found.len()).min_by(|&a, &b| found[a].nll.total_cmp(&found[b].nll));
+            let Some(lower) = lower.filter(|&i| found[i].nll < lowest.nll) else {
+                others.append(&mut found);
+                break;
+            };
+            let mut lower = found.swap_remove(lower);
+            add_cost(&mut lower, &[&lowest]);
+            others.append(&mut found);
+            others.push(std::mem::replace(&mut lowest, lower));
+        }
+        (lowest, others)
+    }
+
+    /// Points across the folds of parameters from `minimum`, one parameter at a time, where -ln L has risen less than a parabola would have.
+    fn across_folds(&mut self, minimum: &Minimum) -> Vec<Vec<f64>> {
+        let mut starts = Vec::new();
+        if !minimum.converged() {
+            return starts;
+        }
+        let mut gradient = vec![0.0; minimum.params.len()];
+        for i in 0..self.domain.folded.len() {
+            let value = minimum.params[i];
+            let is_inside = (self.domain.lower[i]..=self.domain.upper[i]).contains(&-value);
+            if !self.domain.folded[i] || self.domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
+                continue;
+            }
+            let mut at = minimum.params.clone();
+            at[i] = -value;
+            let rise = self.likelihood.nll_and_grad(&at, &mut gradient) - minimum.nll;
+            // Of a parabola the slope there times the distance is twice the rise.
+            if rise < HIGHEST_RISE && gradient[i] * -2.0 * value < rise.max(0.0) {
+                starts.push(at);
+            }
+        }
+        starts
     }
 
     /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
@@ -138,9 +236,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     /// The lowest minimum that steps of growing length along ±`direction` (P) lead to, if it is lower than `best`.
     pub fn lower_along(&mut self, best: &Minimum, direction: &[f64]) -> Option<Minimum> {
         let mut lowest: Option<Minimum> = None;
-        for length in [-1.0, -0.1, 0.1, 1.0] {
-            let start: Vec<f64> = best.params.iter().zip(direction).map(|(x, d)| x + length * d).collect();
-            let mut minimum = self.run(&start);
+        for length in LENGTHS {
+            let mut minimum = self.run(&along(&best.params, direction, length));
             add_cost(&mut minimum, &[best]);
             let bar = lowest.as_ref().map_or(best.nll, |m| m.nll);
             if minimum.converged() && minimum.nll < bar - 1e-12 * bar.abs().max(1.0) {
@@ -186,6 +283,10 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         };
         (0..start.len()).map(coordinate).collect()
     }
+}
+
+fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {
+    params.iter().zip(direction).map(|(x, d)| x + length * d).collect()
 }
 
 fn add_cost(minimum: &mut Minimum, others: &[&Minimum]) {

@@ -25,6 +25,8 @@ pub struct Domain {
     pub fixed: Vec<bool>,
     /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
     pub kinked: Vec<bool>,
+    /// Parameters whose effect is folded at zero, so that there may be a minimum on either side; empty if there are none.
+    pub folded: Vec<bool>,
 }
 
 impl Domain {

@@ -25,6 +25,15 @@ const ARRIVED: f64 = 1e-9;
 /// So many distances in a row that did not halve mean that rounding decides.
 const PATIENCE: usize = 3;
 
+/// A matrix that needs no more damping than this is singular to rounding, and not indefinite.
+const MOST_SINGULAR: f64 = 1e-7;
+
+/// Where the exact Hessian is still indefinite although the distance is below this, there is a saddle point near.
+const SADDLE_BELOW: f64 = 1e-3;
+
+/// A step that promises less than this goes nowhere.
+const STATIONARY: f64 = 1e-20;
+
 /// Steps are refused above this damping, relative to the diagonal of the matrix.
 const MAX_DAMPING: f64 = 1e12;
 
@@ -42,6 +51,8 @@ pub struct Minimizer {
     damping: Vec<f64>,
     /// The domain, or the part of it that a step may use.
     orthant: Domain,
+    /// Whether to stop near what looks like a saddle point, for somebody to lead away from it; else it is left by its own slope, if there is one.
+    pub(crate) stops_at_saddles: bool,
 }
 
 /// What changes from step to step.
@@ -57,6 +68,8 @@ struct Progress {
     /// The smallest distance so far, and how many since then were not half of it.
     least_edm: f64,
     since_least: usize,
+    /// Whether the last step led nowhere, with a matrix that was damped.
+    is_idle: bool,
     iterations: usize,
     evaluations: usize,
 }
@@ -96,6 +109,7 @@ impl Minimizer {
             scale: vec![1.0; n],
             damping: zeros(),
             orthant: Domain::default(),
+            stops_at_saddles: false,
         }
     }
 
@@ -119,6 +133,7 @@ impl Minimizer {
             is_singular: false,
             least_edm: f64::INFINITY,
             since_least: 0,
+            is_idle: false,
             iterations: 0,
             evaluations: 0,
         };
@@ -215,7 +230,7 @@ impl Minimizer {
             return self.not_positive_definite(likelihood, domain, progress);
         }
         progress.edm = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
-        let undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= 1e-7);
+        let undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= MOST_SINGULAR);
         let exact = self.system.kind() == Kind::Exact;
         if exact && undamped && progress.rests() {
             return Next::Stop(Outcome::Converged);
@@ -234,6 +249,14 @@ impl Minimizer {
         progress: &mut Progress,
     ) -> Next {
         let exact = self.system.kind() == Kind::Exact;
+        if exact && self.stops_at_saddles && progress.exact_below < SADDLE_BELOW {
+            // So near a point without slope, and -ln L curves down in some direction.
+            return Next::Stop(Outcome::Saddle);
+        }
+        if exact && progress.is_idle && progress.damping > MOST_SINGULAR {
+            // Stationary, and less damping than in the last step leaves the matrix indefinite: a maximum or a saddle in some direction.
+            return Next::Stop(Outcome::Saddle);
+        }
         if !exact || progress.exact_below < 1e-6 {
             progress.damping = (10.0 * progress.damping).max(1e-9);
             return if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue };
@@ -256,7 +279,7 @@ impl Minimizer {
         progress: &mut Progress,
     ) -> Next {
         let predicted = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
-        let is_undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= 1e-7);
+        let is_undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= MOST_SINGULAR);
         self.step.apply(&self.x, &self.orthant, &mut self.trial);
         kinks::keep_sides(domain, &self.x, &mut self.trial);
         let noise = noise(progress.nll);
@@ -265,10 +288,7 @@ impl Minimizer {
         let before = likelihood.nll(&self.trial);
         let ratio = (progress.nll - before) / predicted;
         let accepted = before.is_finite() && (ratio > 1e-4 || (predicted < noise && before <= progress.nll + noise));
-        if accepted && self.trial == self.x && predicted <= 0.0 && !is_undamped {
-            // Stationary, and only damping made the matrix positive definite: a maximum or a saddle in some direction.
-            return Next::Stop(Outcome::Saddle);
-        }
+        progress.is_idle = accepted && predicted <= STATIONARY && !is_undamped;
         if accepted {
             std::mem::swap(&mut self.x, &mut self.trial);
             progress.nll = self.evaluate(likelihood, kind, domain, progress);
