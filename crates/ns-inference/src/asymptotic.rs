@@ -107,17 +107,17 @@ pub(crate) fn root_asimov_at(level: f64, n: f64) -> f64 {
 fn two_sided(statistic: TestStatistic, root: f64, root_asimov: f64) -> PValues {
     let is_beyond = statistic == TestStatistic::TTilde && root > root_asimov && root_asimov > 0.0;
     // Where t̃ exceeds μ²/σ² the lower side has another form: μ̂ < 0 there.
-    let lower = |shift: f64| {
-        if is_beyond {
-            let half = (root * root + root_asimov * root_asimov) / (2.0 * root_asimov);
-            upper_tail(half - shift)
-        } else {
-            upper_tail(root - shift)
-        }
-    };
-    let clsb = upper_tail(root) + lower(0.0);
-    let clb = upper_tail(root + root_asimov) + lower(root_asimov);
-    PValues { clsb, clb, cls: clsb / clb }
+    let lower = if is_beyond { (root * root + root_asimov * root_asimov) / (2.0 * root_asimov) } else { root };
+    let (tested, background) = ([root, lower], [root + root_asimov, lower - root_asimov]);
+    let [clsb, clb] = [tested, background].map(|[a, b]| upper_tail(a) + upper_tail(b));
+    let cls = if clb >= f64::MIN_POSITIVE { clsb / clb } else { (ln_tails(tested) - ln_tails(background)).exp() };
+    PValues { clsb, clb, cls }
+}
+
+/// ln(Q(a) + Q(b)), also where both underflow.
+fn ln_tails([a, b]: [f64; 2]) -> f64 {
+    let (larger, smaller) = (ln_upper_tail(a.min(b)), ln_upper_tail(a.max(b)));
+    larger + (smaller - larger).exp().ln_1p()
 }
 
 #[cfg(test)]
@@ -154,6 +154,19 @@ mod tests {
     }
 
     const RATIO: f64 = 0.018_361_485_210_529_04;
+
+    #[test]
+    fn two_sided_ratios_survive_too() {
+        for (statistic, exact) in [(TestStatistic::T, T_RATIO), (TestStatistic::TTilde, T_TILDE_RATIO)] {
+            let p = p_values(statistic, 1600.0, 0.25);
+            assert_eq!((p.clsb, p.clb), (0.0, 0.0));
+            assert!((p.cls / exact - 1.0).abs() < 1e-12, "{statistic:?}: {:e}", p.cls);
+        }
+    }
+
+    /// In 60-digit arithmetic: 2 Q(40)/(Q(40.5) + Q(39.5)), and with the lower side at 1600.25 and 1599.75.
+    const T_RATIO: f64 = 4.612_869_470_066_732e-9;
+    const T_TILDE_RATIO: f64 = 556_627_732.299_647_6;
 
     #[test]
     fn the_p_value_of_a_discovery_is_the_one_of_its_significance() {

@@ -5,11 +5,13 @@ mod common;
 use common::StopAfter;
 use ns_compute::CpuLikelihood;
 use ns_core::expected::asimov;
+use ns_core::interpolate::Interpolation;
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
 use ns_core::spec::ParameterConfig;
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
 use ns_inference::gof::Deviance;
+use ns_inference::hypotest::hypotest;
 use ns_inference::minimize::{MinimizeOptions, Outcome};
 use ns_inference::monitor::Silent;
 use ns_inference::normal::upper_tail;
@@ -19,6 +21,8 @@ use ns_inference::toys::{
     fit_toys, goodness_toys, hypotest_toys,
 };
 use ns_inference::{FitOptions, MultiStart, fit};
+use ns_testkit::assert_close;
+use ns_testkit::random::Shape;
 use ns_testkit::small::{self, one_channel, region, sample};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
@@ -229,8 +233,8 @@ fn bits(fits: &[ToyFit]) -> Vec<u64> {
 
 #[test]
 fn toys_are_the_same_to_the_bit_however_they_are_made() {
-    let shape = ns_testkit::random::Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true };
-    let model = ns_testkit::random::model(17, shape, ns_core::interpolate::Interpolation::default());
+    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true };
+    let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
     let thrower = Thrower::new(&model, &model.observed, &truth, FITS).expect("a sound point");
@@ -273,6 +277,21 @@ fn tests_stop_at_the_same_toy_for_any_number_of_threads() {
     assert_eq!(first.n_toys[0], first.n_toys[1]);
     assert_eq!(run(2, 7), first);
     assert_eq!(run(7, 64), first);
+}
+
+#[test]
+fn the_observed_statistic_is_that_of_the_asymptotic_test() {
+    // Several of these models have more than one minimum.
+    for seed in 200..300 {
+        let shape = Shape { oddities: false, systematics: 8, ..Shape::SMALL };
+        let model = ns_testkit::random::model(seed, shape, Interpolation::default());
+        let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+        let settings = HypotestSettings { mu: 5.0, ..of(settings(0, Aux::Fluctuated), &model) };
+        let HypotestSettings { test_statistic, poi, mu, .. } = settings;
+        let asymptotic = hypotest(&model, &mut likelihood, &options, poi, (test_statistic, mu));
+        let test = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+        assert_close(test.observed().value, asymptotic.q.expect("fits"), 1e-8, &format!("q of model {seed}"));
+    }
 }
 
 #[test]

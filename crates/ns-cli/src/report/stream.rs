@@ -40,8 +40,10 @@ impl Stream {
     /// Writes what is left and gives the file its name.
     pub(crate) fn end(mut self) -> Result<(), CliError> {
         let flushed = self.writer.flush();
-        let moved = flushed.and_then(|()| self.target.take().map_or(Ok(()), |(at, path)| fs::rename(at, path)));
-        moved.map_err(|source| self.failed(source))
+        let moved = flushed.and_then(|()| self.target.as_ref().map_or(Ok(()), |(at, path)| fs::rename(at, path)));
+        moved.map_err(|source| self.failed(source))?;
+        self.target = None;
+        Ok(())
     }
 
     fn failed(&self, source: io::Error) -> CliError {

@@ -60,8 +60,7 @@ impl CpuLikelihood {
     /// If `isa` is not among [`isa::available`].
     #[must_use]
     pub fn with_isa(mut self, isa: InstructionSet) -> Self {
-        assert!(isa::available().contains(&isa), "this machine has no {isa:?}");
-        self.isa = isa;
+        self.isa = isa::checked(isa);
         self
     }
 

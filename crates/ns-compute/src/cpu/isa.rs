@@ -81,6 +81,13 @@ pub fn available() -> Vec<InstructionSet> {
     ALL.into_iter().filter(|isa| is_available(*isa)).collect()
 }
 
+/// `isa`, which must be among [`available`]: running a body compiled for another one is undefined behaviour.
+#[track_caller]
+pub(crate) fn checked(isa: InstructionSet) -> InstructionSet {
+    assert!(is_available(isa), "this machine has no {isa:?}");
+    isa
+}
+
 #[cfg(target_arch = "x86_64")]
 fn is_available(isa: InstructionSet) -> bool {
     use std::arch::is_x86_feature_detected;
@@ -108,9 +115,9 @@ fn is_available(isa: InstructionSet) -> bool {
 #[inline]
 pub(crate) fn dispatch<B: Body>(isa: InstructionSet, body: B) -> B::Output {
     match isa {
-        // SAFETY: evaluators take an instruction set from `best` or check it against `available`, after the CPU was asked for these features.
+        // SAFETY: evaluators have an instruction set from `best` or `checked`, which ask the CPU for these features.
         InstructionSet::Avx512 => unsafe { run_avx512(body) },
-        // SAFETY: evaluators take an instruction set from `best` or check it against `available`, after the CPU was asked for these features.
+        // SAFETY: evaluators have an instruction set from `best` or `checked`, which ask the CPU for these features.
         InstructionSet::Avx2 => unsafe { run_avx2(body) },
         InstructionSet::Baseline => body.run(Plain),
     }

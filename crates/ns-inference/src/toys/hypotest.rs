@@ -12,7 +12,7 @@ use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
 use crate::profile::Profiler;
-use crate::test_statistic::{TestStatistic, Tested, judge, test};
+use crate::test_statistic::{TestStatistic, Tested, judge, test_from};
 use ns_core::expected::asimov;
 use ns_core::likelihood::NonFinite;
 use ns_core::{Data, DataLikelihood, Model};
@@ -140,8 +140,12 @@ impl<'a> Hypotest<'a> {
         let HypotestSettings { test_statistic, poi, mu, seed, aux, .. } = settings;
         let mut profiler = Profiler::new(model, likelihood, options);
         let against = test_statistic.asimov_mu();
-        let alternative = profiler.at(&[(poi, against)]);
-        let tested = test(&mut profiler, test_statistic, poi, mu);
+        // Each minimum is looked for in all the ways in which the asymptotic test does it: both have the same observed statistic.
+        let start = profiler.start().to_vec();
+        let alternative = profiler.at_also_from(&[(poi, against)], std::slice::from_ref(&start));
+        profiler.try_from_point(&alternative.params);
+        let starts = [alternative.params.clone(), start];
+        let tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
         let Tested { value: Some(value), mu_hat, conditional, .. } = tested else {
             return Err(ToysError::Observed { mu, reason: tested.failure.unwrap_or("a fit did not converge") });
         };
