@@ -142,7 +142,7 @@ impl<'a> Hypotest<'a> {
         let against = test_statistic.asimov_mu();
         // Each minimum is looked for in all the ways in which the asymptotic test does it: both have the same observed statistic.
         let start = profiler.start().to_vec();
-        let alternative = profiler.at_also_from(&[(poi, against)], std::slice::from_ref(&start));
+        let alternative = profiler.at_across_folds(&[(poi, against)], std::slice::from_ref(&start));
         profiler.try_from_point(&alternative.params);
         let starts = [alternative.params.clone(), start];
         let tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
