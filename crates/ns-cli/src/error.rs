@@ -66,8 +66,20 @@ pub(crate) enum CliError {
     #[error("`--every-patch` needs `--patchset FILE`")]
     NoPatchSet,
     /// A parameter that is tested and held at once.
-    #[error("`--fix` holds `{name}`, which is to be tested")]
+    #[error("`{name}` is to be tested, but held fixed by the measurement or by `--fix`")]
     TestedIsFixed { name: String },
+    /// A group that is asked for twice.
+    #[error("there are two groups called `{name}`; the patterns of one group are divided by commas")]
+    TwoGroups { name: String },
+    /// An Asimov data set with two values of the parameter of interest.
+    #[error("`--asimov` and `--asimov-at` both give `{name}` a value")]
+    AsimovTwice { name: String },
+    /// Shards joined into one of themselves.
+    #[error("{name} is one of the files to merge; the result needs a file of its own")]
+    OutputIsInput { name: String },
+    /// A discovery test of something else than no signal.
+    #[error("`q0` tests a parameter of interest of 0, not {mu}")]
+    NotDiscovery { mu: f64 },
     /// A grid that leads nowhere.
     #[error("the grid's start {start} is not below its stop {stop}")]
     EmptyGrid { start: f64, stop: f64 },

@@ -249,17 +249,18 @@ fn n_undetermined(model: &Model, domain: &Domain, residuals: &[Residuals]) -> us
 
 fn warnings(result: &FitResult, n_dof: i64, (n_few, n_bins): (usize, usize), n_undetermined: usize) -> Vec<String> {
     let bad = (!result.converged).then(|| "the fit did not converge, so there is no p-value".to_owned());
-    let none = (n_dof <= 0).then(|| {
-        "no degree of freedom is left: the model has a parameter for everything that was seen, and there is nothing to test"
-            .to_owned()
+    let n_at_bounds = result.at_bounds.len();
+    let none = (n_dof <= 0).then(|| match n_at_bounds {
+        0 => "no degree of freedom is left: the model has a parameter for everything that was seen, and there is nothing to test"
+            .to_owned(),
+        n => format!("no degree of freedom is left if the parameters at a bound, {n}, count as free; toys do not count, and have a p-value"),
     });
     let few = (n_few > 0).then(|| {
         format!(
             "bins that expect fewer than {FEW_EVENTS} events: {n_few} of {n_bins}; with them p-values from χ² are rough"
         )
     });
-    let n_at_bounds = result.at_bounds.len();
-    let bounds = (n_at_bounds > 0).then(|| {
+    let bounds = (n_at_bounds > 0 && n_dof > 0).then(|| {
         format!("parameters at a bound: {n_at_bounds}; they count as free, so the p-value is rather too small")
     });
     let flat = (n_undetermined > 0).then(|| {

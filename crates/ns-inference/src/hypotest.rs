@@ -92,26 +92,41 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             mu_hat: pair.observed.mu_hat,
             mu_hat_asimov: pair.asimov.mu_hat,
             converged: q.is_some() && q_asimov.is_some(),
-            warnings: self.warnings(&pair),
+            warnings: self.warnings(Some(mu), &pair),
         }
     }
 
-    /// What to know before the numbers are used.
-    pub fn warnings(&self, pair: &TestedPair) -> Vec<String> {
+    /// What to know before the numbers are used; `mu` is the value that was asked for, if there was one.
+    pub fn warnings(&self, mu: Option<f64>, pair: &TestedPair) -> Vec<String> {
         let failed = [("the observed data", &pair.observed), ("the Asimov data set", &pair.asimov)];
         let failures = failed.into_iter().filter_map(|(data, tested)| Some(format!("{}: {data}", tested.failure?)));
-        failures.chain(self.at_upper_end()).chain(self.several_minima()).chain(self.negative_range()).collect()
+        failures
+            .chain(self.at_end())
+            .chain(self.outside_range(mu))
+            .chain(self.several_minima())
+            .chain(self.negative_range())
+            .collect()
     }
 
-    fn at_upper_end(&self) -> Option<String> {
+    /// The best fit is where the range ends, and not because signals are not negative.
+    fn at_end(&self) -> Option<String> {
         let (domain, best) = (self.observed.domain(), self.observed.best());
-        let is_there = domain.bound_at(self.poi, *best.params.get(self.poi)?) == Some(Side::Upper);
+        let end = match domain.bound_at(self.poi, *best.params.get(self.poi)?)? {
+            Side::Upper => domain.upper[self.poi],
+            Side::Lower => domain.lower[self.poi],
+        };
         let name = &self.observed.model().parameters.names[self.poi];
-        is_there.then(|| {
-            format!(
-                "the best fit of `{name}` is at the end of its range, {}; a wider range gives another one",
-                domain.upper[self.poi]
-            )
+        (end != 0.0).then(|| {
+            format!("the best fit of `{name}` is at the end of its range, {end}; a wider range gives another one")
+        })
+    }
+
+    fn outside_range(&self, mu: Option<f64>) -> Option<String> {
+        let (mu, domain) = (mu?, self.observed.domain());
+        let (lower, upper) = (domain.lower[self.poi], domain.upper[self.poi]);
+        let name = &self.observed.model().parameters.names[self.poi];
+        (!(lower..=upper).contains(&mu)).then(|| {
+            format!("{mu} is outside the range of `{name}`, {lower} to {upper}, in which its best fit is sought")
         })
     }
 

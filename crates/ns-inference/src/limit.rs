@@ -129,7 +129,9 @@ fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
         Some(&[(a, cls_a), (b, cls_b)]) => Root::At(a + (b - a) * (cls_a - level) / (cls_a - cls_b)),
         _ if points.is_empty() => Root::Unknown,
         _ if points.iter().all(|(_, cls)| *cls < level) => Root::Below,
-        _ => Root::Above,
+        _ if points.iter().all(|(_, cls)| *cls >= level) => Root::Above,
+        // CLs rises through the level on the grid and never falls through it.
+        _ => Root::Unknown,
     }
 }
 
@@ -245,7 +247,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         if let Some(pair) = &self.last_pair {
             let untroubled = |tested: &Tested| Tested { failure: None, ..tested.clone() };
             let pair = TestedPair { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
-            warnings.extend(self.tester.warnings(&pair));
+            warnings.extend(self.tester.warnings(None, &pair));
         }
         if self.wanted.level > 0.5 {
             let level = self.wanted.level;

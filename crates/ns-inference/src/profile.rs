@@ -328,7 +328,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             self.has_several_minima = true;
         }
         let is_better = match (a.converged(), b.converged()) {
-            (true, false) => false,
+            // A point that is lower than a minimum shows that the minimum is not the lowest, also where it is none itself.
+            (true, false) => b.nll < a.nll - DISTINCT,
             (false, true) => b.nll <= a.nll + DISTINCT || !a.nll.is_finite(),
             _ => b.nll < a.nll || (!a.nll.is_finite() && b.nll.is_finite()),
         };

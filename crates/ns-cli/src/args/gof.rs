@@ -1,9 +1,9 @@
 //! Arguments of `gof`.
 
 use clap::Args;
-use std::num::NonZeroU64;
 
 use super::toys::AuxChoice;
+use super::values::n_toys;
 use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `gof`.
@@ -14,8 +14,8 @@ pub(crate) struct GofArgs {
     pub(crate) setup: SetupArgs,
 
     /// Also throw N toys at the best fit, fit each, and count those that fit no better: p-values that need no large counts
-    #[arg(long, value_name = "N")]
-    pub(crate) toys: Option<NonZeroU64>,
+    #[arg(long, value_name = "N", value_parser = n_toys, allow_hyphen_values = true)]
+    pub(crate) toys: Option<u64>,
 
     /// What happens to the auxiliary data of toys
     #[arg(long, value_name = "AUX", value_enum, default_value_t, requires = "toys")]

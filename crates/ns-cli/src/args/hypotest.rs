@@ -39,7 +39,7 @@ pub(crate) struct SignificanceArgs {
     pub(crate) setup: SetupArgs,
 
     /// The value of the parameter of interest for which the expected significance is given
-    #[arg(long, value_name = "MU", value_parser = finite, default_value_t = 1.0)]
+    #[arg(long, value_name = "MU", value_parser = finite, default_value_t = 1.0, allow_hyphen_values = true)]
     pub(crate) mu: f64,
 
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct LimitArgs {
     pub(crate) setup: SetupArgs,
 
     /// CLs at the limit: 0.05 for a limit at 95 % confidence level
-    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05)]
+    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, allow_hyphen_values = true)]
     pub(crate) level: f64,
 
     /// The test statistic

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ns_inference::toys::Aux;
 use ns_translate::toys::Shard;
 
-use super::values::{ValueError, finite};
+use super::values::{ValueError, finite, n_toys};
 use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `toys`.
@@ -46,7 +46,7 @@ pub(crate) struct ThrowArgs {
     pub(crate) setup: SetupArgs,
 
     /// How many toys to throw and fit
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", value_parser = n_toys, default_value = "1000", allow_hyphen_values = true)]
     pub(crate) n_toys: u64,
 
     /// Where to throw them
@@ -82,16 +82,16 @@ pub(crate) struct HypotestToysArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
 
-    /// The tested value of the parameter of interest; 1 if not given, 0 for q0
+    /// The tested value of the parameter of interest, 1 if not given; `q0` always tests 0
     #[arg(long, value_name = "MU", value_parser = finite, allow_hyphen_values = true)]
     pub(crate) mu: Option<f64>,
 
     /// Toys of the tested hypothesis
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", value_parser = n_toys, default_value = "1000", allow_hyphen_values = true)]
     pub(crate) n_toys: u64,
 
     /// Toys of the other hypothesis; as many if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = n_toys, allow_hyphen_values = true)]
     pub(crate) n_toys_b: Option<u64>,
 
     /// The test statistic
@@ -99,7 +99,7 @@ pub(crate) struct HypotestToysArgs {
     pub(crate) test_stat: ToyStatistic,
 
     /// Stop as soon as the Monte-Carlo error of CLs is below this, which is looked at every 500 toys
-    #[arg(long, value_name = "ERROR", value_parser = finite, conflicts_with = "shard")]
+    #[arg(long, value_name = "ERROR", value_parser = finite, conflicts_with = "shard", allow_hyphen_values = true)]
     pub(crate) stop_at_error: Option<f64>,
 
     /// Keep the statistic of every toy in this NumPy file

@@ -46,10 +46,20 @@ pub(super) fn run(
     let asked = entries.iter().zip(&answers).filter_map(|(entry, answer)| Some((entry, answer.as_ref()?)));
     let documents: Vec<Value> = asked.map(|(entry, answer)| document(&set, entry, answer)).collect();
     let n_done = documents.len();
-    report::write_json(&json!({"n_patches": entries.len(), "patches": documents}), output)?;
+    report::write_json(
+        &json!({"complete": n_done == entries.len(), "n_patches": entries.len(), "patches": &documents}),
+        output,
+    )?;
     let n_bad = answers.iter().flatten().filter(|answer| !matches!(answer, Ok((_, true)))).count();
     let alarm = (n_bad > 0).then(|| format!("{n_bad} of {n_done} patches have no good answer"));
-    talk.say_or_warn(alarm.as_deref(), |_| format!("{n_done} of {} patches\n", entries.len()));
+    talk.say_or_warn(alarm.as_deref(), |_| {
+        let table = report::hypotest::patches(&documents);
+        if n_done < entries.len() {
+            format!("{table}  interrupted after {n_done} of {} patches\n", entries.len())
+        } else {
+            table
+        }
+    });
     Ok(if n_done < entries.len() { Status::Interrupted } else { Status::positive_if(n_bad == 0) })
 }
 

@@ -37,5 +37,5 @@ fn by_toys(args: &GofArgs, setup: &Setup, result: &FitResult) -> Result<Option<(
     let observed = saturated_deviance(model, data, &result.bestfit, &fixed);
     let progress = Progress::new(Talk::new(&args.output), "toys");
     let run = Run::new(args.threads.count(), &progress);
-    Ok(Some(goodness_toys((model, likelihood, options), &thrower, 0..n_toys.get(), &run, &observed)))
+    Ok(Some(goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)))
 }

@@ -23,10 +23,14 @@ pub(super) fn run(args: &HypotestArgs) -> Result<Status, CliError> {
     Ok(Status::positive_if(result.converged))
 }
 
-fn test(args: &HypotestArgs, setup: Setup) -> Result<HypotestResult, CliError> {
+fn test(args: &HypotestArgs, mut setup: Setup) -> Result<HypotestResult, CliError> {
     let poi = setup.tested_poi("hypotest")?;
-    let Setup { model, mut likelihood, options, .. } = setup;
     let statistic = TestStatistic::from(args.test_stat);
     let mu = if statistic == TestStatistic::Q0 { 0.0 } else { args.mu };
-    Ok(hypotest(&model, &mut likelihood, &options, poi, (statistic, mu)))
+    let Setup { model, likelihood, options, .. } = &mut setup;
+    let mut result = hypotest(model, likelihood, options, poi, (statistic, mu));
+    if !result.converged {
+        result.warnings.extend(setup.impossible_at(poi, statistic.asimov_mu()));
+    }
+    Ok(result)
 }

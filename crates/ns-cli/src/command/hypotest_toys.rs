@@ -38,6 +38,9 @@ fn settings(args: &HypotestToysArgs, setup: &Setup) -> Result<HypotestSettings, 
         ToyStatistic::Qtilde => (TestStatistic::QTilde, 1.0),
         ToyStatistic::Q0 => (TestStatistic::Q0, 0.0),
     };
+    if test_statistic == TestStatistic::Q0 && args.mu.is_some_and(|mu| mu != 0.0) {
+        return Err(CliError::NotDiscovery { mu: args.mu.unwrap_or(mu) });
+    }
     Ok(HypotestSettings {
         test_statistic,
         poi: setup.tested_poi("hypotest-toys")?,

@@ -22,17 +22,27 @@ pub(super) fn run(args: &LimitArgs) -> Result<Status, CliError> {
     Ok(Status::positive_if(result.converged))
 }
 
-fn find(args: &LimitArgs, setup: Setup) -> Result<LimitResult, CliError> {
+fn find(args: &LimitArgs, mut setup: Setup) -> Result<LimitResult, CliError> {
     let poi = setup.tested_poi("limit")?;
-    let Setup { model, mut likelihood, options, .. } = setup;
+    let grid = grid(args)?;
     let wanted = LimitOptions { level: args.level, statistic: args.test_stat.into() };
-    let Some((start, stop)) = args.start.zip(args.stop) else {
-        return Ok(limit(&model, &mut likelihood, &options, poi, wanted));
+    let Setup { model, likelihood, options, .. } = &mut setup;
+    let mut result = match &grid {
+        None => limit(model, likelihood, options, poi, wanted),
+        Some(grid) => limit_from_grid(model, likelihood, options, poi, (wanted, grid)),
     };
+    if !result.converged {
+        result.warnings.extend(setup.impossible_at(poi, 0.0));
+    }
+    Ok(result)
+}
+
+/// The values to interpolate from, if they are given.
+fn grid(args: &LimitArgs) -> Result<Option<Vec<f64>>, CliError> {
+    let Some((start, stop)) = args.start.zip(args.stop) else { return Ok(None) };
     if start >= stop {
         return Err(CliError::EmptyGrid { start, stop });
     }
     let last = args.points - 1;
-    let grid: Vec<f64> = (0..=last).map(|i| start + (stop - start) * f64::from(i) / f64::from(last)).collect();
-    Ok(limit_from_grid(&model, &mut likelihood, &options, poi, (wanted, &grid)))
+    Ok(Some((0..=last).map(|i| start + (stop - start) * f64::from(i) / f64::from(last)).collect()))
 }

@@ -41,6 +41,9 @@ pub(super) fn run(args: &RankingArgs) -> Result<Status, CliError> {
 fn groups(args: &RankingArgs, model: &Model, domain: &Domain, poi: usize) -> Result<Vec<Group>, CliError> {
     let mut groups = Vec::with_capacity(args.group.len());
     for wanted in &args.group {
+        if groups.iter().any(|known: &Group| known.name == wanted.name) {
+            return Err(CliError::TwoGroups { name: wanted.name.clone() });
+        }
         let group = Group::matching(&wanted.name, &wanted.patterns, &model.parameters);
         if !group.members.iter().any(|&i| i != poi && !domain.fixed[i]) {
             return Err(CliError::EmptyGroup { name: wanted.name.clone() });

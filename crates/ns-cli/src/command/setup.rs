@@ -8,6 +8,7 @@ use ns_core::expected;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::{Data, Model};
+use ns_inference::fit::domain_and_start;
 use ns_inference::{FitOptions, MultiStart};
 
 use super::model;
@@ -35,10 +36,24 @@ impl Setup {
     /// The parameter of interest, which `verb` is to test.
     pub(super) fn tested_poi(&self, verb: &'static str) -> Result<usize, CliError> {
         let poi = self.poi(verb)?;
-        if self.options.fixed.iter().any(|(held, _)| *held == poi) {
+        let (domain, _) = domain_and_start(&self.model, &self.options);
+        if domain.fixed[poi] {
             return Err(CliError::TestedIsFixed { name: self.model.parameters.names[poi].clone() });
         }
         Ok(poi)
+    }
+}
+
+impl Setup {
+    /// Why a test that failed may have: what makes the observed data impossible with the parameter of interest at `mu`.
+    pub(super) fn impossible_at(&self, poi: usize, mu: f64) -> Option<String> {
+        let mut point = self.model.parameters.init.clone();
+        point[poi] = mu;
+        let reason = diagnose(&self.model, &self.data, &point)?;
+        Some(format!(
+            "with `{}` at {mu} and the other parameters at their starting values the data are impossible: {reason}",
+            self.model.parameters.names[poi]
+        ))
     }
 }
 
@@ -83,12 +98,17 @@ fn data(args: &SetupArgs, model: &Model) -> Result<Data, CliError> {
         _ => {}
     }
     let given = args.asimov_at.iter().map(|at| (at.name.as_str(), at.value));
+    let is_given = matches!(args.asimov, Some(Some(_)));
     for (element, value) in settings(&model.parameters, "--asimov-at", given)? {
+        if is_given && model.poi() == Some(element) {
+            return Err(CliError::AsimovTwice { name: model.parameters.names[element].clone() });
+        }
         point[element] = value;
     }
     let data = expected::asimov(model, &point);
     match diagnose(model, &data, &point) {
         None => Ok(data),
-        Some(reason) => Err(CliError::NoAsimov(reason)),
+        // The same with what was really seen, for the message.
+        Some(reason) => Err(CliError::NoAsimov(diagnose(model, &model.observed, &point).unwrap_or(reason))),
     }
 }

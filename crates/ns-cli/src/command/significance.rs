@@ -9,10 +9,13 @@ use crate::error::CliError;
 use crate::report::{self, Talk};
 
 pub(super) fn run(args: &SignificanceArgs) -> Result<Status, CliError> {
-    let setup = setup(&args.setup)?;
+    let mut setup = setup(&args.setup)?;
     let poi = setup.tested_poi("significance")?;
-    let Setup { model, mut likelihood, options, .. } = setup;
-    let result = significance(&model, &mut likelihood, &options, poi, args.mu);
+    let Setup { model, likelihood, options, .. } = &mut setup;
+    let mut result = significance(model, likelihood, options, poi, args.mu);
+    if !result.converged {
+        result.warnings.extend(setup.impossible_at(poi, 0.0));
+    }
     report::write_json(&report::to_document(&result), &args.output)?;
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |_| report::hypotest::significance(&result));

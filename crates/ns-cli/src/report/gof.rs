@@ -1,7 +1,6 @@
 //! What `gof` says: the statistic and what it is made of, and each channel by itself.
 
 use std::fmt::Write;
-use std::num::NonZeroU64;
 
 use ns_core::Model;
 use ns_inference::FitResult;
@@ -39,7 +38,7 @@ pub(crate) struct ByToys<'a> {
 
 impl<'a> ByToys<'a> {
     pub(crate) fn new(args: &GofArgs, p_values: &'a GoodnessToys) -> Self {
-        let n_toys_wanted = args.toys.map_or(0, NonZeroU64::get);
+        let n_toys_wanted = args.toys.unwrap_or(0);
         Self { n_toys_wanted, seed: args.setup.seed, aux: args.aux.aux(), p_values }
     }
 

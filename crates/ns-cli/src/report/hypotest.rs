@@ -5,12 +5,14 @@ use std::fmt::Write;
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
 use ns_inference::limit::LimitResult;
 
+use serde_json::Value;
+
 use super::number::{optional, significant};
 use super::table::{Align, table};
 use super::talk::{harmless, warnings};
 
 /// How the five expected values are called.
-const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma"];
+pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma"];
 
 /// CLs, its band, and what the fits say.
 pub(crate) fn summary(result: &HypotestResult) -> String {
@@ -57,4 +59,17 @@ pub(crate) fn limit(result: &LimitResult) -> String {
 
 fn row(label: &str, values: [Option<f64>; 3]) -> Vec<String> {
     std::iter::once(label.to_owned()).chain(values.map(|value| optional(value, 4))).collect()
+}
+
+/// One line per patch: what is observed and what is expected in the middle, of CLs or of limits.
+pub(crate) fn patches(documents: &[Value]) -> String {
+    let number = |value: &Value| optional(value.as_f64(), 5);
+    let row = |document: &Value| {
+        let either = |keys: [&str; 2]| keys.map(|key| document[key].clone()).into_iter().find(|value| !value.is_null());
+        let expected = either(["CLs_exp", "expected"]).map_or(Value::Null, |band| band[2].clone());
+        let observed = either(["CLs_obs", "observed"]).unwrap_or_default();
+        vec![harmless(document["patch"].as_str().unwrap_or_default()), number(&observed), number(&expected)]
+    };
+    let rows: Vec<_> = documents.iter().map(row).collect();
+    table(&[("patch", Align::Left), ("observed", Align::Right), ("expected", Align::Right)], &rows)
 }

@@ -7,7 +7,9 @@ use ns_inference::toys::HypotestToys;
 use ns_translate::toys::{Identity, Shard};
 use serde_json::{Value, json};
 
-use super::number::significant;
+use super::hypotest::BAND;
+use super::number::{optional, significant};
+use super::table::{Align, table};
 use super::talk::{Paint, Talk, harmless};
 use super::toys::FIXED_AUX;
 use super::{to_document, write_json};
@@ -35,6 +37,13 @@ pub(crate) fn write(
         let Shard { index, of } = identity.shard;
         result.warnings.insert(0, format!("these are the toys of share {index} of {of} only; `toys merge` joins them"));
     }
+    if let Some(limit) = identity.settings["stop_at_error"].as_f64().filter(|_| interrupted.is_none()) {
+        let error = result.cls_observed_error;
+        result.warnings.extend(
+            (error.is_nan() || error >= limit)
+                .then(|| format!("the error of CLs did not come below {limit} with the toys that were allowed")),
+        );
+    }
     if let Some((done, wanted)) = interrupted {
         result.warnings.insert(0, format!("interrupted after {done} of {wanted} toys"));
     }
@@ -48,40 +57,38 @@ pub(crate) fn write(
 
 fn document(identity: &Identity, result: &HypotestToys) -> Value {
     let Value::Object(mut document) = to_document(result) else { return Value::Null };
-    for key in ["poi", "measurement", "seed", "aux", "thrown_at", "par_names", "nextstat_version"] {
+    for key in ["measurement", "seed", "aux", "thrown_at", "par_names", "nextstat_version"] {
         document.insert(key.to_owned(), identity.settings[key].clone());
     }
-    let teststat = document.remove("value");
-    for (key, tail) in [("CLsb", result.clsb), ("CLb", result.clb)] {
-        document.insert(key.to_owned(), json!(tail.value));
+    document.insert("parameter".to_owned(), identity.settings["poi"].clone());
+    let counts = ["CLsb_obs", "CLb_obs"].map(|key| (key.to_owned(), document.remove(key).unwrap_or_default()));
+    for ((key, _), tail) in counts.iter().zip([result.clsb, result.clb]) {
+        document.insert(key.clone(), json!(tail.value));
         document.insert(format!("{key}_error"), json!(tail.error));
     }
-    document.insert("tail_probabilities".to_owned(), json!({"CLsb": result.clsb, "CLb": result.clb}));
-    document.insert("teststat".to_owned(), teststat.unwrap_or(Value::Null));
+    document.insert("tail_probabilities".to_owned(), Value::Object(counts.into_iter().collect()));
     document.insert("n_toys_wanted".to_owned(), json!(identity.settings["n_toys_of_hypotheses"]));
     Value::Object(document)
 }
 
 fn summary(poi: &str, result: &HypotestToys, paint: Paint) -> String {
-    let mut text = String::new();
-    let value = |value: f64, error: f64| format!("{} ± {}", significant(value, 4), significant(error, 2));
     let observed = result.observed;
     let [tested, alternative] = result.n_toys;
-    let (poi, mu) = (harmless(poi), significant(observed.mu, 6));
-    let _ = writeln!(text, "  {poi} = {mu} tested with {tested} toys, and {alternative} of the alternative");
-    let _ =
-        writeln!(text, "  statistic  {}, best fit {}", significant(observed.value, 6), significant(observed.mu_hat, 6));
-    let name = if observed.test_statistic == TestStatistic::Q0 { "p-value" } else { "CLs    " };
-    let _ = writeln!(
-        text,
-        "  {}",
-        paint.strong(&format!("{name}    {}", value(result.cls_observed, result.cls_observed_error)))
+    let mut text = format!(
+        "test of `{}` = {} with {tested} and {alternative} toys\n\n",
+        harmless(poi),
+        significant(observed.mu, 6)
     );
-    for (z, (expected, error)) in
-        [-2, -1, 0, 1, 2].iter().zip(result.cls_expected.iter().zip(result.cls_expected_errors))
-    {
-        let _ = writeln!(text, "  expected {z:+}  {}", value(*expected, error));
-    }
+    let name = if observed.test_statistic == TestStatistic::Q0 { "p-value" } else { "CLs" };
+    let row = |label: &str, value: f64, error: f64| {
+        vec![label.to_owned(), optional(Some(value), 4), optional(Some(error), 2)]
+    };
+    let mut rows = vec![row("observed", result.cls_observed, result.cls_observed_error)];
+    let band = BAND.iter().zip(result.cls_expected.iter().zip(result.cls_expected_errors));
+    rows.extend(band.map(|(label, (value, error))| row(label, *value, error)));
+    text.push_str(&table(&[("", Align::Left), (name, Align::Right), ("error", Align::Right)], &rows));
+    let (statistic, best) = (significant(observed.value, 6), significant(observed.mu_hat, 5));
+    let _ = writeln!(text, "\n  best fit {best}, statistic {statistic}");
     for warning in &result.warnings {
         let _ = writeln!(text, "{} {}", paint.alarm("warning:"), harmless(warning));
     }

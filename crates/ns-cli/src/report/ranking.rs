@@ -63,7 +63,7 @@ pub(crate) fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
     }
     text.push_str(&groups(&ranking.groups));
     text.push_str(&warnings(&ranking.warnings));
-    if !ranking.converged {
+    if !ranking.best.converged {
         text.push_str(&free_fit_failed(paint));
     }
     text

@@ -101,17 +101,18 @@ impl Tally {
         text
     }
 
-    fn totals(&self) -> Value {
+    fn totals(&self, wanted: u64) -> Value {
         let failed = STATUS.iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
         let failures: Map<String, Value> = failed.map(|(word, n)| ((*word).to_owned(), json!(n))).collect();
         let has_poi = self.poi.is_some() && self.by_status[0] > 1;
         json!({
+            "complete": self.n_toys >= wanted,
             "n_done": self.n_toys,
             "n_failed": self.n_failed(),
             "failures": failures,
             "poi_mean": has_poi.then_some(self.mean),
             "poi_width": has_poi.then(|| self.width()),
-            "warnings": self.warnings(),
+            "warnings": self.interruption(wanted, None).into_iter().chain(self.warnings()).collect::<Vec<_>>(),
         })
     }
 }
@@ -151,10 +152,10 @@ impl Document {
         self.stream.write(&format!("{comma}\n        {row}"))
     }
 
-    /// Writes what all toys are together.
-    pub(crate) fn end(mut self, tally: &Tally) -> Result<(), CliError> {
+    /// Writes what all toys are together, of `wanted`.
+    pub(crate) fn end(mut self, tally: &Tally, wanted: u64) -> Result<(), CliError> {
         self.stream.write(if self.has_toys { "\n    ]" } else { "]" })?;
-        if let Value::Object(totals) = tally.totals() {
+        if let Value::Object(totals) = tally.totals(wanted) {
             for (key, value) in totals {
                 self.stream.write(&format!(",\n    {}: {value}", json!(key)))?;
             }

@@ -76,7 +76,7 @@ pub struct Ranking {
     pub best: BestFit,
     /// Whether every parameter was done; a ranking that was stopped has fewer entries.
     pub is_complete: bool,
-    /// Whether the free fit converged.
+    /// Whether the free fit and every refit converged.
     pub converged: bool,
     /// What a reader should know before using the numbers, one sentence each.
     pub warnings: Vec<String>,

@@ -42,7 +42,9 @@ pub(super) fn assemble<L: DataLikelihood>(
         converged: plan.best.converged,
         warnings: Vec::new(),
     };
-    ranking.warnings = warnings(&ranking, nuisances.len(), profiler.has_several_minima());
+    let refits: Vec<Impact> = ranking.entries.iter().flat_map(sides).collect();
+    ranking.warnings = warnings(&ranking, &refits, nuisances.len(), profiler.has_several_minima());
+    ranking.converged &= n_failed(&refits) == 0;
     ranking
 }
 
@@ -145,16 +147,21 @@ fn breakdown<L: DataLikelihood>(
     }
 }
 
-fn warnings(ranking: &Ranking, n: usize, has_several: bool) -> Vec<String> {
+/// Every refit of a parameter.
+fn sides(entry: &Entry) -> Vec<Impact> {
+    [&entry.prefit, &entry.postfit, &entry.global].into_iter().flatten().flat_map(|i| [i.down, i.up]).collect()
+}
+
+fn n_failed(refits: &[Impact]) -> usize {
+    refits.iter().filter(|refit| refit.outcome != Outcome::Converged).count()
+}
+
+fn warnings(ranking: &Ranking, refits: &[Impact], n: usize, has_several: bool) -> Vec<String> {
     let poi = &ranking.poi.name;
     if !ranking.converged {
         return vec!["the free fit did not converge, so there is nothing to rank".to_owned()];
     }
-    let sides = |entry: &Entry| -> Vec<Impact> {
-        [&entry.prefit, &entry.postfit, &entry.global].into_iter().flatten().flat_map(|i| [i.down, i.up]).collect()
-    };
-    let refits: Vec<Impact> = ranking.entries.iter().flat_map(sides).collect();
-    let failed = refits.iter().filter(|refit| refit.outcome != Outcome::Converged).count();
+    let failed = n_failed(refits);
     let clipped = refits.iter().filter(|refit| refit.clipped).count();
     let mut warnings = Vec::new();
     if ranking.entries.len() < n {

@@ -67,10 +67,12 @@ pub(super) fn threshold(observed: f64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Observed {
     /// Which statistic.
+    #[serde(rename = "test_stat")]
     pub test_statistic: TestStatistic,
     /// The tested value of the parameter of interest.
     pub mu: f64,
     /// The statistic of the data.
+    #[serde(rename = "q")]
     pub value: f64,
     /// The best-fit value of the parameter of interest.
     pub mu_hat: f64,
@@ -133,10 +135,10 @@ pub struct HypotestToys {
     #[serde(rename = "CLs_exp_errors")]
     pub cls_expected_errors: [f64; 5],
     /// The p-value of the tested hypothesis.
-    #[serde(rename = "CLsb")]
+    #[serde(rename = "CLsb_obs")]
     pub clsb: PValue,
     /// The p-value of the alternative hypothesis.
-    #[serde(rename = "CLb")]
+    #[serde(rename = "CLb_obs")]
     pub clb: PValue,
     /// Toys of the tested and of the alternative hypothesis, failed ones included.
     pub n_toys: [u64; 2],

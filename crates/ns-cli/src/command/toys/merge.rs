@@ -12,6 +12,9 @@ use crate::report::toys::{Document, Tally};
 use crate::report::{self, Talk};
 
 pub(super) fn run(args: &MergeArgs) -> Result<Status, CliError> {
+    if let Some(path) = args.output.output_file.as_ref().filter(|path| args.files.contains(path)) {
+        return Err(CliError::OutputIsInput { name: format!("`{}`", path.display()) });
+    }
     let merged = merge(&args.files)?;
     match merged.identity.kind.as_str() {
         "hypotest" => tests(&merged, args),
@@ -38,7 +41,7 @@ fn fits(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
             written.is_ok()
         })?;
         written?;
-        document.end(&tally)?;
+        document.end(&tally, tally.n_toys())?;
     }
     let alarm = tally.alarm(tally.n_toys(), None);
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| tally.summary(tally.n_toys(), None, paint));
@@ -48,9 +51,9 @@ fn fits(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
 /// The observed statistic, as the document beside a file has it.
 #[derive(Deserialize)]
 struct WrittenObserved {
-    test_statistic: String,
+    test_stat: String,
     mu: f64,
-    value: f64,
+    q: f64,
     mu_hat: f64,
 }
 
@@ -63,8 +66,8 @@ fn tests(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
     })?;
     let observed = serde_json::from_value::<WrittenObserved>(merged.identity.settings["observed"].clone()).ok();
     let observed = observed.and_then(|written| {
-        let test_statistic = report::hypotest_toys::statistic(&written.test_statistic)?;
-        Some(Observed { test_statistic, mu: written.mu, value: written.value, mu_hat: written.mu_hat })
+        let test_statistic = report::hypotest_toys::statistic(&written.test_stat)?;
+        Some(Observed { test_statistic, mu: written.mu, value: written.q, mu_hat: written.mu_hat })
     });
     let Some(observed) = observed else {
         return Err(CliError::NoObserved { name: format!("`{}`", args.files[0].display()) });

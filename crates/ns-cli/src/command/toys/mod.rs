@@ -149,7 +149,7 @@ impl Plan {
             let records = self.encode(&record, &fits, &mut tally);
             records.chunks_exact(record.bytes()).try_for_each(|bytes| document.toy(&record.read(bytes)))
         })?;
-        document.end(&tally)?;
+        document.end(&tally, self.identity.n_toys)?;
         Ok((ended, tally))
     }
 
