@@ -35,8 +35,8 @@ def in_own_environment(peers, engine, procedure, workspace, cap, **setting):
     except subprocess.TimeoutExpired:
         return dict(version=engine, note=f"stopped after {cap:g} s")
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if any(letter.isalpha() for letter in line)]
-        return dict(version=engine, note=f"failed: {(lines or ['no message'])[-1].strip()[:120]}")
+        lines = [line for line in done.stderr.splitlines() if line.split(":")[0].endswith(("Error", "Exception", "error"))]
+        return dict(version=engine, note=f"failed: {(lines or ['no message'])[-1].strip()[:160]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
@@ -111,10 +111,10 @@ def ratio(seconds, ours):
 
 
 def write(lines, is_dry):
-    print("\n".join(lines))
+    print("\n".join(lines), flush=True)
     if not is_dry:
         with open(HERE / "RECORD.md", "a", encoding="utf-8") as file:
-            file.write("\n" + "\n".join(lines))
+            file.write("\n".join(lines) + "\n")
 
 
 def scratch():

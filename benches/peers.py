@@ -76,7 +76,8 @@ def main():
     if not (arguments.data / "cases.json").exists():
         print(f"skipped: no published workspaces in {arguments.data}")
         return
-    lines = heading("", "Fits with uncertainties, models already built, fastest call; one thread for every engine.")
+    sentence = "Fits with uncertainties, models already built, fastest call; one thread for every engine; of peers elapsed or processor time, the shorter."
+    lines = heading("", sentence)
     with scratch() as folder:
         for case in arguments.case or CASES:
             workspace = workspace_of(arguments.data, case, folder)
@@ -84,7 +85,7 @@ def main():
             rows += [theirs(arguments, engine, case, workspace) for engine in arguments.engine or ENGINES]
             best = reference(arguments.data, case)["mle"]
             lines += table(case, rows, float(best.get("twice_nll_gold", best["twice_nll"])))
-    write(lines, arguments.dry)
+    write(["", *lines], arguments.dry)
 
 
 if __name__ == "__main__":

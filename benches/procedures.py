@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compare procedures made of many fits with other engines, in one run, and append what was measured to benches/RECORD.md.
 
-    procedures.py --peers .peers --data ../shared/data --bin target/release [--case NAME ...] [--engine NAME ...] [--budget 60] [--cap 300] [--dry]
+    procedures.py --peers .peers --data ../shared/data --bin target/release [--case NAME ...] [--procedure NAME ...] [--engine NAME ...]
+        [--budget 60] [--cap 300] [--dry]
 
 CLs with its band, upper limits with their band, a profile scan, a ranking, toys and CLs by toys, on models that are already built; each engine and
 procedure in a process of its own, one after the other. What takes less than seconds is repeated and its fastest time counts. Scans, rankings and toys
@@ -64,7 +65,8 @@ def by_toys(done):
 def theirs(arguments, engine, procedure, case, workspace, own):
     if case in TOO_LARGE_FOR.get(engine, ()):
         return dict(version=engine, note="not run: most of a minute for one fit")
-    highest = 1.5 * max(value for value in own["limit"][0]["band"] if value is not None)
+    limits = [own["limit"][0]["observed"], *own["limit"][0]["band"]]
+    highest = 1.25 * max(value for value in limits if value is not None)
     setting = dict(threads=2 if engine == "ns" else 1, values=own["scan"][0]["values"], budget=arguments.budget, highest=highest)
     row = in_own_environment(arguments.peers, engine, procedure, workspace, arguments.cap, **setting)
     print(f"{case}, {procedure}: {str(row)[:600]}", file=sys.stderr, flush=True)
@@ -93,7 +95,7 @@ def curve_result(row, own):
 def ranking_result(row, own):
     """The largest difference to our impacts, over our largest impact."""
     common = [name for name in row["impacts"] if name in own["impacts"] and None not in own["impacts"][name]]
-    if row is own or not common:
+    if row["version"] == own["version"] or not common:
         return ""
     pairs = [(a, b) for name in common for a, b in zip(row["impacts"][name], own["impacts"][name])]
     difference = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
@@ -151,7 +153,7 @@ def table(arguments, case, folder):
     own, measured = ours(arguments.bin, arguments.data, case)
     workspace = workspace_of(arguments.data, case, folder)
     lines = [f"`{case}` (load before our rows {before}):", "", "| what | engine | threads | took | times ours | result | note |", "|---|---|---|---|---|---|---|"]
-    for procedure in TITLES:
+    for procedure in arguments.procedure or TITLES:
         rows = own[procedure] + [theirs(arguments, engine, procedure, case, workspace, own) for engine in arguments.engine or ENGINES]
         lines += [line(procedure, row, own[procedure], right) for row in rows]
     return lines + ["", *alone(measured), ""]
@@ -160,7 +162,7 @@ def table(arguments, case, folder):
 def alone(measured):
     """What we measure of a case without a peer."""
     batch = " and ".join(f"{times['min_us'] / 1e3:.2f} ms on {word}" for times, word in zip(measured["batch"], ("one thread", "two")))
-    gof = " and ".join(f"{done['seconds'] * 1e3:.0f} ms on {done['threads']}" for done in measured["toys"]["goodness"])
+    gof = " and ".join(f"{duration(done['seconds'])} on {done['threads']}" for done in measured["toys"]["goodness"])
     return [f"Without a peer: 1,000 evaluations with gradient in a batch {batch}; goodness of fit by 1,000 toys {gof} threads."]
 
 
@@ -190,18 +192,22 @@ def signal_grid(binaries, data):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser, cap=300)
+    parser.add_argument("--procedure", action="append", choices=list(TITLES))
     parser.add_argument("--budget", type=float, default=60, help="seconds that an engine may spend on the units of one procedure")
     arguments = parser.parse_args()
     if not (arguments.data / "cases.json").exists():
         print(f"skipped: no published workspaces in {arguments.data}")
         return
-    sentences = ["Models already built; fastest of repeated calls where they are short.", "Deviations are relative, against the reference of each case."]
-    lines = heading(", procedures", *sentences)
+    sentences = [
+        "Models already built; fastest of repeated calls where they are short. Of peers the shorter of elapsed and processor time counts, of us elapsed time.",
+        "Deviations are relative, against the reference of each case.",
+    ]
+    write(["", *heading(", procedures", *sentences)], arguments.dry)
     with scratch() as folder:
         for case in arguments.case or CASES:
-            lines += table(arguments, case, pathlib.Path(folder))
-    lines += [yields(arguments.bin), "", signal_grid(arguments.bin, arguments.data), ""]
-    write(lines, arguments.dry)
+            write(table(arguments, case, pathlib.Path(folder)), arguments.dry)
+    if not arguments.procedure:
+        write([yields(arguments.bin), "", signal_grid(arguments.bin, arguments.data), ""], arguments.dry)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,8 @@ const INTRODUCTION: &str = "# Time and memory against model size
 Written by `make bench-scaling`; do not edit. The models are generated (`benches/src/family.rs`): channels of 20 bins with four samples, and
 systematics that each act as a normsys and a histosys on every fourth sample, or a staterror gamma in every bin. A fit starts from the
 model's own starting values, has its evaluator ready, and ends with uncertainties from the exact Hessian. Memory is the peak of a whole
-process that makes one model and fits it once. Published cases are measured by `make bench`, other engines by `make bench-peers`
+process that makes one model and fits it once. Published cases are measured by `make bench`: evaluations, fits, and the procedures that are made of
+many fits (tests, limits, scans, rankings, toys). Other engines are measured beside them, fits and procedures, by `make bench-peers`
 ([benches/RECORD.md](../benches/RECORD.md)).
 
 ";
