@@ -96,7 +96,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
         let direction = hessian.downward_direction();
         let found = LENGTHS.map(|length| self.minimize(&along(&saddle.params, &direction, length)));
-        let bar = saddle.nll - DISTINCT.min(1e-12 * saddle.nll.abs().max(1.0));
+        let bar = saddle.nll - 1e-12 * saddle.nll.abs().max(1.0);
         let lowest = found.iter().filter(|m| m.nll < bar).min_by(|a, b| a.nll.total_cmp(&b.nll));
         lowest.map(|lowest| {
             let mut lower = lowest.clone();
@@ -156,7 +156,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
         let entered = self.minimize(start);
         self.likelihood.set_floor(None);
-        let mut minimum = self.minimize(&entered.params);
+        let mut minimum = self.descend(&entered.params);
         add_cost(&mut minimum, &[&failed, &entered]);
         minimum
     }
