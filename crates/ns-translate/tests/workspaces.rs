@@ -11,6 +11,8 @@ fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
+const LARGE: usize = 1_000_000;
+
 /// The random workspaces of `testdata/pyhf`, the examples, and published workspaces where they are.
 fn texts() -> Vec<Vec<u8>> {
     let cases = fs::read(repository().join("testdata/pyhf/cases.json")).expect("in the repository");
@@ -26,8 +28,8 @@ fn texts() -> Vec<Vec<u8>> {
     }
     for file in files {
         let bytes = read_bytes(&Source::Path(file)).expect("readable");
-        // Patches and patch sets lie beside the workspaces.
-        if pyhf::read_workspace(&bytes).is_ok() {
+        // Patches and patch sets lie beside the workspaces. The largest would take longer than all the others.
+        if bytes.len() < LARGE && pyhf::read_workspace(&bytes).is_ok() {
             texts.push(bytes);
         }
     }
