@@ -1,7 +1,6 @@
 //! Two workspaces made one.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
 
 use serde::Serialize;
 
@@ -68,7 +67,7 @@ pub fn combine(left: Document, right: Document, join: Join, channels: Channels) 
 
 /// Puts into its first argument what the second adds to it; both have the same name, and stand at these pointers in the first and
 /// the second workspace. The last argument takes note of what is not added.
-type Merge<T> = fn(&mut T, T, [String; 2], &mut Joiner) -> Result<(), WorkspaceError>;
+type Merge<T> = fn(&mut T, T, &[String; 2], &mut Joiner) -> Result<(), WorkspaceError>;
 
 struct Joiner {
     join: Join,
@@ -121,7 +120,7 @@ impl Joiner {
             };
             let at = self.in_order([first, i].map(|i| format!("{pointer}/{i}")));
             match merge {
-                Some(merge) => merge(&mut joined[first], other, at, self)?,
+                Some(merge) => merge(&mut joined[first], other, &at, self)?,
                 None => self.decide(&joined[first], &other, at)?,
             }
         }
@@ -157,7 +156,7 @@ impl Joiner {
 fn merge_samples(
     channel: &mut Channel,
     other: Channel,
-    at: [String; 2],
+    at: &[String; 2],
     joiner: &mut Joiner,
 ) -> Result<(), WorkspaceError> {
     let n_samples = channel.samples.len();
@@ -182,11 +181,11 @@ fn merge_samples(
 fn merge_settings(
     measurement: &mut Measurement,
     other: Measurement,
-    at: [String; 2],
+    at: &[String; 2],
     joiner: &mut Joiner,
 ) -> Result<(), WorkspaceError> {
     let Config { parameters, poi } = other.config;
-    let [left, right] = at.map(|pointer| pointer + "/config");
+    let [left, right] = at.each_ref().map(|pointer| format!("{pointer}/config"));
     if measurement.config.poi != poi {
         let at = [format!("{left}/poi"), format!("{right}/poi")];
         let difference = Box::new(difference(&measurement.config.poi, &poi, at));
@@ -235,8 +234,7 @@ fn unique<T: Item>(items: &[T], side: Side, scope: Scope) -> Result<(), Workspac
     }
 }
 
-fn repeated<N: Hash + Eq + Copy>(names: impl Iterator<Item = N>) -> Option<N> {
+fn repeated<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let mut seen = HashSet::new();
-    let mut names = names;
     names.find(|name| !seen.insert(*name))
 }
