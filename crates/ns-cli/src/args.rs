@@ -8,6 +8,7 @@ mod evaluate;
 mod fit;
 mod gof;
 mod hypotest;
+mod ignored;
 mod model;
 mod patchset;
 mod ranking;
@@ -16,14 +17,18 @@ mod scan;
 mod setup;
 mod toys;
 mod values;
+mod workspaces;
 
 pub(crate) use check::CheckArgs;
 pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
 pub(crate) use gof::GofArgs;
-pub(crate) use hypotest::{HypotestArgs, LimitArgs, SignificanceArgs};
-pub(crate) use model::{InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, ThreadArgs};
+pub(crate) use hypotest::{CalculatorArg, HypotestArgs, LimitArgs, SignificanceArgs};
+pub(crate) use ignored::IgnoredArgs;
+pub(crate) use model::{
+    InputArgs, InterpolationDefaults, ModelArgs, OutputArgs, SourceArgs, ThreadArgs, named_or_piped,
+};
 pub(crate) use patchset::{ApplyArgs, ExtractArgs, PatchsetArgs, PatchsetVerb, SetArgs, VerifyArgs};
 pub(crate) use ranking::RankingArgs;
 pub(crate) use report::ReportArgs;
@@ -31,6 +36,7 @@ pub(crate) use scan::ScanArgs;
 pub(crate) use setup::SetupArgs;
 pub(crate) use toys::{HypotestToysArgs, MergeArgs, RunArgs, ThrowArgs, ThrowAt, ToyStatistic, ToysArgs, ToysVerb};
 pub(crate) use values::{Assignment, Range};
+pub(crate) use workspaces::{CombineArgs, PruneArgs, RenameArgs, SortArgs};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -81,6 +87,14 @@ pub(crate) enum Verb {
     Inspect(InspectArgs),
     /// Find what makes a model wrong before a fit does
     Check(CheckArgs),
+    /// Combine two workspaces into one
+    Combine(CombineArgs),
+    /// Leave out channels, samples, modifiers or measurements of a workspace
+    Prune(PruneArgs),
+    /// Rename channels, samples, modifiers or measurements of a workspace
+    Rename(RenameArgs),
+    /// Sort a workspace by names
+    Sort(SortArgs),
     /// Work with patch sets: many signals for one background-only workspace
     Patchset(PatchsetArgs),
     /// Print the digest of a workspace, as patch sets carry it

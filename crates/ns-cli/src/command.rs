@@ -3,8 +3,10 @@
 //! A new verb is a variant of [`Verb`], a struct in `args`, a file here, and a line in [`run`].
 
 mod check;
+mod combine;
 mod completions;
 mod digest;
+mod document;
 mod each_patch;
 mod evaluate;
 mod fit;
@@ -15,11 +17,14 @@ mod inspect;
 mod limit;
 mod model;
 mod patchset;
+mod prune;
 mod ranking;
+mod rename;
 mod report;
 mod scan;
 mod setup;
 mod significance;
+mod sort;
 pub(crate) mod toys;
 
 use std::process::ExitCode;
@@ -63,13 +68,17 @@ pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
         Verb::Scan(args) => scan::run(&args),
         Verb::Ranking(args) => ranking::run(&args),
         Verb::Evaluate(args) => evaluate::run(&args),
-        Verb::Hypotest(args) => hypotest::run(&args),
+        Verb::Hypotest(args) => hypotest::run(*args),
         Verb::Limit(args) => limit::run(&args),
         Verb::Significance(args) => significance::run(&args),
         Verb::Toys(args) => toys::run(&args),
         Verb::HypotestToys(args) => hypotest_toys::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Check(args) => check::run(&args),
+        Verb::Combine(args) => combine::run(&args),
+        Verb::Prune(args) => prune::run(&args),
+        Verb::Rename(args) => rename::run(&args),
+        Verb::Sort(args) => sort::run(&args),
         Verb::Patchset(args) => patchset::run(args.verb),
         Verb::Digest(args) => digest::run(&args),
         Verb::Completions(args) => completions::run(args.shell),

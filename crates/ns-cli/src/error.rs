@@ -7,6 +7,7 @@ use ns_core::likelihood::NonFinite;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use ns_translate::toys::ToyFileError;
+use ns_translate::workspace::WorkspaceError;
 
 /// Why a command cannot be done. All but [`CliError::BrokenPipe`] are exit code 2.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,25 @@ pub(crate) enum CliError {
         name: String,
         /// What is wrong in it.
         error: CompileError,
+    },
+    /// A document of which no other can be made.
+    #[error(transparent)]
+    NotRewritable(DocumentError),
+    /// A workspace of which nothing can be made as asked.
+    #[error("in {name}: {error}")]
+    Workspace {
+        /// The workspace in backticks, or `standard input`.
+        name: String,
+        /// Why not.
+        error: WorkspaceError,
+    },
+    /// Two workspaces that do not go together.
+    #[error("cannot combine {} with {}: {error}", .names[0], .names[1])]
+    Combine {
+        /// The first and the second, in backticks, or `standard input`.
+        names: [String; 2],
+        /// Why not.
+        error: WorkspaceError,
     },
     /// A parameter name that the model does not have.
     #[error("`{option}` names the parameter `{name}`, which the model does not have")]
@@ -98,6 +118,12 @@ pub(crate) enum CliError {
     /// A file of toys without the statistic of the data.
     #[error("the document beside {name} does not have the observed statistic")]
     NoObserved { name: String },
+    /// No document, and nothing that is piped in.
+    #[error("no document was named, and nothing is piped in")]
+    NoDocument,
+    /// Toys where there are none.
+    #[error("`--calctype toybased` does not go with `{option}`")]
+    NotByToys { option: &'static str },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
@@ -119,6 +145,11 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Document(error) => error.hint(),
+            // Patches are options of the verbs that use a model, and not of these.
+            Self::NotRewritable(error) if error.is_of_patches() => {
+                Some("`nextstat patchset apply` makes a workspace of another one and a patch of a set".to_owned())
+            }
+            Self::NotRewritable(error) => error.hint(),
             Self::ToyFile(error) => error.hint(),
             Self::Toys(ToysError::NotThrown(_)) => {
                 Some("`nextstat evaluate` shows what a model expects at a point".to_owned())
@@ -128,6 +159,9 @@ impl CliError {
                     .to_owned(),
             ),
             Self::Compile { error, .. } => error.hint(),
+            Self::Workspace { error, .. } | Self::Combine { error, .. } => error.hint(),
+            Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
+            Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has what there is for toys".to_owned()),
             Self::UnknownParameter { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }

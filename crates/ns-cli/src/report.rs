@@ -13,6 +13,7 @@ pub(crate) mod ranking;
 pub(crate) mod scan;
 pub(crate) mod talk;
 pub(crate) mod toys;
+pub(crate) mod workspace;
 
 mod number;
 mod output;

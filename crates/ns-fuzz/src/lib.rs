@@ -13,7 +13,8 @@ use ns_core::{CompileOptions, Likelihood, Model};
 use ns_inference::{FitOptions, fit};
 use ns_translate::patch::{Patch, apply};
 use ns_translate::patchset::PatchSet;
-use ns_translate::{DocumentError, pyhf};
+use ns_translate::workspace::{Channels, Document, Join, Prune, combine, prune, sort};
+use ns_translate::{DocumentError, pyhf, python_json};
 
 /// The workspace that patches and patch sets are tried on.
 pub const PATCHED: &[u8] = include_bytes!("../../../testdata/fuzz/workspace/every_modifier.json");
@@ -33,9 +34,28 @@ pub enum Reached {
 
 /// Reads `data` as a workspace, compiles and fits it.
 pub fn workspace(data: &[u8]) -> Reached {
+    check_rewriting(data);
     match pyhf::read_workspace(data) {
         Ok(workspace) => evaluate(&workspace),
         Err(error) => refused(&error),
+    }
+}
+
+/// What is read as a workspace is read as a document, and what is made of it is a workspace again.
+fn check_rewriting(data: &[u8]) {
+    let document = Document::from_bytes(data);
+    assert_eq!(document.is_ok(), pyhf::read_workspace(data).is_ok(), "one reading accepts what the other refuses");
+    let Ok(document) = document else { return };
+    let written = |document: &Document| python_json(document).expect("documents have text keys").into_bytes();
+    assert_eq!(Document::from_bytes(&written(&document)).expect("what was written is read"), document);
+    let sorted = sort(document.clone());
+    pyhf::read_workspace(&written(&sorted)).expect("a sorted workspace is one");
+    prune(document.clone(), &Prune::default()).expect("nothing to leave out");
+    for channels in [Channels::Whole, Channels::Merged] {
+        // A name that is there twice is refused; nothing else can be wrong with a workspace and itself.
+        if let Ok(combination) = combine(document.clone(), document.clone(), Join::Outer, channels) {
+            assert_eq!(combination.document, document);
+        }
     }
 }
 

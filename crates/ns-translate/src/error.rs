@@ -325,6 +325,16 @@ impl DocumentError {
         }
     }
 
+    /// Whether a patch or a patch set stands where a workspace should.
+    #[must_use]
+    pub fn is_of_patches(&self) -> bool {
+        match self {
+            Self::InFile { error, .. } => error.is_of_patches(),
+            Self::WrongDocument { found, .. } => matches!(found, DocumentKind::Patch | DocumentKind::PatchSet),
+            _ => false,
+        }
+    }
+
     /// The place in the document, where the error has one.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {

@@ -4,14 +4,19 @@ use ns_core::spec::ModifierKind;
 
 use crate::DocumentError;
 use crate::digest::Algorithm;
+use crate::json::SyntaxProblem;
 use crate::kind::DocumentKind;
 use crate::patch::PatchProblem;
+use crate::source::Source;
 
 /// How alike two words must be for one to be taken for the other (0: nothing in common, 1: the same).
 const LIKENESS: f64 = 0.6;
 
 pub(crate) fn of(error: &DocumentError) -> Option<String> {
     match error {
+        DocumentError::InFile { name, error } if *name == Source::Stdin.name() && is_blank(error) => {
+            Some("name a file, or pipe a document in".to_owned())
+        }
         DocumentError::InFile { error, .. } => of(error),
         DocumentError::Syntax { problem, .. } => problem.hint().map(str::to_owned),
         DocumentError::NotFinite { .. } => {
@@ -50,6 +55,10 @@ pub(crate) fn of(error: &DocumentError) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn is_blank(error: &DocumentError) -> bool {
+    matches!(error, DocumentError::Syntax { problem: SyntaxProblem::Blank, .. })
 }
 
 fn wrong_document(wanted: DocumentKind, found: DocumentKind) -> Option<&'static str> {

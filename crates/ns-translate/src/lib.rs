@@ -1,4 +1,4 @@
-//! Documents to workspaces and back: pyhf JSON, patches, patch sets, digests.
+//! Documents to workspaces and back: pyhf JSON, patches, patch sets, digests; workspaces combined, pruned, renamed and sorted.
 //!
 //! [`load`] is the usual way in: a workspace from a file or standard input, compressed or not, with its patches. What
 //! comes out is [`ns_core::spec::Workspace`], as written; whether it makes a model is the compiler's business there.
@@ -9,6 +9,7 @@ pub mod patch;
 pub mod patchset;
 pub mod pyhf;
 pub mod toys;
+pub mod workspace;
 
 mod error;
 mod hint;
@@ -21,7 +22,7 @@ mod source;
 mod text;
 
 pub use error::{DocumentError, Found};
-pub use json::SyntaxProblem;
+pub use json::{SyntaxProblem, python_json};
 pub use kind::DocumentKind;
 pub use load::{LoadRequest, load};
 pub use place::{Place, Position};

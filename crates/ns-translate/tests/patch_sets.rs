@@ -2,7 +2,7 @@
 
 use ns_translate::DocumentError;
 use ns_translate::digest::{Algorithm, digest};
-use ns_translate::patchset::{PatchSet, PatchValue};
+use ns_translate::patchset::{Extracted, PatchSet, PatchValue};
 use serde_json::json;
 
 const WORKSPACE: &[u8] = br#"{"channels": [{"name": "SR", "samples": []}]}"#;
@@ -131,6 +131,23 @@ fn what_lies_inside_a_patch_is_checked_when_it_is_read_with_its_place_in_the_set
         "`NaN` is not a JSON number, at `/patches/0/patch/0/value/data/0` (line 5, column 88)"
     );
     assert!(set.read(set.by_name("light").expect("there")).is_ok());
+}
+
+#[test]
+fn an_extracted_patch_has_whatever_is_written_of_it() {
+    let set = set();
+    let extract =
+        |name, what| serde_json::to_value(set.extract(set.by_name(name).expect("there"), what).expect("good"));
+    let operations = extract("light", Extracted::Operations).expect("text keys");
+    assert_eq!(operations, json!([{"op": "replace", "path": "/channels/0/name", "value": "CR"}]));
+    let heavy = extract("heavy", Extracted::WithMetadata).expect("text keys");
+    let metadata = &heavy["metadata"];
+    assert_eq!((&metadata["name"], &metadata["values"]), (&json!("heavy"), &json!([2100, "x"])));
+    assert_eq!((&metadata["note"], &metadata["more"]), (&json!(1), &json!({"is": ["allowed"]})));
+    assert_eq!((&metadata["labels"], &metadata["description"]), (&json!(["mass", "kind"]), &json!("two masses")));
+    assert_eq!(heavy["patch"][0]["op"], "add");
+    // Whole numbers stay whole, the others do not become it.
+    assert_eq!(extract("light", Extracted::WithMetadata).expect("text keys")["metadata"]["values"][0], json!(700.0));
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use clap::Args;
 use ns_translate::Source;
 
-use super::OutputArgs;
 use super::values::source;
+use super::{OutputArgs, named_or_piped};
+use crate::error::CliError;
 
 /// Arguments of `digest`.
 #[derive(Debug, Args)]
 pub(crate) struct DigestArgs {
-    /// The workspace, or any other JSON document; `-` reads standard input
-    #[arg(value_name = "WORKSPACE", value_parser = source, required_unless_present = "input")]
+    /// The workspace, or any other JSON document; `-` reads standard input, which is also read if none is named
+    #[arg(value_name = "WORKSPACE", value_parser = source)]
     workspace: Option<Source>,
 
     /// The same as WORKSPACE
@@ -22,7 +23,7 @@ pub(crate) struct DigestArgs {
     pub(crate) algorithm: Vec<String>,
 
     /// Print a JSON object
-    #[arg(short, long, conflicts_with = "plaintext")]
+    #[arg(short, long, overrides_with = "plaintext")]
     pub(crate) json: bool,
 
     /// Print one line `algorithm:digest` per algorithm; this is the default
@@ -34,8 +35,8 @@ pub(crate) struct DigestArgs {
 }
 
 impl DigestArgs {
-    /// The document's source; clap has seen to it that there is exactly one.
-    pub(crate) fn source(&self) -> Source {
-        self.workspace.as_ref().or(self.input.as_ref()).cloned().unwrap_or(Source::Stdin)
+    /// The document's source.
+    pub(crate) fn source(&self) -> Result<Source, CliError> {
+        named_or_piped(self.workspace.as_ref().or(self.input.as_ref()))
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
+use super::{EXIT_CODES, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
@@ -33,4 +33,7 @@ pub(crate) struct FitArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) ignored: IgnoredArgs,
 }

@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 use ns_inference::test_statistic::TestStatistic;
 
+use super::toys::{AuxChoice, BATCH};
 use super::values::{finite, fraction};
-use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
+use super::{EXIT_CODES, HypotestToysArgs, IgnoredArgs, OutputArgs, RunArgs, SetupArgs, ThreadArgs, ToyStatistic};
 
 /// Arguments of `hypotest`.
 #[derive(Debug, Args)]
@@ -21,6 +22,10 @@ pub(crate) struct HypotestArgs {
     #[arg(long, visible_alias = "teststat", value_enum, default_value_t)]
     pub(crate) test_stat: StatisticArg,
 
+    /// How the distributions of the test statistic are found
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) calctype: CalculatorArg,
+
     #[command(flatten)]
     pub(crate) patches: EveryPatchArgs,
 
@@ -29,6 +34,48 @@ pub(crate) struct HypotestArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) ignored: IgnoredArgs,
+}
+
+impl HypotestArgs {
+    /// The same test by toys, with as many as pyhf has by default; the error is what toys cannot do.
+    pub(crate) fn by_toys(self) -> Result<HypotestToysArgs, &'static str> {
+        const N_TOYS: u64 = 2000;
+        let test_stat = match self.test_stat {
+            StatisticArg::Qtilde => ToyStatistic::Qtilde,
+            StatisticArg::Q => ToyStatistic::Q,
+            StatisticArg::Q0 => ToyStatistic::Q0,
+            StatisticArg::T => return Err("--test-stat t"),
+            StatisticArg::Ttilde => return Err("--test-stat ttilde"),
+        };
+        if self.patches.every_patch {
+            return Err("--every-patch");
+        }
+        Ok(HypotestToysArgs {
+            setup: self.setup,
+            mu: (test_stat != ToyStatistic::Q0).then_some(self.mu),
+            n_toys: N_TOYS,
+            n_toys_b: None,
+            test_stat,
+            stop_at_error: None,
+            toys_file: None,
+            run: RunArgs { aux: AuxChoice::default(), shard: None, resume: false, batch: BATCH },
+            output: self.output,
+            threads: self.threads,
+        })
+    }
+}
+
+/// Calculators by pyhf's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CalculatorArg {
+    /// By asymptotic formulas
+    #[default]
+    Asymptotics,
+    /// By 2000 toys of each hypothesis; `hypotest-toys` has more to choose from
+    Toybased,
 }
 
 /// Arguments of `significance`.

@@ -1,22 +1,47 @@
 //! Arguments that verbs share: where the workspace is, which model of it is meant, where the result goes.
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ns_translate::Source;
 
 use super::values::{InterpolationRule, interpolation_rule, source};
+use crate::error::CliError;
 
 /// Where a workspace is.
 #[derive(Debug, Args)]
-pub(crate) struct InputArgs {
-    /// The workspace: pyhf JSON, plain or compressed as .gz or .zst; `-` reads standard input
-    #[arg(value_name = "WORKSPACE", value_parser = source, required_unless_present = "input")]
+pub(crate) struct SourceArgs {
+    /// The workspace: pyhf JSON, plain or compressed as .gz or .zst; `-` reads standard input, which is also read if no workspace is named
+    #[arg(value_name = "WORKSPACE", value_parser = source)]
     workspace: Option<Source>,
 
     /// The same as WORKSPACE
     #[arg(long, value_name = "FILE", value_parser = source, conflicts_with = "workspace")]
     input: Option<Source>,
+}
+
+impl SourceArgs {
+    /// The workspace's source.
+    pub(crate) fn source(&self) -> Result<Source, CliError> {
+        named_or_piped(self.workspace.as_ref().or(self.input.as_ref()))
+    }
+}
+
+/// The document that was named, or else what is piped in. A terminal is not waited for.
+pub(crate) fn named_or_piped(named: Option<&Source>) -> Result<Source, CliError> {
+    match named {
+        Some(source) => Ok(source.clone()),
+        None if io::stdin().is_terminal() => Err(CliError::NoDocument),
+        None => Ok(Source::Stdin),
+    }
+}
+
+/// A workspace, and what is to be done to it before it is used.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    pub(crate) workspace: SourceArgs,
 
     /// A JSON patch to apply to the workspace; repeatable, applied in order
     #[arg(short, long, value_name = "FILE")]
@@ -29,13 +54,6 @@ pub(crate) struct InputArgs {
     /// The patch of the patch set
     #[arg(long, value_name = "NAME", requires = "patchset")]
     pub(crate) patch_name: Option<String>,
-}
-
-impl InputArgs {
-    /// The workspace's source; clap has seen to it that there is exactly one.
-    pub(crate) fn source(&self) -> Source {
-        self.workspace.as_ref().or(self.input.as_ref()).cloned().unwrap_or(Source::Stdin)
-    }
 }
 
 /// Which model of which workspace.

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use ns_translate::Source;
 
-use super::OutputArgs;
 use super::values::source;
+use super::{OutputArgs, named_or_piped};
+use crate::error::CliError;
 
 /// Arguments of `patchset`.
 #[derive(Debug, Args)]
@@ -31,12 +32,19 @@ pub(crate) enum PatchsetVerb {
 /// A patch set alone.
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
-    /// The patch set, plain or compressed; `-` reads standard input
+    /// The patch set, plain or compressed; `-` reads standard input, which is also read if no patch set is named
     #[arg(value_name = "PATCHSET", value_parser = source)]
-    pub(crate) patchset: Source,
+    patchset: Option<Source>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+impl SetArgs {
+    /// The patch set's source.
+    pub(crate) fn source(&self) -> Result<Source, CliError> {
+        named_or_piped(self.patchset.as_ref())
+    }
 }
 
 /// Arguments of `patchset extract`.

@@ -10,6 +10,9 @@ use ns_translate::toys::Shard;
 use super::values::{ValueError, finite, n_toys};
 use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
+/// Toys that a thread takes at a time, if nothing is said.
+pub(super) const BATCH: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
 /// Arguments of `toys`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -132,7 +135,7 @@ pub(crate) struct RunArgs {
     pub(crate) resume: bool,
 
     /// Toys that a thread takes at a time; results are the same for any number
-    #[arg(long, value_name = "N", default_value = "16")]
+    #[arg(long, value_name = "N", default_value_t = BATCH)]
     pub(crate) batch: NonZeroUsize,
 }
 

@@ -10,8 +10,14 @@ use crate::report;
 
 pub(super) fn run(args: &DigestArgs) -> Result<Status, CliError> {
     let words = args.algorithm.iter();
-    let algorithms: Vec<Algorithm> = words.map(|word| Algorithm::from_word(word)).collect::<Result<_, _>>()?;
-    let source = args.source();
+    let mut algorithms: Vec<Algorithm> = Vec::new();
+    for algorithm in words.map(|word| Algorithm::from_word(word)) {
+        let algorithm = algorithm?;
+        if !algorithms.contains(&algorithm) {
+            algorithms.push(algorithm);
+        }
+    }
+    let source = args.source()?;
     let bytes = read_bytes(&source)?;
     let digest = |algorithm: &Algorithm| Ok((algorithm.as_str(), digest(&bytes, *algorithm)?));
     let digests: Vec<(&str, String)> = algorithms
@@ -22,7 +28,7 @@ pub(super) fn run(args: &DigestArgs) -> Result<Status, CliError> {
     if args.json {
         let digests: serde_json::Map<_, _> =
             digests.into_iter().map(|(algorithm, digest)| (algorithm.to_owned(), digest.into())).collect();
-        report::write_json(&digests.into(), &args.output)?;
+        report::write_json(&digests, &args.output)?;
     } else {
         let lines: String = digests.iter().map(|(algorithm, digest)| format!("{algorithm}:{digest}\n")).collect();
         report::write_text(&lines, &args.output)?;

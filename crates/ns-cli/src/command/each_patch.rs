@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> Result<Status, CliError> {
     let input = &setup.model.input;
     let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
-    let (source, set_source) = (input.source(), Source::Path(path));
+    let (source, set_source) = (input.workspace.source()?, Source::Path(path));
     let bytes = read_bytes(&source)?;
     let background = pyhf::read_value(&bytes).map_err(|error| error.in_file(&source.name()))?;
     let set = read_bytes(&set_source).map_err(CliError::from)?;

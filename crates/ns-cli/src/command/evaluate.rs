@@ -18,7 +18,7 @@ use crate::report::evaluate::{Evaluation, Point, summary};
 use crate::report::{self, Talk};
 
 pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
-    let from_stdin = [Some(&args.model.input.source()), args.points.as_ref()];
+    let from_stdin = [Some(&args.model.input.workspace.source()?), args.points.as_ref()];
     if from_stdin.iter().all(|source| *source == Some(&Source::Stdin)) {
         return Err(CliError::TwoFromStdin);
     }

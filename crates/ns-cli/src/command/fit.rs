@@ -26,6 +26,7 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     let wanted = report::fit::Matrices { covariance: args.covariance, correlation: args.correlation };
     let document = report::fit::document(&model, &result, wanted, options.multi_start.is_some());
     report::write_json(&document, &args.output)?;
+    Talk::new(&args.output).warn(&args.ignored.warnings());
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| report::fit::summary(&model, &data, &result, paint));
     Ok(Status::positive_if(result.converged))

@@ -4,12 +4,20 @@ use ns_inference::hypotest::{HypotestResult, hypotest};
 use ns_inference::test_statistic::TestStatistic;
 
 use super::setup::{Setup, setup};
-use super::{Status, each_patch};
-use crate::args::HypotestArgs;
+use super::{Status, each_patch, hypotest_toys};
+use crate::args::{CalculatorArg, HypotestArgs};
 use crate::error::CliError;
 use crate::report::{self, Talk};
 
-pub(super) fn run(args: &HypotestArgs) -> Result<Status, CliError> {
+pub(super) fn run(args: HypotestArgs) -> Result<Status, CliError> {
+    Talk::new(&args.output).warn(&args.ignored.warnings());
+    if args.calctype == CalculatorArg::Toybased {
+        return hypotest_toys::run(&args.by_toys().map_err(|option| CliError::NotByToys { option })?);
+    }
+    by_formulas(&args)
+}
+
+fn by_formulas(args: &HypotestArgs) -> Result<Status, CliError> {
     if args.patches.every_patch {
         return each_patch::run(&args.setup, (&args.output, &args.threads), |setup| {
             let result = test(args, setup)?;

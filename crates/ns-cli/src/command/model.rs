@@ -10,7 +10,7 @@ use crate::error::CliError;
 
 /// A workspace with its patches applied, and its name for messages.
 pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliError> {
-    let workspace = input.source();
+    let workspace = input.workspace.source()?;
     let patchset = match (&input.patchset, &input.patch_name) {
         (Some(path), None) => return Err(CliError::NoPatchName { path: path.display().to_string() }),
         (path, name) => path.clone().zip(name.clone()),

@@ -1,6 +1,6 @@
 //! `nextstat patchset`: pyhf's verbs for patch sets.
 
-use ns_translate::patchset::PatchSet;
+use ns_translate::patchset::{Extracted, PatchSet};
 use ns_translate::{DocumentError, Source, pyhf, read_bytes};
 
 use super::Status;
@@ -34,32 +34,31 @@ fn read_both(workspace: &Source, set: &Source) -> Result<(Vec<u8>, PatchSet), Cl
 }
 
 fn list(args: &SetArgs) -> Result<Status, CliError> {
-    let set = read(&args.patchset)?;
+    let set = read(&args.source()?)?;
     let names: String = set.patches().iter().map(|patch| format!("{}\n", patch.name)).collect();
     report::write_text(&names, &args.output)?;
     Ok(Status::Done)
 }
 
 fn inspect(args: &SetArgs) -> Result<Status, CliError> {
-    let set = read(&args.patchset)?;
+    let set = read(&args.source()?)?;
     report::write_json(&report::patchset::document(&set), &args.output)?;
     Talk::new(&args.output).say(|_| report::patchset::summary(&set));
     Ok(Status::Done)
 }
 
 fn extract(args: &ExtractArgs) -> Result<Status, CliError> {
-    let source = &args.set.patchset;
+    let source = &args.set.source()?;
     let set = read(source)?;
-    let entry = set.by_name(&args.name).map_err(|error| named(error, source))?;
-    let operations = set.read(entry).map_err(|error| named(error, source))?.to_value();
-    let document =
-        if args.with_metadata { report::patchset::with_metadata(&set, entry, &operations) } else { operations };
+    let what = if args.with_metadata { Extracted::WithMetadata } else { Extracted::Operations };
+    let patch = set.by_name(&args.name).and_then(|entry| set.extract(entry, what));
+    let document = patch.map_err(|error| named(error, source))?;
     report::write_json(&document, &args.set.output)?;
     Ok(Status::Done)
 }
 
 fn apply(args: &ApplyArgs) -> Result<Status, CliError> {
-    let source = &args.set.patchset;
+    let source = &args.set.source()?;
     let (bytes, set) = read_both(&args.workspace, source)?;
     pyhf::read_workspace(&bytes).map_err(|error| named(error, &args.workspace))?;
     let patched = set.apply(&bytes, &args.name).map_err(|error| named(error, source))?;
@@ -69,7 +68,7 @@ fn apply(args: &ApplyArgs) -> Result<Status, CliError> {
 }
 
 fn verify(args: &VerifyArgs) -> Result<Status, CliError> {
-    let (bytes, set) = read_both(&args.workspace, &args.set.patchset)?;
+    let (bytes, set) = read_both(&args.workspace, &args.set.source()?)?;
     let checks = set.verify(&bytes).map_err(|error| named(error, &args.workspace))?;
     let verified = checks.iter().all(ns_translate::patchset::DigestCheck::matches);
     report::write_json(&report::patchset::verification(&checks), &args.set.output)?;

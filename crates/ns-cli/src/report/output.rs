@@ -1,12 +1,12 @@
-//! Results as data: JSON in the layout of Python's `json.dumps(indent=4, sort_keys=True)`, to standard output or whole to a file.
+//! Results as data: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it, to standard output or whole to a file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ns_translate::python_json;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{PrettyFormatter, Serializer};
 
 use crate::args::OutputArgs;
 use crate::error::CliError;
@@ -18,12 +18,9 @@ pub(crate) fn to_document(result: &impl Serialize) -> Value {
 }
 
 /// Writes a document where the arguments want it.
-pub(crate) fn write_json(document: &Value, output: &OutputArgs) -> Result<(), CliError> {
-    let mut text = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut text, PrettyFormatter::with_indent(b"    "));
-    document.serialize(&mut serializer).map_err(io::Error::from).map_err(stdout_error)?;
-    text.push(b'\n');
-    write(&text, output)
+pub(crate) fn write_json(document: &impl Serialize, output: &OutputArgs) -> Result<(), CliError> {
+    let text = python_json(document).map_err(io::Error::from).map_err(stdout_error)?;
+    write_text(&(text + "\n"), output)
 }
 
 /// Writes lines where the arguments want them.

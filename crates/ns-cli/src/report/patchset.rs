@@ -15,14 +15,6 @@ pub(crate) fn document(set: &PatchSet) -> Value {
     Value::Object(document)
 }
 
-/// One patch with its name and values, and what its set says of itself, as pyhf writes it.
-pub(crate) fn with_metadata(set: &PatchSet, entry: &PatchEntry, operations: &Value) -> Value {
-    let mut metadata = metadata(set);
-    metadata.insert("name".to_owned(), json!(entry.name));
-    metadata.insert("values".to_owned(), values(entry));
-    json!({"metadata": metadata, "patch": operations})
-}
-
 fn metadata(set: &PatchSet) -> Map<String, Value> {
     let metadata = set.metadata();
     let digests: Map<String, Value> =

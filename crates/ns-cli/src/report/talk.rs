@@ -65,6 +65,13 @@ impl Talk {
         }
     }
 
+    /// Warns, unless asked to be quiet.
+    pub(crate) fn warn(self, warnings: &[String]) {
+        if !self.is_quiet {
+            print(&lines_of(warnings));
+        }
+    }
+
     /// The same for a result that is bad if there is an `alarm`: a log gets that line, so that it cannot be missed there either.
     pub(crate) fn say_or_warn(self, alarm: Option<&str>, summary: impl FnOnce(Paint) -> String) {
         match alarm {
@@ -109,11 +116,16 @@ fn print(text: &str) {
 
 /// The warnings of a result, as many as a screen has room for, after a blank line; nothing if there are none.
 pub(crate) fn warnings(warnings: &[String]) -> String {
+    let blank = if warnings.is_empty() { "" } else { "\n" };
+    format!("{blank}{}", lines_of(warnings))
+}
+
+/// One line for each of the warnings, as many as a screen has room for.
+fn lines_of(warnings: &[String]) -> String {
     const SHOWN: usize = 10;
     let mut text = String::new();
-    for (i, warning) in warnings.iter().take(SHOWN).enumerate() {
-        let before = if i == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{before}warning: {}", harmless(warning));
+    for warning in warnings.iter().take(SHOWN) {
+        let _ = writeln!(text, "warning: {}", harmless(warning));
     }
     if warnings.len() > SHOWN {
         let _ = writeln!(text, "warning: and {} more, in the result", warnings.len() - SHOWN);

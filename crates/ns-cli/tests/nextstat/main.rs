@@ -3,6 +3,8 @@
 mod commands;
 mod docs;
 mod gallery;
+mod pyhf_commands;
 mod reports;
 mod support;
 mod toys;
+mod workspaces;

@@ -8,10 +8,8 @@
 //! | floats | `repr`: the fewest digits that round-trip (of two equally near, the even one), an exponent below 1e-4 and from 1e16 on; beyond range `Infinity` |
 //! | strings | `"`, `\` and control characters escaped, all else as it is |
 
-use std::borrow::Cow;
-
 use crate::DocumentError;
-use crate::json::{self, Member, Node, Tree};
+use crate::json::{self, Member, Node, Tree, python_repr};
 use crate::text;
 
 /// A document rewritten as Python's `json` module writes it, with sorted keys: what digests are taken of.
@@ -104,52 +102,6 @@ fn write_number(out: &mut String, spelling: &str) {
         (false, Ok(number)) => out.push_str(&python_repr(number)),
         _ => out.push_str(spelling),
     }
-}
-
-/// Python's `repr` of a float.
-fn python_repr(number: f64) -> Cow<'static, str> {
-    if number.is_infinite() {
-        return Cow::Borrowed(if number > 0.0 { "Infinity" } else { "-Infinity" });
-    }
-    let scientific = shortest_digits(number);
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..16).contains(&exponent) {
-        return Cow::Owned(fixed_point(mantissa, exponent));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    Cow::Owned(format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()))
-}
-
-/// The fewest digits that round-trip, the nearest of them, and of two equally near the even one, as `d.ddde±x`.
-///
-/// Rust's own shortest form differs in the last point: it writes 1248851666500989.25 with `.3`, Python with `.2`.
-fn shortest_digits(number: f64) -> String {
-    /// So many digits tell any two doubles apart that differ in them: no two neighbours can be equally near.
-    const ALWAYS_DISTINCT: usize = 15;
-    let shortest = format!("{number:e}");
-    let n_digits = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
-    if n_digits <= ALWAYS_DISTINCT {
-        return shortest;
-    }
-    let half_to_even = format!("{number:.*e}", n_digits - 1);
-    if half_to_even.parse() == Ok(number) { half_to_even } else { shortest }
-}
-
-/// `d.ddd` times ten to the `exponent`, written without exponent and with at least one decimal.
-fn fixed_point(mantissa: &str, exponent: i32) -> String {
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let shift = exponent.unsigned_abs() as usize;
-    if exponent < 0 {
-        return format!("{sign}0.{}{digits}", "0".repeat(shift - 1));
-    }
-    let padded = format!("{digits:0<width$}", width = shift + 2);
-    let (whole, decimals) = padded.split_at(shift + 1);
-    format!("{sign}{whole}.{decimals}")
 }
 
 #[cfg(test)]

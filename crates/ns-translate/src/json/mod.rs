@@ -5,16 +5,21 @@
 //! [`crate::pyhf`]'s typed reader, which never builds a tree.
 
 mod cursor;
+mod python;
 mod reader;
 mod syntax;
 mod value;
+mod written;
 
 use std::borrow::Cow;
 
 pub(crate) use cursor::{Cursor, Object};
+pub use python::python_json;
+pub(crate) use python::python_repr;
 pub(crate) use reader::{parse, parse_part, parse_to_depth};
 pub use syntax::SyntaxProblem;
 pub(crate) use value::to_value;
+pub(crate) use written::Written;
 
 /// How deep lists and objects may nest; real documents stay below 15.
 pub(crate) const DEPTH_LIMIT: usize = 127;

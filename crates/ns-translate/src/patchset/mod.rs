@@ -3,6 +3,7 @@
 //! Sets of a hundred megabytes exist, and one patch of a set is wanted at a time. So a set is kept as text and checked
 //! once down to its operations; the values that a patch puts into a workspace are read when the patch is asked for.
 
+mod extract;
 mod read;
 mod value;
 
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
+pub use extract::{Extracted, ExtractedPatch};
 pub use value::PatchValue;
 
 use crate::digest::{Algorithm, canonical_json, digest_of_canonical};
@@ -23,6 +25,8 @@ use crate::{DocumentError, pyhf};
 pub struct PatchSet {
     text: String,
     metadata: Metadata,
+    /// Where what the set says of itself begins in its text.
+    metadata_start: usize,
     patches: Vec<PatchEntry>,
     by_name: HashMap<String, usize>,
     by_values: HashMap<Vec<PatchValue>, usize>,
@@ -52,6 +56,8 @@ pub struct PatchEntry {
     index: usize,
     /// Where its operations begin in the set's text.
     start: usize,
+    /// Where what is said of it begins.
+    metadata_start: usize,
 }
 
 /// A digest of a patch set held against a workspace.

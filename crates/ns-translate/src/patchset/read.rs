@@ -24,6 +24,7 @@ pub(super) fn patch_set(bytes: &[u8]) -> Read<PatchSet> {
     let root = Cursor::top(text, &root);
     let object = root.object(&["metadata", "patches", "version"])?;
     pyhf::version(&object.need("version")?)?;
+    let metadata_start = object.need("metadata")?.node().start;
     let metadata = metadata(&object.need("metadata")?)?;
     let patches = object.need("patches")?;
     let entries: Vec<PatchEntry> =
@@ -32,6 +33,7 @@ pub(super) fn patch_set(bytes: &[u8]) -> Read<PatchSet> {
     Ok(PatchSet {
         text: text.to_owned(),
         metadata,
+        metadata_start,
         by_name: index_names(&patches, &entries)?,
         by_values: index_values(&patches, &entries)?,
         patches: entries,
@@ -80,6 +82,7 @@ fn digests(cursor: &Cursor<'_>) -> Read<Vec<(Algorithm, String)>> {
 fn entry(index: usize, cursor: &Cursor<'_>) -> Read<PatchEntry> {
     let object = cursor.object(&["metadata", "patch"])?;
     let metadata = object.need("metadata")?;
+    let metadata_start = metadata.node().start;
     let metadata = metadata.open_object()?;
     let operations = object.need("patch")?;
     for operation in operations.list()? {
@@ -91,6 +94,7 @@ fn entry(index: usize, cursor: &Cursor<'_>) -> Read<PatchEntry> {
         values: values.list()?.map(|item| value(&item)).collect::<Read<_>>()?,
         index,
         start: operations.node().start,
+        metadata_start,
     })
 }
 

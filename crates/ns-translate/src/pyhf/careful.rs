@@ -13,7 +13,8 @@ use crate::kind::DocumentKind;
 
 type Read<T> = Result<T, DocumentError>;
 
-pub(super) fn workspace(root: &Cursor<'_>) -> Read<Workspace> {
+/// The workspace whose tree is at `root`.
+pub(crate) fn workspace(root: &Cursor<'_>) -> Read<Workspace> {
     let wanted = DocumentKind::Workspace;
     if let Some(found) = DocumentKind::of(root.node()).filter(|&found| found != wanted) {
         return Err(DocumentError::WrongDocument { wanted, found });

@@ -16,7 +16,7 @@ mod tests;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-pub(crate) use careful::version;
+pub(crate) use careful::{version, workspace as read_tree};
 pub use write::write_workspace;
 
 use crate::DocumentError;

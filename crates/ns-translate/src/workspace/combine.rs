@@ -1,0 +1,240 @@
+//! Two workspaces made one.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use super::difference::{Difference, difference};
+use super::{
+    Channel, Config, Document, Join, Measurement, Named, Observation, Part, Sample, Scope, Setting, Side,
+    WorkspaceError,
+};
+
+/// What becomes of a channel that both workspaces have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Channels {
+    /// It is one thing, which the join decides about as a whole.
+    #[default]
+    Whole,
+    /// It gets the samples of both. Of two samples with one name that of the workspace counts which comes first in the join.
+    Merged,
+}
+
+/// Two workspaces made one, and what was decided on the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combination {
+    /// The workspace.
+    pub document: Document,
+    /// Where the workspaces differ and one of them counted.
+    pub kept: Vec<Kept>,
+}
+
+/// Something that both workspaces have, each in its own way, and of which only one is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// What it is.
+    pub part: Part,
+    /// Its name.
+    pub name: String,
+    /// The workspace that counts.
+    pub side: Side,
+    /// Where it differs.
+    pub difference: Difference,
+}
+
+/// The workspace that has what `left` and `right` have. Their versions agree, because documents have but one.
+///
+/// # Errors
+///
+/// With [`Join::None`] any channel, observation or measurement that both have, with [`Join::Outer`] those that differ (settings and
+/// parameter of interest of measurements); a name twice in one workspace; [`Channels::Merged`] with [`Join::None`].
+pub fn combine(left: Document, right: Document, join: Join, channels: Channels) -> Result<Combination, WorkspaceError> {
+    if channels == Channels::Merged && join == Join::None {
+        return Err(WorkspaceError::MergeWithoutJoin);
+    }
+    require_unique(&left, Side::Left)?;
+    require_unique(&right, Side::Right)?;
+    let version = left.version.clone();
+    let mut joiner = Joiner { join, kept: Vec::new() };
+    let merge: Option<Merge<Channel>> = (channels == Channels::Merged).then_some(merge_samples);
+    let channels = joiner.join((left.channels, right.channels), "/channels", merge)?;
+    let observations = joiner.join((left.observations, right.observations), "/observations", None)?;
+    let merge: Option<Merge<Measurement>> = (join == Join::Outer).then_some(merge_settings);
+    let measurements = joiner.join((left.measurements, right.measurements), "/measurements", merge)?;
+    let document = Document { channels, measurements, observations, version };
+    Ok(Combination { document, kept: joiner.kept })
+}
+
+/// Puts into its first argument what the second adds to it; both have the same name, and stand at these pointers in the first and
+/// the second workspace. The last argument takes note of what is not added.
+type Merge<T> = fn(&mut T, T, &[String; 2], &mut Joiner) -> Result<(), WorkspaceError>;
+
+struct Joiner {
+    join: Join,
+    kept: Vec<Kept>,
+}
+
+/// What can be joined.
+trait Item: Named + PartialEq + Serialize {
+    const PART: Part;
+}
+
+impl Item for Channel {
+    const PART: Part = Part::Channel;
+}
+
+impl Item for Sample {
+    const PART: Part = Part::Sample;
+}
+
+impl Item for Observation {
+    const PART: Part = Part::Observation;
+}
+
+impl Item for Measurement {
+    const PART: Part = Part::Measurement;
+}
+
+impl Item for Setting {
+    const PART: Part = Part::Setting;
+}
+
+impl Joiner {
+    /// The items of the workspace that counts, in its order, then what the other one adds.
+    fn join<T: Item>(
+        &mut self,
+        (left, right): (Vec<T>, Vec<T>),
+        pointer: &str,
+        merge: Option<Merge<T>>,
+    ) -> Result<Vec<T>, WorkspaceError> {
+        if self.join == Join::None {
+            require_disjoint(&left, &right)?;
+        }
+        let (mut joined, others) = if self.side() == Side::Left { (left, right) } else { (right, left) };
+        let index: HashMap<String, usize> =
+            joined.iter().enumerate().map(|(i, item)| (item.name().to_owned(), i)).collect();
+        for (i, other) in others.into_iter().enumerate() {
+            let Some(&first) = index.get(other.name()) else {
+                joined.push(other);
+                continue;
+            };
+            let at = self.in_order([first, i].map(|i| format!("{pointer}/{i}")));
+            match merge {
+                Some(merge) => merge(&mut joined[first], other, &at, self)?,
+                None => self.decide(&joined[first], &other, at)?,
+            }
+        }
+        Ok(joined)
+    }
+
+    /// The workspace that counts and comes first.
+    fn side(&self) -> Side {
+        if self.join == Join::RightOuter { Side::Right } else { Side::Left }
+    }
+
+    /// What belongs to the workspace that counts and to the other one, as what belongs to the first and to the second.
+    fn in_order<V>(&self, [counting, other]: [V; 2]) -> [V; 2] {
+        if self.side() == Side::Left { [counting, other] } else { [other, counting] }
+    }
+
+    /// Whether `item` may stand for both.
+    fn decide<T: Item>(&mut self, item: &T, other: &T, at: [String; 2]) -> Result<(), WorkspaceError> {
+        if item == other {
+            return Ok(());
+        }
+        let [left, right] = self.in_order([item, other]);
+        let (part, name, difference) = (T::PART, item.name().to_owned(), difference(left, right, at));
+        if self.join == Join::Outer {
+            return Err(WorkspaceError::Differs { part, name, difference: Box::new(difference) });
+        }
+        self.kept.push(Kept { part, name, side: self.side(), difference });
+        Ok(())
+    }
+}
+
+/// Adds the samples that are not there yet. Those that are count as they are, for any join.
+fn merge_samples(
+    channel: &mut Channel,
+    other: Channel,
+    at: &[String; 2],
+    joiner: &mut Joiner,
+) -> Result<(), WorkspaceError> {
+    let n_samples = channel.samples.len();
+    for (i, sample) in other.samples.into_iter().enumerate() {
+        let Some(first) = channel.samples[..n_samples].iter().position(|own| own.name == sample.name) else {
+            channel.samples.push(sample);
+            continue;
+        };
+        let own = &channel.samples[first];
+        if *own != sample {
+            let [first, i] = joiner.in_order([first, i]);
+            let pointers = [format!("{}/samples/{first}", at[0]), format!("{}/samples/{i}", at[1])];
+            let [left, right] = joiner.in_order([own, &sample]);
+            let difference = difference(left, right, pointers);
+            joiner.kept.push(Kept { part: Part::Sample, name: sample.name, side: joiner.side(), difference });
+        }
+    }
+    Ok(())
+}
+
+/// Adds the settings that are not there yet. Those that are must be the same, and so must be the parameters of interest.
+fn merge_settings(
+    measurement: &mut Measurement,
+    other: Measurement,
+    at: &[String; 2],
+    joiner: &mut Joiner,
+) -> Result<(), WorkspaceError> {
+    let Config { parameters, poi } = other.config;
+    let [left, right] = at.each_ref().map(|pointer| format!("{pointer}/config"));
+    if measurement.config.poi != poi {
+        let at = [format!("{left}/poi"), format!("{right}/poi")];
+        let difference = Box::new(difference(&measurement.config.poi, &poi, at));
+        return Err(WorkspaceError::Differs { part: Part::Measurement, name: other.name, difference });
+    }
+    let own = &mut measurement.config.parameters;
+    let n_own = own.len();
+    for (i, setting) in parameters.into_iter().enumerate() {
+        match own[..n_own].iter().position(|own| own.name == setting.name) {
+            None => own.push(setting),
+            Some(first) => {
+                let at = [format!("{left}/parameters/{first}"), format!("{right}/parameters/{i}")];
+                joiner.decide(&own[first], &setting, at)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn require_disjoint<T: Item>(left: &[T], right: &[T]) -> Result<(), WorkspaceError> {
+    let in_left: HashSet<&str> = left.iter().map(Named::name).collect();
+    let mut names: Vec<String> =
+        right.iter().map(Named::name).filter(|name| in_left.contains(name)).map(str::to_owned).collect();
+    names.sort();
+    if names.is_empty() { Ok(()) } else { Err(WorkspaceError::InBoth { part: T::PART, names }) }
+}
+
+/// Refuses a workspace in which a name leads to two things: it cannot be joined by names.
+fn require_unique(document: &Document, side: Side) -> Result<(), WorkspaceError> {
+    unique(&document.channels, side, Scope::Workspace)?;
+    unique(&document.observations, side, Scope::Workspace)?;
+    unique(&document.measurements, side, Scope::Workspace)?;
+    for channel in &document.channels {
+        unique(&channel.samples, side, Scope::Channel(channel.name.clone()))?;
+    }
+    for measurement in &document.measurements {
+        unique(&measurement.config.parameters, side, Scope::Measurement(measurement.name.clone()))?;
+    }
+    Ok(())
+}
+
+fn unique<T: Item>(items: &[T], side: Side, scope: Scope) -> Result<(), WorkspaceError> {
+    match repeated(items.iter().map(Named::name)) {
+        None => Ok(()),
+        Some(name) => Err(WorkspaceError::Twice { side, part: T::PART, name: name.to_owned(), scope }),
+    }
+}
+
+fn repeated<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let mut seen = HashSet::new();
+    names.find(|name| !seen.insert(*name))
+}

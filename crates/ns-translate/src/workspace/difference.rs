@@ -1,0 +1,86 @@
+//! Where two things of the same name begin to differ.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::Found;
+use crate::place::{push_index, push_key};
+
+/// The first difference between something in the first workspace and something in the second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// In the first workspace.
+    pub left: Spot,
+    /// In the second.
+    pub right: Spot,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// The JSON pointer in its workspace.
+    pub pointer: String,
+    /// What stands there; `None` if nothing does.
+    pub found: Option<Found>,
+}
+
+/// The first difference between `left` and `right`, which stand at the pointers `at`. If there is none, the two as they are.
+pub(super) fn difference<T: Serialize>(left: &T, right: &T, at: [String; 2]) -> Difference {
+    let (left, right) = (value(left), value(right));
+    let mut below = String::new();
+    let [a, b] = first_difference(Some(&left), Some(&right), &mut below).unwrap_or([Some(&left), Some(&right)]);
+    let [left, right] = at.map(|pointer| pointer + &below);
+    Difference {
+        left: Spot { pointer: left, found: a.map(found) },
+        right: Spot { pointer: right, found: b.map(found) },
+    }
+}
+
+/// As a value, by way of text: a whole number of any length is text, but not every one is a `serde_json` number.
+fn value<T: Serialize>(item: &T) -> Value {
+    serde_json::to_vec(item).and_then(|text| serde_json::from_slice(&text)).unwrap_or_default()
+}
+
+/// The first two values that differ, and the way to them in `pointer`.
+fn first_difference<'v>(
+    left: Option<&'v Value>,
+    right: Option<&'v Value>,
+    pointer: &mut String,
+) -> Option<[Option<&'v Value>; 2]> {
+    let length = pointer.len();
+    match (left, right) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+                push_key(pointer, key);
+                if let Some(different) = first_difference(a.get(key), b.get(key), pointer) {
+                    return Some(different);
+                }
+                pointer.truncate(length);
+            }
+            None
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                push_index(pointer, index);
+                if let Some(different) = first_difference(Some(a), Some(b), pointer) {
+                    return Some(different);
+                }
+                pointer.truncate(length);
+            }
+            None
+        }
+        (Some(Value::Number(a)), Some(Value::Number(b))) if a.as_f64() == b.as_f64() => None,
+        (a, b) => (a != b).then_some([a, b]),
+    }
+}
+
+fn found(value: &Value) -> Found {
+    match value {
+        Value::Null => Found::Null,
+        Value::Bool(value) => Found::Bool(*value),
+        Value::Number(number) => Found::Number(number.to_string()),
+        Value::String(text) => Found::Text(text.clone()),
+        Value::Array(items) => Found::List(items.len()),
+        Value::Object(_) => Found::Object,
+    }
+}

@@ -1,0 +1,177 @@
+//! Workspaces put together, cut down, renamed and sorted, as documents: what pyhf's `Workspace` does with them.
+//!
+//! A [`Document`] is a workspace with every number as it was spelt (`5` or `5.0`), so that what was not touched comes out as
+//! it went in, and digests of the result are those that pyhf would give. Results are checked where the operation could spoil
+//! them; whether a document makes a model is the compiler's business.
+
+mod combine;
+mod difference;
+mod error;
+mod prune;
+mod read;
+mod rename;
+mod sort;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use ns_core::spec::ModifierKind;
+use serde::{Serialize, Serializer};
+
+pub use combine::{Channels, Combination, Kept, combine};
+pub use difference::{Difference, Spot};
+pub use error::{Part, Scope, Side, WorkspaceError};
+pub use prune::{Orphan, Prune, Pruned, prune};
+pub use rename::{NewName, Rename, rename};
+pub use sort::sort;
+
+use crate::json::Written;
+
+/// How two workspaces are joined: what becomes of a channel, an observation or a measurement whose name both have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Join {
+    /// No name may be in both.
+    #[default]
+    None,
+    /// What is in both must be the same; measurements of one parameter of interest may set different parameters.
+    Outer,
+    /// That of the first workspace is kept.
+    LeftOuter,
+    /// That of the second workspace is kept; the second one's things also come first.
+    RightOuter,
+}
+
+/// A workspace as a document, in document order. It serializes with sorted keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Document {
+    channels: Vec<Channel>,
+    measurements: Vec<Measurement>,
+    observations: Vec<Observation>,
+    version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Channel {
+    name: String,
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Sample {
+    data: Written,
+    modifiers: Vec<Modifier>,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Modifier {
+    data: Written,
+    name: String,
+    #[serde(rename = "type")]
+    kind: ModifierKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Observation {
+    data: Written,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Measurement {
+    config: Config,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Config {
+    parameters: Vec<Setting>,
+    /// Empty for none.
+    poi: String,
+}
+
+/// What a measurement says of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+struct Setting {
+    name: String,
+    /// Whichever of them are given: `inits`, `bounds`, `auxdata`, `factors`, `sigmas`, `fixed`.
+    values: BTreeMap<String, Written>,
+}
+
+impl Serialize for Setting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = Written::Text(self.name.clone());
+        let values = self.values.iter().map(|(key, value)| (key.as_str(), value));
+        let members: BTreeMap<&str, &Written> = values.chain([("name", &name)]).collect();
+        members.serialize(serializer)
+    }
+}
+
+/// How many there are of each in a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Channels.
+    pub channels: usize,
+    /// Samples, counted in each channel.
+    pub samples: usize,
+    /// Modifiers, counted in each sample.
+    pub modifiers: usize,
+    /// Measurements.
+    pub measurements: usize,
+}
+
+impl Document {
+    /// How many there are of each.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            channels: self.channels.len(),
+            samples: self.samples().count(),
+            modifiers: self.modifiers().count(),
+            measurements: self.measurements.len(),
+        }
+    }
+
+    fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.channels.iter().flat_map(|channel| &channel.samples)
+    }
+
+    fn modifiers(&self) -> impl Iterator<Item = &Modifier> {
+        self.samples().flat_map(|sample| &sample.modifiers)
+    }
+
+    /// The names of its `part`s, in document order, as often as they come.
+    fn names(&self, part: Part) -> Vec<&str> {
+        match part {
+            Part::Channel => names(&self.channels),
+            Part::Sample => self.samples().map(Named::name).collect(),
+            Part::Modifier => self.modifiers().map(Named::name).collect(),
+            Part::Measurement => names(&self.measurements),
+            Part::Observation => names(&self.observations),
+            Part::Setting => self.measurements.iter().flat_map(|m| names(&m.config.parameters)).collect(),
+        }
+    }
+}
+
+/// What is found by its name.
+trait Named {
+    fn name(&self) -> &str;
+}
+
+fn names<T: Named>(items: &[T]) -> Vec<&str> {
+    items.iter().map(Named::name).collect()
+}
+
+macro_rules! named {
+    ($($kind:ty),+) => {
+        $(impl Named for $kind {
+            fn name(&self) -> &str {
+                &self.name
+            }
+        })+
+    };
+}
+
+named!(Channel, Sample, Modifier, Observation, Measurement, Setting);

@@ -1,0 +1,124 @@
+//! Parts of a workspace left out, by name or by type.
+
+use std::collections::HashSet;
+
+use ns_core::spec::ModifierKind;
+
+use super::{Document, Named, Part, WorkspaceError};
+
+/// What to leave out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Channels, with their observations.
+    pub channels: Vec<String>,
+    /// Samples, in every channel.
+    pub samples: Vec<String>,
+    /// Modifiers, in every sample, and what measurements say of their parameters.
+    pub modifiers: Vec<String>,
+    /// Modifiers of these types, in every sample.
+    pub modifier_types: Vec<ModifierKind>,
+    /// Measurements.
+    pub measurements: Vec<String>,
+}
+
+/// What is left of a workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pruned {
+    /// The workspace.
+    pub document: Document,
+    /// Measurements that have lost what they measure; they keep its name, as in pyhf.
+    pub orphans: Vec<Orphan>,
+}
+
+/// A measurement whose parameter of interest no modifier uses any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// The measurement.
+    pub measurement: String,
+    /// Its parameter of interest.
+    pub poi: String,
+}
+
+/// The workspace without what `wanted` names.
+///
+/// # Errors
+///
+/// A name or a type that the workspace does not have; a workspace of which nothing would be left in a place where the schema wants
+/// at least one entry.
+pub fn prune(mut document: Document, wanted: &Prune) -> Result<Pruned, WorkspaceError> {
+    require_known(&document, wanted)?;
+    let had_poi: HashSet<String> = document.modifiers().map(|modifier| modifier.name.clone()).collect();
+    remove(&mut document, wanted);
+    require_filled(&document)?;
+    let used: HashSet<&str> = document.modifiers().map(Named::name).collect();
+    let orphan = |poi: &String| had_poi.contains(poi) && !used.contains(poi.as_str());
+    let measurements = document.measurements.iter().filter(|measurement| orphan(&measurement.config.poi));
+    let orphans = measurements.map(|m| Orphan { measurement: m.name.clone(), poi: m.config.poi.clone() }).collect();
+    Ok(Pruned { document, orphans })
+}
+
+fn require_known(document: &Document, wanted: &Prune) -> Result<(), WorkspaceError> {
+    let kinds: HashSet<ModifierKind> = document.modifiers().map(|modifier| modifier.kind).collect();
+    if let Some(&kind) = wanted.modifier_types.iter().find(|kind| !kinds.contains(kind)) {
+        let known = ModifierKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
+        return Err(WorkspaceError::NoSuchType { kind, known });
+    }
+    document.require(Part::Modifier, &wanted.modifiers)?;
+    document.require(Part::Sample, &wanted.samples)?;
+    document.require(Part::Channel, &wanted.channels)?;
+    document.require(Part::Measurement, &wanted.measurements)
+}
+
+fn remove(document: &mut Document, wanted: &Prune) {
+    document.channels.retain(|channel| !wanted.channels.contains(&channel.name));
+    document.observations.retain(|observation| !wanted.channels.contains(&observation.name));
+    for channel in &mut document.channels {
+        channel.samples.retain(|sample| !wanted.samples.contains(&sample.name));
+        for sample in &mut channel.samples {
+            sample.modifiers.retain(|modifier| {
+                !wanted.modifiers.contains(&modifier.name) && !wanted.modifier_types.contains(&modifier.kind)
+            });
+        }
+    }
+    document.measurements.retain(|measurement| !wanted.measurements.contains(&measurement.name));
+    for measurement in &mut document.measurements {
+        measurement.config.parameters.retain(|setting| !wanted.modifiers.contains(&setting.name));
+    }
+}
+
+/// Every list that the schema wants filled is.
+fn require_filled(document: &Document) -> Result<(), WorkspaceError> {
+    let empty = |part, channel| Err(WorkspaceError::Emptied { part, channel });
+    if document.channels.is_empty() {
+        return empty(Part::Channel, None);
+    }
+    if document.observations.is_empty() {
+        return empty(Part::Observation, None);
+    }
+    if document.measurements.is_empty() {
+        return empty(Part::Measurement, None);
+    }
+    match document.channels.iter().find(|channel| channel.samples.is_empty()) {
+        None => Ok(()),
+        Some(channel) => empty(Part::Sample, Some(channel.name.clone())),
+    }
+}
+
+impl Document {
+    /// Refuses names that none of its `part`s has.
+    pub(super) fn require<'n>(
+        &self,
+        part: Part,
+        names: impl IntoIterator<Item = &'n String>,
+    ) -> Result<(), WorkspaceError> {
+        let known: HashSet<&str> = self.names(part).into_iter().collect();
+        match names.into_iter().find(|name| !known.contains(name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let mut known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+                known.sort();
+                Err(WorkspaceError::Unknown { part, name: name.clone(), known })
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Parts of a workspace called by other names.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use ns_core::spec::ModifierKind;
+
+use super::{Document, Named, Part, Scope, WorkspaceError};
+
+/// An old name and a new one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewName {
+    /// The name in the workspace.
+    pub from: String,
+    /// What takes its place.
+    pub to: String,
+}
+
+/// What to call by another name. Names are exchanged all at once, so two of them may swap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rename {
+    /// Channels, with their observations.
+    pub channels: Vec<NewName>,
+    /// Samples, in every channel.
+    pub samples: Vec<NewName>,
+    /// Modifiers, in every sample, with parameters of interest and what measurements say of their parameters.
+    pub modifiers: Vec<NewName>,
+    /// Measurements.
+    pub measurements: Vec<NewName>,
+}
+
+type Names<'r> = HashMap<&'r str, &'r str>;
+
+/// The workspace with the names that `wanted` gives. Two modifiers may become one: that is how systematics are correlated.
+///
+/// # Errors
+///
+/// A name that the workspace does not have, or that is given two new ones; a new name that stands already where it would have to be
+/// unique; a `lumi` modifier that would not be called `lumi`.
+pub fn rename(mut document: Document, wanted: &Rename) -> Result<Document, WorkspaceError> {
+    // In pyhf's order, so that of two mistakes the same is named.
+    let modifiers = names(&document, Part::Modifier, &wanted.modifiers)?;
+    let samples = names(&document, Part::Sample, &wanted.samples)?;
+    let channels = names(&document, Part::Channel, &wanted.channels)?;
+    let measurements = names(&document, Part::Measurement, &wanted.measurements)?;
+
+    for channel in &mut document.channels {
+        for sample in &mut channel.samples {
+            for modifier in &mut sample.modifiers {
+                let new = new_name(&modifiers, &modifier.name);
+                if modifier.kind == ModifierKind::Lumi && new != "lumi" {
+                    return Err(WorkspaceError::LumiRenamed { to: new.to_owned() });
+                }
+            }
+            let scope = || Scope::Sample { channel: channel.name.clone(), sample: sample.name.clone() };
+            each(&mut sample.modifiers, &modifiers, |m| (&mut m.name, m.kind)).map_err(taken(Part::Modifier, scope))?;
+        }
+        let scope = || Scope::Channel(channel.name.clone());
+        each(&mut channel.samples, &samples, |s| (&mut s.name, ())).map_err(taken(Part::Sample, scope))?;
+    }
+    for measurement in &mut document.measurements {
+        let config = &mut measurement.config;
+        let scope = || Scope::Measurement(measurement.name.clone());
+        each(&mut config.parameters, &modifiers, |s| (&mut s.name, ())).map_err(taken(Part::Setting, scope))?;
+        config.poi = new_name(&modifiers, &config.poi).to_owned();
+    }
+    let scope = || Scope::Workspace;
+    each(&mut document.channels, &channels, |c| (&mut c.name, ())).map_err(taken(Part::Channel, scope))?;
+    each(&mut document.observations, &channels, |o| (&mut o.name, ())).map_err(taken(Part::Observation, scope))?;
+    each(&mut document.measurements, &measurements, |m| (&mut m.name, ())).map_err(taken(Part::Measurement, scope))?;
+    Ok(document)
+}
+
+fn names<'r>(document: &Document, part: Part, wanted: &'r [NewName]) -> Result<Names<'r>, WorkspaceError> {
+    document.require(part, wanted.iter().map(|name| &name.from))?;
+    let mut names = Names::new();
+    for NewName { from, to } in wanted {
+        match names.insert(from.as_str(), to.as_str()) {
+            Some(other) if other != to => {
+                let to = [other.to_owned(), to.clone()];
+                return Err(WorkspaceError::RenamedTwice { part, name: from.clone(), to });
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+fn new_name<'n>(names: &Names<'n>, old: &'n str) -> &'n str {
+    names.get(old).copied().unwrap_or(old)
+}
+
+/// Renames every item of a list; `identity` has an item's name, and what else two items must differ in to have the same.
+///
+/// A new name that is there already, or that two items get, comes back as an error.
+fn each<T: Named, K: Hash + Eq>(
+    items: &mut [T],
+    names: &Names<'_>,
+    identity: impl Fn(&mut T) -> (&mut String, K),
+) -> Result<(), NewName> {
+    let mut seen: HashMap<(String, K), String> = HashMap::new();
+    for item in items {
+        let (name, kind) = identity(item);
+        let new = new_name(names, name).to_owned();
+        let old = std::mem::replace(name, new.clone());
+        let twin = seen.insert((new.clone(), kind), old.clone());
+        // Two that had the same name before are not this operation's business.
+        match twin {
+            Some(twin) if old == new && twin != new => return Err(NewName { from: twin, to: new }),
+            Some(_) if old != new => return Err(NewName { from: old, to: new }),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn taken(part: Part, scope: impl Fn() -> Scope) -> impl Fn(NewName) -> WorkspaceError {
+    move |NewName { from, to }| WorkspaceError::Taken { part, name: from, to, scope: scope() }
+}

@@ -1,0 +1,38 @@
+//! Everything in the order of its name.
+
+use super::{Document, Named};
+
+/// Sorts channels, samples, measurements, settings and observations by name, modifiers by name and type. Names are compared by
+/// code point, and what has the same name stays in its order, as in pyhf.
+///
+/// # Example
+///
+/// ```
+/// use ns_translate::{python_json, workspace::{Document, sort}};
+///
+/// # let bytes = std::fs::read("../../examples/shapes.json")?;
+/// let document = Document::from_bytes(&bytes)?;
+/// let sorted = sort(document);
+/// assert!(python_json(&sorted)?.starts_with("{\n    \"channels\": ["));
+/// assert_eq!(sort(sorted.clone()), sorted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn sort(mut document: Document) -> Document {
+    by_name(&mut document.channels);
+    for channel in &mut document.channels {
+        by_name(&mut channel.samples);
+        for sample in &mut channel.samples {
+            sample.modifiers.sort_by(|a, b| (&a.name, a.kind.as_str()).cmp(&(&b.name, b.kind.as_str())));
+        }
+    }
+    by_name(&mut document.measurements);
+    document.measurements.iter_mut().for_each(|measurement| by_name(&mut measurement.config.parameters));
+    by_name(&mut document.observations);
+    document
+}
+
+/// Bytes of UTF-8 sort as code points do.
+fn by_name<T: Named>(items: &mut [T]) {
+    items.sort_by(|a, b| a.name().cmp(b.name()));
+}
