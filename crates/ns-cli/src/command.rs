@@ -22,8 +22,6 @@ mod setup;
 mod significance;
 pub(crate) mod toys;
 
-use std::process::ExitCode;
-
 use crate::args::Verb;
 use crate::error::CliError;
 
@@ -42,14 +40,13 @@ impl Status {
     pub(crate) fn positive_if(good: bool) -> Self {
         if good { Self::Done } else { Self::Negative }
     }
-}
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Done => Self::SUCCESS,
-            Status::Negative => Self::from(1),
-            Status::Interrupted => Self::from(130),
+    /// The exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Negative => 1,
+            Self::Interrupted => 130,
         }
     }
 }

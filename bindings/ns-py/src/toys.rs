@@ -1,0 +1,251 @@
+//! Toys: thrown data, ensembles of fits, tests and goodness of fit by toys.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use ns_core::Data;
+use ns_inference::fit;
+use ns_inference::gof::{goodness_of_fit, saturated_deviance};
+use ns_inference::minimize::Outcome;
+use ns_inference::toys::{
+    Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit, ToysError,
+    goodness_toys,
+};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::{array, fields, matrix, object, optional_array};
+use crate::error;
+use crate::model::PyModel;
+use crate::settings::{Setup, point, setup};
+use crate::tests_of_mu::statistic;
+use crate::watch::watched;
+
+fn aux(is_fixed: bool) -> Aux {
+    if is_fixed { Aux::Fixed } else { Aux::Fluctuated }
+}
+
+fn thrower(setup: &Setup, params: &[f64], ensemble: Ensemble, is_aux_fixed: bool) -> PyResult<Thrower> {
+    let source = Source { seed: setup.seed, ensemble, aux: aux(is_aux_fixed) };
+    Thrower::new(&setup.model, &setup.data, params, source).map_err(|reason| error::toys(&ToysError::from(reason)))
+}
+
+/// The data of the toys `first` to `end` (T × (B + K)), thrown at `params`.
+#[pyfunction]
+fn throw_toys<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    params: &Bound<'py, PyAny>,
+    range: (u64, u64),
+    is_aux_fixed: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let setup = setup(py, model, settings)?;
+    let params = point(&setup.model, params)?;
+    let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
+    let all: Vec<f64> = py.detach(|| {
+        let mut data = Data::default();
+        let mut all = Vec::new();
+        for toy in range.0..range.1 {
+            thrower.throw(toy, &mut data);
+            all.extend(data.main.iter().chain(&data.aux));
+        }
+        all
+    });
+    matrix(py, &all, setup.model.n_bins() + setup.model.n_aux())
+}
+
+/// Which toys are fitted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct FitsWanted {
+    first: u64,
+    end: u64,
+    is_aux_fixed: bool,
+    wants_uncertainty: bool,
+}
+
+/// Fits of toys, thrown at `params`.
+#[pyfunction]
+fn fit_toys_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    params: &Bound<'py, PyAny>,
+    wanted: FitsWanted,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
+    let setup = setup(py, model, settings)?;
+    let params = point(&setup.model, params)?;
+    let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
+    let uncertainty_of = if wants_uncertainty { Some(setup.parameter(py, None, "fit_toys")?) } else { None };
+    let toys = FitToys { model: &setup.model, options: &setup.options, thrower: &thrower, uncertainty_of };
+    let mut fits: Vec<ToyFit> = Vec::new();
+    watched(py, progress.as_ref(), |monitor| {
+        let run = Run::new(setup.threads, monitor);
+        toys.run(&setup.likelihood, first..end, &run, |mut more| {
+            fits.append(&mut more);
+            Ok::<_, std::convert::Infallible>(())
+        })
+    })?
+    .unwrap_or_else(|never| match never {});
+    toy_fields(py, &setup, &fits, wants_uncertainty)
+}
+
+/// Arrays over toys.
+fn toy_fields<'py>(
+    py: Python<'py>,
+    setup: &Setup,
+    fits: &[ToyFit],
+    wants_uncertainty: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let document = PyDict::new(py);
+    document.set_item("par_names", &setup.model.parameters.names)?;
+    document.set_item("poi", setup.model.poi().map(|i| &setup.model.parameters.names[i]))?;
+    let toys: Vec<u64> = fits.iter().map(|fit| fit.toy).collect();
+    document.set_item("toys", PyArray1::from_vec(py, toys))?;
+    let params: Vec<f64> = fits.iter().flat_map(|fit| fit.params.iter().copied()).collect();
+    document.set_item("params", matrix(py, &params, setup.model.n_params())?)?;
+    document.set_item("nll", PyArray1::from_iter(py, fits.iter().map(|fit| fit.nll)))?;
+    let converged: Vec<bool> = fits.iter().map(|fit| fit.outcome == Outcome::Converged).collect();
+    document.set_item("n_failed", converged.iter().filter(|converged| !**converged).count())?;
+    document.set_item("converged", PyArray1::from_vec(py, converged))?;
+    let uncertainty: Vec<Option<f64>> = fits.iter().map(|fit| fit.uncertainty).collect();
+    document.set_item("poi_uncertainty", wants_uncertainty.then(|| optional_array(py, &uncertainty)))?;
+    document.set_item("seed", setup.seed)?;
+    Ok(document)
+}
+
+/// What is tested by toys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct TestWanted {
+    mu: f64,
+    test_stat: String,
+    n_toys: [u64; 2],
+    is_aux_fixed: bool,
+    stop_at_error: Option<f64>,
+    /// The units of the run to make, all if None; with units left out only the statistics of toys are of use.
+    range: Option<(u64, u64)>,
+}
+
+impl TestWanted {
+    fn settings(&self, py: Python<'_>, setup: &Setup) -> PyResult<HypotestSettings> {
+        Ok(HypotestSettings {
+            test_statistic: statistic(py, &self.test_stat)?,
+            poi: setup.parameter(py, None, "hypotest_toys")?,
+            mu: self.mu,
+            n_toys: self.n_toys,
+            seed: setup.seed,
+            aux: aux(self.is_aux_fixed),
+        })
+    }
+}
+
+/// CLs by toys.
+#[pyfunction]
+fn hypotest_toys_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: TestWanted,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let TestWanted { stop_at_error, range, .. } = wanted;
+    let mut setup = setup(py, model, settings)?;
+    let wanted = wanted.settings(py, &setup)?;
+    let likelihood = setup.likelihood.clone();
+    let test = Hypotest::new(&setup.model, (&setup.data, &mut setup.likelihood), &setup.options, wanted)
+        .map_err(|problem| error::toys(&problem))?;
+    let (first, end) = range.unwrap_or((0, wanted.n_units()));
+    let samples = Mutex::new(Samples::default());
+    watched(py, progress.as_ref(), |monitor| {
+        let run = Run { whole: Some([first, end]), ..Run::new(setup.threads, monitor) };
+        let mut next = first;
+        while next < end && !monitor.is_cancelled() {
+            let mut samples = samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if wanted.is_enough(next, &samples, &test.observed(), stop_at_error) {
+                break;
+            }
+            let stop = wanted.next_check(next, stop_at_error).min(end);
+            let Ok(_) = test.run(&likelihood, next..stop, &run, |tests| {
+                tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
+                Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
+            });
+            next = stop;
+        }
+    })?;
+    let samples = samples.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    test_fields(py, &test, &samples)
+}
+
+fn test_fields<'py>(py: Python<'py>, test: &Hypotest<'_>, samples: &Samples) -> PyResult<Bound<'py, PyDict>> {
+    let document = fields(py, &HypotestToys::new(test.observed(), samples))?;
+    document.set_item("toys_tested", array(py, &samples.values[0]))?;
+    document.set_item("toys_alternative", array(py, &samples.values[1]))?;
+    Ok(document)
+}
+
+/// Joins the statistics of shards: CLs of toys that were made elsewhere.
+#[pyfunction]
+fn hypotest_of_samples<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: TestWanted,
+    values: [Vec<Option<f64>>; 2],
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut setup = setup(py, model, settings)?;
+    let wanted = wanted.settings(py, &setup)?;
+    let test = Hypotest::new(&setup.model, (&setup.data, &mut setup.likelihood), &setup.options, wanted)
+        .map_err(|problem| error::toys(&problem))?;
+    let mut samples = Samples::default();
+    for (which, values) in values.iter().enumerate() {
+        values.iter().for_each(|value| samples.push(which, *value));
+    }
+    test_fields(py, &test, &samples)
+}
+
+/// Goodness of fit, by the formula and by `n_toys` toys if that is not 0.
+#[pyfunction]
+fn goodness_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    n_toys: u64,
+    is_aux_fixed: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut setup = setup(py, model, settings)?;
+    let Setup { model, data, likelihood, options, threads, .. } = &mut setup;
+    let (result, goodness) = py.detach(|| {
+        let result = fit(model, data, likelihood, options);
+        let goodness = goodness_of_fit(model, data, likelihood, (&result, options), *threads);
+        (result, goodness)
+    });
+    let document = fields(py, &goodness)?;
+    document.set_item("converged", result.converged)?;
+    document.set_item("toys", py.None())?;
+    if n_toys > 0 && result.converged {
+        let thrower = thrower(&setup, &result.bestfit, Ensemble::Goodness, is_aux_fixed)?;
+        let Setup { model, data, likelihood, options, threads, .. } = &setup;
+        let (domain, _) = ns_inference::fit::domain_and_start(model, options);
+        let observed = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
+        let (toys, _) = watched(py, progress.as_ref(), |monitor| {
+            let run = Run::new(*threads, monitor);
+            goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)
+        })?;
+        document.set_item("toys", object(py, &toys)?)?;
+    }
+    Ok(document)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(throw_toys, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_toys_model, module)?)?;
+    module.add_function(wrap_pyfunction!(hypotest_toys_model, module)?)?;
+    module.add_function(wrap_pyfunction!(hypotest_of_samples, module)?)?;
+    module.add_function(wrap_pyfunction!(goodness_model, module)?)
+}
