@@ -27,7 +27,6 @@ pub(crate) fn optional_array<'py>(py: Python<'py>, values: &[Option<f64>]) -> Bo
 }
 
 /// A matrix, stored row by row, as an array of two dimensions.
-pub(crate) fn matrix<'py>(py: Python<'py>, values: &[f64], columns: usize) -> PyResult<Bound<'py, PyAny>> {
-    let rows = if columns == 0 { 0 } else { values.len() / columns };
-    Ok(PyArray1::from_slice(py, values).reshape([rows, columns])?.into_any())
+pub(crate) fn matrix<'py>(py: Python<'py>, values: &[f64], shape: [usize; 2]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyArray1::from_slice(py, values).reshape(shape)?.into_any())
 }

@@ -26,7 +26,10 @@ create_exception!(nextstat, ToyError, NextstatError, "Toys that cannot be thrown
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("NextstatError", py.get_type::<NextstatError>())?;
+    let base = py.get_type::<NextstatError>();
+    // Of errors without advice too.
+    base.setattr("hint", py.None())?;
+    module.add("NextstatError", base)?;
     module.add("WorkspaceError", py.get_type::<WorkspaceError>())?;
     module.add("ModelError", py.get_type::<ModelError>())?;
     module.add("ParameterError", py.get_type::<ParameterError>())?;

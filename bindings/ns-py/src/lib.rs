@@ -3,12 +3,16 @@
 //! Functions take a model and a dictionary of settings, release the interpreter's lock while they compute, and return dictionaries whose large parts are
 //! NumPy arrays. Names, defaults, documentation and result classes are the business of the Python files beside it.
 
+mod choice;
 mod convert;
 mod curves;
 mod documents;
 mod error;
+mod evaluate;
 mod fits;
+mod interrupt;
 mod model;
+mod numbers;
 mod ranking;
 mod settings;
 mod tests_of_mu;

@@ -1,68 +1,27 @@
 //! A compiled model as Python holds it: immutable, shared by threads, pickled by its workspace.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use ns_cli::documents;
 use ns_compute::cpu::Plan;
-use ns_compute::{CpuBatch, DataSet, DataSets};
-use ns_core::expected::{expected_data, expected_main};
-use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
-use ns_core::{CompileOptions, Constraint, Model, PoiChoice, compile};
+use ns_core::summary::summarize;
+use ns_core::{Constraint, Data, Model, compile};
+use ns_inference::parallel::all_threads;
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
-use numpy::{AllowTypeChange, PyArray1, PyArrayLike2};
+use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList};
 
-use crate::convert::{array, matrix, object};
+use crate::choice::{Choice, PyChoice, Rules};
+use crate::convert::{array, fields, matrix, object};
 use crate::error;
-use crate::settings::{data, index_of, point};
-
-/// How a workspace is to be read as a model.
-#[derive(Debug, Clone, Default)]
-struct Choice {
-    measurement: Option<String>,
-    /// None: the measurement's; empty: no parameter of interest.
-    poi: Option<Vec<String>>,
-    /// `smooth` or `pyhf`, then rules of single kinds as (kind, code).
-    interpolation: (String, Vec<(String, String)>),
-}
-
-impl Choice {
-    fn options(&self, py: Python<'_>) -> PyResult<CompileOptions> {
-        let poi = match &self.poi {
-            None => PoiChoice::FromMeasurement,
-            Some(names) if names.is_empty() => PoiChoice::None,
-            Some(names) => PoiChoice::Named(names.clone()),
-        };
-        Ok(CompileOptions { measurement: self.measurement.clone(), poi, interpolation: self.rules(py)? })
-    }
-
-    fn rules(&self, py: Python<'_>) -> PyResult<Interpolation> {
-        let unknown = |what: &str, choices: &str| {
-            error::parameter(py, format!("`{what}` is no interpolation rule"), Some(format!("there are {choices}")))
-        };
-        let mut rules = match self.interpolation.0.as_str() {
-            "smooth" => Interpolation::default(),
-            "pyhf" => Interpolation::KINKED,
-            other => return Err(unknown(other, "`smooth` and `pyhf`")),
-        };
-        for (kind, code) in &self.interpolation.1 {
-            match (kind.as_str(), code.as_str()) {
-                ("normsys", "code1") => rules.normsys = NormSysInterpolation::Exponential,
-                ("normsys", "code4") => rules.normsys = NormSysInterpolation::SmoothExponential,
-                ("histosys", "code0") => rules.histosys = HistoSysInterpolation::Linear,
-                ("histosys", "code2") => rules.histosys = HistoSysInterpolation::Quadratic,
-                ("histosys", "code4p") => rules.histosys = HistoSysInterpolation::SmoothLinear,
-                _ => {
-                    return Err(unknown(&format!("{kind}={code}"), "normsys=code1|code4, histosys=code0|code2|code4p"));
-                }
-            }
-        }
-        Ok(rules)
-    }
-}
+use crate::evaluate::{Evaluated, Points, expected};
+use crate::numbers::{data, data_sets, point, points};
+use crate::settings::index_of;
 
 /// A statistical model with its observed data.
 #[pyclass(name = "Model", module = "nextstat", frozen, weakref)]
@@ -92,14 +51,6 @@ impl PyModel {
     pub(crate) fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
-
-    fn points<'py>(&self, points: &PyArrayLike2<'py, f64, AllowTypeChange>) -> PyResult<Vec<f64>> {
-        let points = points.as_array();
-        if points.ncols() != self.model.n_params() {
-            return Err(error::data(format!("{} values for {} parameters", points.ncols(), self.model.n_params())));
-        }
-        Ok(points.iter().copied().collect())
-    }
 }
 
 #[pymethods]
@@ -112,7 +63,7 @@ impl PyModel {
         workspace: &[u8],
         measurement: Option<String>,
         poi: Option<Vec<String>>,
-        interpolation: (String, Vec<(String, String)>),
+        interpolation: Rules,
     ) -> PyResult<Self> {
         let read = || read_value(workspace).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem))?;
@@ -126,12 +77,11 @@ impl PyModel {
         path: std::path::PathBuf,
         patches: Vec<std::path::PathBuf>,
         patchset: Option<(std::path::PathBuf, String)>,
-        choice: (Option<String>, Option<Vec<String>>, (String, Vec<(String, String)>)),
+        choice: PyChoice,
     ) -> PyResult<Self> {
         let request = LoadRequest { workspace: Source::Path(path), patches, patchset };
         let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
-        let (measurement, poi, interpolation) = choice;
-        Self::of(py, workspace, Choice { measurement, poi, interpolation })
+        Self::of(py, workspace, choice.into())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
@@ -188,6 +138,7 @@ impl PyModel {
         self.model.poi()
     }
 
+    /// The index of the parameter `name`.
     fn index(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
         index_of(py, &self.model, name)
     }
@@ -202,7 +153,7 @@ impl PyModel {
     fn bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let parameters = &self.model.parameters;
         let ends: Vec<f64> = parameters.lower.iter().zip(&parameters.upper).flat_map(|(lo, hi)| [*lo, *hi]).collect();
-        matrix(py, &ends, 2)
+        matrix(py, &ends, [parameters.len(), 2])
     }
 
     #[getter]
@@ -257,45 +208,71 @@ impl PyModel {
         Ok(list)
     }
 
-    /// Expected data at each of `points` (N × P): main bins, and auxiliary data if `aux`.
-    fn expected<'py>(
+    /// Expected data at `params`, one point (P) or many (N, P): main bins (B), and auxiliary data (K) if `aux`.
+    #[pyo3(signature = (params, *, aux=true))]
+    fn expected_data<'py>(
         &self,
         py: Python<'py>,
-        points: PyArrayLike2<'py, f64, AllowTypeChange>,
+        params: &Bound<'py, PyAny>,
         aux: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (params, n_params) = (self.points(&points)?, self.model.n_params());
-        let n = points.as_array().nrows();
-        let one = |i: usize| {
-            let params = &params[i * n_params..(i + 1) * n_params];
-            if aux { expected_data(&self.model, params) } else { expected_main(&self.model, params) }
-        };
-        let all: Vec<f64> = py.detach(|| (0..n).flat_map(one).collect());
-        matrix(py, &all, self.model.n_bins() + if aux { self.model.n_aux() } else { 0 })
+        let found = points(&self.model, params)?;
+        let n = found.rows.unwrap_or(1);
+        let all = py.detach(|| expected(&self.model, &found.values, n, aux));
+        match found.rows {
+            None => Ok(array(py, &all).into_any()),
+            Some(rows) => matrix(py, &all, [rows, self.model.n_bins() + if aux { self.model.n_aux() } else { 0 }]),
+        }
     }
 
-    /// -ln L at each of `points` (N × P), and its gradients (N × P) if `gradients`; `data` are shared, or one row each.
+    /// -ln L at `params`, one point (P) or many (N, P), of the observed data, of `data`, or of one row of `data` for each point.
+    #[pyo3(signature = (params, data=None, *, threads=None))]
     fn nll<'py>(
         &self,
         py: Python<'py>,
-        points: PyArrayLike2<'py, f64, AllowTypeChange>,
-        data_sets: Vec<Bound<'py, PyAny>>,
-        gradients: bool,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Option<Bound<'py, PyAny>>)> {
-        let (params, n) = (self.points(&points)?, points.as_array().nrows());
-        let mut sets = Vec::with_capacity(data_sets.len());
-        for values in &data_sets {
-            sets.push(DataSet::new(&self.plan, data(&self.model, values)?));
-        }
-        let (nll, gradient) = py.detach(|| self.batch(&params, n, &sets, gradients));
-        let gradient = gradients.then(|| matrix(py, &gradient, self.model.n_params())).transpose()?;
-        Ok((array(py, &nll), gradient))
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (found, rows) = self.evaluate::<false>(py, (params, data), threads)?;
+        per_point(py, &found.nll, rows)
     }
 
-    /// Why -ln L is not finite at `params` (P); None where it is.
-    fn diagnose(&self, params: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-        let params = point(&self.model, params)?;
-        Ok(diagnose(&self.model, &self.model.observed, &params).map(|reason| reason.to_string()))
+    /// The same with the gradient (P) or (N, P); zero where -ln L is not finite.
+    #[pyo3(signature = (params, data=None, *, threads=None))]
+    fn nll_and_grad<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (found, rows) = self.evaluate::<true>(py, (params, data), threads)?;
+        let gradient = match rows {
+            None => array(py, &found.gradient).into_any(),
+            Some(rows) => matrix(py, &found.gradient, [rows, self.model.n_params()])?,
+        };
+        Ok((per_point(py, &found.nll, rows)?, gradient))
+    }
+
+    /// Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is.
+    #[pyo3(signature = (params, data=None))]
+    fn diagnose(&self, params: &Bound<'_, PyAny>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+        let params = point(&self.model, params, "params")?;
+        let data = self.data_or_observed(data)?;
+        Ok(diagnose(&self.model, &data, &params).map(|reason| reason.to_string()))
+    }
+
+    /// What the workspace contains.
+    fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = summarize(&self.workspace, Some(&self.model.measurement));
+        fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
+    }
+
+    /// What makes the model wrong, as `nextstat check` finds it.
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let document = py.detach(|| documents::check(&self.workspace, &self.model));
+        fields(py, &document)
     }
 
     fn __repr__(&self) -> String {
@@ -321,25 +298,47 @@ fn scale(constraint: Constraint) -> f64 {
 }
 
 impl PyModel {
-    fn batch(&self, params: &[f64], n: usize, sets: &[DataSet], gradients: bool) -> (Vec<f64>, Vec<f64>) {
-        let own;
-        let each: Vec<&DataSet> = sets.iter().collect();
-        let sets = match sets {
-            [] => {
-                own = DataSet::new(&self.plan, self.model.observed.clone());
-                DataSets::Shared(&own)
+    fn data_or_observed(&self, values: Option<&Bound<'_, PyAny>>) -> PyResult<Data> {
+        values.map_or_else(|| Ok(self.model.observed.clone()), |values| data(&self.model, values))
+    }
+
+    /// What is evaluated, and how many rows there are if there are rows: one point may meet many sets of data, and one set many points.
+    fn evaluate<const GRADIENT: bool>(
+        &self,
+        py: Python<'_>,
+        (params, data): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<(Evaluated, Option<usize>)> {
+        let mut found = points(&self.model, params)?;
+        let (sets, data_rows) =
+            data.map_or_else(|| Ok((vec![self.model.observed.clone()], None)), |data| data_sets(&self.model, data))?;
+        let rows = match (found.rows, data_rows) {
+            (Some(points), Some(sets)) if points != sets => {
+                return Err(error::data(format!(
+                    "{points} points and {sets} sets of data: give one of either, or as many"
+                )));
             }
-            [one] => DataSets::Shared(one),
-            _ => DataSets::Each(&each),
+            (Some(rows), _) => Some(rows),
+            (None, Some(rows)) => {
+                found.values = found.values.repeat(rows);
+                Some(rows)
+            }
+            (None, None) => None,
         };
-        let mut batch = CpuBatch::new(Arc::clone(&self.plan));
-        let mut nll = vec![0.0; n];
-        let mut gradient = vec![0.0; if gradients { params.len() } else { 0 }];
-        if gradients {
-            batch.nll_and_grad(sets, params, &mut nll, &mut gradient);
-        } else {
-            batch.nll(sets, params, &mut nll);
+        let n = rows.unwrap_or(1);
+        if n == 0 {
+            return Ok((Evaluated::default(), rows));
         }
-        (nll, gradient)
+        let threads = threads.unwrap_or_else(all_threads);
+        let work = Points { model: &self.model, plan: &self.plan, params: &found.values, n, data: &sets, threads };
+        Ok((py.detach(|| work.nll::<GRADIENT>()), rows))
+    }
+}
+
+/// A number, or an array of one for each row.
+fn per_point<'py>(py: Python<'py>, values: &[f64], rows: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+    match (rows, values) {
+        (None, [value]) => Ok(PyFloat::new(py, *value).into_any()),
+        _ => Ok(array(py, values).into_any()),
     }
 }

@@ -7,15 +7,13 @@ use ns_compute::CpuLikelihood;
 use ns_core::{Data, Model};
 use ns_inference::parallel::all_threads;
 use ns_inference::{Errors, FitOptions, MultiStart};
-use numpy::{AllowTypeChange, PyArrayLike1};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error;
 use crate::model::PyModel;
-
-/// Floating-point numbers from anything that NumPy makes an array of.
-pub(crate) type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
+use crate::numbers::{data, point};
 
 /// What a procedure works on.
 pub(crate) struct Setup {
@@ -65,7 +63,7 @@ pub(crate) fn index_of(py: Python<'_>, model: &Model, name: &str) -> PyResult<us
 }
 
 /// The elements that `name` means: one, or all of a vector.
-fn elements(py: Python<'_>, model: &Model, name: &str) -> PyResult<std::ops::Range<usize>> {
+pub(crate) fn elements(py: Python<'_>, model: &Model, name: &str) -> PyResult<std::ops::Range<usize>> {
     let parameters = &model.parameters;
     if let Some(index) = parameters.index_of(name) {
         return Ok(index..index + 1);
@@ -96,79 +94,63 @@ fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<
     Ok(settings.get_item(key)?.filter(|value| !value.is_none()))
 }
 
-/// Main bins alone, with the model's own auxiliary data, or both.
-pub(crate) fn data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
-    let values: Floats<'_> = values.extract()?;
-    let values = values.as_array();
-    let (n_bins, n_aux) = (model.n_bins(), model.n_aux());
-    let all: Vec<f64> = values.iter().copied().collect();
-    if all.len() != n_bins && all.len() != n_bins + n_aux {
-        return Err(error::data(format!(
-            "{} data, but the model has {n_bins} bins and {n_aux} auxiliary data: give the bins, or both",
-            all.len()
-        )));
-    }
-    if let Some(bin) = all[..n_bins].iter().position(|n| !(n.is_finite() && *n >= 0.0)) {
-        let place = model.place(bin);
-        return Err(error::data(format!(
-            "channel `{}`, bin {}: {} is no number of events",
-            place.channel, place.bin, all[bin]
-        )));
-    }
-    if let Some(k) = all[n_bins..].iter().position(|a| !a.is_finite()) {
-        return Err(error::data(format!("auxiliary datum {k} is {}", all[n_bins + k])));
-    }
-    let aux = if all.len() == n_bins { model.observed.aux.clone() } else { all[n_bins..].to_vec() };
-    Ok(Data { main: all[..n_bins].to_vec(), aux })
-}
-
-/// A point (P).
-pub(crate) fn point(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    let values: Floats<'_> = values.extract()?;
-    let point: Vec<f64> = values.as_array().iter().copied().collect();
-    if point.len() != model.n_params() {
-        return Err(error::data(format!("{} values for {} parameters", point.len(), model.n_params())));
-    }
-    Ok(point)
-}
-
 fn options(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>, seed: u64) -> PyResult<FitOptions> {
     let start = item(settings, "init")?.map(|values| start(py, model, &values)).transpose()?;
-    let mut fixed = Vec::new();
-    if let Some(given) = item(settings, "fixed")? {
-        for (name, value) in given.cast_into::<PyDict>()? {
-            let name: String = name.extract()?;
-            let value: f64 = value.extract()?;
-            if !value.is_finite() {
-                return Err(error::parameter(py, format!("`{name}` cannot be held at {value}"), None));
-            }
-            fixed.extend(elements(py, model, &name)?.map(|i| (i, value)));
-        }
-    }
-    let mut bounds = Vec::new();
-    if let Some(given) = item(settings, "bounds")? {
-        for (name, range) in given.cast_into::<PyDict>()? {
-            let name: String = name.extract()?;
-            let (lower, upper): (f64, f64) = range.extract()?;
-            if !(lower < upper) {
-                return Err(error::parameter(py, format!("the range {lower} to {upper} of `{name}` is empty"), None));
-            }
-            bounds.extend(elements(py, model, &name)?.map(|i| (i, [lower, upper])));
-        }
-    }
+    let fixed = named(py, model, settings, ("fixed", "a value"), |name, value: f64| {
+        let problem = || error::parameter(py, format!("`{name}` cannot be held at {value}"), None);
+        if value.is_finite() { Ok(value) } else { Err(problem()) }
+    })?;
+    let bounds = named(py, model, settings, ("bounds", "two numbers"), |name, (lower, upper): (f64, f64)| {
+        let problem = || error::parameter(py, format!("the range {lower} to {upper} of `{name}` is empty"), None);
+        if lower < upper { Ok([lower, upper]) } else { Err(problem()) }
+    })?;
     let n_starts: Option<usize> = item(settings, "multi_start")?.map(|n| n.extract()).transpose()?;
     let multi_start = n_starts.map(|n_starts| MultiStart { n_starts, seed });
     Ok(FitOptions { start, fixed, bounds, multi_start, errors: Errors::None, ..FitOptions::default() })
 }
 
-/// Starting values: all of them in order, or those of some parameters by name.
-fn start(py: Python<'_>, model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    let Ok(named) = values.cast::<PyDict>() else { return point(model, values) };
-    let mut point = model.parameters.init.clone();
-    for (name, value) in named.iter() {
-        let name: String = name.extract()?;
-        let value: f64 = value.extract()?;
-        elements(py, model, &name)?.for_each(|i| point[i] = value);
+/// The setting `what`, a dictionary of values by name, as values by index; none may be given twice.
+fn named<'py, T: FromPyObjectOwned<'py>, V: Copy>(
+    py: Python<'py>,
+    model: &Model,
+    settings: &Bound<'py, PyDict>,
+    (what, form): (&str, &str),
+    checked: impl Fn(&str, T) -> PyResult<V>,
+) -> PyResult<Vec<(usize, V)>> {
+    let Some(given) = item(settings, what)? else { return Ok(Vec::new()) };
+    let wrong = || PyTypeError::new_err(format!("`{what}` is to be a dictionary of names with {form}"));
+    let mut found: Vec<(usize, V)> = Vec::new();
+    for (name, value) in given.cast_into::<PyDict>().map_err(|_| wrong())? {
+        let name: String = name.extract().map_err(|_| wrong())?;
+        let value = checked(&name, value.extract().map_err(|_| wrong())?)?;
+        for i in elements(py, model, &name)? {
+            if found.iter().any(|(known, _)| *known == i) {
+                let message = format!("`{what}` sets `{}` twice", model.parameters.names[i]);
+                return Err(error::parameter(py, message, None));
+            }
+            found.push((i, value));
+        }
     }
-    Ok(point)
+    Ok(found)
+}
+
+/// Starting values: all of them in order, or those of some parameters by name.
+fn start<'py>(py: Python<'py>, model: &Model, values: &Bound<'py, PyAny>) -> PyResult<Vec<f64>> {
+    let start = if values.is_instance_of::<PyDict>() {
+        let settings = PyDict::new(py);
+        settings.set_item("init", values)?;
+        let mut point = model.parameters.init.clone();
+        let given = named(py, model, &settings, ("init", "a value"), |_, value: f64| Ok(value))?;
+        given.into_iter().for_each(|(i, value)| point[i] = value);
+        point
+    } else {
+        point(model, values, "init")?
+    };
+    match start.iter().position(|value| !value.is_finite()) {
+        Some(i) => {
+            let name = &model.parameters.names[i];
+            Err(error::parameter(py, format!("`{name}` cannot start at {}", start[i]), None))
+        }
+        None => Ok(start),
+    }
 }

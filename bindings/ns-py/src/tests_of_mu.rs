@@ -1,6 +1,6 @@
 //! Hypothesis tests, significances and upper limits by asymptotic formulas.
 
-use ns_inference::hypotest;
+use ns_inference::hypotest::{hypotest, significance};
 use ns_inference::limit::{LimitOptions, limit, limit_from_grid};
 use ns_inference::test_statistic::TestStatistic;
 use pyo3::prelude::*;
@@ -8,8 +8,10 @@ use pyo3::types::PyDict;
 
 use crate::convert::fields;
 use crate::error;
+use crate::interrupt::interruptible;
 use crate::model::PyModel;
-use crate::settings::{Floats, Setup, setup};
+use crate::numbers::list;
+use crate::settings::{Setup, setup};
 
 /// The statistic that Python calls `name`.
 pub(crate) fn statistic(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
@@ -35,10 +37,14 @@ fn hypotest_model<'py>(
     test_stat: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let statistic = statistic(py, test_stat)?;
-    let mut setup = setup(py, model, settings)?;
+    // As the command has it: a discovery is a test of 0.
+    let mu = if statistic == TestStatistic::Q0 { 0.0 } else { tested(py, mu)? };
+    let setup = setup(py, model, settings)?;
     let poi = setup.parameter(py, None, "hypotest")?;
-    let Setup { model, likelihood, options, .. } = &mut setup;
-    fields(py, &py.detach(|| hypotest::hypotest(model, likelihood, options, poi, (statistic, mu))))
+    let Setup { model, likelihood, options, .. } = setup;
+    let wanted = (statistic, mu);
+    let result = interruptible(py, likelihood, |likelihood| hypotest(&model, likelihood, &options, poi, wanted))?;
+    fields(py, &result)
 }
 
 #[pyfunction]
@@ -48,10 +54,12 @@ fn significance_model<'py>(
     settings: &Bound<'py, PyDict>,
     mu: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut setup = setup(py, model, settings)?;
+    let mu = tested(py, mu)?;
+    let setup = setup(py, model, settings)?;
     let poi = setup.parameter(py, None, "significance")?;
-    let Setup { model, likelihood, options, .. } = &mut setup;
-    fields(py, &py.detach(|| hypotest::significance(model, likelihood, options, poi, mu)))
+    let Setup { model, likelihood, options, .. } = setup;
+    let result = interruptible(py, likelihood, |likelihood| significance(&model, likelihood, &options, poi, mu))?;
+    fields(py, &result)
 }
 
 /// Upper limits; from the values of `grid` if there is one.
@@ -62,7 +70,7 @@ fn limit_model<'py>(
     settings: &Bound<'py, PyDict>,
     level: f64,
     test_stat: &str,
-    grid: Option<Floats<'py>>,
+    grid: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let wanted = LimitOptions { level, statistic: statistic(py, test_stat)? };
     if !(0.0 < level && level < 1.0) {
@@ -72,18 +80,23 @@ fn limit_model<'py>(
         let hint = Some("there are `qtilde` and `q`".to_owned());
         return Err(error::parameter(py, format!("`{test_stat}` gives no upper limits"), hint));
     }
-    let mut setup = setup(py, model, settings)?;
+    let setup = setup(py, model, settings)?;
     let poi = setup.parameter(py, None, "upper_limit")?;
-    let grid: Option<Vec<f64>> = grid.map(|grid| grid.as_array().iter().copied().collect());
+    let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
     if grid.as_ref().is_some_and(|grid| grid.len() < 2 || !grid.is_sorted_by(|a, b| a < b)) {
         return Err(error::parameter(py, "a grid has two values or more, ascending".to_owned(), None));
     }
-    let Setup { model, likelihood, options, .. } = &mut setup;
-    let result = py.detach(|| match &grid {
-        None => limit(model, likelihood, options, poi, wanted),
-        Some(grid) => limit_from_grid(model, likelihood, options, poi, (wanted, grid)),
-    });
+    let Setup { model, likelihood, options, .. } = setup;
+    let result = interruptible(py, likelihood, |likelihood| match &grid {
+        None => limit(&model, likelihood, &options, poi, wanted),
+        Some(grid) => limit_from_grid(&model, likelihood, &options, poi, (wanted, grid)),
+    })?;
     fields(py, &result)
+}
+
+/// `mu` if it can be tested.
+pub(crate) fn tested(py: Python<'_>, mu: f64) -> PyResult<f64> {
+    if mu.is_finite() { Ok(mu) } else { Err(error::parameter(py, format!("{mu} cannot be tested"), None)) }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

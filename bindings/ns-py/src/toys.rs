@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
+use ns_cli::documents;
 use ns_core::Data;
 use ns_inference::fit;
 use ns_inference::gof::{goodness_of_fit, saturated_deviance};
@@ -17,8 +18,10 @@ use pyo3::types::PyDict;
 
 use crate::convert::{array, fields, matrix, object, optional_array};
 use crate::error;
+use crate::interrupt::interruptible;
 use crate::model::PyModel;
-use crate::settings::{Setup, point, setup};
+use crate::numbers::point;
+use crate::settings::{Setup, setup};
 use crate::tests_of_mu::statistic;
 use crate::watch::watched;
 
@@ -42,7 +45,7 @@ fn throw_toys<'py>(
     is_aux_fixed: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let setup = setup(py, model, settings)?;
-    let params = point(&setup.model, params)?;
+    let params = point(&setup.model, params, "params")?;
     let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
     let all: Vec<f64> = py.detach(|| {
         let mut data = Data::default();
@@ -53,7 +56,7 @@ fn throw_toys<'py>(
         }
         all
     });
-    matrix(py, &all, setup.model.n_bins() + setup.model.n_aux())
+    matrix(py, &all, [(range.1 - range.0) as usize, setup.model.n_bins() + setup.model.n_aux()])
 }
 
 /// Which toys are fitted.
@@ -78,7 +81,7 @@ fn fit_toys_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
     let setup = setup(py, model, settings)?;
-    let params = point(&setup.model, params)?;
+    let params = point(&setup.model, params, "params")?;
     let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
     let uncertainty_of = if wants_uncertainty { Some(setup.parameter(py, None, "fit_toys")?) } else { None };
     let toys = FitToys { model: &setup.model, options: &setup.options, thrower: &thrower, uncertainty_of };
@@ -91,7 +94,10 @@ fn fit_toys_model<'py>(
         })
     })?
     .unwrap_or_else(|never| match never {});
-    toy_fields(py, &setup, &fits, wants_uncertainty)
+    let document = toy_fields(py, &setup, &fits, wants_uncertainty)?;
+    document.set_item("thrown_at", array(py, &params))?;
+    document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
+    Ok(document)
 }
 
 /// Arrays over toys.
@@ -107,13 +113,16 @@ fn toy_fields<'py>(
     let toys: Vec<u64> = fits.iter().map(|fit| fit.toy).collect();
     document.set_item("toys", PyArray1::from_vec(py, toys))?;
     let params: Vec<f64> = fits.iter().flat_map(|fit| fit.params.iter().copied()).collect();
-    document.set_item("params", matrix(py, &params, setup.model.n_params())?)?;
+    document.set_item("params", matrix(py, &params, [fits.len(), setup.model.n_params()])?)?;
     document.set_item("nll", PyArray1::from_iter(py, fits.iter().map(|fit| fit.nll)))?;
     let converged: Vec<bool> = fits.iter().map(|fit| fit.outcome == Outcome::Converged).collect();
     document.set_item("n_failed", converged.iter().filter(|converged| !**converged).count())?;
     document.set_item("converged", PyArray1::from_vec(py, converged))?;
     let uncertainty: Vec<Option<f64>> = fits.iter().map(|fit| fit.uncertainty).collect();
     document.set_item("poi_uncertainty", wants_uncertainty.then(|| optional_array(py, &uncertainty)))?;
+    let outcomes: Vec<Outcome> = fits.iter().map(|fit| fit.outcome).collect();
+    document.set_item("outcomes", object(py, &outcomes)?)?;
+    document.set_item("measurement", &setup.model.measurement)?;
     document.set_item("seed", setup.seed)?;
     Ok(document)
 }
@@ -154,11 +163,9 @@ fn hypotest_toys_model<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let TestWanted { stop_at_error, range, .. } = wanted;
-    let mut setup = setup(py, model, settings)?;
+    let setup = setup(py, model, settings)?;
     let wanted = wanted.settings(py, &setup)?;
-    let likelihood = setup.likelihood.clone();
-    let test = Hypotest::new(&setup.model, (&setup.data, &mut setup.likelihood), &setup.options, wanted)
-        .map_err(|problem| error::toys(&problem))?;
+    let (test, likelihood) = (test(py, &setup, wanted)?, &setup.likelihood);
     let (first, end) = range.unwrap_or((0, wanted.n_units()));
     let samples = Mutex::new(Samples::default());
     watched(py, progress.as_ref(), |monitor| {
@@ -170,7 +177,7 @@ fn hypotest_toys_model<'py>(
                 break;
             }
             let stop = wanted.next_check(next, stop_at_error).min(end);
-            let Ok(_) = test.run(&likelihood, next..stop, &run, |tests| {
+            let Ok(_) = test.run(likelihood, next..stop, &run, |tests| {
                 tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
             });
@@ -178,11 +185,47 @@ fn hypotest_toys_model<'py>(
         }
     })?;
     let samples = samples.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    test_fields(py, &test, &samples)
+    test_fields(py, &setup, &test, &samples)
 }
 
-fn test_fields<'py>(py: Python<'py>, test: &Hypotest<'_>, samples: &Samples) -> PyResult<Bound<'py, PyDict>> {
-    let document = fields(py, &HypotestToys::new(test.observed(), samples))?;
+/// A test by toys, with the fits to the data that it begins with.
+fn test<'a>(py: Python<'_>, setup: &'a Setup, wanted: HypotestSettings) -> PyResult<Hypotest<'a>> {
+    let Setup { model, data, likelihood, options, .. } = setup;
+    let work = |likelihood: &mut _| Hypotest::new(model, (data, likelihood), options, wanted);
+    interruptible(py, likelihood.clone(), work)?.map_err(|problem| error::toys(&problem))
+}
+
+/// The command's document, and the statistic of every toy.
+fn test_fields<'py>(
+    py: Python<'py>,
+    setup: &Setup,
+    test: &Hypotest<'_>,
+    samples: &Samples,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = HypotestToys::new(test.observed(), samples);
+    let document = fields(py, &result)?;
+    let tails = PyDict::new(py);
+    for (key, tail) in [("CLsb", &result.clsb), ("CLb", &result.clb)] {
+        tails.set_item(key, object(py, tail)?)?;
+        document.set_item(key, tail.value)?;
+        document.set_item(format!("{key}_error"), tail.error)?;
+    }
+    document.set_item("tail_probabilities", tails)?;
+    let statistic = document.get_item("value")?;
+    document.del_item("value")?;
+    document.set_item("teststat", statistic)?;
+    let (model, wanted) = (&setup.model, test.settings());
+    document.set_item("n_toys_wanted", wanted.n_toys)?;
+    document.set_item("seed", wanted.seed)?;
+    document.set_item("aux", object(py, &wanted.aux)?)?;
+    document.set_item("poi", &model.parameters.names[wanted.poi])?;
+    document.set_item("measurement", &model.measurement)?;
+    document.set_item("par_names", &model.parameters.names)?;
+    let [tested, alternative] = test.thrown_at();
+    let thrown_at = PyDict::new(py);
+    thrown_at.set_item("tested", array(py, tested))?;
+    thrown_at.set_item("alternative", array(py, alternative))?;
+    document.set_item("thrown_at", thrown_at)?;
     document.set_item("toys_tested", array(py, &samples.values[0]))?;
     document.set_item("toys_alternative", array(py, &samples.values[1]))?;
     Ok(document)
@@ -197,15 +240,14 @@ fn hypotest_of_samples<'py>(
     wanted: TestWanted,
     values: [Vec<Option<f64>>; 2],
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut setup = setup(py, model, settings)?;
+    let setup = setup(py, model, settings)?;
     let wanted = wanted.settings(py, &setup)?;
-    let test = Hypotest::new(&setup.model, (&setup.data, &mut setup.likelihood), &setup.options, wanted)
-        .map_err(|problem| error::toys(&problem))?;
+    let test = test(py, &setup, wanted)?;
     let mut samples = Samples::default();
     for (which, values) in values.iter().enumerate() {
         values.iter().for_each(|value| samples.push(which, *value));
     }
-    test_fields(py, &test, &samples)
+    test_fields(py, &setup, &test, &samples)
 }
 
 /// Goodness of fit, by the formula and by `n_toys` toys if that is not 0.
@@ -218,26 +260,30 @@ fn goodness_model<'py>(
     is_aux_fixed: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut setup = setup(py, model, settings)?;
-    let Setup { model, data, likelihood, options, threads, .. } = &mut setup;
-    let (result, goodness) = py.detach(|| {
+    let setup = setup(py, model, settings)?;
+    let Setup { model, data, likelihood, options, threads, .. } = &setup;
+    let (result, goodness) = interruptible(py, likelihood.clone(), |likelihood| {
         let result = fit(model, data, likelihood, options);
         let goodness = goodness_of_fit(model, data, likelihood, (&result, options), *threads);
         (result, goodness)
-    });
-    let document = fields(py, &goodness)?;
+    })?;
+    let document = documents::goodness(model, &result, &goodness);
+    let document = fields(py, &document)?;
     document.set_item("converged", result.converged)?;
     document.set_item("toys", py.None())?;
     if n_toys > 0 && result.converged {
         let thrower = thrower(&setup, &result.bestfit, Ensemble::Goodness, is_aux_fixed)?;
-        let Setup { model, data, likelihood, options, threads, .. } = &setup;
         let (domain, _) = ns_inference::fit::domain_and_start(model, options);
         let observed = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
         let (toys, _) = watched(py, progress.as_ref(), |monitor| {
             let run = Run::new(*threads, monitor);
             goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)
         })?;
-        document.set_item("toys", object(py, &toys)?)?;
+        let p_values = fields(py, &toys)?;
+        p_values.set_item("n_toys_wanted", n_toys)?;
+        p_values.set_item("seed", setup.seed)?;
+        p_values.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
+        document.set_item("toys", p_values)?;
     }
     Ok(document)
 }

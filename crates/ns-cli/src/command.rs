@@ -2,12 +2,12 @@
 //!
 //! A new verb is a variant of [`Verb`], a struct in `args`, a file here, and a line in [`run`].
 
-mod check;
+pub(crate) mod check;
 mod completions;
 mod digest;
 mod each_patch;
 mod evaluate;
-mod fit;
+pub(crate) mod fit;
 mod gof;
 mod hypotest;
 mod hypotest_toys;

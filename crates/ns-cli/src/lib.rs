@@ -5,6 +5,7 @@
 
 mod args;
 mod command;
+pub mod documents;
 mod error;
 mod parameters;
 mod report;
