@@ -75,8 +75,19 @@ fn error_text(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// A model's error; its attribute `fault` says of what kind where a caller tells kinds apart, else it is None.
 pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
-    with_hint(py, ModelError::new_err(error_text(error)), error.hint())
+    let fault = match error {
+        CompileError::ModifierLength { .. } => Some("ModifierLength"),
+        CompileError::IncompatibleKinds { .. } => Some("IncompatibleKinds"),
+        CompileError::ShapeFactorLength { .. } => Some("ShapeFactorLength"),
+        _ => None,
+    };
+    let made = with_hint(py, ModelError::new_err(error_text(error)), error.hint());
+    match made.value(py).setattr("fault", fault) {
+        // An exception takes attributes; one that does not is raised all the same.
+        Ok(()) | Err(_) => made,
+    }
 }
 
 pub(crate) fn toys(error: &ToysError) -> PyErr {

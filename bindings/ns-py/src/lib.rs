@@ -10,6 +10,8 @@ mod documents;
 mod error;
 mod evaluate;
 mod fits;
+mod floating;
+mod interpolation;
 mod interrupt;
 mod model;
 mod numbers;
@@ -32,9 +34,11 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<model::PyModel>()?;
+    module.add_class::<floating::FloatingModel>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     error::register(module)?;
     documents::register(module)?;
+    interpolation::register(module)?;
     fits::register(module)?;
     tests_of_mu::register(module)?;
     curves::register(module)?;
