@@ -25,7 +25,7 @@ def compiled(spec, config):
     workspace = {
         "channels": [_channel(channel) for channel in spec["channels"]],
         "observations": [{"name": name, "data": [0.0] * n} for name, n in config.channel_nbins.items()],
-        "measurements": [{"name": "measurement", "config": {"poi": "", "parameters": list(spec.get("parameters", []))}}],
+        "measurements": [{"name": "measurement", "config": {"poi": "", "parameters": [_setting(entry) for entry in spec.get("parameters", [])]}}],
         "version": "1.0.0",
     }
     text = json.dumps(workspace, default=plain).encode()
@@ -49,6 +49,13 @@ def _modifier(modifier):
     if modifier["type"] not in _TYPES:
         raise exceptions.InvalidModifier(f"{modifier['type']} not among {list(_TYPES)}")
     return {"name": modifier["name"], "type": modifier["type"], "data": modifier.get("data")}
+
+
+def _setting(parameter):
+    """A parameter's settings; those that `lumi` may lack in pyhf as long as nothing is fitted have values here."""
+    if parameter["name"] != "lumi" or "auxdata" not in parameter:
+        return parameter
+    return {"inits": list(parameter["auxdata"]), "bounds": [[0.0, 10.0]], **parameter}
 
 
 def _codes(settings):

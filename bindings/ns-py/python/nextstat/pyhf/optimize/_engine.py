@@ -5,8 +5,12 @@ import logging
 import numpy as np
 
 from .. import exceptions
+from . import _other
 
 log = logging.getLogger(__name__)
+
+#: Evaluations that a fit may take.
+_MAXITER = 100000
 
 
 class OptimizeResult(dict):
@@ -41,6 +45,13 @@ class OptimizeResult(dict):
         return "\n".join(f"{key:>{width}}: {value!r}" for key, value in self.items())
 
 
+def _is_of_the_engine(objective, pdf):
+    from ..infer.mle import twice_nll
+    from ..pdf import Model
+
+    return objective is twice_nll and isinstance(pdf, Model)
+
+
 class _Optimizer:
     """What the two optimizers have in common: everything but their options."""
 
@@ -55,7 +66,7 @@ class _Optimizer:
 
     @classmethod
     def _defaults(cls):
-        return {"maxiter": 100000, "verbose": 0}
+        return {"maxiter": _MAXITER, "verbose": 0}
 
     def minimize(
         self,
@@ -84,25 +95,25 @@ class _Optimizer:
         FailedMinimization
             If the fit did not arrive at a minimum; with the reason.
         Unsupported
-            Another objective than `pyhf.infer.mle.twice_nll`, or unknown options.
+            Unknown options; without SciPy also another objective than `pyhf.infer.mle.twice_nll`, or a model of another class.
         """
-        from ..infer.mle import twice_nll
-
-        if objective is not twice_nll:
-            raise exceptions.Unsupported("the engine minimises `pyhf.infer.mle.twice_nll`; another objective needs an optimizer of its own")
         unknown = [name for name in kwargs if name not in self._options]
         if unknown:
             raise exceptions.Unsupported(f"Unsupported options were passed in: {unknown}.")
-        maxiter = kwargs.get("maxiter")
-        maxiter = self.maxiter if maxiter is None else maxiter
+        given = (kwargs.get("maxiter"), self.maxiter, _MAXITER)
+        maxiter = next(limit for limit in given if limit is not None)
         wants_errors = return_uncertainties or return_correlations or (return_result_obj and self.name == "minuit")
-        result = self._fit(data, pdf, (init_pars, par_bounds, fixed_vals or []), wants_errors)
+        within = (init_pars, par_bounds, fixed_vals or [])
+        if _is_of_the_engine(objective, pdf):
+            result = self._fit(data, pdf, within, wants_errors)
+        else:
+            result = OptimizeResult(_other.minimize(objective, data, pdf, within))
         if not result.success or result.nfev > maxiter:
             if result.success:
                 result.success, result.message = False, "Optimization failed. Call limit was reached."
             log.error(result)
             raise exceptions.FailedMinimization(result)
-        if return_uncertainties:
+        if return_uncertainties and result.unc is not None:
             result.x = np.stack([result.x, result.unc], axis=1)
         wanted = [result.x]
         wanted += [result.corr] if return_correlations else []

@@ -22,7 +22,12 @@ def _of(name):
     return {"$ref": f"#/definitions/{name}"}
 
 
+def _matching(pattern):
+    return {"type": "string", "pattern": pattern}
+
+
 _TEXT = {"type": "string"}
+_NAME = _matching("^[a-zA-Z0-9_]+$")
 _NUMBER = {"type": "number"}
 _NUMBERS = _many(_NUMBER)
 _NOTHING = {"type": "null"}
@@ -80,9 +85,9 @@ _DEFINITIONS = {
     "patchset_metadata": {
         "type": "object",
         "properties": {
-            "references": {"type": "object", "additionalProperties": _TEXT, "minProperties": 1},
-            "digests": {"type": "object", "additionalProperties": _TEXT, "minProperties": 1},
-            "labels": _many(_TEXT),
+            "references": {**_record({}, {"hepdata": _matching("^ins[0-9]{7}$")}), "minProperties": 1},
+            "digests": {**_record({}, {"md5": _matching("^[a-f0-9]{32}$"), "sha256": _matching("^[a-fA-F0-9]{64}$")}), "minProperties": 1},
+            "labels": _many(_NAME),
             "description": _TEXT,
         },
         "required": ["references", "digests", "labels", "description"],
@@ -91,7 +96,7 @@ _DEFINITIONS = {
         {
             "metadata": {
                 "type": "object",
-                "properties": {"name": {"type": "string", "pattern": "^[a-zA-Z0-9_]+$"}, "values": _many({"type": ["number", "string"]})},
+                "properties": {"name": _NAME, "values": _many({"type": ["number", "string"]}, 0)},
                 "required": ["name", "values"],
             },
             "patch": _of("jsonpatch"),
@@ -113,8 +118,11 @@ _OWN = {"defs.json": _document("defs.json", {"definitions": _DEFINITIONS})} | {
 class Store:
     """Schemas by name: this package's, or those of a folder while one is pushed."""
 
+    #: Where the package's own schemas are said to be; they are the tables above.
+    OWN = Path(__file__).parent.parent / "schemas"
+
     def __init__(self):
-        self._folders = [Path(__file__).parent]
+        self._folders = [self.OWN]
 
     @property
     def path(self):
@@ -129,7 +137,7 @@ class Store:
     def load(self, schema_id):
         """The schema called `schema_id`."""
         version, _, name = str(schema_id).partition("/")
-        if len(self._folders) == 1 and version == VERSION and name in _OWN:
+        if self.path == self.OWN and version == VERSION and name in _OWN:
             return _OWN[name]
         place = self.path / schema_id
         if not place.is_file():

@@ -14,7 +14,7 @@ class _BasicPoisson:
         self.rate = rate
 
     def sample(self, sample_shape):
-        return np.random.poisson(self.rate, size=tuple(sample_shape) + np.shape(self.rate)).astype(float)
+        return np.random.poisson(self.rate, size=tuple(sample_shape) + np.shape(self.rate))
 
     def log_prob(self, value):
         return numpy_backend().poisson_logpdf(value, self.rate)
@@ -148,7 +148,7 @@ class numpy_backend:
         return np.concatenate(sequence, axis=axis)
 
     def simple_broadcast(self, *args):
-        return np.broadcast_arrays(*args)
+        return list(np.broadcast_arrays(*args))
 
     def shape(self, tensor):
         return tensor.shape

@@ -26,10 +26,11 @@ def crossing(function, low, high, atol, rtol, most_steps=100):
         else:
             c, b, at_c, at_b = b, a, at_b, at_a
         a, at_a = x, at_x
-        root, at_root = (a, at_a) if abs(at_a) < abs(at_b) else (b, at_b)
+        # Inside so small a bracket the function is a straight line.
+        root = a + (b - a) * at_a / (at_a - at_b)
         width = abs(b - a)
         tolerance = atol + rtol * abs(root)
-        if at_root == 0.0 or width <= tolerance:
+        if at_a == 0.0 or width <= tolerance:
             return root
         step = _next_step(a, b, c, (at_a, at_b, at_c), min(0.5, 0.5 * tolerance / width))
     return root
