@@ -65,7 +65,8 @@ SPECS = {
                 ),
                 _sample("fakes", [10.0, 12.0, 9.0], _modifier("shapesys", "fakes_shape", [2.0, 3.0, 1.5]), _modifier("normfactor", "fakes_norm")),
             ),
-        ]
+        ],
+        "parameters": [{"name": "fakes_norm", "bounds": [[-5.0, 10.0]]}],
     },
     "shapefactor": {
         "channels": [

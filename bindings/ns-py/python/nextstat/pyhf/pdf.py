@@ -174,6 +174,28 @@ class _MainModel:
         return self._model.mainlogpdf(maindata, pars)
 
 
+class _Constraints:
+    """The auxiliary measurements of one kind: `normal_data` and `sigmas`, or `poisson_data` and `batched_factors` (batch × K).
+
+    Without any the attributes are missing, as in pyhf.
+    """
+
+    def __init__(self, kind, positions, scales, batch_size):
+        self._kind, self._positions, self._batch_size = kind, positions, batch_size
+        if not len(positions):
+            return
+        if kind == "normal":
+            self.normal_data = positions
+            self.sigmas = scales if batch_size is None else np.tile(scales, (batch_size, 1))
+        else:
+            self.poisson_data = positions
+            self.batched_factors = np.tile(scales, (batch_size or 1, 1))
+
+    def has_pdf(self):
+        """Whether there are any."""
+        return len(self._positions) > 0
+
+
 class _ConstraintModel:
     """The auxiliary measurements: a normal or Poisson distribution each."""
 
@@ -190,6 +212,9 @@ class _ConstraintModel:
             positions[kind] += range(first, first + n)
             scales[kind] += paramset.width() if kind == "normal" else paramset.factors
             first += n
+        self.constraints_gaussian, self.constraints_poisson = (
+            _Constraints(kind, np.array(positions[kind], dtype=int), np.array(scales[kind]), model.batch_size) for kind in ("normal", "poisson")
+        )
         self._kinds = [kind for kind in ("normal", "poisson") if positions[kind]]
         self._positions = {kind: np.array(found, dtype=int) for kind, found in positions.items()}
         self._scales = {kind: np.array(found) for kind, found in scales.items()}
