@@ -15,7 +15,7 @@ A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI pr
 
 import math
 
-from ._api import model_of
+from . import model_of
 from ._nextstat import WorkspaceError
 
 # Edges that differ by less than this fraction of a bin are the same.
