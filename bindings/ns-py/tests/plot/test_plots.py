@@ -168,6 +168,12 @@ def test_what_a_figure_of_yields_cannot_show_is_said():
         plot.data_mc(made.yields(), "signal_region", signal="sgnal")
 
 
+def test_small_samples_are_summed_and_the_sum_is_kept():
+    main, _ = plot.data_mc(made.yields(), "signal_region", signal="signal", top=2)
+    texts = [text.get_text() for text in main.get_legend().get_texts()]
+    assert texts == ["data", "signal", "ttbar", "others, summed", "uncertainty"]
+
+
 def test_intervals_of_counts_are_close_to_the_exact_ones():
     from nextstat.plot.yields import poisson_interval
 

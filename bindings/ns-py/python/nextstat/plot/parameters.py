@@ -14,6 +14,11 @@ def _number(value):
     return math.nan if value is None else value
 
 
+def _width(entries):
+    """Inches that the names need."""
+    return 0.085 * max(len(entry["parameter"]) for entry in entries)
+
+
 def _rows(ax, names):
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -44,7 +49,7 @@ def pulls(result, *, parameters=None, exclude=(), ax=None):
     kept = [entries[i] for i in chosen([entry["parameter"] for entry in entries], parameters, exclude)]
     if not kept:
         raise ValueError("no constrained parameter is left to draw")
-    ax = new_axes(ax, 5.5, 0.9 + _ROW * len(kept))
+    ax = new_axes(ax, 3.6 + _width(kept), 0.9 + _ROW * len(kept))
     centers = [_number(entry["pull"]) for entry in kept]
     widths = [_number(entry["constraint"]) for entry in kept]
     ax.axvspan(-2, 2, color="0.93", zorder=0)
@@ -85,7 +90,7 @@ def ranking(result, *, top=20, impacts=None, parameters=None, exclude=(), ax=Non
     if not entries:
         raise ValueError("no parameter is left to draw")
     impacts = _definition(entries) if impacts is None else impacts
-    ax = new_axes(ax, 6.4, 1.7 + _ROW * len(entries))
+    ax = new_axes(ax, 4.6 + _width(entries), 1.7 + _ROW * len(entries))
     bars = _impact_axes(ax)
     reach = _draw_impacts(bars, entries, impacts)
     bars.set_xlim(-1.12 * reach, 1.12 * reach)

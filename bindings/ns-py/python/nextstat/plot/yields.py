@@ -4,6 +4,10 @@ import numpy
 
 from ._style import COLOURS, NEUTRAL, pyplot
 
+# The sum of samples that are too small to be seen by themselves.
+OTHERS = "others, summed"
+SIGNAL = COLOURS[2]
+
 
 def poisson_interval(counts):
     """The central 68 % intervals of Poisson means that counts allow (N × 2: lower, upper).
@@ -20,7 +24,7 @@ def poisson_interval(counts):
     return numpy.stack([numpy.maximum(lower, 0.0), upper], axis=-1)
 
 
-def data_mc(result, channel=None, *, fit="postfit", edges=None, bins=None, signal=(), log=False, xlabel=None, ax=None):
+def data_mc(result, channel=None, *, fit="postfit", edges=None, bins=None, signal=(), top=8, log=False, xlabel=None, ax=None):
     """Data and stacked samples of a channel, with the uncertainty of their sum and the ratio of the two.
 
     Parameters
@@ -35,6 +39,8 @@ def data_mc(result, channel=None, *, fit="postfit", edges=None, bins=None, signa
         Labels of the bins (B).
     signal : str or sequence of str
         Samples that go on top of the stack; the others are sorted by their yields.
+    top : int or None
+        How many samples are drawn by themselves, those with the largest yields; the sum of the others is grey. None for all.
     log : bool
         Whether the y axis is logarithmic.
     ax : pair of Axes, optional
@@ -51,7 +57,9 @@ def data_mc(result, channel=None, *, fit="postfit", edges=None, bins=None, signa
     prediction, data = found[fit], numpy.asarray(found["data"])
     edges = _edges(edges, found["channel"], len(data))
     main, ratio = _panels() if ax is None else ax
-    stacked = _stack(main, prediction["samples"], edges, ([signal] if isinstance(signal, str) else list(signal), _colours(result)))
+    signal = [signal] if isinstance(signal, str) else list(signal)
+    samples = _largest({name: sample["yields"] for name, sample in prediction["samples"].items()}, signal, top)
+    stacked = _stack(main, samples, edges, (signal, _colours(result, signal)))
     total, width = numpy.asarray(prediction["total"]["yields"]), numpy.asarray(prediction["total"]["uncertainties"])
     _hatch(main, total - width, total + width, edges, label="uncertainty")
     errors = numpy.abs(poisson_interval(data).T - data)
@@ -59,7 +67,7 @@ def data_mc(result, channel=None, *, fit="postfit", edges=None, bins=None, signa
     _ratio(ratio, data, errors, (total, width), edges)
     _dress(main, ratio, found["channel"], fit, log)
     _legend(main, stacked)
-    _scale(main, numpy.concatenate([data + errors[1], total + width]), prediction["samples"], log)
+    _scale(main, numpy.concatenate([data + errors[1], total + width]), samples, log)
     _name_bins(main, ratio, edges, bins, xlabel)
     return main, ratio
 
@@ -90,10 +98,28 @@ def _panels():
     return panels
 
 
-def _colours(result):
-    """One for each sample of the model, the same in every channel."""
-    names = sorted({name for channel in result.channels for name in channel["prefit"]["samples"]})
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+def _colours(result, signal):
+    """One for each sample of the model, the same in every channel and before and after the fit: red for the signal, then by yield."""
+    sums = {}
+    for channel in result.channels:
+        for name, sample in channel["prefit"]["samples"].items():
+            sums[name] = sums.get(name, 0.0) + sample["sum"]
+    names = signal + sorted((name for name in sums if name not in signal), key=lambda name: (-sums[name], name))
+    colours = [SIGNAL, *(colour for colour in COLOURS if colour != SIGNAL)] if signal else COLOURS
+    return {name: colours[i % len(colours)] for i, name in enumerate(names)}
+
+
+def _largest(samples, signal, top):
+    """Yields by sample, with the smallest samples, but not the signal, summed as `others`."""
+    unknown = [name for name in signal if name not in samples]
+    if unknown:
+        raise ValueError(f"there is no sample `{unknown[0]}`; there are {', '.join(samples)}")
+    small = sorted((name for name in samples if name not in signal), key=lambda name: -numpy.sum(samples[name]))
+    small = [] if top is None else small[max(top - len(signal), 0) :]
+    if len(small) < 2:
+        return samples
+    rest = numpy.sum([samples[name] for name in small], axis=0)
+    return {OTHERS: rest, **{name: values for name, values in samples.items() if name not in small}}
 
 
 def _stack(ax, samples, edges, order):
@@ -101,13 +127,10 @@ def _stack(ax, samples, edges, order):
     import mplhep
 
     signal, colours = order
-    unknown = [name for name in signal if name not in samples]
-    if unknown:
-        raise ValueError(f"there is no sample `{unknown[0]}`; there are {', '.join(samples)}")
     # Smallest at the bottom, so that it is seen on a logarithmic axis too.
-    names = sorted((name for name in samples if name not in signal), key=lambda name: samples[name]["sum"]) + signal
-    values = [numpy.asarray(samples[name]["yields"]) for name in names]
-    mplhep.histplot(values, bins=edges, stack=True, histtype="fill", label=names, color=[colours[name] for name in names], edgecolor="white", linewidth=0.4, ax=ax)
+    names = sorted((name for name in samples if name not in signal), key=lambda name: numpy.sum(samples[name])) + signal
+    values = [numpy.asarray(samples[name]) for name in names]
+    mplhep.histplot(values, bins=edges, stack=True, histtype="fill", label=names, color=[colours.get(name, "0.8") for name in names], edgecolor="white", linewidth=0.4, ax=ax)
     return names
 
 
@@ -150,18 +173,20 @@ def _legend(ax, stacked):
     """Data first, then the stack from its top."""
     handles = dict(zip(*reversed(ax.get_legend_handles_labels())))
     names = [name for name in ("data", *reversed(stacked), "uncertainty") if name in handles]
-    ax.legend([handles[name] for name in names], names, frameon=False, ncols=1 + len(names) // 5, loc="upper right")
+    size = "medium" if len(names) <= 8 else "small"
+    ax.legend([handles[name] for name in names], names, frameon=False, ncols=1 + (len(names) > 4), loc="upper right", fontsize=size)
 
 
 def _scale(ax, tops, samples, log):
     """Room for the legend above the highest bin."""
+    n_lines = (len(samples) + 3) // 2
     top = numpy.nanmax(tops, initial=1.0)
     if not log:
-        ax.set_ylim(0, 1.55 * top)
+        ax.set_ylim(0, (1.25 + 0.1 * n_lines) * top)
         return
-    positive = [y for sample in samples.values() for y in sample["yields"] if y > 0]
+    positive = [y for sample in samples.values() for y in sample if y > 0]
     bottom = max(min(positive, default=0.1) / 3, 1e-4 * top)
-    ax.set_ylim(bottom, top * (top / bottom) ** 0.6)
+    ax.set_ylim(bottom, top * (top / bottom) ** (0.25 + 0.1 * n_lines))
 
 
 def _name_bins(main, ratio, edges, bins, xlabel):
@@ -172,5 +197,6 @@ def _name_bins(main, ratio, edges, bins, xlabel):
         ratio.set_xticks((edges[:-1] + edges[1:]) / 2, bins)
         ratio.tick_params(axis="x", which="both", length=0)
     elif is_numbered:
-        ratio.xaxis.get_major_locator().set_params(integer=True)
+        step = 1 + len(edges) // 13
+        ratio.set_xticks(range(0, len(edges) - 1, step))
     ratio.set_xlabel(xlabel or ("bin" if is_numbered and bins is None else ""))
