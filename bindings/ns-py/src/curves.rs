@@ -4,11 +4,12 @@ use ns_core::Model;
 use ns_core::likelihood::diagnose;
 use ns_inference::contour::{ContourOptions, contours};
 use ns_inference::parallel::Crew;
-use ns_inference::scan::{Axis, Scan, Values, grid, scan};
+use ns_inference::scan::{Axis, GridPart, Scan, Values, grid_of_parts, grid_part, scan};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pythonize::depythonize;
 
-use crate::convert::{array, fields, matrix, optional_array};
+use crate::convert::{array, fields, matrix, object, optional_array};
 use crate::error;
 use crate::model::PyModel;
 use crate::numbers::list;
@@ -36,30 +37,58 @@ fn scanned(py: Python<'_>, values: Vec<f64>) -> PyResult<Vec<f64>> {
     }
 }
 
-/// A scan of one or two parameters.
+/// The axes of a scan, checked against each other.
+fn axes_of(py: Python<'_>, setup: &Setup, axes: Vec<PyAxis<'_>>) -> PyResult<Vec<Axis>> {
+    let axes = axes.into_iter().map(|wanted| axis(py, setup, wanted)).collect::<PyResult<Vec<Axis>>>()?;
+    if axes.len() == 2 && axes[0].parameter == axes[1].parameter {
+        return Err(error::parameter(py, "a parameter is scanned against itself".to_owned(), None));
+    }
+    Ok(axes)
+}
+
+/// A scan of one or two parameters; what `parts` have of a grid is not done again.
 #[pyfunction]
+#[pyo3(signature = (model, settings, axes, progress, parts=Vec::new()))]
 fn scan_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
     axes: Vec<PyAxis<'py>>,
     progress: Option<Py<PyAny>>,
+    parts: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut setup = setup(py, model, settings)?;
-    let axes = axes.into_iter().map(|wanted| axis(py, &setup, wanted)).collect::<PyResult<Vec<Axis>>>()?;
-    if axes.len() == 2 && axes[0].parameter == axes[1].parameter {
-        return Err(error::parameter(py, "a parameter is scanned against itself".to_owned(), None));
-    }
+    let axes = axes_of(py, &setup, axes)?;
+    let parts = parts.iter().map(|part| Ok(depythonize(part)?)).collect::<PyResult<Vec<GridPart>>>()?;
     let Setup { model, data, likelihood, options, threads, .. } = &mut setup;
     let threads = *threads;
     let mut result = watched(py, progress.as_ref(), |monitor| match axes.as_slice() {
-        [a, b] => grid(model, likelihood, options, [a, b], Crew { threads, monitor }),
+        [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew { threads, monitor })),
         _ => scan(model, likelihood, options, &axes[0], Crew { threads, monitor }),
     })?;
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(model, data, &result.best.params).map(|reason| reason.to_string()));
     }
     scan_fields(py, model, result)
+}
+
+/// Part `part[0]` of `part[1]` parts of a grid, for `scan_model`.
+#[pyfunction]
+fn grid_part_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    axes: [PyAxis<'py>; 2],
+    part: [usize; 2],
+) -> PyResult<Bound<'py, PyAny>> {
+    let setup = setup(py, model, settings)?;
+    let axes = axes_of(py, &setup, axes.into())?;
+    let Setup { model, likelihood, options, threads, .. } = &setup;
+    let threads = *threads;
+    let result = watched(py, None, |monitor| {
+        grid_part(model, likelihood, options, [&axes[0], &axes[1]], (part, Crew { threads, monitor }))
+    })?;
+    object(py, &result)
 }
 
 /// Arrays over the points: (N), or (N₁ × N₂) of a grid; parameters of points (points × P), NaN where a point has no value.
@@ -123,5 +152,6 @@ fn contours_model<'py>(
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_model, module)?)?;
+    module.add_function(wrap_pyfunction!(grid_part_model, module)?)?;
     module.add_function(wrap_pyfunction!(contours_model, module)?)
 }

@@ -10,8 +10,12 @@ use ns_translate::{Source, read_bytes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use serde_json::Value;
+
+use crate::choice::PyChoice;
 use crate::convert::fields;
 use crate::error;
+use crate::model::PyModel;
 
 /// The digest of a JSON text, as pyhf computes it.
 #[pyfunction]
@@ -80,6 +84,14 @@ impl PyPatchSet {
         fields(py, &documents::verification(&checks))
     }
 
+    /// The set with the workspace that it was made for.
+    fn grid(slf: &Bound<'_, Self>, py: Python<'_>, workspace: &[u8]) -> PyResult<PyGrid> {
+        let set = &slf.get().0;
+        let background = py.detach(|| set.require(workspace).and_then(|()| read_value(workspace)));
+        let background = background.map_err(|problem| error::document(py, &problem))?;
+        Ok(PyGrid { set: slf.clone().unbind(), background })
+    }
+
     /// A workspace with the patch `name`, as JSON text.
     fn apply(&self, py: Python<'_>, workspace: &[u8], name: &str) -> PyResult<String> {
         let patched = py.detach(|| self.0.apply(workspace, name));
@@ -87,8 +99,26 @@ impl PyPatchSet {
     }
 }
 
+/// A background-only workspace with a set of patches for it.
+#[pyclass(name = "RawGrid", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyGrid {
+    set: Py<PyPatchSet>,
+    background: Value,
+}
+
+#[pymethods]
+impl PyGrid {
+    /// The model with the patch `name`.
+    fn model(&self, py: Python<'_>, name: &str, choice: PyChoice) -> PyResult<PyModel> {
+        let set = &self.set.get().0;
+        let workspace = py.detach(|| set.by_name(name).and_then(|entry| set.workspace(&self.background, entry)));
+        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem))?, choice.into())
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPatchSet>()?;
+    module.add_class::<PyGrid>()?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;

@@ -33,7 +33,7 @@ pub(crate) struct PyModel {
 }
 
 impl PyModel {
-    fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
+    pub(crate) fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
         let options = choice.options(py)?;
         let model = py.detach(|| compile(&workspace, &options)).map_err(|problem| error::compile(py, &problem))?;
         let plan = Arc::new(Plan::new(&model));
@@ -264,12 +264,14 @@ impl PyModel {
     }
 
     /// What the workspace contains.
+    #[pyo3(name = "_inspect")]
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let summary = summarize(&self.workspace, Some(&self.model.measurement));
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
     }
 
     /// What makes the model wrong, as `nextstat check` finds it.
+    #[pyo3(name = "_check")]
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let document = py.detach(|| documents::check(&self.workspace, &self.model));
         fields(py, &document)
@@ -280,12 +282,13 @@ impl PyModel {
         let poi = self
             .poi()
             .map_or_else(|| "no parameter of interest".to_owned(), |name| format!("parameter of interest `{name}`"));
+        let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         format!(
-            "<nextstat.Model `{}`: {} channels, {} bins, {} parameters, {poi}>",
+            "<nextstat.Model `{}`: {}, {}, {}, {poi}>",
             model.measurement,
-            model.channels.len(),
-            model.n_bins(),
-            model.n_params()
+            counted(model.channels.len(), "channel"),
+            counted(model.n_bins(), "bin"),
+            counted(model.n_params(), "parameter")
         )
     }
 }

@@ -30,7 +30,7 @@ impl Numbers {
 pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers> {
     let array: PyArrayLikeDyn<'_, f64, AllowTypeChange> = values.extract().map_err(|_| {
         let found = values.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("`{what}` is to be an array of numbers, not `{found}` of something else"))
+        PyTypeError::new_err(format!("`{what}` is to be an array of numbers, which this `{found}` is not"))
     })?;
     let array = array.as_array();
     let rows = match array.shape() {

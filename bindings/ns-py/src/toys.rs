@@ -8,6 +8,7 @@ use ns_core::Data;
 use ns_inference::fit;
 use ns_inference::gof::{goodness_of_fit, saturated_deviance};
 use ns_inference::minimize::Outcome;
+use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
     Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit, ToysError,
     goodness_toys,
@@ -142,8 +143,13 @@ struct TestWanted {
 
 impl TestWanted {
     fn settings(&self, py: Python<'_>, setup: &Setup) -> PyResult<HypotestSettings> {
+        let test_statistic = statistic(py, &self.test_stat)?;
+        if !matches!(test_statistic, TestStatistic::Q | TestStatistic::QTilde | TestStatistic::Q0) {
+            let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
+            return Err(error::parameter(py, format!("`{}` is not tested by toys", self.test_stat), hint));
+        }
         Ok(HypotestSettings {
-            test_statistic: statistic(py, &self.test_stat)?,
+            test_statistic,
             poi: setup.parameter(py, None, "hypotest_toys")?,
             mu: self.mu,
             n_toys: self.n_toys,

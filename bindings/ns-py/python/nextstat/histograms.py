@@ -10,12 +10,12 @@ A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI pr
 >>> _ = region.sample("background", [50, 52]).shapesys("uncorrelated", [3, 7])
 >>> model = builder.model(poi="mu")
 >>> model
-<nextstat.Model `measurement`: 1 channels, 2 bins, 3 parameters, parameter of interest `mu`>
+<nextstat.Model `measurement`: 1 channel, 2 bins, 3 parameters, parameter of interest `mu`>
 """
 
 import math
 
-from ._api import model_of
+from . import model_of
 from ._nextstat import WorkspaceError
 
 # Edges that differ by less than this fraction of a bin are the same.
