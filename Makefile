@@ -13,7 +13,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 NEXTSTAT = $(TARGET_DIR)/release/nextstat
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format bench bench-scaling bench-peers peers validate cli-page fuzz clean
+.PHONY: help run build test check format bench bench-scaling bench-peers peers validate cli-page compat fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,11 @@ validate: build ## hold every published case against its reference; writes docs/
 
 cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
+
+compat: ## hold nextstat.pyhf against pyhf and cabinetry, installed with pip; writes docs/compatibility.md (takes minutes)
+	$(CARGO) build --release --locked --package ns-py
+	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
+	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces --write docs/compatibility.md
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

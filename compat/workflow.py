@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from models import workspace
+from specifications import workspace
 
 
 def numbers(name, cabinetry, figures):
@@ -40,7 +40,7 @@ def numbers(name, cabinetry, figures):
     asimov = cabinetry.model_utils.model_and_data(spec, asimov=True)[1]
     results["asimov data"] = {"data": asimov}
     draw(cabinetry, figures, (model, data, prefit, postfit), (fit, ranking, scan, limit))
-    cabinetry.tabulate.yields(postfit, data)
+    cabinetry.tabulate.yields(postfit, data, save_tables=False)
     return results
 
 
@@ -75,7 +75,7 @@ def main():
 
     figures = arguments.figures or tempfile.mkdtemp()
     start = time.perf_counter()
-    results = {name: numbers(name, cabinetry, Path(figures) / name) for name in ("uncorrelated", "staterror", "two_channels", "lumi")}
+    results = {name: numbers(name, cabinetry, Path(figures) / name) for name in ("correlated", "staterror", "two_channels", "lumi")}
     document = {"engine": pyhf.__name__, "seconds": time.perf_counter() - start, "figures": len(list(Path(figures).rglob("*.pdf"))), "results": results}
     text = json.dumps(document, default=lambda value: value.tolist())
     if arguments.json:
