@@ -165,6 +165,15 @@ def test_files_of_xml_are_named_as_missing():
         pyhf.readxml.parse("a.xml", ".")
 
 
+def test_the_alias_serves_programs_that_import_pyhf():
+    code = (
+        "import nextstat.pyhf.alias as alias; alias.install(); import pyhf, pyhf.infer.mle; from pyhf.contrib.viz import brazil; "
+        "import nextstat.pyhf; print(pyhf is nextstat.pyhf, pyhf.infer.mle is nextstat.pyhf.infer.mle)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+
+
 def test_importing_costs_little_and_needs_numpy_only():
     code = "import sys, nextstat.pyhf; print([m for m in ('scipy', 'jsonschema', 'matplotlib', 'iminuit', 'tqdm') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ Specifications, models, data, results and exceptions are pyhf's; likelihoods and
 >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
 >>> data = [51, 48] + model.config.auxdata
 >>> round(float(pyhf.infer.hypotest(1.0, data, model)), 5)
-0.05251
+0.05252
 """
 
 from . import exceptions, events, tensor

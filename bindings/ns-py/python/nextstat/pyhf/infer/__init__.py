@@ -46,7 +46,7 @@ def hypotest(
     >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
     >>> observed, band = pyhf.infer.hypotest(1.0, [51, 48] + model.config.auxdata, model, return_expected_set=True)
     >>> round(float(observed), 6), [round(float(expected), 6) for expected in band]
-    (0.052514, [0.002606, 0.01382, 0.064453, 0.235256, 0.573036])
+    (0.052516, [0.002606, 0.013821, 0.064455, 0.235261, 0.573042])
     """
     init_pars, par_bounds, fixed_params = mle._given(pdf, init_pars, par_bounds, fixed_params)
     if pdf.config.poi_index is None:

@@ -35,7 +35,7 @@ def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_para
     >>> import nextstat.pyhf as pyhf
     >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
     >>> pyhf.infer.calculators.generate_asimov_data(1.0, [51, 48] + model.config.auxdata, model, None, None, None).round(4)
-    array([ 60.6123,  56.528 , 270.0684,  48.3154])
+    array([ 60.6123,  56.5279, 270.0685,  48.3153])
     """
     params = fixed_poi_fit(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params)
     asimov_data = pdf.expected_data(params)

@@ -62,7 +62,7 @@ def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs)
     >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
     >>> pars, twice_nll = pyhf.infer.mle.fit([51, 48] + model.config.auxdata, model, return_fitted_val=True)
     >>> [round(float(value), 5) for value in pars], round(float(twice_nll), 6)
-    ([0.0, 1.00305, 0.96267], 24.983935)
+    ([0.0, 1.00305, 0.96268], 24.983935)
     """
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
     _check_start(init_pars, par_bounds)
