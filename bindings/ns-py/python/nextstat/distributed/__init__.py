@@ -296,7 +296,7 @@ def run_all(
     >>> with ThreadPoolExecutor(2) as executor:
     ...     tests = nextstat.distributed.run_all("hypotest", {mu: (model, {"mu": mu}) for mu in (1.0, 2.0)}, on=executor)
     >>> [round(test.CLs_obs, 4) for test in tests.values()]
-    [0.5963, 0.0417]
+    [0.3457, 0.0161]
     """
     _known(procedure)
     payloads: dict[str, bytes] = {}
