@@ -147,7 +147,9 @@ fn contours_model<'py>(
     let result = watched(py, progress.as_ref(), |monitor| {
         contours(model, likelihood, options, &wanted, Crew { threads, monitor })
     })?;
-    fields(py, &result)
+    let document = fields(py, &result)?;
+    document.set_item("par_names", &model.parameters.names)?;
+    Ok(document)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -37,8 +37,19 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ToyError", py.get_type::<ToyError>())
 }
 
+/// Options of the command that hints speak of, and what they are called here; the longer ones first.
+const OPTIONS: [(&str, &str); 6] = [
+    ("`--patchset FILE --patch-name NAME`", "`patchset=..., patch_name=...`"),
+    ("`--patch FILE`", "`patches=...`"),
+    ("`--patchset`", "`patchset=...`"),
+    ("`--patch`", "`patches=...`"),
+    ("`--poi none`", "`poi=\"none\"`"),
+    ("`nextstat inspect`", "`nextstat.inspect`"),
+];
+
 /// `error` with its hint on a line of its own, and as an attribute.
 fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
+    let hint = hint.map(|hint| OPTIONS.iter().fold(hint, |hint, (option, argument)| hint.replace(option, argument)));
     let value = error.value(py);
     let set = value.setattr("hint", hint.as_deref()).and_then(|()| match hint {
         Some(hint) => value.call_method1("add_note", (format!("hint: {hint}"),)).map(|_| ()),

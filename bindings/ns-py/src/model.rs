@@ -23,7 +23,9 @@ use crate::evaluate::{Evaluated, Points, expected};
 use crate::numbers::{data, data_sets, point, points};
 use crate::settings::index_of;
 
-/// A statistical model with its observed data.
+/// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
+///
+/// P is the number of parameters, B that of bins, K that of auxiliary data.
 #[pyclass(name = "Model", module = "nextstat", frozen, weakref)]
 pub(crate) struct PyModel {
     workspace: Arc<Workspace>,
@@ -97,16 +99,19 @@ impl PyModel {
         write_workspace(&self.workspace).to_string()
     }
 
+    /// The measurement's name.
     #[getter]
     fn measurement(&self) -> &str {
         &self.model.measurement
     }
 
+    /// Names of the channels, in the order of the data.
     #[getter]
     fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, &self.model.channels)
     }
 
+    /// Names of the samples.
     #[getter]
     fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, &self.model.samples)
@@ -118,31 +123,43 @@ impl PyModel {
         (0..self.model.channels.len()).map(|c| self.model.channel_bins(c).len()).collect()
     }
 
+    /// Parameter names (P), elements of vectors as `name` with their index.
     #[getter]
     fn par_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, &self.model.parameters.names)
     }
 
+    /// The parameter of interest.
     #[getter]
     fn poi(&self) -> Option<&str> {
         self.model.poi().map(|i| self.model.parameters.names[i].as_str())
     }
 
+    /// All parameters of interest.
     #[getter]
     fn pois(&self) -> Vec<&str> {
         self.model.pois.iter().map(|&i| self.model.parameters.names[i].as_str()).collect()
     }
 
+    /// The index of the parameter of interest.
     #[getter]
     fn poi_index(&self) -> Option<usize> {
         self.model.poi()
     }
 
     /// The index of the parameter `name`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> model.index("mu")
+    /// 0
     fn index(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
         index_of(py, &self.model, name)
     }
 
+    /// Starting values (P).
     #[getter]
     fn init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         array(py, &self.model.parameters.init)
@@ -156,21 +173,25 @@ impl PyModel {
         matrix(py, &ends, [parameters.len(), 2])
     }
 
+    /// Whether the measurement holds each parameter (P).
     #[getter]
     fn fixed(&self) -> Vec<bool> {
         self.model.parameters.fixed.clone()
     }
 
+    /// P, the number of parameters.
     #[getter]
     fn n_params(&self) -> usize {
         self.model.n_params()
     }
 
+    /// B, the number of bins.
     #[getter]
     fn n_bins(&self) -> usize {
         self.model.n_bins()
     }
 
+    /// K, the number of auxiliary data.
     #[getter]
     fn n_aux(&self) -> usize {
         self.model.n_aux()
@@ -209,6 +230,13 @@ impl PyModel {
     }
 
     /// Expected data at `params`, one point (P) or many (N, P): main bins (B), and auxiliary data (K) if `aux`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> float(model.expected_data(model.init, aux=False).sum())
+    /// 125.0
     #[pyo3(signature = (params, *, aux=true))]
     fn expected_data<'py>(
         &self,
@@ -226,6 +254,17 @@ impl PyModel {
     }
 
     /// -ln L at `params`, one point (P) or many (N, P), of the observed data, of `data`, or of one row of `data` for each point.
+    ///
+    /// A point is a number, many are an array (N); +inf where the model expects what cannot be.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> round(2 * model.nll(model.init), 6)
+    /// 25.598897
+    /// >>> model.nll([model.init, model.init]).shape
+    /// (2,)
     #[pyo3(signature = (params, data=None, *, threads=None))]
     fn nll<'py>(
         &self,
@@ -239,6 +278,14 @@ impl PyModel {
     }
 
     /// The same with the gradient (P) or (N, P); zero where -ln L is not finite.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> nll, gradient = model.nll_and_grad(model.init)
+    /// >>> round(float(gradient[model.index("mu")]), 6)
+    /// 0.967742
     #[pyo3(signature = (params, data=None, *, threads=None))]
     fn nll_and_grad<'py>(
         &self,
@@ -256,6 +303,13 @@ impl PyModel {
     }
 
     /// Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> print(model.diagnose([-5.0, 1.0, 1.0]))
+    /// channel `singlechannel`, bin 0: -10 events expected where 57 were observed (lowest yield: sample `signal`, -60)
     #[pyo3(signature = (params, data=None))]
     fn diagnose(&self, params: &Bound<'_, PyAny>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
         let params = point(&self.model, params, "params")?;

@@ -1,7 +1,7 @@
 //! Numbers from Python, read with their name at hand: what is wrong with an argument is said in its own terms.
 
 use ns_core::{Data, Model};
-use numpy::{AllowTypeChange, PyArrayLikeDyn};
+use numpy::{AllowTypeChange, PyArrayLikeDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -32,6 +32,13 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
         let found = values.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
         PyTypeError::new_err(format!("`{what}` is to be an array of numbers, which this `{found}` is not"))
     })?;
+    let width = size_of::<f64>();
+    let is_aligned = (array.data() as usize).is_multiple_of(width)
+        && array.strides().iter().all(|stride| stride.unsigned_abs().is_multiple_of(width));
+    if !is_aligned {
+        // A field of a record, or bytes that came over a network: views of such arrays would be undefined behaviour.
+        return numbers(&array.call_method0("copy")?, what);
+    }
     let array = array.as_array();
     let rows = match array.shape() {
         [_] => None,

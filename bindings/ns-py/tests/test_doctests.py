@@ -23,14 +23,10 @@ def _examples():
         except ImportError:
             yield pytest.param(name, None, id=name)
             continue
-        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        for test in doctest.DocTestFinder().find(module):
             if test.examples and test.name not in seen:
                 seen.add(test.name)
                 yield pytest.param(name, test, id=test.name)
-    for name, member in vars(nextstat.Model).items():
-        for test in doctest.DocTestFinder(recurse=False).find(member, f"nextstat.Model.{name}", globs={}):
-            if test.examples:
-                yield pytest.param("nextstat", test, id=test.name)
 
 
 @pytest.mark.parametrize(("module", "test"), _examples())

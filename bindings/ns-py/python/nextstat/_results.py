@@ -346,6 +346,8 @@ class ContourResult(Result):
         Of each level: `confidence_level`, `twice_delta_nll` and `points`.
     best : dict
         The free fit.
+    par_names : tuple of str
+        Names of its parameters (P).
     converged : bool
     warnings : tuple of str
     """
@@ -354,6 +356,7 @@ class ContourResult(Result):
     parameters: tuple[str, ...]
     contours: tuple[dict[str, Any], ...]
     best: dict[str, Any]
+    par_names: tuple[str, ...]
     converged: bool
     warnings: tuple[str, ...]
 

@@ -129,6 +129,8 @@ def _scan(result: Any) -> _View:
     shape = " x ".join(str(n) for n in result.delta_nll.shape)
     view = _View("ScanResult", [("points", shape)])
     for name, values in zip(result.parameters, result.values):
+        if not len(values):
+            continue
         best = result.best["params"][result.par_names.index(name)]
         view.facts.append((name, f"{_number(values.min())} to {_number(values.max())}, best fit {_number(best)}"))
     if result.delta_nll.ndim == 1:

@@ -31,10 +31,23 @@ def save(result: ToysResult, path: str) -> None:
     records["status"] = [OUTCOMES.index(outcome) for outcome in result.outcomes]
     if has_uncertainty:
         records["poi_uncertainty"] = fields["poi_uncertainty"]
-    np.save(path, records)
+    with open(path, "wb") as file:
+        file.write(_header(columns, len(records)))
+        file.write(records.tobytes())
     with open(path + ".json", "w", encoding="utf-8") as file:
         json.dump(_identity(result, columns), file, indent=2, sort_keys=True)
         file.write("\n")
+
+
+def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
+    """The header of a NumPy file, with room for any number of records as the command leaves it."""
+
+    def text(n: int) -> str:
+        return f"{{'descr': {columns}, 'fortran_order': False, 'shape': ({n},), }}"
+
+    preamble = 10
+    size = -(-(preamble + len(text(2**64 - 1)) + 1) // 64) * 64 - preamble
+    return b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + f"{text(n_records):<{size - 1}}\n".encode()
 
 
 def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, Any]:

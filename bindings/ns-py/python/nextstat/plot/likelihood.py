@@ -8,17 +8,8 @@ _DASHES = ("-", "--", ":", "-.")
 
 
 def _best(result, k):
-    """The best-fit value of the k-th scanned parameter; None where the result does not tell."""
-    names = result._fields.get("par_names")
-    if names is not None:
-        return result.best["params"][names.index(result.parameters[k])]
-    if result._fields.get("params") is None:
-        return None
-    points = numpy.stack(numpy.meshgrid(*result.values, indexing="ij"), axis=-1).reshape(-1, len(result.values))[:, k]
-    params = numpy.asarray(result.params)
-    known = ~numpy.isnan(params).any(axis=1)
-    columns = [i for i in range(params.shape[1]) if numpy.array_equal(params[known, i], points[known])]
-    return result.best["params"][columns[0]] if len(columns) == 1 else None
+    """The best-fit value of the k-th scanned parameter."""
+    return result.best["params"][list(result.par_names).index(result.parameters[k])]
 
 
 def scan(result, *, levels=(0.6827, 0.95), label=None, ax=None):
@@ -63,7 +54,7 @@ def _frame(ax, result, values, rise, levels):
         ax.axhline(height, color=NEUTRAL, linewidth=0.9, linestyle="--", zorder=1)
         ax.annotate(percent(level), (0.5, height), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize="small", color="0.3")
     best = _best(result, 0)
-    if best is not None and values[0] <= best <= values[-1]:
+    if values[0] <= best <= values[-1]:
         ax.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", zorder=1)
     ax.set_xlim(values[0], values[-1])
     top = numpy.nanmax(rise, initial=max([1.0, *(1.25 * height for height in heights)]))
@@ -83,9 +74,7 @@ def _map(result, levels, ax):
     pyplot.colorbar(mesh, ax=ax, label=r"$2\Delta\mathrm{NLL}$", extend="max" if drawn.max() > top else "neither")
     lines = ax.contour(x, y, drawn, levels=sorted(heights), colors="white", linestyles=_DASHES[: len(heights)], linewidths=1.4)
     ax.clabel(lines, fmt={height: percent(level) for level, height in zip(levels, heights)}, fontsize=8)
-    best = [_best(result, k) for k in (0, 1)]
-    if None not in best:
-        ax.plot(*best, "*", color="white", markeredgecolor="black", markersize=11)
+    ax.plot(*(_best(result, k) for k in (0, 1)), "*", color="white", markeredgecolor="black", markersize=11)
     ax.set_xlabel(result.parameters[0])
     ax.set_ylabel(result.parameters[1])
     ax.grid(False)
@@ -122,8 +111,7 @@ def contours(result, *, label=None, ax=None):
         inside = free & numpy.append(free[1:], free[1]) | free & numpy.append(free[-2], free[:-1])
         ax.plot(numpy.where(inside, x, numpy.nan), numpy.where(inside, y, numpy.nan), _DASHES[k % 4], color=colour, linewidth=1.8, label=text, gid=name, zorder=3)
     best = [_best(result, k) for k in (0, 1)]
-    if None not in best:
-        ax.plot(*best, "*", color=colour, markeredgecolor="black", markersize=11, label=None if number else "best fit", zorder=4)
+    ax.plot(*best, "*", color=colour, markeredgecolor="black", markersize=11, label=None if number else "best fit", zorder=4)
     ax.set_xlabel(result.parameters[0])
     ax.set_ylabel(result.parameters[1])
     ax.legend(frameon=False)
