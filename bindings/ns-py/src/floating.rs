@@ -156,7 +156,8 @@ impl FloatingModel {
     fn terms(&self, params: &[f64], data: &Data) -> (f64, f64) {
         let model = &self.model;
         let lambda = ns_core::expected::expected_main(model, params);
-        let main: f64 = lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n)).sum();
+        let main: f64 =
+            lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n)).sum();
         let of = model.table(model.layout.constraint_param).iter().zip(&data.aux);
         let constraint: f64 = of
             .filter_map(|(&param, &aux)| {
@@ -190,9 +191,16 @@ impl FloatingModel {
             return Vec::new();
         }
         let n = self.model.n_params();
-        let mut domain = Domain { lower: vec![f64::NEG_INFINITY; n], upper: vec![f64::INFINITY; n], fixed: vec![false; n], kinked: Vec::new() };
+        let mut domain = Domain {
+            lower: vec![f64::NEG_INFINITY; n],
+            upper: vec![f64::INFINITY; n],
+            fixed: vec![false; n],
+            kinked: Vec::new(),
+        };
         options.fixed.iter().for_each(|&(i, _)| domain.fixed[i] = true);
-        let Some(covariance) = Hessian::at(likelihood, &result.bestfit, &domain).covariance() else { return Vec::new() };
+        let Some(covariance) = Hessian::at(likelihood, &result.bestfit, &domain).covariance() else {
+            return Vec::new();
+        };
         let names = &self.model.parameters.names;
         let at = result.at_bounds.iter().filter_map(|at| names.iter().position(|name| *name == at.parameter));
         at.map(|i| (i, covariance[i * n + i].sqrt())).collect()

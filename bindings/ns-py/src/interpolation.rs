@@ -31,7 +31,8 @@ fn interpolate<'py>(
         return Err(error::parameter(py, format!("`{code}` is no interpolation rule"), None));
     }
     let (low, high, alpha) = (low.as_array(), high.as_array(), alpha.as_array());
-    let values: Vec<f64> = low.iter().zip(high).zip(alpha).map(|((&low, &high), &alpha)| one(low, high, alpha)).collect();
+    let values: Vec<f64> =
+        low.iter().zip(high).zip(alpha).map(|((&low, &high), &alpha)| one(low, high, alpha)).collect();
     Ok(array(py, &values))
 }
 
