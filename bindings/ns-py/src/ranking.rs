@@ -23,6 +23,7 @@ type Groups = Vec<(String, Vec<String>)>;
 /// Impacts by the methods named, `classic`, `global` and `covariance`; what `parts` have is not done again.
 #[pyfunction]
 #[pyo3(signature = (model, settings, methods, groups, minos, progress, parts=Vec::new()))]
+#[expect(clippy::too_many_arguments, reason = "they are the arguments of a Python function")]
 fn ranking_model<'py>(
     py: Python<'py>,
     model: &PyModel,

@@ -1,9 +1,8 @@
 """Arrays that lie anywhere in memory."""
 
+import nextstat
 import numpy
 import pytest
-
-import nextstat
 
 
 def unaligned(values, offset):

@@ -14,6 +14,7 @@ A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI pr
 """
 
 import math
+from itertools import pairwise
 
 from . import model_of
 from ._nextstat import WorkspaceError
@@ -85,7 +86,7 @@ def read(histogram, *, flow="drop", place=""):
         values, edges = (_numbers(part, place) for part in histogram)
         if len(edges) != len(values) + 1:
             raise _error(place, f"{len(values)} bins with {len(edges)} edges")
-        return Binned(values, None, list(zip(edges, edges[1:])))
+        return Binned(values, None, list(pairwise(edges)))
     return Binned(_numbers(histogram, place))
 
 

@@ -1,12 +1,12 @@
 """Workspaces made of histograms: the documents, the numbers, and what is said about histograms that do not fit."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
+import nextstat
 import numpy
 import pytest
-
-import nextstat
 from nextstat.histograms import WorkspaceBuilder, read
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -21,7 +21,7 @@ class Histogram:
 
     def __init__(self, values, variances=None, edges=None, kind="COUNT"):
         edges = list(range(len(values) + 1)) if edges is None else edges
-        self.axes = (Axis(zip(edges, edges[1:])),)
+        self.axes = (Axis(pairwise(edges)),)
         self._values, self._variances, self.kind = numpy.asarray(values, float), variances, kind
 
     def values(self, flow=False):

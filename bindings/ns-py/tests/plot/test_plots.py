@@ -18,7 +18,6 @@ matplotlib.use("agg")
 sys.path.insert(0, str(Path(__file__).parent))
 
 import figures as made  # noqa: E402
-
 import nextstat  # noqa: E402
 from nextstat import plot  # noqa: E402
 
@@ -115,7 +114,7 @@ def test_correlations_below_the_threshold_are_left_out():
         others = numpy.delete(numpy.abs(image[row]), row)
         assert others.max() >= 0.3
         assert image[row, 0] == result.correlation[result.par_names.index(name), result.par_names.index(names[0])]
-    with pytest.raises(ValueError, match="0.99 or more"):
+    with pytest.raises(ValueError, match=r"0\.99 or more"):
         plot.correlation(result, threshold=0.99)
     with pytest.raises(ValueError, match="covariance=True"):
         plot.correlation(nextstat.fit(made.shapes(), covariance=False))

@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -119,7 +120,7 @@ def _joined_fits(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if whole.get(key) is None:
             continue
         pieces = [part[key] for part in found]
-        whole[key] = numpy.concatenate(pieces) if hasattr(whole[key], "shape") else sum((list(piece) for piece in pieces), [])
+        whole[key] = numpy.concatenate(pieces) if hasattr(whole[key], "shape") else list(chain.from_iterable(pieces))
     whole["n_failed"] = sum(part["n_failed"] for part in found)
     return whole
 

@@ -5,8 +5,8 @@ with colour vision deficiencies. Styles are matplotlib's: whatever `matplotlib.r
 """
 
 from ._style import COLOURS
-from .limits import brazil, limits
 from .likelihood import contours, scan
+from .limits import brazil, limits
 from .parameters import correlation, pulls, ranking
 from .toys import toys
 from .yields import data_mc

@@ -52,7 +52,8 @@ def _frame(ax, result, values, rise, levels):
     heights = [quantile(level) for level in levels]
     for level, height in zip(levels, heights):
         ax.axhline(height, color=NEUTRAL, linewidth=0.9, linestyle="--", zorder=1)
-        ax.annotate(percent(level), (0.5, height), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize="small", color="0.3")
+        place = {"xycoords": ("axes fraction", "data"), "xytext": (0, 2), "textcoords": "offset points"}
+        ax.annotate(percent(level), (0.5, height), **place, ha="center", va="bottom", fontsize="small", color="0.3")
     best = _best(result, 0)
     if values[0] <= best <= values[-1]:
         ax.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", zorder=1)
@@ -109,10 +110,12 @@ def contours(result, *, label=None, ax=None):
         text = percent(contour["confidence_level"]) if label is None else f"{label}, {percent(contour['confidence_level'])}"
         ax.plot(x, y, "-", color=colour, linewidth=0.6, gid=name, zorder=2)
         inside = free & numpy.append(free[1:], free[1]) | free & numpy.append(free[-2], free[:-1])
-        ax.plot(numpy.where(inside, x, numpy.nan), numpy.where(inside, y, numpy.nan), _DASHES[k % 4], color=colour, linewidth=1.8, label=text, gid=name, zorder=3)
+        inner = [numpy.where(inside, part, numpy.nan) for part in (x, y)]
+        ax.plot(*inner, _DASHES[k % 4], color=colour, linewidth=1.8, label=text, gid=name, zorder=3)
     best = [_best(result, k) for k in (0, 1)]
     ax.plot(*best, "*", color=colour, markeredgecolor="black", markersize=11, label=None if number else "best fit", zorder=4)
     ax.set_xlabel(result.parameters[0])
     ax.set_ylabel(result.parameters[1])
-    ax.legend(frameon=False)
+    # Above, where no curve is.
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
     return ax

@@ -63,7 +63,8 @@ def brazil(tests, limit=None, *, level=None, observed=True, ax=None):
         _draw_observed(ax, tests)
     ax.axhline(level, color=COLOURS[2], linewidth=1.2, zorder=4)
     text = f"CLs = {level:g}"
-    ax.annotate(text, (1, level), xycoords=("axes fraction", "data"), xytext=(-4, 3), textcoords="offset points", ha="right", color=COLOURS[2], fontsize="small")
+    place = {"xycoords": ("axes fraction", "data"), "xytext": (-4, 3), "textcoords": "offset points"}
+    ax.annotate(text, (1, level), **place, ha="right", color=COLOURS[2], fontsize="small")
     if limit is not None:
         _mark(ax, limit, level, observed)
     ax.set_xlim(mu[0], mu[-1])

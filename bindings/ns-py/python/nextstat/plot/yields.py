@@ -130,7 +130,8 @@ def _stack(ax, samples, edges, order):
     # Smallest at the bottom, so that it is seen on a logarithmic axis too.
     names = sorted((name for name in samples if name not in signal), key=lambda name: numpy.sum(samples[name])) + signal
     values = [numpy.asarray(samples[name]) for name in names]
-    mplhep.histplot(values, bins=edges, stack=True, histtype="fill", label=names, color=[colours.get(name, "0.8") for name in names], edgecolor="white", linewidth=0.4, ax=ax)
+    style = {"label": names, "color": [colours.get(name, "0.8") for name in names], "edgecolor": "white", "linewidth": 0.4}
+    mplhep.histplot(values, bins=edges, stack=True, histtype="fill", ax=ax, **style)
     return names
 
 

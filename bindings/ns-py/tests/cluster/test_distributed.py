@@ -8,10 +8,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
+import nextstat
 import numpy
 import pytest
-
-import nextstat
 from nextstat import distributed
 from nextstat.distributed import _pools
 
@@ -101,7 +100,8 @@ def test_grids_of_signals_are_those_of_one_process(on):
 
 def test_toys_that_fail_keep_their_place(on):
     """Nothing is expected where the parameter of interest is held at zero, so that every toy with an event fails."""
-    sample = {"name": "s", "data": [0.7], "modifiers": [{"name": "mu", "type": "normfactor", "data": None}, {"name": "a", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}]}
+    modifiers = [{"name": "mu", "type": "normfactor", "data": None}, {"name": "a", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}]
+    sample = {"name": "s", "data": [0.7], "modifiers": modifiers}
     workspace = {
         "channels": [{"name": "c", "samples": [sample]}],
         "observations": [{"name": "c", "data": [1.0]}],
