@@ -14,7 +14,7 @@ use crate::error;
 use crate::model::PyModel;
 use crate::numbers::list;
 use crate::settings::{Setup, setup};
-use crate::watch::watched;
+use crate::watch::{callback, watched};
 
 /// An axis as Python has it: the parameter, values or None for automatic ones, and how many of those.
 type PyAxis<'py> = (Option<String>, Option<Bound<'py, PyAny>>, usize);
@@ -54,15 +54,15 @@ fn scan_model<'py>(
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
     axes: Vec<PyAxis<'py>>,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
     parts: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut setup = setup(py, model, settings)?;
     let axes = axes_of(py, &setup, axes)?;
-    let parts = parts.iter().map(|part| Ok(depythonize(part)?)).collect::<PyResult<Vec<GridPart>>>()?;
+    let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<GridPart>>>()?;
     let Setup { model, data, likelihood, options, threads, .. } = &mut setup;
     let threads = *threads;
-    let mut result = watched(py, progress.as_ref(), |monitor| match axes.as_slice() {
+    let mut result = watched(py, callback(progress).as_ref(), |monitor| match axes.as_slice() {
         [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew { threads, monitor })),
         _ => scan(model, likelihood, options, &axes[0], Crew { threads, monitor }),
     })?;
@@ -133,7 +133,7 @@ fn contours_model<'py>(
     parameters: (String, String),
     levels: Vec<f64>,
     n_points: usize,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut setup = setup(py, model, settings)?;
     let name = |name: &str| setup.parameter(py, Some(name), "contours");
@@ -141,10 +141,11 @@ fn contours_model<'py>(
         let hint = Some("levels are probabilities, such as 0.68 and 0.95".to_owned());
         return Err(error::parameter(py, "a confidence level is between 0 and 1".to_owned(), hint));
     }
-    let wanted = ContourOptions { parameters: [name(&parameters.0)?, name(&parameters.1)?], levels, n_points };
+    let (first, second) = parameters;
+    let wanted = ContourOptions { parameters: [name(&first)?, name(&second)?], levels, n_points };
     let Setup { model, likelihood, options, threads, .. } = &mut setup;
     let threads = *threads;
-    let result = watched(py, progress.as_ref(), |monitor| {
+    let result = watched(py, callback(progress).as_ref(), |monitor| {
         contours(model, likelihood, options, &wanted, Crew { threads, monitor })
     })?;
     let document = fields(py, &result)?;

@@ -25,7 +25,7 @@ fn fit_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let Setup { model, data, likelihood, options, .. } = setup(py, model, settings)?;
     let (domain, _) = domain_and_start(&model, &options);
-    let minos = minos_of(py, &model, &minos, &domain.fixed)?;
+    let minos = minos_of(py, &model, minos, &domain.fixed)?;
     let errors = match errors {
         "none" => Errors::None,
         "hessian" => Errors::Hessian,
@@ -57,14 +57,14 @@ pub(crate) fn fit_document<'py>(
 }
 
 /// The parameters that are named, each once; `all` is every free one.
-fn minos_of(py: Python<'_>, model: &Model, names: &[String], fixed: &[bool]) -> PyResult<Vec<usize>> {
+fn minos_of(py: Python<'_>, model: &Model, names: Vec<String>, fixed: &[bool]) -> PyResult<Vec<usize>> {
     let mut wanted = Vec::new();
     for name in names {
-        if name == "all" && model.parameters.set(name).is_none() {
+        if name == "all" && model.parameters.set(&name).is_none() {
             wanted.extend((0..model.n_params()).filter(|&i| !fixed[i]));
             continue;
         }
-        let named = elements(py, model, name)?;
+        let named = elements(py, model, &name)?;
         if let Some(held) = named.clone().find(|&i| fixed[i]) {
             let name = &model.parameters.names[held];
             return Err(error::parameter(py, format!("`{name}` is held fixed and has no interval"), None));

@@ -57,11 +57,16 @@ impl Interruptible {
             return false;
         }
         watch.next.store(now.saturating_add(nanoseconds(INTERVAL)), Ordering::Relaxed);
-        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        let Err(error) = Python::attach(check_signals) else { return false };
         *watch.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
         watch.is_stopped.store(true, Ordering::Relaxed);
         true
     }
+}
+
+/// A method's type is of one lifetime only, and `Python::attach` wants any.
+fn check_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
 }
 
 /// What `work` makes of a likelihood, computed without the interpreter's lock.

@@ -12,10 +12,7 @@ use crate::convert::{fields, object};
 use crate::error;
 use crate::model::PyModel;
 use crate::settings::{Setup, setup};
-use crate::watch::watched;
-
-/// How impacts are found.
-const METHODS: [&str; 3] = ["classic", "global", "covariance"];
+use crate::watch::{callback, watched};
 
 /// Groups by name, each with its patterns.
 type Groups = Vec<(String, Vec<String>)>;
@@ -31,14 +28,14 @@ fn ranking_model<'py>(
     methods: Vec<String>,
     groups: Groups,
     minos: bool,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
     parts: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let setup = setup(py, model, settings)?;
-    let options = options(py, &setup, &methods, &groups, minos)?;
-    let parts = parts.iter().map(|part| Ok(depythonize(part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
+    let options = options(py, &setup, methods, groups, minos)?;
+    let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
     let Setup { model, data, likelihood, threads, .. } = setup;
-    let mut result = watched(py, progress.as_ref(), |monitor| {
+    let mut result = watched(py, callback(progress).as_ref(), |monitor| {
         ranking::ranking_of_parts(&model, &data, &likelihood, &options, (&parts, Crew { threads, monitor }))
     })?;
     if !result.best.nll.is_finite() {
@@ -59,7 +56,7 @@ fn ranking_part<'py>(
     part: [usize; 2],
 ) -> PyResult<Bound<'py, PyAny>> {
     let setup = setup(py, model, settings)?;
-    let options = options(py, &setup, &methods, &groups, minos)?;
+    let options = options(py, &setup, methods, groups, minos)?;
     let Setup { model, data, likelihood, threads, .. } = setup;
     let result = watched(py, None, |monitor| {
         ranking::ranking_part(&model, &data, &likelihood, &options, (part, Crew { threads, monitor }))
@@ -70,28 +67,34 @@ fn ranking_part<'py>(
 fn options(
     py: Python<'_>,
     setup: &Setup,
-    methods: &[String],
-    groups: &Groups,
+    methods: Vec<String>,
+    groups: Groups,
     minos: bool,
 ) -> PyResult<RankingOptions> {
     let poi = setup.parameter(py, None, "ranking")?;
-    if let Some(unknown) = methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
-        let hint = Some("there are `classic`, `global` and `covariance`".to_owned());
-        return Err(error::parameter(py, format!("`{unknown}` is no method of ranking"), hint));
+    let mut wanted = Methods { classic: false, global: false, covariance: false };
+    for method in methods {
+        match method.as_str() {
+            "classic" => wanted.classic = true,
+            "global" => wanted.global = true,
+            "covariance" => wanted.covariance = true,
+            unknown => {
+                let hint = Some("there are `classic`, `global` and `covariance`".to_owned());
+                return Err(error::parameter(py, format!("`{unknown}` is no method of ranking"), hint));
+            }
+        }
     }
-    let has = |name: &str| methods.iter().any(|method| method == name);
-    let methods = Methods { classic: has("classic"), global: has("global"), covariance: has("covariance") };
     let (domain, _) = ns_inference::fit::domain_and_start(&setup.model, &setup.options);
     let mut found = Vec::with_capacity(groups.len());
     let hint = || "`model.par_names` has the parameters; `*` stands for anything".to_owned();
     for (name, patterns) in groups {
-        let group = Group::matching(name, patterns, &setup.model.parameters);
+        let group = Group::matching(&name, &patterns, &setup.model.parameters);
         if group.members.iter().all(|&i| i == poi || domain.fixed[i]) {
             return Err(error::parameter(py, format!("no parameter belongs to the group `{name}`"), Some(hint())));
         }
         found.push(group);
     }
-    Ok(RankingOptions { poi, methods, minos, groups: found, fit: setup.options.clone() })
+    Ok(RankingOptions { poi, methods: wanted, minos, groups: found, fit: setup.options.clone() })
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -24,7 +24,7 @@ use crate::model::PyModel;
 use crate::numbers::point;
 use crate::settings::{Setup, setup};
 use crate::tests_of_mu::statistic;
-use crate::watch::watched;
+use crate::watch::{callback, watched};
 
 fn aux(is_fixed: bool) -> Aux {
     if is_fixed { Aux::Fixed } else { Aux::Fluctuated }
@@ -61,7 +61,7 @@ fn throw_toys<'py>(
 }
 
 /// Which toys are fitted.
-#[derive(FromPyObject)]
+#[derive(FromPyObject, Clone, Copy)]
 #[pyo3(from_item_all)]
 struct FitsWanted {
     first: u64,
@@ -78,7 +78,7 @@ fn fit_toys_model<'py>(
     settings: &Bound<'py, PyDict>,
     params: &Bound<'py, PyAny>,
     wanted: FitsWanted,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
     let setup = setup(py, model, settings)?;
@@ -87,7 +87,7 @@ fn fit_toys_model<'py>(
     let uncertainty_of = if wants_uncertainty { Some(setup.parameter(py, None, "fit_toys")?) } else { None };
     let toys = FitToys { model: &setup.model, options: &setup.options, thrower: &thrower, uncertainty_of };
     let mut fits: Vec<ToyFit> = Vec::new();
-    watched(py, progress.as_ref(), |monitor| {
+    watched(py, callback(progress).as_ref(), |monitor| {
         let run = Run::new(setup.threads, monitor);
         toys.run(&setup.likelihood, first..end, &run, |mut more| {
             fits.append(&mut more);
@@ -142,7 +142,7 @@ struct TestWanted {
 }
 
 impl TestWanted {
-    fn settings(&self, py: Python<'_>, setup: &Setup) -> PyResult<HypotestSettings> {
+    fn settings(self, py: Python<'_>, setup: &Setup) -> PyResult<HypotestSettings> {
         let test_statistic = statistic(py, &self.test_stat)?;
         if !matches!(test_statistic, TestStatistic::Q | TestStatistic::QTilde | TestStatistic::Q0) {
             let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
@@ -166,7 +166,7 @@ fn hypotest_toys_model<'py>(
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
     wanted: TestWanted,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let TestWanted { stop_at_error, range, .. } = wanted;
     let setup = setup(py, model, settings)?;
@@ -174,7 +174,7 @@ fn hypotest_toys_model<'py>(
     let (test, likelihood) = (test(py, &setup, wanted)?, &setup.likelihood);
     let (first, end) = range.unwrap_or((0, wanted.n_units()));
     let samples = Mutex::new(Samples::default());
-    watched(py, progress.as_ref(), |monitor| {
+    watched(py, callback(progress).as_ref(), |monitor| {
         let run = Run { whole: Some([first, end]), ..Run::new(setup.threads, monitor) };
         let mut next = first;
         while next < end && !monitor.is_cancelled() {
@@ -250,8 +250,8 @@ fn hypotest_of_samples<'py>(
     let wanted = wanted.settings(py, &setup)?;
     let test = test(py, &setup, wanted)?;
     let mut samples = Samples::default();
-    for (which, values) in values.iter().enumerate() {
-        values.iter().for_each(|value| samples.push(which, *value));
+    for (which, values) in values.into_iter().enumerate() {
+        values.into_iter().for_each(|value| samples.push(which, value));
     }
     test_fields(py, &setup, &test, &samples)
 }
@@ -264,7 +264,7 @@ fn goodness_model<'py>(
     settings: &Bound<'py, PyDict>,
     n_toys: u64,
     is_aux_fixed: bool,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let setup = setup(py, model, settings)?;
     let Setup { model, data, likelihood, options, threads, .. } = &setup;
@@ -281,7 +281,7 @@ fn goodness_model<'py>(
         let thrower = thrower(&setup, &result.bestfit, Ensemble::Goodness, is_aux_fixed)?;
         let (domain, _) = ns_inference::fit::domain_and_start(model, options);
         let observed = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
-        let (toys, _) = watched(py, progress.as_ref(), |monitor| {
+        let (toys, _) = watched(py, callback(progress).as_ref(), |monitor| {
             let run = Run::new(*threads, monitor);
             goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)
         })?;

@@ -42,6 +42,11 @@ impl Shared {
     }
 }
 
+/// A function for progress, to be called whoever holds the interpreter then.
+pub(crate) fn callback(progress: Option<Bound<'_, PyAny>>) -> Option<Py<PyAny>> {
+    progress.map(Bound::unbind)
+}
+
 /// What `work` returns, computed without the interpreter's lock.
 ///
 /// # Errors
@@ -54,7 +59,7 @@ pub(crate) fn watched<T: Send>(
     let shared = Shared::default();
     py.detach(|| {
         std::thread::scope(|scope| {
-            let (sender, receiver) = channel();
+            let (sender, receiver) = channel::<()>();
             let monitor = &shared;
             let worker = scope.spawn(move || {
                 let result = work(monitor);
@@ -63,7 +68,7 @@ pub(crate) fn watched<T: Send>(
             });
             let mut raised = None;
             // Nothing is ever sent: the channel closes when the work is done, and also when it panics.
-            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(INTERVAL).map(|()| ()) {
+            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(INTERVAL) {
                 if raised.is_none()
                     && let Err(error) = shared.tell(callback)
                 {

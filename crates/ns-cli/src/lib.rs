@@ -1,7 +1,7 @@
 //! The `nextstat` command: arguments, one library call, one report.
 //!
 //! `args` says what can be asked, `command` has one file per verb, `report` writes what came out. Standard output is data, standard error is
-//! talk; exit codes are those of [`command::Status`].
+//! talk; exit codes are those of `command::Status`.
 
 mod args;
 mod command;

@@ -13,11 +13,19 @@ A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI pr
 <nextstat.Model `measurement`: 1 channel, 2 bins, 3 parameters, parameter of interest `mu`>
 """
 
+from __future__ import annotations
+
 import math
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from . import model_of
 from ._nextstat import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ._nextstat import Model
 
 # Edges that differ by less than this fraction of a bin are the same.
 _SAME_EDGE = 1e-6
@@ -46,18 +54,18 @@ class Binned:
 
     __slots__ = ("bins", "values", "variances")
 
-    def __init__(self, values, variances=None, bins=None):
+    def __init__(self, values: list[float], variances: list[float] | None = None, bins: list[Any] | None = None) -> None:
         self.values, self.variances, self.bins = values, variances, bins
 
     @property
-    def edges(self):
+    def edges(self) -> list[float] | None:
         """The edges (B + 1); None without an axis, or with categories."""
         if not self.bins or isinstance(self.bins[0], str):
             return None
         return [self.bins[0][0], *(upper for _, upper in self.bins)]
 
 
-def read(histogram, *, flow="drop", place=""):
+def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
     """The values, variances and bins of a histogram.
 
     Parameters
@@ -157,7 +165,7 @@ class Sample:
     Made by `Channel.sample`. Modifiers of one name share one parameter, in all samples and channels.
     """
 
-    def __init__(self, channel, name, histogram):
+    def __init__(self, channel: Channel, name: str, histogram: Any) -> None:
         self._channel = channel
         self.name = name
         self.nominal = channel._read(histogram, f"sample `{name}`")
@@ -188,19 +196,19 @@ class Sample:
                 raise _error(self._place(kind, name), f"bin {bin}: a variance of {variance}")
         return [math.sqrt(variance) for variance in self.nominal.variances]
 
-    def normfactor(self, name):
+    def normfactor(self, name: str) -> Sample:
         """A free factor, such as the signal strength."""
         return self._add("normfactor", name)
 
-    def shapefactor(self, name):
+    def shapefactor(self, name: str) -> Sample:
         """A free factor for every bin."""
         return self._add("shapefactor", name)
 
-    def lumi(self, name="lumi"):
+    def lumi(self, name: str = "lumi") -> Sample:
         """The factor of the integrated luminosity; its uncertainty is given to `WorkspaceBuilder.workspace`."""
         return self._add("lumi", name)
 
-    def normsys(self, name, uncertainty=None, *, up=None, down=None):
+    def normsys(self, name: str, uncertainty: float | None = None, *, up: float | None = None, down: float | None = None) -> Sample:
         """An uncertainty of the rate: relative and the same both ways (`0.05`), or the factors `up` and `down` (`1.09`, `0.92`)."""
         place = self._place("normsys", name)
         if (uncertainty is None) == (up is None and down is None):
@@ -211,7 +219,7 @@ class Sample:
             raise _error(place, "`up` and `down` go together")
         return self._add("normsys", name, {"hi": float(up), "lo": float(down)})
 
-    def histosys(self, name, *, up, down=None, split=False):
+    def histosys(self, name: str, *, up: Any, down: Any = None, split: bool = False) -> Sample:
         """An uncertainty of the shape by the histograms one standard deviation up and down.
 
         Parameters
@@ -238,12 +246,12 @@ class Sample:
             raise _error(self._place("histosys", name), message, "leave out `split`")
         return varied / nominal
 
-    def staterror(self, uncertainties=None, *, name=None):
+    def staterror(self, uncertainties: Any = None, *, name: str | None = None) -> Sample:
         """Uncertainties of simulated events, one parameter per bin that all samples of the channel share; from the histogram's variances if not given."""
         name = f"staterror_{self._channel.name}" if name is None else name
         return self._add("staterror", name, self._widths("staterror", name, uncertainties))
 
-    def shapesys(self, name, uncertainties=None):
+    def shapesys(self, name: str, uncertainties: Any = None) -> Sample:
         """Uncertainties of each bin by itself, of this sample alone; from the histogram's variances if not given."""
         return self._add("shapesys", name, self._widths("shapesys", name, uncertainties))
 
@@ -254,7 +262,7 @@ class Sample:
 class Channel:
     """A channel: observed data and samples in the same bins. Made by `WorkspaceBuilder.channel`."""
 
-    def __init__(self, name, flow):
+    def __init__(self, name: str, flow: str) -> None:
         self.name = name
         self._flow = flow
         self._data = None
@@ -263,14 +271,14 @@ class Channel:
         self._n_bins = None
         self._samples = {}
 
-    def sample(self, name, histogram):
+    def sample(self, name: str, histogram: Any) -> Sample:
         """Adds a sample with its nominal histogram; returns the `Sample`."""
         if name in self._samples:
             raise _error(f"channel `{self.name}`, sample `{name}`", "the channel has it already")
         self._samples[name] = Sample(self, name, histogram)
         return self._samples[name]
 
-    def data(self, histogram):
+    def data(self, histogram: Any) -> Channel:
         """Sets the observed data: a histogram, or ``"asimov"`` for the sum of the nominal samples; returns the channel."""
         self._data = histogram if isinstance(histogram, str) else self._read(histogram, "data")
         if isinstance(histogram, str) and histogram != "asimov":
@@ -278,7 +286,7 @@ class Channel:
         return self
 
     @property
-    def edges(self):
+    def edges(self) -> list[float] | None:
         """The edges of the bins (B + 1), such as plots take; None if no histogram has an axis of numbers."""
         return None if self._reference is None else self._reference[0].edges
 
@@ -348,13 +356,13 @@ class WorkspaceBuilder:
     [{'name': 'measurement', 'config': {'poi': 'mu', 'parameters': []}}]
     """
 
-    def __init__(self, *, flow="drop"):
+    def __init__(self, *, flow: str = "drop") -> None:
         if flow not in ("drop", "merge"):
             raise ValueError(f"`flow` is `drop` or `merge`, not `{flow}`")
         self._flow = flow
         self._channels = {}
 
-    def channel(self, name, data=None):
+    def channel(self, name: str, data: Any = None) -> Channel:
         """Adds a channel; returns the `Channel`.
 
         Parameters
@@ -369,11 +377,20 @@ class WorkspaceBuilder:
         return channel if data is None else channel.data(data)
 
     @property
-    def edges(self):
+    def edges(self) -> dict[str, list[float]]:
         """The edges of each channel's bins by its name, such as `nextstat.plot.data_mc` takes; channels without an axis are left out."""
         return {name: channel.edges for name, channel in self._channels.items() if channel.edges is not None}
 
-    def workspace(self, *, poi="", measurement="measurement", lumi=None, init=None, bounds=None, fixed=None):
+    def workspace(
+        self,
+        *,
+        poi: str = "",
+        measurement: str = "measurement",
+        lumi: float | tuple[float, float] | None = None,
+        init: Mapping[str, float] | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        fixed: Mapping[str, float] | None = None,
+    ) -> dict[str, Any]:
         """The workspace as a dictionary.
 
         Parameters
@@ -399,7 +416,16 @@ class WorkspaceBuilder:
         config = {"poi": poi, "parameters": self._parameters(lumi, init or {}, bounds or {}, fixed or {})}
         return {"channels": channels, "observations": observations, "measurements": [{"name": measurement, "config": config}], "version": "1.0.0"}
 
-    def model(self, *, poi="", measurement="measurement", lumi=None, init=None, bounds=None, fixed=None):
+    def model(
+        self,
+        *,
+        poi: str = "",
+        measurement: str = "measurement",
+        lumi: float | tuple[float, float] | None = None,
+        init: Mapping[str, float] | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        fixed: Mapping[str, float] | None = None,
+    ) -> Model:
         """The model of `workspace` with the same arguments."""
         return model_of(self.workspace(poi=poi, measurement=measurement, lumi=lumi, init=init, bounds=bounds, fixed=fixed))
 

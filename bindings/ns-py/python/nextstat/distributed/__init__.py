@@ -363,7 +363,7 @@ def signal_grid(
             raise _nextstat.WorkspaceError(f"the patch set was made for another workspace: its {algorithm} digest is {wanted}")
     signals = {patch["metadata"]["name"]: patch["patch"] for patch in found["patches"]}
     if patches is not None:
-        wanted_names = names("patches", patches)
+        wanted_names = names("patches", patches if isinstance(patches, str) else list(patches))
         for name in wanted_names:
             if name not in signals:
                 raise _nextstat.WorkspaceError(f"the patch set has no patch `{name}`; it has {', '.join(signals)}")

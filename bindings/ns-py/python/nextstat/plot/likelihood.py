@@ -1,8 +1,19 @@
 """Figures of the likelihood: profile scans of one and two parameters, contours."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy
 
 from ._style import COLOURS, NEUTRAL, new_axes, percent, pyplot, quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from .._results import ContourResult, ScanResult
 
 _DASHES = ("-", "--", ":", "-.")
 
@@ -12,7 +23,7 @@ def _best(result, k):
     return result.best["params"][list(result.par_names).index(result.parameters[k])]
 
 
-def scan(result, *, levels=(0.6827, 0.95), label=None, ax=None):
+def scan(result: ScanResult, *, levels: Sequence[float] = (0.6827, 0.95), label: str | None = None, ax: Axes | None = None) -> Axes:
     """A profile scan: the curve of one parameter with lines at confidence levels, or a map of two with contours.
 
     Parameters
@@ -82,7 +93,7 @@ def _map(result, levels, ax):
     return ax
 
 
-def contours(result, *, label=None, ax=None):
+def contours(result: ContourResult, *, label: str | None = None, ax: Axes | None = None) -> Axes:
     """Contours of two parameters, one closed curve for each confidence level.
 
     Parts that follow the end of a range, rather than the likelihood, are drawn thin.

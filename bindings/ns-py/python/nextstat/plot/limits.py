@@ -1,8 +1,19 @@
 """Brazil bands: CLs against the parameter of interest with the limit, and limits over a grid of signals."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy
 
 from ._style import COLOURS, INNER, NEUTRAL, OUTER, new_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from .._results import HypotestResult, LimitResult, ToyHypotestResult
 
 
 def _columns(values):
@@ -28,7 +39,14 @@ def _legend(ax, **placed):
     ax.legend([handles[i] for i in order], [labels[i] for i in order], frameon=False, **placed)
 
 
-def brazil(tests, limit=None, *, level=None, observed=True, ax=None):
+def brazil(
+    tests: Sequence[HypotestResult | ToyHypotestResult] | LimitResult,
+    limit: LimitResult | None = None,
+    *,
+    level: float | None = None,
+    observed: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
     """CLs against the tested value, observed and expected, with the upper limit where it crosses the level.
 
     Parameters
@@ -97,7 +115,18 @@ def _mark(ax, limit, level, observed):
     ax.set_title(", ".join(title), fontsize="medium", loc="left")
 
 
-def limits(values, results, *, theory=None, scale=None, log=True, observed=True, xlabel=None, ylabel=None, ax=None):
+def limits(
+    values: Sequence[float],
+    results: Sequence[LimitResult],
+    *,
+    theory: Sequence[float] | None = None,
+    scale: Sequence[float] | None = None,
+    log: bool = True,
+    observed: bool = True,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Upper limits over a grid of signals, such as masses.
 
     Parameters

@@ -1,10 +1,20 @@
 """Figures over parameters: pulls, rankings, correlations."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy
 
 from ._style import DOWN, NEUTRAL, UP, chosen, new_axes, pyplot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from .._results import FitResult, RankingResult
 
 # Inches of figure for each parameter.
 _ROW = 0.26
@@ -30,7 +40,9 @@ def _draw_pulls(ax, rows, pulls, widths):
     ax.errorbar(pulls, rows, xerr=widths, fmt="o", color="black", markersize=4, elinewidth=1.2, capsize=2, zorder=4)
 
 
-def pulls(result, *, parameters=None, exclude=(), ax=None):
+def pulls(
+    result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None
+) -> Axes:
     """Pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error bar.
 
     Parameters
@@ -63,7 +75,15 @@ def pulls(result, *, parameters=None, exclude=(), ax=None):
     return ax
 
 
-def ranking(result, *, top=20, impacts=None, parameters=None, exclude=(), ax=None):
+def ranking(
+    result: RankingResult,
+    *,
+    top: int | None = 20,
+    impacts: str | None = None,
+    parameters: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
     """A ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower axis, points), largest impact first.
 
     Hollow bars are impacts of the width before the fit, filled ones of that after it. Parameters without a constraint have no pull; their values
@@ -168,7 +188,14 @@ def _write_values(ax, entries):
             ax.annotate(text, (1.015, row), xycoords=("axes fraction", "data"), va="center", fontsize="x-small", color="0.25")
 
 
-def correlation(result, *, threshold=0.2, parameters=None, exclude=(), ax=None):
+def correlation(
+    result: FitResult,
+    *,
+    threshold: float = 0.2,
+    parameters: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
     """The correlation matrix of the parameters that have a correlation of at least `threshold` with another one.
 
     Parameters

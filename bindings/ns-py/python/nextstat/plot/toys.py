@@ -1,13 +1,24 @@
 """Distributions of a test statistic by toys, under both hypotheses, with what was observed."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy
 
 from ._style import COLOURS, new_axes
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from .._results import ToyHypotestResult
+
 _SYMBOLS = {"qtilde": r"$\tilde{q}_\mu$", "q": r"$q_\mu$", "q0": r"$q_0$"}
 
 
-def toys(result, *, bins=50, log=True, ax=None):
+def toys(result: ToyHypotestResult, *, bins: int | Sequence[float] = 50, log: bool = True, ax: Axes | None = None) -> Axes:
     """The test statistic of toys of the tested and of the alternative hypothesis, and of the data.
 
     Parameters

@@ -1,8 +1,19 @@
 """Data and prediction of a channel before or after the fit, with its uncertainty and their ratio."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy
 
 from ._style import COLOURS, NEUTRAL, pyplot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from .._results import YieldsResult
 
 # The sum of samples that are too small to be seen by themselves.
 OTHERS = "others, summed"
@@ -24,7 +35,19 @@ def poisson_interval(counts):
     return numpy.stack([numpy.maximum(lower, 0.0), upper], axis=-1)
 
 
-def data_mc(result, channel=None, *, fit="postfit", edges=None, bins=None, signal=(), top=8, log=False, xlabel=None, ax=None):
+def data_mc(
+    result: YieldsResult,
+    channel: str | None = None,
+    *,
+    fit: str = "postfit",
+    edges: Any = None,
+    bins: Sequence[str] | None = None,
+    signal: str | Sequence[str] = (),
+    top: int | None = 8,
+    log: bool = False,
+    xlabel: str | None = None,
+    ax: Sequence[Axes] | None = None,
+) -> tuple[Axes, Axes]:
     """Data and stacked samples of a channel, with the uncertainty of their sum and the ratio of the two.
 
     Parameters
