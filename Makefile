@@ -13,7 +13,11 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 NEXTSTAT = $(TARGET_DIR)/release/nextstat
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format bench bench-scaling bench-peers peers validate cli-page fuzz clean
+# The Python package is built into a wheel and installed here, from nothing, before it is tested.
+VENV ?= .venv
+EXTRAS ?= test,plot,progress,dask
+
+.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +28,21 @@ run: ## fit our example workspace and show the result
 build: ## build the `nextstat` command, optimised
 	$(CARGO) build --release --locked --package ns-cli
 
-test: ## run all tests, a short fuzz run with a fixed number of inputs included
+py: ## build the Python package and install it into .venv
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS) --no-tests
+
+test: test-rust test-python ## run all tests: Rust's, and the Python package's from its wheel in a clean .venv
+
+test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked
+
+test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS)
 
 check: ## formatting, lints, documentation, licences
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts; fi
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check licenses bans sources; \
 	else $(PYTHON) scripts/licences.py; fi
@@ -39,6 +52,10 @@ format: ## format the Rust sources
 
 bench: ## measure evaluations and fits of the named cases
 	$(CARGO) run --release --locked --quiet --package ns-benches -- cases --data $(DATA_DIR)
+
+bench-python: build ## measure the Python package in .venv against the command of the same build
+	$(CARGO) build --release --locked --package ns-benches
+	$(VENV)/bin/python benches/python.py --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 
 bench-scaling: ## measure time and memory against model size; writes docs/benchmarks.md and its plot
 	$(CARGO) run --release --locked --quiet --package ns-benches -- scaling --write docs
@@ -56,6 +73,11 @@ validate: build ## hold every published case against its reference; writes docs/
 
 cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
+
+compat: ## hold nextstat.pyhf against pyhf and cabinetry, installed with pip; writes docs/compatibility.md (takes minutes)
+	$(CARGO) build --release --locked --package ns-py
+	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
+	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces --write docs/compatibility.md
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

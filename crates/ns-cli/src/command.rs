@@ -2,14 +2,14 @@
 //!
 //! A new verb is a variant of [`Verb`], a struct in `args`, a file here, and a line in [`run`].
 
-mod check;
+pub(crate) mod check;
 mod combine;
 mod completions;
 mod digest;
 mod document;
 mod each_patch;
 mod evaluate;
-mod fit;
+pub(crate) mod fit;
 mod gof;
 mod hypotest;
 mod hypotest_toys;
@@ -26,8 +26,6 @@ mod setup;
 mod significance;
 mod sort;
 pub(crate) mod toys;
-
-use std::process::ExitCode;
 
 use crate::args::Verb;
 use crate::error::CliError;
@@ -47,14 +45,13 @@ impl Status {
     pub(crate) fn positive_if(good: bool) -> Self {
         if good { Self::Done } else { Self::Negative }
     }
-}
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Done => Self::SUCCESS,
-            Status::Negative => Self::from(1),
-            Status::Interrupted => Self::from(130),
+    /// The exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Negative => 1,
+            Self::Interrupted => 130,
         }
     }
 }

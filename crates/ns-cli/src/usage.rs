@@ -1,6 +1,6 @@
 //! What is said when the arguments themselves are wrong, beyond what clap says.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
@@ -8,16 +8,16 @@ use clap::error::ErrorKind;
 const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
 
 /// Help and version go to standard output, usage errors to standard error with exit code 2; a closed pipe is no fault.
-pub(crate) fn explain(error: &clap::Error) -> ExitCode {
+pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let _ = error.print();
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     if error.kind() == ErrorKind::UnknownArgument {
-        let given = std::env::args_os().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
+        let given = arguments.iter().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
         if let Some(option) = given {
             crate::report::talk::hint(&format!("a value of `{option}` follows an equals sign: `{option}=VALUE`"));
         }
     }
-    ExitCode::from(2)
+    crate::UNUSABLE
 }

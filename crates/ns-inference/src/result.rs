@@ -4,7 +4,7 @@
 
 use crate::minimize::Outcome;
 use ns_core::likelihood::NonFinite;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which end of its range a parameter is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,7 +37,7 @@ pub struct FlatDirection {
 }
 
 /// Where -ln L has risen by ½ (or by what was asked for) on both sides of a parameter's best fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MinosInterval {
     /// The parameter's name.
     pub parameter: String,

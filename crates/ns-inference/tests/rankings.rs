@@ -10,7 +10,9 @@ use ns_core::{CompileOptions, Constraint, Data, DataLikelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::Crew;
-use ns_inference::ranking::{Entry, Group, Impact, Methods, Ranking, RankingOptions, ranking};
+use ns_inference::ranking::{
+    Entry, Group, Impact, Methods, Ranking, RankingOptions, ranking, ranking_of_parts, ranking_part,
+};
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
@@ -286,4 +288,22 @@ fn the_leading_impact_of_the_published_four_top_likelihood_is_known() {
     }
     let refits = result.entries.iter().flat_map(|e| [&e.prefit, &e.postfit]).flatten();
     assert!(refits.flat_map(|i| [i.down, i.up]).all(|side| side.impact.is_some()), "{:?}", result.warnings);
+}
+
+#[test]
+fn parts_join_to_the_same_ranking_to_the_bit_even_if_some_are_lost() {
+    let model = model(1.0);
+    let options = options(&model);
+    let whole = rank(&model, &options);
+    let likelihood = CpuLikelihood::new(&model);
+    for of in [1, 2, 7] {
+        let part = |index| ranking_part(&model, &model.observed, &likelihood, &options, ([index, of], Crew::ALONE));
+        let mut parts: Vec<_> = (0..of).map(part).collect();
+        parts.reverse();
+        for lost in 0..2 {
+            parts.truncate(of - lost);
+            let joined = ranking_of_parts(&model, &model.observed, &likelihood, &options, (&parts, Crew::ALONE));
+            assert_eq!(joined, whole, "{of} parts, {lost} lost");
+        }
+    }
 }

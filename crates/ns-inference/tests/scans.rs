@@ -11,7 +11,7 @@ use ns_inference::contour::{ContourOptions, Contours, Cut, contours};
 use ns_inference::minimize::Outcome;
 use ns_inference::parallel::Crew;
 use ns_inference::result::Side;
-use ns_inference::scan::{Axis, Scan, Values, grid, scan};
+use ns_inference::scan::{Axis, Scan, Values, grid, grid_of_parts, grid_part, scan};
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, region, sample};
@@ -321,6 +321,25 @@ fn a_best_fit_at_a_bound_has_half_a_contour() {
             assert!(contour.points.len() > 30, "{}", contour.points.len());
             assert!(contour.points.iter().all(|point| point.values[mu] >= 2.5 && point.twice_delta_nll.is_some()));
             assert_eq!(contour.points.iter().filter(|point| point.cut.is_some()).count(), 2, "{contour:?}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_grid_join_to_the_same_grid_to_the_bit_even_if_some_are_lost() {
+    let options = FitOptions::default();
+    for model in [two_factors([0.0, 5.0]), two_branches()] {
+        let likelihood = CpuLikelihood::new(&model);
+        let axes = [0, 1].map(|parameter| Axis { parameter, values: Values::Automatic(5) });
+        let whole = grid(&model, &likelihood, &options, axes.each_ref(), Crew::ALONE);
+        for of in [1, 3, 8] {
+            let part = |index| grid_part(&model, &likelihood, &options, axes.each_ref(), ([index, of], Crew::ALONE));
+            let mut parts: Vec<_> = (0..of).map(part).collect();
+            for lost in 0..2 {
+                parts.truncate(of - lost);
+                let joined = grid_of_parts(&model, &likelihood, &options, axes.each_ref(), (&parts, Crew::ALONE));
+                assert_eq!(joined, whole, "{of} parts, {lost} lost");
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use ns_compute::CpuLikelihood;
 use ns_compute::cpu::Plan;
 use ns_core::check::{At, Finding, Problem, Severity, check};
 use ns_core::expected;
+use ns_core::spec::Workspace;
 use ns_core::{Likelihood, Model};
 use ns_inference::degeneracy;
 
@@ -19,16 +20,27 @@ const CORRELATION_LIMIT: f64 = 0.995;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
     let (workspace, model) = model::model(&args.model)?;
-    let mut findings = check(&workspace, &model);
-    findings.extend(degenerate_parameters(&model));
-    findings.sort_by_key(Finding::severity);
-
+    let findings = findings(&workspace, &model);
     report::write_json(&report::check::document(&model, &findings), &args.output)?;
     let worst_allowed = if args.strict { Severity::Note } else { Severity::Warning };
     let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
     let alarm = (n_bad > 0).then(|| format!("{n_bad} things are wrong with the model"));
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| report::check::summary(&findings, paint));
     Ok(Status::positive_if(n_bad == 0))
+}
+
+/// Everything that is found, as the command writes it.
+#[must_use]
+pub fn document(workspace: &Workspace, model: &Model) -> serde_json::Value {
+    report::check::document(model, &findings(workspace, model))
+}
+
+/// Everything that is found, worst first.
+fn findings(workspace: &Workspace, model: &Model) -> Vec<Finding> {
+    let mut findings = check(workspace, model);
+    findings.extend(degenerate_parameters(model));
+    findings.sort_by_key(Finding::severity);
+    findings
 }
 
 /// Parameters that data would hardly tell apart, from the likelihood of the data that the model expects.

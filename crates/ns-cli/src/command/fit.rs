@@ -33,7 +33,8 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
 }
 
 /// pyhf allows a negative yield of one sample, ROOT does not; a reader who compares the two must know.
-pub(super) fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
+#[must_use]
+pub fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
     let (place, sample, lowest) = lowest_negative_yield(model, params)?;
     Some(format!(
         "sample `{sample}` has a negative yield ({lowest:.4}) in {place} at the minimum; ROOT would clip it at zero and find another minimum"

@@ -64,16 +64,9 @@ impl<'a> ByToys<'a> {
 impl Report<'_> {
     /// The goodness with the verdict on the fit that it is of.
     pub(crate) fn document(&self) -> Value {
-        let mut document = to_document(self.goodness);
-        if let Value::Object(members) = &mut document {
-            members.extend([
-                ("fit".to_owned(), fit(self.result)),
-                ("measurement".to_owned(), json!(self.model.measurement)),
-                ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
-                ("toys".to_owned(), to_document(&self.toys)),
-                ("warnings".to_owned(), json!(self.warnings())),
-            ]);
-        }
+        let mut document = document(self.model, self.result, self.goodness);
+        document["toys"] = to_document(&self.toys);
+        document["warnings"] = json!(self.warnings());
         document
     }
 
@@ -101,6 +94,16 @@ impl Report<'_> {
         }
         text
     }
+}
+
+/// The goodness by the formula, with the verdict on the fit that it is of.
+#[must_use]
+pub fn document(model: &Model, result: &FitResult, goodness: &GoodnessOfFit) -> Value {
+    let mut document = to_document(goodness);
+    document["fit"] = fit(result);
+    document["measurement"] = json!(model.measurement);
+    document["nextstat_version"] = json!(env!("CARGO_PKG_VERSION"));
+    document
 }
 
 /// Whether the fit can be trusted, without its parameters.

@@ -7,7 +7,8 @@ use super::table::{Align, table};
 use super::talk::harmless;
 
 /// What the set says of itself, and the name and values of every patch.
-pub(crate) fn document(set: &PatchSet) -> Value {
+#[must_use]
+pub fn document(set: &PatchSet) -> Value {
     let mut document = metadata(set);
     let patch = |entry: &PatchEntry| json!({"name": entry.name, "values": values(entry)});
     document.insert("patches".to_owned(), set.patches().iter().map(patch).collect());
@@ -58,7 +59,8 @@ pub(crate) fn summary(set: &PatchSet) -> String {
 }
 
 /// Every digest held against the workspace's.
-pub(crate) fn verification(checks: &[DigestCheck]) -> Value {
+#[must_use]
+pub fn verification(checks: &[DigestCheck]) -> Value {
     let check = |check: &DigestCheck| {
         let (algorithm, matches) = (check.algorithm.as_str(), check.matches());
         json!({"algorithm": algorithm, "expected": check.expected, "found": check.found, "matches": matches})

@@ -11,7 +11,8 @@ use super::table::{Align, table};
 use super::talk::{Paint, free_fit_failed, harmless, warnings};
 
 /// The result as a document.
-pub(crate) fn document(model: &Model, ranking: &Ranking) -> Value {
+#[must_use]
+pub fn document(model: &Model, ranking: &Ranking) -> Value {
     json!({
         "best": ranking.best,
         "breakdown": ranking.breakdown,

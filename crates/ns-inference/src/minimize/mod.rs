@@ -12,7 +12,7 @@ mod system;
 pub use newton::Minimizer;
 
 use crate::result::Side;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The box to stay in, and which parameters to leave alone (each P).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,7 +60,7 @@ impl Default for MinimizeOptions {
 }
 
 /// Why a minimisation stopped. Running out of iterations is an outcome, not an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The estimated distance to the minimum is below the tolerance.
@@ -76,7 +76,7 @@ pub enum Outcome {
 }
 
 /// Where a minimisation ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Minimum {
     /// The parameters (P).
     pub params: Vec<f64>,

@@ -10,6 +10,7 @@ use crate::result::{BestFit, MinosInterval};
 use crate::scan::is_lower;
 use crate::search::Search;
 use ns_core::{Constraint, Data, DataLikelihood, Model};
+use serde::{Deserialize, Serialize};
 
 /// A conditional minimum this much higher than a parabola's may be the wrong one of several: it is looked for from elsewhere, too.
 const STEEP: f64 = 1.02;
@@ -26,7 +27,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// What was done for one parameter.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) minos: Option<MinosInterval>,
     pub(super) prefit: Option<Impacts>,
@@ -36,7 +37,25 @@ pub(super) struct Work {
     pub(super) lower: Option<Minimum>,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// The plan round the best fit that `profiler` knows.
+    pub(super) fn new<L: DataLikelihood>(
+        model: &'a Model,
+        data: &'a Data,
+        options: &'a RankingOptions,
+        profiler: &mut Profiler<'_, L>,
+    ) -> Self {
+        let best = profiler.best_fit();
+        let domain = profiler.domain().clone();
+        let covariance = Covariance::new(profiler, &best, options.poi);
+        Self { model, data, options, minimum: profiler.best().clone(), best, domain, covariance }
+    }
+
+    /// How many parameters there is work on.
+    pub(super) fn n_works(&self) -> usize {
+        if self.best.converged { self.covariance.nuisances.len() } else { 0 }
+    }
+
     /// Everything that is wanted of the `k`-th nuisance parameter.
     pub(super) fn work<L: DataLikelihood>(&self, likelihood: &mut L, k: usize) -> Work {
         let i = self.covariance.nuisances[k];

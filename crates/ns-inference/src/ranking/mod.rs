@@ -26,9 +26,9 @@ use crate::parallel::{self, Crew};
 use crate::profile::Profiler;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::ROUNDS;
-use impacts::Plan;
+use impacts::{Plan, Work};
 use ns_core::{Data, DataLikelihood, Model};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What to rank, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,7 +127,7 @@ pub struct Entry {
 }
 
 /// What two shifts do to the parameter of interest.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Impacts {
     /// The shift down.
     pub down: Impact,
@@ -136,7 +136,7 @@ pub struct Impacts {
 }
 
 /// What one shift does to the parameter of interest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Impact {
     /// The change of μ̂; `None` if the refit did not converge.
     pub impact: Option<f64>,
@@ -176,6 +176,14 @@ pub struct Breakdown {
     pub frozen_systematic: Option<f64>,
 }
 
+/// The refits of some of a ranking's parameters, made elsewhere; for [`ranking_of_parts`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankingPart {
+    /// The first of its parameters, among those that are ranked.
+    first: usize,
+    works: Vec<Work>,
+}
+
 /// Ranks the nuisance parameters of `model` under `data`, whose likelihood is `likelihood`.
 pub fn ranking<L: DataLikelihood + Clone + Sync>(
     model: &Model,
@@ -184,10 +192,44 @@ pub fn ranking<L: DataLikelihood + Clone + Sync>(
     options: &RankingOptions,
     crew: Crew<'_>,
 ) -> Ranking {
+    ranking_of_parts(model, data, likelihood, options, (&[], crew))
+}
+
+/// Part `index` of `of` parts of a ranking: all that [`ranking`] does for its share of the parameters.
+///
+/// A cancelled run has fewer of them.
+pub fn ranking_part<L: DataLikelihood + Clone + Sync>(
+    model: &Model,
+    data: &Data,
+    likelihood: &L,
+    options: &RankingOptions,
+    ([index, of], crew): ([usize; 2], Crew<'_>),
+) -> RankingPart {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, &options.fit);
+    let plan = Plan::new(model, data, options, &mut profiler);
+    let (first, end) = (index * plan.n_works() / of, (index + 1) * plan.n_works() / of);
+    let make = || likelihood.clone();
+    let works = parallel::map(end - first, crew, make, |likelihood, k| plan.work(likelihood, first + k));
+    RankingPart { first, works: works.into_iter().map_while(|work| work).collect() }
+}
+
+/// A ranking, of which `parts` are done already: the result is that of [`ranking`].
+///
+/// What no part has is done here, and so is everything if the parts show that there is a lower minimum.
+pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
+    model: &Model,
+    data: &Data,
+    likelihood: &L,
+    options: &RankingOptions,
+    (parts, crew): (&[RankingPart], Crew<'_>),
+) -> Ranking {
+    let mut own = likelihood.clone();
+    let mut profiler = Profiler::new(model, &mut own, &options.fit);
+    let mut known = parts;
     for _ in 1..ROUNDS {
-        let done = attempt(model, data, likelihood, options, crew, &mut profiler);
+        let done = attempt(model, data, likelihood, options, (known, crew), &mut profiler);
+        known = &[];
         let known = profiler.best().nll;
         match done {
             Attempt::Finished(ranking) => return ranking,
@@ -199,7 +241,7 @@ pub fn ranking<L: DataLikelihood + Clone + Sync>(
             }
         }
     }
-    match attempt(model, data, likelihood, options, crew, &mut profiler) {
+    match attempt(model, data, likelihood, options, (known, crew), &mut profiler) {
         Attempt::Finished(ranking) | Attempt::Lower(_, ranking) => ranking,
     }
 }
@@ -216,16 +258,14 @@ fn attempt<L: DataLikelihood + Clone + Sync>(
     data: &Data,
     likelihood: &L,
     options: &RankingOptions,
-    crew: Crew<'_>,
+    (parts, crew): (&[RankingPart], Crew<'_>),
     profiler: &mut Profiler<'_, L>,
 ) -> Attempt {
-    let best = profiler.best_fit();
-    let domain = profiler.domain().clone();
-    let covariance = Covariance::new(profiler, &best, options.poi);
-    let plan = Plan { model, data, options, minimum: profiler.best().clone(), best, domain, covariance };
-    let n = if plan.best.converged { plan.covariance.nuisances.len() } else { 0 };
+    let plan = Plan::new(model, data, options, profiler);
+    let known = |k: usize| parts.iter().find_map(|part| part.works.get(k.checked_sub(part.first)?).cloned());
     let make = || likelihood.clone();
-    let works = parallel::map(n, crew, make, |likelihood, k| plan.work(likelihood, k));
+    let works =
+        parallel::map(plan.n_works(), crew, make, |likelihood, k| known(k).unwrap_or_else(|| plan.work(likelihood, k)));
     let lower = works.iter().flatten().filter_map(|work| work.lower.as_ref());
     let lower = lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned();
     let ranking = report::assemble(&plan, works, profiler);

@@ -9,6 +9,7 @@ use crate::parallel::{self, Crew};
 use crate::profile::Profiler;
 use crate::response::Response;
 use ns_core::{Likelihood, Model};
+use serde::{Deserialize, Serialize};
 
 /// Everything that the rows share; nothing in it changes while they are worked on.
 struct Shared<'a, L> {
@@ -25,6 +26,7 @@ struct Shared<'a, L> {
 }
 
 /// What one row found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Row {
     minima: Minima,
     /// A free minimum that is lower than the one that was known.
@@ -32,13 +34,38 @@ struct Row {
     has_several: bool,
 }
 
-/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
-pub fn grid<L: Likelihood + Clone + Sync>(
+/// Some rows of a grid round its first free minimum, made elsewhere; for [`super::grid_of_parts`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GridPart {
+    /// The first of the rows.
+    first: usize,
+    rows: Vec<Row>,
+}
+
+pub(super) fn part<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
     axes: [&Axis; 2],
-    crew: Crew<'_>,
+    ([index, of], crew): ([usize; 2], Crew<'_>),
+) -> GridPart {
+    let mut own = likelihood.clone();
+    let mut profiler = Profiler::new(model, &mut own, options);
+    let best = profiler.best_fit();
+    let values = axes.map(|axis| range::resolve(&mut profiler, axis, &best));
+    let n_rows = if best.nll.is_finite() { values[0].len() } else { 0 };
+    let (first, end) = (index * n_rows / of, (index + 1) * n_rows / of);
+    let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, crew);
+    let rows = shared.map(end - first, crew, |profiler, j| shared.row(profiler, first + j));
+    GridPart { first, rows: rows.into_iter().map_while(|row| row).collect() }
+}
+
+pub(super) fn grid<L: Likelihood + Clone + Sync>(
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
+    axes: [&Axis; 2],
+    (mut parts, crew): (&[GridPart], Crew<'_>),
 ) -> Scan {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, options);
@@ -51,13 +78,10 @@ pub fn grid<L: Likelihood + Clone + Sync>(
         if !best.nll.is_finite() {
             break;
         }
-        let domain = profiler.domain().clone();
-        let parameters = axes.map(|axis| axis.parameter);
-        let mut respond = |moved: &[usize]| Response::at(model, profiler.likelihood(), &domain, &best.params, moved);
-        let (first, both) = (respond(&parameters[..1]), respond(&parameters));
-        let best = profiler.best().clone();
-        let shared = Shared { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew };
-        let (found, lower) = shared.round(&mut has_several);
+        let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, crew);
+        let (found, lower) = shared.round(parts, &mut has_several);
+        // Of another minimum than the one of the next round.
+        parts = &[];
         keep_lower(&mut minima, found);
         let Some(lower) = lower else { break };
         let known = profiler.best().nll;
@@ -72,11 +96,36 @@ pub fn grid<L: Likelihood + Clone + Sync>(
     assemble(model, &[(a, values_a), (b, values_b)], best, &minima, has_several)
 }
 
-impl<L: Likelihood + Clone + Sync> Shared<'_, L> {
-    /// All rows, compared with their neighbours until nothing changes; and the lowest free minimum met, if it is lower than the known one.
-    fn round(&self, has_several: &mut bool) -> (Minima, Option<Minimum>) {
+impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
+    /// Round the free minimum that `profiler` knows.
+    fn new(
+        (model, likelihood, options): (&'a Model, &'a L, &'a FitOptions),
+        profiler: &mut Profiler<'_, L>,
+        axes: [&Axis; 2],
+        values: &[Vec<f64>; 2],
+        crew: Crew<'a>,
+    ) -> Self {
+        let domain = profiler.domain().clone();
+        let parameters = axes.map(|axis| axis.parameter);
+        let best = profiler.best().clone();
+        let mut respond = |moved: &[usize]| Response::at(model, profiler.likelihood(), &domain, &best.params, moved);
+        let (first, both) = (respond(&parameters[..1]), respond(&parameters));
+        Self { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew }
+    }
+
+    /// All rows, those of `parts` as they are, compared with their neighbours until nothing changes; and the lowest free minimum met, if it is lower than the known one.
+    fn round(&self, parts: &[GridPart], has_several: &mut bool) -> (Minima, Option<Minimum>) {
         let (n_rows, width) = (self.values[0].len(), self.values[1].len());
-        let mut rows = self.map(n_rows, self.crew, |profiler, j| self.row(profiler, j));
+        let known = |j: usize| parts.iter().find_map(|part| part.rows.get(j.checked_sub(part.first)?));
+        let mut rows = self.map(n_rows, self.crew, |profiler, j| match known(j) {
+            Some(_) => Minima::new(),
+            None => self.row(profiler, j),
+        });
+        for (j, row) in rows.iter_mut().enumerate() {
+            if let Some(known) = known(j).filter(|_| row.is_some()) {
+                *row = Some(known.clone());
+            }
+        }
         let mut lower = note(&rows, has_several);
         let mut minima: Minima = Vec::with_capacity(n_rows * width);
         rows.iter_mut().for_each(|row| minima.extend(row.take().map_or_else(|| vec![None; width], |row| row.minima)));

@@ -7,7 +7,7 @@ mod grid;
 mod range;
 mod sweep;
 
-pub use self::grid::grid;
+pub use grid::GridPart;
 
 use crate::fit::FitOptions;
 use crate::minimize::{Minimum, Outcome};
@@ -116,6 +116,43 @@ pub fn scan<L: Likelihood + ?Sized>(
     best = profiler.best_fit();
     let has_several = profiler.has_several_minima();
     assemble(model, &[(axis.parameter, values)], best, &minima, has_several)
+}
+
+/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
+pub fn grid<L: Likelihood + Clone + Sync>(
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
+    axes: [&Axis; 2],
+    crew: Crew<'_>,
+) -> Scan {
+    grid::grid(model, likelihood, options, axes, (&[], crew))
+}
+
+/// Part `index` of `of` parts of a [`grid`]: its share of the first parameter's values.
+///
+/// A cancelled run has fewer of them.
+pub fn grid_part<L: Likelihood + Clone + Sync>(
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
+    axes: [&Axis; 2],
+    ([index, of], crew): ([usize; 2], Crew<'_>),
+) -> GridPart {
+    grid::part(model, likelihood, options, axes, ([index, of], crew))
+}
+
+/// A grid, of which `parts` are done already: the result is that of [`grid`].
+///
+/// Comparing the rows with each other is left to do here, and so is everything if the parts show that there is a lower minimum.
+pub fn grid_of_parts<L: Likelihood + Clone + Sync>(
+    model: &Model,
+    likelihood: &L,
+    options: &FitOptions,
+    axes: [&Axis; 2],
+    (parts, crew): (&[GridPart], Crew<'_>),
+) -> Scan {
+    grid::grid(model, likelihood, options, axes, (parts, crew))
 }
 
 /// Keeps the lower one of two results for each point.

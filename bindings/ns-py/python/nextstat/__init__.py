@@ -1,0 +1,135 @@
+"""Statistical inference for binned particle-physics analyses: HistFactory likelihoods, as in pyhf and ROOT.
+
+>>> import nextstat
+>>> model = nextstat.load_workspace("examples/simple.json")
+>>> round(nextstat.hypotest(model, 1.0).CLs_obs, 5)
+0.34567
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._command import command
+from ._common import DeviceError, NextstatWarning
+from ._curves import contours, profile_scan, ranking
+from ._devices import devices, has_cuda, has_metal
+from ._documents import PatchSet, apply_patch, check, digest, every_patch, inspect
+from ._fits import fit, goodness_of_fit, report, yields
+from ._models import asimov_data, load_workspace, model_of
+from ._nextstat import (
+    DataError,
+    Model,
+    ModelError,
+    NextstatError,
+    ParameterError,
+    ToyError,
+    WorkspaceError,
+    __version__,
+)
+from ._results import (
+    CheckResult,
+    CommandResult,
+    ContourResult,
+    FitResult,
+    GoodnessOfFit,
+    GridResult,
+    HypotestResult,
+    InspectResult,
+    LimitResult,
+    RankingResult,
+    ReportResult,
+    Result,
+    ScanResult,
+    SignificanceResult,
+    ToyHypotestResult,
+    ToysResult,
+    YieldsResult,
+)
+from ._tests import hypotest, hypotest_toys, significance, upper_limit
+from ._toys import (
+    fit_toys,
+    fit_toys_batch_gpu,
+    fit_toys_from_data_gpu,
+    hypotest_qtilde_toys_gpu,
+    load_toys,
+    throw_toys,
+)
+
+if TYPE_CHECKING:
+    from . import distributed, histograms, plot, pyhf
+
+__all__ = [
+    "CheckResult",
+    "CommandResult",
+    "ContourResult",
+    "DataError",
+    "DeviceError",
+    "FitResult",
+    "GoodnessOfFit",
+    "GridResult",
+    "HypotestResult",
+    "InspectResult",
+    "LimitResult",
+    "Model",
+    "ModelError",
+    "NextstatError",
+    "NextstatWarning",
+    "ParameterError",
+    "PatchSet",
+    "RankingResult",
+    "ReportResult",
+    "Result",
+    "ScanResult",
+    "SignificanceResult",
+    "ToyError",
+    "ToyHypotestResult",
+    "ToysResult",
+    "WorkspaceError",
+    "YieldsResult",
+    "__version__",
+    "apply_patch",
+    "asimov_data",
+    "check",
+    "command",
+    "contours",
+    "devices",
+    "digest",
+    "every_patch",
+    "fit",
+    "fit_toys",
+    "fit_toys_batch_gpu",
+    "fit_toys_from_data_gpu",
+    "goodness_of_fit",
+    "has_cuda",
+    "has_metal",
+    "hypotest",
+    "hypotest_qtilde_toys_gpu",
+    "hypotest_toys",
+    "inspect",
+    "load_toys",
+    "load_workspace",
+    "model_of",
+    "profile_scan",
+    "ranking",
+    "report",
+    "significance",
+    "throw_toys",
+    "upper_limit",
+    "yields",
+]
+
+# Parts that are imported when they are first used, for what they import themselves.
+_PARTS = ("distributed", "histograms", "plot", "pyhf")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        from importlib import import_module
+
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_PARTS]

@@ -1,0 +1,75 @@
+"""The `nextstat` command: as the wheel brings it, and from Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from . import _nextstat
+from ._nextstat import NextstatError
+from ._results import CommandResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Exit code of bad input or usage.
+_UNUSABLE = 2
+
+
+def main() -> int:
+    """Runs the command with the arguments of this process."""
+    # The command has its own way with Ctrl-C: it stops at the next unit of work and keeps what is done.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.stdout.flush()
+    return _nextstat.command(["nextstat", *sys.argv[1:]])
+
+
+def command(arguments: Sequence[str | os.PathLike[str]], *, input: str | None = None) -> CommandResult:
+    """Run the `nextstat` command with `arguments`, in a process of its own.
+
+    Parameters
+    ----------
+    arguments : sequence of str or path
+        As on the command line, without the command's name.
+    input : str, optional
+        What it reads where an argument is ``-``.
+
+    Returns
+    -------
+    CommandResult
+        Its exit code (0 done, 1 done but the answer is no), what it wrote, and `json()`.
+
+    Raises
+    ------
+    NextstatError
+        Bad input or usage, in the command's own words.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> nextstat.command(["hypotest", "examples/simple.json"]).json()["CLs_obs"] == nextstat.hypotest(
+    ...     nextstat.load_workspace("examples/simple.json")
+    ... ).CLs_obs
+    True
+    """
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-m", "nextstat", *map(os.fspath, arguments)],
+        input=input,
+        stdin=subprocess.DEVNULL if input is None else None,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        check=False,
+    )
+    if done.returncode == _UNUSABLE:
+        raise NextstatError(done.stderr.strip().removeprefix("error: "))
+    return CommandResult({"exit_code": done.returncode, "output": done.stdout, "messages": done.stderr})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

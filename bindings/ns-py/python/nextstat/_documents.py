@@ -1,0 +1,245 @@
+"""Documents: what is in a workspace, what is wrong with it, digests, patches, and sets of patches."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from . import _nextstat
+from ._common import NextstatWarning, document_bytes, json_bytes, progress_of
+from ._models import choice_of
+from ._nextstat import Model, NextstatError, RawPatchSet
+from ._results import CheckResult, GridResult, InspectResult, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ._common import Document, Interpolation, Poi, Progress
+
+
+def inspect(workspace: Model | Document, *, measurement: str | None = None) -> InspectResult:
+    """What a workspace contains: counts, channels, samples, parameters, measurements.
+
+    `workspace` is a model, a path, JSON text or a dictionary.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> found = nextstat.inspect("examples/simple.json")
+    >>> found.channels, found.summary["parameters"]
+    ((('singlechannel', 2),), 2)
+    """
+    if isinstance(workspace, Model):
+        return InspectResult(workspace._inspect())
+    return InspectResult(_nextstat.inspect_workspace(document_bytes(workspace), measurement))
+
+
+def check(model: Model) -> CheckResult:
+    """What makes a model wrong, before a fit does: one-sided and kinked systematics, empty bins, unused settings, degenerate parameters.
+
+    Examples
+    --------
+    >>> import json, nextstat
+    >>> with open("examples/simple.json") as file:
+    ...     workspace = json.load(file)
+    >>> workspace["channels"][0]["samples"][0]["data"][1] = -1.0
+    >>> found = nextstat.check(nextstat.model_of(workspace))
+    >>> found.n_errors, [finding["code"] for finding in found.findings]
+    (0, ['negative_yield'])
+    """
+    if not isinstance(model, Model):
+        raise TypeError(f"a Model is needed, not `{type(model).__name__}`: see `load_workspace` and `model_of`")
+    return CheckResult(model._check())
+
+
+def digest(document: Document, algorithm: str = "sha256") -> str:
+    """The digest of a document, as patch sets carry it and pyhf computes it.
+
+    `document` is a path, JSON text or a dictionary; `algorithm` is ``"sha256"`` or ``"md5"``.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> nextstat.digest({"b": 1, "a": 2})[:16]
+    '21501dbaf73f5223'
+    """
+    return _nextstat.digest_of(document_bytes(document), algorithm)
+
+
+def apply_patch(document: Document, patch: Document | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A document with a JSON patch (RFC 6902) applied.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> nextstat.apply_patch({"a": 1}, [{"op": "replace", "path": "/a", "value": 2}])
+    {'a': 2}
+    """
+    operations = json_bytes(patch) if isinstance(patch, (list, tuple)) else document_bytes(patch)
+    return json.loads(_nextstat.apply_patch(document_bytes(document), operations))
+
+
+class PatchSet:
+    """A set of patches: many signals for one background-only workspace.
+
+    `source` is a path, JSON text or a dictionary.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> patches = nextstat.PatchSet("examples/signals.json")
+    >>> patches.names[:2], patches.labels
+    (['signal_300', 'signal_500'], ['mass'])
+    >>> patches.verify("examples/background.json")["verified"]
+    True
+    >>> patches.model("examples/background.json", patches.names[0]).poi
+    'mu'
+    """
+
+    def __init__(self, source: Document) -> None:
+        self._text = document_bytes(source)
+        self._raw = RawPatchSet(self._text)
+        self._inspected: dict[str, Any] = self._raw.inspect()
+
+    @property
+    def description(self) -> str:
+        """What the set says of itself."""
+        return self._inspected["description"]
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Digests of the workspace that the set was made for, by algorithm."""
+        return dict(self._inspected["digests"])
+
+    @property
+    def labels(self) -> list[str]:
+        """What the values of patches are."""
+        return list(self._inspected["labels"])
+
+    @property
+    def references(self) -> dict[str, str]:
+        """Where the set comes from."""
+        return dict(self._inspected["references"])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the patches, in order."""
+        return [patch["name"] for patch in self._inspected["patches"]]
+
+    def values(self, name: str) -> dict[str, Any]:
+        """The values of the patch `name`, by label."""
+        for patch in self._inspected["patches"]:
+            if patch["name"] == name:
+                return dict(zip(self.labels, patch["values"]))
+        self._raw.patch(name)
+        raise KeyError(name)
+
+    def patch(self, name: str) -> list[dict[str, Any]]:
+        """The operations of the patch `name`."""
+        return json.loads(self._raw.patch(name))
+
+    def verify(self, workspace: Document) -> dict[str, Any]:
+        """Whether the set was made for `workspace`: ``verified``, and every digest with what was found."""
+        return self._raw.verify(document_bytes(workspace))
+
+    def apply(self, workspace: Document, name: str) -> dict[str, Any]:
+        """`workspace`, which the set must be made for, with the patch `name`."""
+        return json.loads(self._raw.apply(document_bytes(workspace), name))
+
+    def model(
+        self,
+        workspace: Document,
+        name: str,
+        *,
+        measurement: str | None = None,
+        poi: Poi = None,
+        interp_defaults: str = "smooth",
+        interpolation: Interpolation | None = None,
+    ) -> Model:
+        """The model of `workspace` with the patch `name`; the other arguments are those of `load_workspace`."""
+        choice = choice_of(measurement, poi, interp_defaults, interpolation)
+        return self._raw.grid(document_bytes(workspace)).model(name, choice)
+
+    def __len__(self) -> int:
+        return len(self._inspected["patches"])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __reduce__(self) -> tuple[type[PatchSet], tuple[bytes]]:
+        return PatchSet, (self._text,)
+
+    def __repr__(self) -> str:
+        return f"<nextstat.PatchSet of {len(self)} patches: {', '.join(self.labels)}>"
+
+
+def every_patch(
+    workspace: Document,
+    patchset: PatchSet | Document,
+    question: Callable[[Model], Result],
+    *,
+    measurement: str | None = None,
+    poi: Poi = None,
+    interp_defaults: str = "smooth",
+    interpolation: Interpolation | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> GridResult:
+    """Ask the same question of a background with each patch of a set: the background is read once, the patches share the threads.
+
+    Parameters
+    ----------
+    question : callable
+        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model: nextstat.hypotest(model, 1.0)``.
+    threads : int, optional
+        As many as the machine has if not given.
+    progress : callable or True, optional
+        Called with (done, total); True shows a bar.
+
+    Returns
+    -------
+    GridResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> grid = nextstat.every_patch("examples/background.json", "examples/signals.json", nextstat.hypotest)
+    >>> [(patch["patch"], round(patch["result"].CLs_obs, 4)) for patch in grid.patches]
+    [('signal_300', 0.1031), ('signal_500', 0.5622), ('signal_800', 0.834)]
+    """
+    import os
+    import warnings
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    patches = patchset if isinstance(patchset, PatchSet) else PatchSet(patchset)
+    raw = patches._raw.grid(document_bytes(workspace))
+    choice = choice_of(measurement, poi, interp_defaults, interpolation)
+
+    def answer(name: str) -> dict[str, Any]:
+        head = {"patch": name, "values": patches.values(name)}
+        try:
+            return {**head, "result": question(raw.model(name, choice))}
+        except NextstatError as error:
+            return {**head, "error": str(error)}
+
+    tell, names = progress_of(progress, "patch"), patches.names
+    with warnings.catch_warnings(), ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        # Said once for all of them below.
+        warnings.simplefilter("ignore", NextstatWarning)
+        futures = [pool.submit(answer, name) for name in names]
+        try:
+            for done, _ in enumerate(as_completed(futures), 1):
+                if tell is not None:
+                    tell(done, len(names))
+            answers = [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    result = GridResult({"n_patches": len(names), "patches": answers})
+    n_bad = sum("error" in found or not found["result"]._fields.get("converged", True) for found in answers)
+    if n_bad:
+        warnings.warn(f"{n_bad} of {len(names)} patches have no good answer", NextstatWarning, stacklevel=2)
+    return result

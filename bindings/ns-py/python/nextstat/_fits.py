@@ -1,0 +1,186 @@
+"""Fits, and what is made of one fit: yields, goodness, a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _nextstat
+from ._common import checked, count, is_fixed, names, progress_of, settings
+from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from ._common import Bounds, Progress, Start
+    from ._nextstat import Model
+
+
+def fit(
+    model: Model,
+    *,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    covariance: bool = True,
+    minos: str | Sequence[str] = (),
+    multi_start: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> FitResult:
+    """Fit a model to data.
+
+    Minimises -ln L by a bounded second-order iteration with exact Hessians. Uncertainties are square roots of the diagonal of the inverse Hessian.
+
+    Parameters
+    ----------
+    model : Model
+    data : array, optional
+        Event counts (B), or event counts and auxiliary data (B + K), instead of the observed ones.
+    init : array or dict, optional
+        Starting values: all (P), or of some parameters by name.
+    fixed : dict, optional
+        Parameters held at a value, by name; the name of a vector holds every element.
+    bounds : dict, optional
+        Ranges (lower, upper) instead of the model's, by name.
+    covariance : bool
+        Whether to compute the covariance and correlation matrices beside the standard deviations.
+    minos : str or sequence of str
+        Parameters whose asymmetric intervals are wanted; ``"all"`` for every one.
+    multi_start : int, optional
+        Further random starting points; the lowest minimum is kept.
+    seed : int
+        Seed of the starting points.
+
+    Returns
+    -------
+    FitResult
+
+    Warns
+    -----
+    NextstatWarning
+        If the fit did not converge; the result says why.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> result = nextstat.fit(model, minos="mu")
+    >>> round(result.value("mu"), 4), round(result.uncertainty("mu"), 4)
+    (0.7236, 0.561)
+    >>> nextstat.fit(model, fixed={"mu": 0.0}).twice_nll > result.twice_nll
+    True
+    """
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    errors = "covariance" if covariance else "hessian"
+    return checked(FitResult(_nextstat.fit_model(model, given, errors, names("minos", minos))))
+
+
+def yields(
+    model: Model,
+    *,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "auto",
+) -> YieldsResult:
+    """Expected yields of every channel, sample and bin before the fit and after it, with uncertainties from the full covariance.
+
+    Returns
+    -------
+    YieldsResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> channel = nextstat.yields(nextstat.load_workspace("examples/simple.json")).channels[0]
+    >>> channel["postfit"]["total"]["yields"].round(1).tolist(), round(channel["postfit"]["total"]["sum_uncertainty"], 2)
+    ([58.5, 61.3], 10.93)
+    """
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
+    )
+    return checked(YieldsResult(_nextstat.yields_model(model, given)))
+
+
+def goodness_of_fit(
+    model: Model,
+    *,
+    toys: int = 0,
+    aux: str = "fluctuated",
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = None,
+    device: str = "auto",
+) -> GoodnessOfFit:
+    """The distance of the best fit to the saturated model, with its p-value by χ² and, if asked for, by toys.
+
+    Parameters
+    ----------
+    toys : int
+        Toys to throw at the best fit and to fit: p-values that need no large counts.
+    aux : ``"fluctuated"`` or ``"fixed"``
+        What happens to the auxiliary data of toys; fixed for comparisons only.
+    progress : callable or True, optional
+        Called with (done, total); True shows a bar.
+
+    Returns
+    -------
+    GoodnessOfFit
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> goodness = nextstat.goodness_of_fit(nextstat.load_workspace("examples/shapes.json"), toys=200)
+    >>> round(goodness.statistic, 4), goodness.n_dof, round(goodness.p_value, 4)
+    (0.1171, 2, 0.9431)
+    >>> goodness.toys["total"]["value"]
+    0.985
+    """
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
+    )
+    found = _nextstat.goodness_model(model, given, count("toys", toys), is_fixed(aux), progress_of(progress, "toy"))
+    return checked(GoodnessOfFit(found))
+
+
+def report(
+    model: Model,
+    *,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "auto",
+) -> ReportResult:
+    """Everything about one fit: parameters, pulls, correlations, yields before and after, goodness of fit.
+
+    Returns
+    -------
+    ReportResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> report = nextstat.report(nextstat.load_workspace("examples/shapes.json"))
+    >>> report.fit.converged, report.goodness_of_fit.n_dof, [channel["channel"] for channel in report.channels]
+    (True, 2, ['control_region', 'signal_region'])
+    """
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
+    )
+    return checked(ReportResult(_nextstat.report_model(model, given)))

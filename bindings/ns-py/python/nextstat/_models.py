@@ -1,0 +1,123 @@
+"""From workspaces to models."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ._common import json_bytes, names
+from ._nextstat import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy import ndarray
+    from numpy.typing import ArrayLike
+
+    from ._common import Interpolation, Poi
+
+
+def load_workspace(
+    path: str | os.PathLike[str],
+    *,
+    measurement: str | None = None,
+    patches: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    patchset: str | os.PathLike[str] | None = None,
+    patch_name: str | None = None,
+    poi: Poi = None,
+    interp_defaults: str = "smooth",
+    interpolation: Interpolation | None = None,
+) -> Model:
+    """The model of a pyhf workspace file (`.json`, `.json.gz` or `.json.zst`).
+
+    Parameters
+    ----------
+    path : path
+    measurement : str, optional
+        The measurement; the first one if not given.
+    patches : path or sequence of paths
+        JSON patches, applied in order after the patch of the set.
+    patchset, patch_name : path and str, optional
+        A patch set made for the workspace, and the patch of it that is applied.
+    poi : str or sequence of str, optional
+        Parameters of interest instead of the measurement's; ``"none"`` for none.
+    interp_defaults : ``"smooth"`` or ``"pyhf"``
+        normsys code4 and histosys code4p, or code1 and code0.
+    interpolation : dict, optional
+        The rule of one kind of modifier, such as ``{"normsys": "code1"}``.
+
+    Raises
+    ------
+    WorkspaceError
+        With the place in the document, and a hint where there is one.
+    ModelError
+        A workspace that makes no model.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> nextstat.load_workspace("examples/simple.json")
+    <nextstat.Model `Measurement`: 1 channel, 2 bins, 3 parameters, parameter of interest `mu`>
+    """
+    if (patchset is None) != (patch_name is None):
+        raise TypeError("`patchset` and `patch_name` go together")
+    of_set = None if patchset is None else (os.fspath(patchset), patch_name)
+    if isinstance(patches, (str, os.PathLike)):
+        patches = (patches,)
+    paths = [os.fspath(patch) for patch in patches]
+    return Model.load(os.fspath(path), paths, of_set, choice_of(measurement, poi, interp_defaults, interpolation))
+
+
+def model_of(
+    workspace: Mapping[str, Any] | str | bytes,
+    *,
+    measurement: str | None = None,
+    poi: Poi = None,
+    interp_defaults: str = "smooth",
+    interpolation: Interpolation | None = None,
+) -> Model:
+    """The model of a pyhf workspace that is here already: a dictionary, or JSON as text or bytes.
+
+    The arguments are those of `load_workspace`.
+
+    Examples
+    --------
+    >>> import json, nextstat
+    >>> with open("examples/simple.json") as file:
+    ...     workspace = json.load(file)
+    >>> workspace["observations"][0]["data"] = [60.0, 65.0]
+    >>> model = nextstat.model_of(workspace)
+    >>> round(nextstat.fit(model).value("mu"), 4)
+    0.9524
+    """
+    return Model(json_bytes(workspace), *choice_of(measurement, poi, interp_defaults, interpolation))
+
+
+def choice_of(
+    measurement: str | None = None,
+    poi: Poi = None,
+    interp_defaults: str = "smooth",
+    interpolation: Interpolation | None = None,
+) -> tuple[str | None, list[str] | None, tuple[str, list[tuple[str, str]]]]:
+    """How a workspace is to be read, as the extension module takes it."""
+    if poi is None or poi == ():
+        pois = None
+    elif poi == "none":
+        pois = []
+    else:
+        pois = names("poi", poi)
+    return measurement, pois, (interp_defaults, list((interpolation or {}).items()))
+
+
+def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
+    """What the model expects at `params` (P): main bins, then auxiliary data (B + K); at its starting values if not given.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> data = nextstat.asimov_data(model)
+    >>> round(nextstat.fit(model, data=data).value("mu"), 9)
+    1.0
+    """
+    return model.expected_data(model.init if params is None else params)

@@ -1,0 +1,213 @@
+"""The extension module: models, and procedures that take a model and a dictionary of settings.
+
+Only `Model` and the exceptions are for everybody; the functions beside them are called by the package's own, which have names, defaults and documentation.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, TypeAlias, final
+
+from numpy import float64
+from numpy.typing import ArrayLike, NDArray
+
+__version__: str
+
+_Rules: TypeAlias = tuple[str, Sequence[tuple[str, str]]]
+_Choice: TypeAlias = tuple[str | None, Sequence[str] | None, _Rules]
+_Settings: TypeAlias = Mapping[str, Any]
+_Progress: TypeAlias = Callable[[int, int], object] | None
+_Fields: TypeAlias = dict[str, Any]
+_Array: TypeAlias = NDArray[float64]
+_Axis: TypeAlias = tuple[str | None, ArrayLike | None, int]
+
+class NextstatError(ValueError):
+    """What is wrong with the input; `hint` has advice, or None."""
+
+    hint: str | None
+
+class WorkspaceError(NextstatError):
+    """A document that is not what it should be, with the place in it."""
+
+class ModelError(NextstatError):
+    """A workspace that makes no model."""
+
+class ParameterError(NextstatError):
+    """A parameter that the model does not have, or a setting that makes no sense for it."""
+
+class DataError(NextstatError):
+    """Data that do not belong to the model."""
+
+class ToyError(NextstatError):
+    """Toys that cannot be thrown."""
+
+@final
+class Model:
+    """A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
+
+    P is the number of parameters, B that of bins, K that of auxiliary data.
+    """
+
+    def __new__(
+        cls,
+        workspace: bytes,
+        measurement: str | None = None,
+        poi: Sequence[str] | None = None,
+        interpolation: _Rules = ...,
+    ) -> Model: ...
+    @staticmethod
+    def load(
+        path: str,
+        patches: Sequence[str],
+        patchset: tuple[str, str | None] | None,
+        choice: _Choice,
+    ) -> Model:
+        """Reads a file, applies the patch of a set and then patches, and compiles; see `load_workspace`."""
+
+    def workspace_json(self) -> str:
+        """The workspace as JSON text."""
+
+    @property
+    def measurement(self) -> str:
+        """The measurement's name."""
+
+    @property
+    def channels(self) -> list[str]:
+        """Names of the channels, in the order of the data."""
+
+    @property
+    def samples(self) -> list[str]:
+        """Names of the samples."""
+
+    @property
+    def channel_n_bins(self) -> list[int]:
+        """Number of bins of each channel."""
+
+    @property
+    def par_names(self) -> list[str]:
+        """Parameter names (P), elements of vectors as `name[0]`."""
+
+    @property
+    def poi(self) -> str | None:
+        """The parameter of interest."""
+
+    @property
+    def pois(self) -> list[str]:
+        """All parameters of interest."""
+
+    @property
+    def poi_index(self) -> int | None:
+        """The index of the parameter of interest."""
+
+    @property
+    def init(self) -> _Array:
+        """Starting values (P)."""
+
+    @property
+    def bounds(self) -> _Array:
+        """Ranges (P, 2)."""
+
+    @property
+    def fixed(self) -> list[bool]:
+        """Whether the measurement holds each parameter (P)."""
+
+    @property
+    def n_params(self) -> int:
+        """P."""
+
+    @property
+    def n_bins(self) -> int:
+        """B."""
+
+    @property
+    def n_aux(self) -> int:
+        """K."""
+
+    @property
+    def data(self) -> _Array:
+        """Observed data: main bins (B), then auxiliary data (K)."""
+
+    def index(self, name: str) -> int:
+        """The index of the parameter `name`."""
+
+    def parameter_sets(self) -> list[dict[str, Any]]:
+        """What the sets of parameters are, in order: name, kinds of modifiers, start, len, constraint, scales, aux_indices."""
+
+    def nll(self, params: ArrayLike, data: ArrayLike | None = None, *, threads: int | None = None) -> Any:
+        """-ln L at `params`, one point (P) or many (N, P), of the observed data, of `data`, or of one row of `data` for each point.
+
+        A point is a number, many are an array (N); +inf where the model expects what cannot be.
+        """
+
+    def nll_and_grad(
+        self, params: ArrayLike, data: ArrayLike | None = None, *, threads: int | None = None
+    ) -> tuple[Any, _Array]:
+        """The same with the gradient (P) or (N, P); zero where -ln L is not finite."""
+
+    def expected_data(self, params: ArrayLike, *, aux: bool = True) -> _Array:
+        """Expected data at `params`, one point (P) or many (N, P): main bins (B), and auxiliary data (K) if `aux`."""
+
+    def diagnose(self, params: ArrayLike, data: ArrayLike | None = None) -> str | None:
+        """Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is."""
+
+    def _check(self) -> _Fields: ...
+    def _inspect(self) -> _Fields: ...
+
+@final
+class RawPatchSet:
+    """A set of patches; see `PatchSet`."""
+
+    def __new__(cls, text: bytes) -> RawPatchSet: ...
+    def inspect(self) -> _Fields: ...
+    def patch(self, name: str) -> str: ...
+    def verify(self, workspace: bytes) -> _Fields: ...
+    def grid(self, workspace: bytes) -> RawGrid: ...
+    def apply(self, workspace: bytes, name: str) -> str: ...
+
+@final
+class RawGrid:
+    """A background-only workspace with a set of patches for it."""
+
+    def model(self, name: str, choice: _Choice) -> Model: ...
+
+def command(arguments: Sequence[str | PathLike[str]]) -> int:
+    """Runs the command with `arguments`, the first of which is its own name; returns the exit code."""
+
+def digest_of(text: bytes, algorithm: str) -> str: ...
+def read_document(path: str) -> bytes: ...
+def inspect_workspace(text: bytes, measurement: str | None) -> _Fields: ...
+def apply_patch(text: bytes, operations: bytes) -> str: ...
+def fit_model(model: Model, settings: _Settings, errors: str, minos: Sequence[str]) -> _Fields: ...
+def hypotest_model(model: Model, settings: _Settings, mu: float, test_stat: str) -> _Fields: ...
+def significance_model(model: Model, settings: _Settings, mu: float) -> _Fields: ...
+def limit_model(model: Model, settings: _Settings, level: float, test_stat: str, grid: ArrayLike | None) -> _Fields: ...
+def scan_model(
+    model: Model, settings: _Settings, axes: Sequence[_Axis], progress: _Progress, parts: Sequence[Any] = ...
+) -> _Fields: ...
+def grid_part_model(model: Model, settings: _Settings, axes: Sequence[_Axis], part: Sequence[int]) -> Any: ...
+def contours_model(
+    model: Model, settings: _Settings, parameters: tuple[str, str], levels: Sequence[float], n_points: int, progress: _Progress
+) -> _Fields: ...
+def ranking_model(
+    model: Model,
+    settings: _Settings,
+    methods: Sequence[str],
+    groups: Sequence[tuple[str, Sequence[str]]],
+    minos: bool,
+    progress: _Progress,
+    parts: Sequence[Any] = ...,
+) -> _Fields: ...
+def ranking_part(
+    model: Model,
+    settings: _Settings,
+    methods: Sequence[str],
+    groups: Sequence[tuple[str, Sequence[str]]],
+    minos: bool,
+    part: Sequence[int],
+) -> Any: ...
+def throw_toys(model: Model, settings: _Settings, params: ArrayLike, range: tuple[int, int], is_aux_fixed: bool) -> _Array: ...
+def fit_toys_model(model: Model, settings: _Settings, params: ArrayLike, wanted: _Settings, progress: _Progress) -> _Fields: ...
+def hypotest_toys_model(model: Model, settings: _Settings, wanted: _Settings, progress: _Progress) -> _Fields: ...
+def hypotest_of_samples(model: Model, settings: _Settings, wanted: _Settings, values: Sequence[Sequence[float | None]]) -> _Fields: ...
+def goodness_model(model: Model, settings: _Settings, n_toys: int, is_aux_fixed: bool, progress: _Progress) -> _Fields: ...
+def yields_model(model: Model, settings: _Settings) -> _Fields: ...
+def report_model(model: Model, settings: _Settings) -> _Fields: ...

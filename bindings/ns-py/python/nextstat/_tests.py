@@ -1,0 +1,189 @@
+"""Tests of the parameter of interest: CLs, significances, limits, by formulas and by toys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _nextstat
+from ._common import checked, count, is_fixed, progress_of, real, settings, warn
+from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+    from ._common import Bounds, Progress, Start
+    from ._nextstat import Model
+
+
+def hypotest(
+    model: Model,
+    mu: float = 1.0,
+    *,
+    test_stat: str = "qtilde",
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> HypotestResult:
+    """Test a value of the parameter of interest by asymptotic formulas (arXiv:1007.1727).
+
+    Parameters
+    ----------
+    mu : float
+        The tested value; `q0` always tests 0.
+    test_stat : ``"qtilde"``, ``"q"``, ``"q0"``, ``"t"`` or ``"ttilde"``
+        For limits on a parameter that is not negative, for limits, for a discovery, two-sided, two-sided and not negative.
+
+    Returns
+    -------
+    HypotestResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> result = nextstat.hypotest(nextstat.load_workspace("examples/simple.json"), 1.0)
+    >>> round(result.CLs_obs, 5), [round(cls, 5) for cls in result.CLs_exp]
+    (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
+    """
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    return checked(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), test_stat)))
+
+
+def significance(
+    model: Model,
+    *,
+    mu: float = 1.0,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> SignificanceResult:
+    """The significance of a discovery, observed and expected for a signal of strength `mu`.
+
+    Returns
+    -------
+    SignificanceResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> result = nextstat.significance(nextstat.load_workspace("examples/simple.json"))
+    >>> round(result.Z_obs, 4), round(result.Z_exp, 4)
+    (1.3228, 1.8309)
+    """
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    return checked(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
+
+
+def upper_limit(
+    model: Model,
+    *,
+    level: float = 0.05,
+    test_stat: str = "qtilde",
+    grid: ArrayLike | None = None,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> LimitResult:
+    """Upper limits on the parameter of interest where CLs is `level`, observed and expected.
+
+    Parameters
+    ----------
+    level : float
+        0.05 for limits at 95% confidence level.
+    test_stat : ``"qtilde"`` or ``"q"``
+    grid : array, optional
+        Interpolate the limits from CLs at these values, as pyhf does, instead of finding them.
+
+    Returns
+    -------
+    LimitResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> limits = nextstat.upper_limit(nextstat.load_workspace("examples/simple.json"))
+    >>> round(limits.observed, 4), round(limits.expected[2], 4)
+    (1.7053, 1.0943)
+    """
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    return checked(LimitResult(_nextstat.limit_model(model, given, real("level", level), test_stat, grid)))
+
+
+def hypotest_toys(
+    model: Model,
+    mu: float = 1.0,
+    *,
+    n_toys: int = 1000,
+    n_toys_b: int | None = None,
+    test_stat: str = "qtilde",
+    seed: int = 0,
+    aux: str = "fluctuated",
+    stop_at_error: float | None = None,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    multi_start: int | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+    device: str = "auto",
+) -> ToyHypotestResult:
+    """Test a value of the parameter of interest by toys.
+
+    Auxiliary data of toys fluctuate like the main bins; toys are thrown at the conditional best fits to the data, and each is fitted.
+
+    Parameters
+    ----------
+    mu : float
+        The tested value; `q0` always tests 0.
+    n_toys, n_toys_b : int
+        Toys of the tested and of the other hypothesis; as many if not given.
+    test_stat : ``"qtilde"``, ``"q"`` or ``"q0"``
+    aux : ``"fluctuated"`` or ``"fixed"``
+        What happens to auxiliary data; fixed for comparisons only.
+    stop_at_error : float, optional
+        Stop as soon as the Monte-Carlo error of CLs is below this.
+    threads : int, optional
+        As many as the machine has if not given; results do not depend on it.
+    progress : callable or True, optional
+        Called with (done, total); True shows a bar.
+
+    Returns
+    -------
+    ToyHypotestResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> result = nextstat.hypotest_toys(nextstat.load_workspace("examples/simple.json"), 1.0, n_toys=500, seed=1)
+    >>> round(result.CLs_obs, 3), round(result.CLs_obs_error, 3)
+    (0.329, 0.023)
+    """
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
+    )
+    wanted = {
+        "mu": 0.0 if test_stat == "q0" else real("mu", mu),
+        "test_stat": test_stat,
+        "n_toys": [count("n_toys", n_toys), count("n_toys_b", n_toys if n_toys_b is None else n_toys_b)],
+        "is_aux_fixed": is_fixed(aux),
+        "stop_at_error": None if stop_at_error is None else real("stop_at_error", stop_at_error),
+        "range": None,
+    }
+    result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))
+    if any(result.n_failed):
+        warn("; ".join(result.warnings))
+    return result

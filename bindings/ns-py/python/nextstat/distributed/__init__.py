@@ -1,0 +1,407 @@
+"""The procedures of the package on many processes or machines, with the results of one, to the bit.
+
+Every function takes `on`, who does the work: a number of processes of this machine, an executor of `concurrent.futures`, or a client of `dask.distributed`
+(`pip install nextstat[dask]`). Models travel to a worker once. A worker that is killed costs the part it was at, which another one does again.
+
+>>> import nextstat, nextstat.distributed
+>>> from concurrent.futures import ThreadPoolExecutor
+>>> model = nextstat.load_workspace("examples/simple.json")
+>>> with ThreadPoolExecutor(2) as executor:
+...     toys = nextstat.distributed.fit_toys(model, n_toys=100, seed=1, on=executor)
+>>> toys == nextstat.fit_toys(model, n_toys=100, seed=1)
+True
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .. import _nextstat
+from .._common import checked, count, document_bytes, is_fixed, names, progress_of, real, settings, warn
+from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult
+from . import _work
+from ._pools import Call, WorkerError, pool_of, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from .._common import Document, Progress
+    from .._nextstat import Model
+    from .._results import Result
+
+__all__ = ["WorkerError", "fit_toys", "hypotest_toys", "profile_scan", "ranking", "run_all", "signal_grid"]
+
+# Toys of a part, at least: each part begins with a look at about a hundred toys.
+_LEAST = 1000
+# Parts for each worker of a large run.
+_PARTS = 4
+
+# Over toys, in the result of fits.
+_PER_TOY = ("toys", "params", "nll", "converged", "poi_uncertainty", "outcomes", "status")
+
+
+def _shares(total: int, size: int, parts: int | None, least: int) -> list[tuple[int, int]]:
+    """Ranges of nearly equal length that cover 0 to `total`."""
+    if parts is None:
+        parts = min(max(total // least, size), _PARTS * size)
+    else:
+        count("parts", parts, 1)
+    parts = max(min(parts, total), 1)
+    return [(k * total // parts, (k + 1) * total // parts) for k in range(parts)]
+
+
+def fit_toys(
+    model: Model,
+    params: ArrayLike | None = None,
+    *,
+    on: Any,
+    n_toys: int = 1000,
+    first: int = 0,
+    seed: int = 0,
+    aux: str = "fluctuated",
+    poi_uncertainty: bool = False,
+    parts: int | None = None,
+    retries: int = 3,
+    progress: Progress = None,
+    **options: Any,
+) -> ToysResult:
+    """`nextstat.fit_toys` in parts: ranges of toys.
+
+    Parameters
+    ----------
+    on : int, Executor or dask Client
+        Who does the work.
+    parts : int, optional
+        How many parts; a few for each worker if not given.
+    retries : int
+        How often a part is done again whose worker was lost.
+    options
+        As of `nextstat.fit_toys`: `data`, `init`, `fixed`, `bounds`, `multi_start`; `threads` of each worker is 1 if not given.
+
+    Returns
+    -------
+    ToysResult
+
+    Raises
+    ------
+    WorkerError
+        A part that lost its worker more often than `retries`.
+    """
+    given = settings(model, seed=seed, **{"threads": 1, **options})
+    first, n_toys, fixed_aux = count("first", first), count("n_toys", n_toys), is_fixed(aux)
+    if params is None:
+        best = _nextstat.fit_model(model, given, "none", [])
+        if not best["converged"]:
+            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['warnings'])}")
+        params = best["bestfit"]
+    pool = pool_of(on)
+    digest, packed = _work.pack(model)
+    calls = []
+    for start, end in _shares(n_toys, pool.size, parts, _LEAST):
+        wanted = {"first": first + start, "end": first + end, "is_aux_fixed": fixed_aux, "wants_uncertainty": poi_uncertainty}
+        arguments = {"settings": given, "params": params, "wanted": wanted}
+        calls.append(Call(digest, "fit_toys", arguments, end - start, f"toys {first + start} to {first + end}"))
+    found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"))
+    result = ToysResult(_joined_fits(found))
+    if result.n_failed:
+        warn(f"the fits of {result.n_failed} of {n_toys} toys did not converge")
+    return result
+
+
+def _joined_fits(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    whole = dict(found[0])
+    for key in _PER_TOY:
+        if whole.get(key) is None:
+            continue
+        pieces = [part[key] for part in found]
+        whole[key] = numpy.concatenate(pieces) if hasattr(whole[key], "shape") else list(chain.from_iterable(pieces))
+    whole["n_failed"] = sum(part["n_failed"] for part in found)
+    return whole
+
+
+def hypotest_toys(
+    model: Model,
+    mu: float = 1.0,
+    *,
+    on: Any,
+    n_toys: int = 1000,
+    n_toys_b: int | None = None,
+    test_stat: str = "qtilde",
+    seed: int = 0,
+    aux: str = "fluctuated",
+    parts: int | None = None,
+    retries: int = 3,
+    progress: Progress = None,
+    **options: Any,
+) -> ToyHypotestResult:
+    """`nextstat.hypotest_toys` in parts: ranges of the toys of both hypotheses.
+
+    Parameters
+    ----------
+    on, parts, retries, options
+        As of `fit_toys`.
+
+    Returns
+    -------
+    ToyHypotestResult
+    """
+    given = settings(model, seed=seed, **{"threads": 1, **options})
+    n_both = [count("n_toys", n_toys), count("n_toys_b", n_toys if n_toys_b is None else n_toys_b)]
+    wanted = {
+        "mu": 0.0 if test_stat == "q0" else real("mu", mu),
+        "test_stat": test_stat,
+        "n_toys": n_both,
+        "is_aux_fixed": is_fixed(aux),
+        "stop_at_error": None,
+        "range": None,
+    }
+    pool = pool_of(on)
+    digest, packed = _work.pack(model)
+    calls = []
+    for start, end in _shares(sum(n_both), pool.size, parts, _LEAST):
+        arguments = {"settings": given, "wanted": {**wanted, "range": (start, end)}}
+        calls.append(Call(digest, "hypotest_toys", arguments, end - start, f"toys {start} to {end} of both hypotheses"))
+    found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"))
+    # The order within each hypothesis is that of one run; failed toys have no value, so that only their number is left to keep.
+    samples: list[list[float | None]] = []
+    for which, key in enumerate(("toys_tested", "toys_alternative")):
+        values: list[float | None] = numpy.concatenate([part[key] for part in found]).tolist()
+        samples.append(values + [None] * sum(part["n_failed"][which] for part in found))
+    result = ToyHypotestResult(_nextstat.hypotest_of_samples(model, given, wanted, samples))
+    if any(result.n_failed):
+        warn("; ".join(result.warnings))
+    return result
+
+
+def ranking(
+    model: Model,
+    *,
+    on: Any,
+    methods: str | Sequence[str] = ("classic", "global", "covariance"),
+    groups: Mapping[str, str | Sequence[str]] | None = None,
+    minos: bool = False,
+    parts: int | None = None,
+    retries: int = 3,
+    progress: Progress = None,
+    **options: Any,
+) -> RankingResult:
+    """`nextstat.ranking` in parts: shares of the parameters.
+
+    Parameters
+    ----------
+    on, parts, retries, options
+        As of `fit_toys`.
+
+    Returns
+    -------
+    RankingResult
+    """
+    given = settings(model, **{"threads": 1, **options})
+    wanted, patterns = names("methods", methods), [(name, names("groups", found)) for name, found in (groups or {}).items()]
+    pool = pool_of(on)
+    digest, packed = _work.pack(model)
+    shares = _shares(model.n_params, pool.size, parts, 4)
+    calls = [
+        Call(digest, "ranking", {"settings": given, "methods": wanted, "minos": minos, "part": [k, len(shares)]}, end - start, f"part {k + 1} of the ranking")
+        for k, (start, end) in enumerate(shares)
+    ]
+    found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "parameter"))
+    return checked(RankingResult(_nextstat.ranking_model(model, given, wanted, patterns, minos, None, found)))
+
+
+def profile_scan(
+    model: Model,
+    mu_values: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    *,
+    on: Any,
+    parameter: Sequence[str],
+    points: int = 21,
+    parts: int | None = None,
+    retries: int = 3,
+    progress: Progress = None,
+    **options: Any,
+) -> ScanResult:
+    """`nextstat.profile_scan` of two parameters in parts: rows of the grid.
+
+    A scan of one parameter is a chain of fits, each of which starts from the one before: `run_all` does many of them side by side.
+
+    Parameters
+    ----------
+    on, parts, retries, options
+        As of `fit_toys`.
+
+    Returns
+    -------
+    ScanResult
+    """
+    given = settings(model, **{"threads": 1, **options})
+    pair = names("parameter", parameter)
+    values: Sequence[Any] = (None, None) if mu_values is None else tuple(mu_values)
+    if not len(pair) == len(values) == 2:
+        raise TypeError("two parameters are scanned in parts; `mu_values` has an array for each")
+    points = count("points", points, 2)
+    axes = [(name, axis, points) for name, axis in zip(pair, values)]
+    n_rows = points if values[0] is None else len(values[0])
+    pool = pool_of(on)
+    digest, packed = _work.pack(model)
+    shares = _shares(n_rows, pool.size, parts, 2)
+    calls = [
+        Call(digest, "grid", {"settings": given, "axes": axes, "part": [k, len(shares)]}, end - start, f"rows {start} to {end}")
+        for k, (start, end) in enumerate(shares)
+    ]
+    found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "row"))
+    return checked(ScanResult(_nextstat.scan_model(model, given, axes, None, found)))
+
+
+def run_all(
+    procedure: str,
+    models: Mapping[Any, Model | tuple[Model, Mapping[str, Any]]],
+    *,
+    on: Any,
+    errors: str = "raise",
+    retries: int = 3,
+    progress: Progress = None,
+    **options: Any,
+) -> dict[Any, Result]:
+    """One function of the package on many models, or on one with many settings.
+
+    Parameters
+    ----------
+    procedure : str
+        Its name, such as ``"fit"``, ``"upper_limit"``, ``"hypotest"``, ``"ranking"`` or ``"profile_scan"``.
+    models : dict
+        By any name a model, or a model and the options of its call.
+    on, retries
+        As of `fit_toys`.
+    errors : ``"raise"`` or ``"return"``
+        Whether an error ends everything, or is the result of its call.
+    options
+        The options of every call.
+
+    Returns
+    -------
+    dict
+        Results by name.
+
+    Examples
+    --------
+    >>> import nextstat, nextstat.distributed
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> with ThreadPoolExecutor(2) as executor:
+    ...     tests = nextstat.distributed.run_all("hypotest", {mu: (model, {"mu": mu}) for mu in (1.0, 2.0)}, on=executor)
+    >>> [round(test.CLs_obs, 4) for test in tests.values()]
+    [0.3457, 0.0161]
+    """
+    _known(procedure)
+    payloads: dict[str, bytes] = {}
+    digests: dict[int, str] = {}
+    calls = []
+    for name, found in models.items():
+        model, own = found if isinstance(found, tuple) else (found, {})
+        settings(model)
+        if id(model) not in digests:
+            digest, packed = _work.pack(model)
+            digests[id(model)], payloads[digest] = digest, packed
+        arguments = {"name": procedure, "options": {**_alone(procedure), **options, **own}}
+        calls.append(Call(digests[id(model)], "public", arguments, 1, f"`{procedure}` of `{name}`"))
+    return _results(models, run(pool_of(on), payloads, calls, **_how(errors, retries, progress)))
+
+
+def signal_grid(
+    workspace: Document,
+    patchset: Document,
+    *,
+    on: Any,
+    procedure: str = "upper_limit",
+    patches: Iterable[str] | None = None,
+    measurement: str | None = None,
+    poi: Any = None,
+    interp_defaults: str = "smooth",
+    interpolation: Mapping[str, str] | None = None,
+    errors: str = "raise",
+    retries: int = 3,
+    progress: Progress = None,
+    **options: Any,
+) -> dict[str, Result]:
+    """One function of the package for every signal of a patch set: the workspace travels to a worker once, then only patches.
+
+    Parameters
+    ----------
+    workspace : path, JSON text or dict
+        The background.
+    patchset : path, JSON text or dict
+        The signals; the digests in it must be those of `workspace`.
+    procedure : str
+        The function's name, as of `run_all`.
+    patches : sequence of str, optional
+        Names of patches; all if not given.
+    measurement, poi, interp_defaults, interpolation
+        As of `nextstat.load_workspace`.
+    errors : ``"raise"`` or ``"return"``
+        Whether an error ends everything, or is the result of its signal.
+    on, retries
+        As of `fit_toys`.
+    options
+        The options of every call.
+
+    Returns
+    -------
+    dict
+        Results by the names of the patches, in the order of the set.
+    """
+    _known(procedure)
+    text, found = document_bytes(workspace), json.loads(document_bytes(patchset))
+    for algorithm, wanted in found["metadata"]["digests"].items():
+        if _nextstat.digest_of(text, algorithm) != wanted:
+            raise _nextstat.WorkspaceError(f"the patch set was made for another workspace: its {algorithm} digest is {wanted}")
+    signals = {patch["metadata"]["name"]: patch["patch"] for patch in found["patches"]}
+    if patches is not None:
+        wanted_names = names("patches", patches if isinstance(patches, str) else list(patches))
+        for name in wanted_names:
+            if name not in signals:
+                raise _nextstat.WorkspaceError(f"the patch set has no patch `{name}`; it has {', '.join(signals)}")
+        signals = {name: signals[name] for name in wanted_names}
+    choice = {"measurement": measurement, "poi": poi, "interp_defaults": interp_defaults, "interpolation": interpolation}
+    digest, packed = _work.pack(text)
+    calls = []
+    for name, patch in signals.items():
+        arguments = {"patch": json.dumps(patch).encode(), "choice": choice, "name": procedure, "options": {**_alone(procedure), **options}}
+        calls.append(Call(digest, "patched", arguments, 1, f"`{procedure}` of `{name}`"))
+    return _results(signals, run(pool_of(on), {digest: packed}, calls, **_how(errors, retries, progress)))
+
+
+# Functions that have threads of their own.
+_THREADED = ("contours", "fit_toys", "goodness_of_fit", "hypotest_toys", "profile_scan", "ranking", "yields")
+_PROCEDURES = (*_THREADED, "fit", "hypotest", "significance", "upper_limit")
+
+
+def _known(procedure: str) -> None:
+    if procedure not in _PROCEDURES:
+        raise ValueError(f"`{procedure}` is no procedure; there are {', '.join(sorted(_PROCEDURES))}")
+
+
+def _alone(procedure: str) -> dict[str, Any]:
+    """One thread, on a worker that has others beside it."""
+    return {"threads": 1} if procedure in _THREADED else {}
+
+
+def _how(errors: str, retries: int, progress: Progress) -> dict[str, Any]:
+    if errors not in ("raise", "return"):
+        raise ValueError(f"`errors` is `raise` or `return`, not `{errors}`")
+    return {"retries": retries, "progress": progress_of(progress, "model"), "returns_errors": errors == "return"}
+
+
+def _results(labels: Iterable[Any], found: Sequence[Any]) -> dict[Any, Any]:
+    """Results by label, with one warning for those that are not to be trusted."""
+    results = dict(zip(labels, found))
+    failed = [str(name) for name, result in results.items() if getattr(result, "_fields", {}).get("converged", True) is False]
+    if failed:
+        warn(f"{len(failed)} of {len(results)} did not converge: {', '.join(failed)}", 3)
+    return results

@@ -1,0 +1,238 @@
+"""Who does the work: processes of one's own, an executor of `concurrent.futures`, a client of `dask.distributed`; and what happens when a worker dies.
+
+A pool has a `size`, takes calls while it has `room`, and knows what a lost worker looks like. `run` drives it: it hands out calls, hands them out again
+if their worker was lost, and returns the results in the order of the calls.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+class WorkerError(RuntimeError):
+    """A part of the work whose workers were lost again and again, or that has no workers left."""
+
+
+class Call(NamedTuple):
+    """One part of the work."""
+
+    # The model, or document, by its digest.
+    digest: str
+    procedure: str
+    arguments: Mapping[str, Any]
+    # How much of the whole it is, for the progress.
+    weight: int
+    # How messages call it.
+    name: str
+
+
+class Processes:
+    """Processes of this machine, each by itself, so that one that is killed takes nothing else with it."""
+
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._slots: list[ProcessPoolExecutor | None] = [None] * size
+        # Which models each process has.
+        self._has: list[set[str]] = [set() for _ in range(size)]
+        self._at: dict[Future[Any], int] = {}
+
+    def room(self) -> bool:
+        return len(self._at) < self.size
+
+    def submit(self, call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> Future[Any]:
+        slot = next(k for k in range(self.size) if k not in self._at.values())
+        executor = self._slots[slot]
+        if executor is None:
+            # Threads and locks of this process do not survive a fork.
+            executor = self._slots[slot] = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+        packed = None if call.digest in self._has[slot] and not is_missing else payloads[call.digest]
+        self._has[slot].add(call.digest)
+        future = executor.submit(_work.call, call.digest, packed, call.procedure, call.arguments)
+        self._at[future] = slot
+        return future
+
+    def done(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
+        found = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        for future in found:
+            slot = self._at.pop(future)
+            if isinstance(future.exception(), BrokenExecutor):
+                self._close(slot)
+        return found
+
+    def _close(self, slot: int) -> None:
+        executor = self._slots[slot]
+        if executor is not None:
+            executor.shutdown(wait=False, cancel_futures=True)
+        self._slots[slot], self._has[slot] = None, set()
+
+    def cancel(self, futures: Iterable[Future[Any]]) -> None:
+        """Ends what still runs, with its processes."""
+        for slot in {self._at[future] for future in futures if future in self._at}:
+            executor = self._slots[slot]
+            for process in list((getattr(executor, "_processes", None) or {}).values()):
+                process.terminate()
+            self._close(slot)
+
+    def close(self) -> None:
+        for slot in range(self.size):
+            self._close(slot)
+
+
+class Borrowed:
+    """An executor of `concurrent.futures`, such as a pool of processes or MPI ranks; a pool of processes that breaks is replaced for the rest of the work."""
+
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self._is_own = executor, False
+        self.size = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        self._running: set[Future[Any]] = set()
+
+    def room(self) -> bool:
+        # What a broken pool loses is what was running or waiting in it.
+        return len(self._running) < self.size + 1
+
+    def submit(self, call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> Future[Any]:
+        # Which worker takes a call is not known: those that miss the model say so.
+        packed = payloads[call.digest] if is_missing else None
+        arguments = (call.digest, packed, call.procedure, call.arguments)
+        try:
+            future = self._executor.submit(_work.call, *arguments)
+        except BrokenExecutor:
+            self._replace()
+            future = self._executor.submit(_work.call, *arguments)
+        self._running.add(future)
+        return future
+
+    def _replace(self) -> None:
+        broken = self._executor
+        if not isinstance(broken, ProcessPoolExecutor):
+            raise WorkerError(f"the executor {broken!r} is broken")
+        if self._is_own:
+            broken.shutdown(wait=False, cancel_futures=True)
+        found = {key: getattr(broken, f"_{key}", None) for key in ("mp_context", "initializer", "initargs")}
+        self._executor = ProcessPoolExecutor(self.size, found["mp_context"], found["initializer"], found["initargs"] or ())
+        self._is_own = True
+
+    def done(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
+        found = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        self._running.difference_update(found)
+        return found
+
+    def cancel(self, futures: Iterable[Future[Any]]) -> None:
+        for future in futures:
+            future.cancel()
+
+    def close(self) -> None:
+        if self._is_own:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+class Dask:
+    """A client of `dask.distributed`, whose scheduler repeats by itself what a lost worker was at."""
+
+    def __init__(self, client: Any) -> None:
+        from distributed import CancelledError, KilledWorker
+        from distributed.comm import CommClosedError
+
+        self.lost: tuple[type[BaseException], ...] = (KilledWorker, CancelledError, CommClosedError)
+        self._client = client
+        self.size = sum(client.nthreads().values()) or 1
+        # Tasks rather than scattered data: the scheduler can make them again on another worker.
+        self._payloads: dict[str, Any] = {}
+
+    def room(self) -> bool:
+        return True
+
+    def submit(self, call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> Any:
+        if call.digest not in self._payloads or is_missing:
+            self._payloads[call.digest] = self._client.submit(_work.keep, payloads[call.digest], pure=False)
+        packed = self._payloads[call.digest]
+        return self._client.submit(_work.call, call.digest, packed, call.procedure, call.arguments, pure=False)
+
+    def done(self, futures: Iterable[Any]) -> list[Any]:
+        from distributed import wait as wait_for
+
+        return list(wait_for(list(futures), return_when="FIRST_COMPLETED").done)
+
+    def cancel(self, futures: Iterable[Any]) -> None:
+        self._client.cancel(list(futures))
+
+    def close(self) -> None:
+        self._payloads.clear()
+
+
+def pool_of(on: Any) -> Processes | Borrowed | Dask:
+    """The pool that a caller means by `on`."""
+    if isinstance(on, bool) or on is None:
+        raise TypeError("`on` is a number of processes, an executor of `concurrent.futures`, or a client of `dask.distributed`")
+    if isinstance(on, int):
+        if on < 1:
+            raise ValueError(f"`on` is {on} processes, and must be at least 1")
+        return Processes(on)
+    if isinstance(on, Executor):
+        return Borrowed(on)
+    if hasattr(on, "submit") and hasattr(on, "scheduler_info"):
+        return Dask(on)
+    if hasattr(on, "submit"):
+        return Borrowed(on)
+    raise TypeError(f"`{type(on).__name__}` runs nothing: `on` is a number of processes, an executor, or a client of `dask.distributed`")
+
+
+def run(
+    pool: Processes | Borrowed | Dask,
+    payloads: Mapping[str, bytes],
+    calls: Sequence[Call],
+    *,
+    retries: int,
+    progress: Callable[[int, int], object] | None,
+    returns_errors: bool = False,
+) -> list[Any]:
+    """The results of `calls`, in their order.
+
+    A call whose worker was lost is made again, up to `retries` times. Any other error ends the run, or is the call's result if `returns_errors`.
+    """
+    results: list[Any] = [None] * len(calls)
+    waiting = deque((k, 0, False) for k in range(len(calls)))
+    running: dict[Any, tuple[int, int]] = {}
+    done, total = 0, sum(call.weight for call in calls)
+    try:
+        while waiting or running:
+            while waiting and pool.room():
+                k, losses, is_missing = waiting.popleft()
+                running[pool.submit(calls[k], payloads, is_missing)] = (k, losses)
+            for future in pool.done(running):
+                k, losses = running.pop(future)
+                try:
+                    results[k] = future.result()
+                except pool.lost as reason:
+                    if losses == retries:
+                        raise WorkerError(f"{calls[k].name}: its worker was lost {losses + 1} times ({reason})") from reason
+                    waiting.appendleft((k, losses + 1, False))
+                    continue
+                except Exception as error:
+                    if not returns_errors:
+                        raise
+                    results[k] = error
+                if isinstance(results[k], str) and results[k] == _work.MISSING:
+                    waiting.appendleft((k, losses, True))
+                    continue
+                done += calls[k].weight
+                if progress is not None:
+                    progress(done, total)
+    finally:
+        if running:
+            pool.cancel(list(running))
+        pool.close()
+    return results

@@ -1,0 +1,14 @@
+"""Figures of results, as the field draws them: pulls, rankings, correlations, scans, contours, data and prediction, Brazil bands, toys.
+
+Each function takes a result and, if wished, the axes to draw on; it returns the axes, whose `.figure` has `savefig`. Colours can be told apart by readers
+with colour vision deficiencies. Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies. Needs `pip install nextstat[plot]`.
+"""
+
+from ._style import COLOURS
+from .likelihood import contours, scan
+from .limits import brazil, limits
+from .parameters import correlation, pulls, ranking
+from .toys import toys
+from .yields import data_mc
+
+__all__ = ["COLOURS", "brazil", "contours", "correlation", "data_mc", "limits", "pulls", "ranking", "scan", "toys"]

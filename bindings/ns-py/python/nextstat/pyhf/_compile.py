@@ -1,0 +1,99 @@
+"""From pyhf's model specifications to the engine's models, and the engine's complaints as pyhf's exceptions."""
+
+import json
+
+from .. import _nextstat
+from ._documents import plain
+from . import exceptions
+from .parameters import constrained_by_normal, constrained_by_poisson, unconstrained
+
+#: The exception for each fault that the engine finds in a model.
+_FAULTS = {
+    "ModifierLength": exceptions.InvalidModifier,
+    "IncompatibleKinds": exceptions.InvalidNameReuse,
+    "ShapeFactorLength": exceptions.InvalidNameReuse,
+}
+
+#: Modifiers that a specification may have.
+_TYPES = ("histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys", "staterror")
+
+_DEFAULT_CODES = {"normsys": "code1", "histosys": "code0"}
+
+
+def compiled(spec, config):
+    """The engine's model of `spec`, without parameter of interest: that is for callers to choose."""
+    workspace = {
+        "channels": [_channel(channel) for channel in spec["channels"]],
+        "observations": [{"name": name, "data": [0.0] * n} for name, n in config.channel_nbins.items()],
+        "measurements": [{"name": "measurement", "config": {"poi": "", "parameters": [_setting(entry) for entry in spec.get("parameters", [])]}}],
+        "version": "1.0.0",
+    }
+    text = json.dumps(workspace, default=plain).encode()
+    try:
+        return _nextstat.Model(text, None, [], ("pyhf", _codes(config.modifier_settings)))
+    except _nextstat.ModelError as error:
+        raise _FAULTS.get(getattr(error, "fault", None), exceptions.InvalidModel)(str(error)) from error
+    except _nextstat.WorkspaceError as error:
+        raise exceptions.InvalidModel(str(error)) from error
+
+
+def _channel(channel):
+    samples = [
+        {"name": sample["name"], "data": sample["data"], "modifiers": [_modifier(modifier) for modifier in sample["modifiers"]]}
+        for sample in channel["samples"]
+    ]
+    return {"name": channel["name"], "samples": samples}
+
+
+def _modifier(modifier):
+    if modifier["type"] not in _TYPES:
+        raise exceptions.InvalidModifier(f"{modifier['type']} not among {list(_TYPES)}")
+    return {"name": modifier["name"], "type": modifier["type"], "data": modifier.get("data")}
+
+
+def _setting(parameter):
+    """A parameter's settings; those that `lumi` may lack in pyhf as long as nothing is fitted have values here."""
+    if parameter["name"] != "lumi" or "auxdata" not in parameter:
+        return parameter
+    return {"inits": list(parameter["auxdata"]), "bounds": [[0.0, 10.0]], **parameter}
+
+
+def _codes(settings):
+    """The interpolation rule of each kind, as pairs."""
+    rules = []
+    for kind, default in _DEFAULT_CODES.items():
+        code = settings.get(kind, {}).get("interpcode", default)
+        if code not in {"normsys": ("code1", "code4"), "histosys": ("code0", "code2", "code4p")}[kind]:
+            raise exceptions.InvalidInterpCode(f"{kind} has no interpolation `{code}`")
+        rules.append((kind, code))
+    return rules
+
+
+def parameter_map(engine):
+    """pyhf's `par_map`: the slice and the parameter set of every name."""
+    init, bounds, fixed = engine.init.tolist(), [tuple(pair) for pair in engine.bounds.tolist()], engine.fixed
+    auxdata = engine.data[engine.n_bins :].tolist()
+    entries = {}
+    for found in engine.parameter_sets():
+        part = slice(found["start"], found["start"] + found["len"])
+        settings = {
+            "name": found["name"],
+            "n_parameters": found["len"],
+            "is_scalar": found["is_scalar"],
+            "inits": init[part],
+            "bounds": bounds[part],
+            "fixed": fixed[part],
+        }
+        entries[found["name"]] = {"slice": part, "paramset": _paramset(found, settings, auxdata)}
+    return entries
+
+
+def _paramset(found, settings, auxdata):
+    if found["constraint"] is None:
+        return unconstrained(**settings)
+    settings["auxdata"] = [auxdata[i] for i in found["aux_indices"]]
+    scales = found["scales"].tolist()
+    if found["constraint"] == "poisson":
+        return constrained_by_poisson(**settings, factors=scales)
+    has_widths = any(kind in ("staterror", "lumi") for kind in found["kinds"])
+    return constrained_by_normal(**settings, sigmas=scales if has_widths else None)

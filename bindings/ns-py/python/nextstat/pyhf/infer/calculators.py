@@ -1,0 +1,234 @@
+"""Test statistics and their distributions, by asymptotic formulas (arXiv:1007.1727) and by toys."""
+
+import logging
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..exceptions import FailedMinimization
+from ..tensor.manager import get_backend
+from .mle import _given, fixed_poi_fit
+
+log = logging.getLogger(__name__)
+
+__all__ = ["AsymptoticCalculator", "AsymptoticTestStatDistribution", "EmpiricalDistribution", "HypoTestFitResults", "ToyCalculator", "generate_asimov_data"]
+
+#: Standard deviations of an expected band, from the lowest CLs on.
+_BAND = (2, 1, 0, -1, -2)
+
+
+def __dir__():
+    return __all__
+
+
+def _statistic(name):
+    from .utils import get_test_stat
+
+    return get_test_stat(name)
+
+
+def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+    """What is expected with the parameter of interest at `asimov_mu` and the others fitted to `data`; with those parameters if asked for.
+
+    >>> import nextstat.pyhf as pyhf
+    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+    >>> pyhf.infer.calculators.generate_asimov_data(1.0, [51, 48] + model.config.auxdata, model, None, None, None).round(4)
+    array([ 60.6123,  56.5279, 270.0685,  48.3153])
+    """
+    params = fixed_poi_fit(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params)
+    asimov_data = pdf.expected_data(params)
+    return (asimov_data, params) if return_fitted_pars else asimov_data
+
+
+class AsymptoticTestStatDistribution:
+    """The normal distribution of -μ̂/σ: mean `shift`, width 1, and no values below `cutoff`."""
+
+    def __init__(self, shift, cutoff=float("-inf")):
+        self.shift = shift
+        self.cutoff = cutoff
+
+    def cdf(self, value):
+        """The probability of a value up to `value`."""
+        return get_backend()[0].normal_cdf(value - self.shift)
+
+    def pvalue(self, value):
+        """The probability of a value from `value` on; NaN below the cutoff.
+
+        >>> import nextstat.pyhf as pyhf
+        >>> pyhf.infer.calculators.AsymptoticTestStatDistribution(0.0).pvalue(0.0)
+        array(0.5)
+        """
+        tensorlib, _ = get_backend()
+        tail = tensorlib.normal_cdf(self.shift - value)
+        return tensorlib.where(np.asarray(value) >= self.cutoff, tail, np.nan)
+
+    def expected_value(self, nsigma):
+        """The value `nsigma` standard deviations above the mean, or the cutoff.
+
+        >>> import nextstat.pyhf as pyhf
+        >>> distribution = pyhf.infer.calculators.AsymptoticTestStatDistribution(0.0)
+        >>> distribution.expected_value(pyhf.tensorlib.astensor([-2, -1, 0, 1, 2]))
+        array([-2., -1.,  0.,  1.,  2.])
+        """
+        return np.maximum(np.asarray(self.shift + nsigma, dtype=float), self.cutoff)
+
+
+@dataclass(frozen=True)
+class HypoTestFitResults:
+    """Parameters (P each) of the fits of a hypothesis test."""
+
+    asimov_pars: "Tensor"  # noqa: F821
+    free_fit_to_data: "Tensor"  # noqa: F821
+    free_fit_to_asimov: "Tensor"  # noqa: F821
+    fixed_poi_fit_to_data: "Tensor"  # noqa: F821
+    fixed_poi_fit_to_asimov: "Tensor"  # noqa: F821
+
+
+class _Calculator:
+    """What is tested, and p-values of a statistic."""
+
+    def __init__(self, data, pdf, init_pars, par_bounds, fixed_params, test_stat):
+        self.data = data
+        self.pdf = pdf
+        self.init_pars, self.par_bounds, self.fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
+        self.test_stat = test_stat
+
+    @property
+    def _within(self):
+        return self.pdf, self.init_pars, self.par_bounds, self.fixed_params
+
+    @property
+    def _asimov_mu(self):
+        return 1.0 if self.test_stat == "q0" else 0.0
+
+    def pvalues(self, teststat, sig_plus_bkg_distribution, bkg_only_distribution):
+        """CLsb, CLb and CLs of the statistic `teststat`."""
+        clsb = sig_plus_bkg_distribution.pvalue(teststat)
+        clb = bkg_only_distribution.pvalue(teststat)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return clsb, clb, get_backend()[0].astensor(clsb / clb)
+
+
+class AsymptoticCalculator(_Calculator):
+    """Tests by asymptotic formulas.
+
+    Parameters
+    ----------
+    test_stat : ``"qtilde"``, ``"q"`` or ``"q0"``
+    calc_base_dist : ``"normal"`` or ``"clipped_normal"``
+        Whether expected values stop where the statistic is zero.
+
+    Attributes
+    ----------
+    fitted_pars : HypoTestFitResults
+        Of the last `teststatistic`.
+    """
+
+    def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", calc_base_dist="normal"):
+        super().__init__(data, pdf, init_pars, par_bounds, fixed_params, test_stat)
+        self.calc_base_dist = calc_base_dist
+        self.sqrtqmuA_v = None
+        self.fitted_pars = None
+
+    def teststatistic(self, poi_test):
+        """The statistic in terms of -μ̂/σ: √q - √q_A, or the other branch of eq. 65 for q̃ > q̃_A."""
+        tensorlib, _ = get_backend()
+        statistic = _statistic(self.test_stat)
+        q, (conditional, best) = statistic(poi_test, self.data, *self._within, return_fitted_pars=True)
+        asimov_data, asimov_pars = generate_asimov_data(self._asimov_mu, self.data, *self._within, return_fitted_pars=True)
+        q_asimov, (conditional_asimov, best_asimov) = statistic(poi_test, asimov_data, *self._within, return_fitted_pars=True)
+        self.fitted_pars = HypoTestFitResults(asimov_pars, best, best_asimov, conditional, conditional_asimov)
+        root, self.sqrtqmuA_v = tensorlib.sqrt(q), tensorlib.sqrt(q_asimov)
+        if self.test_stat in ("q", "q0") or root <= self.sqrtqmuA_v:
+            return tensorlib.astensor(root - self.sqrtqmuA_v)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return tensorlib.astensor((q - q_asimov) / (2 * self.sqrtqmuA_v))
+
+    def distributions(self, poi_test):
+        """The statistic's distributions for signal and background, and for background alone; after `teststatistic`."""
+        if self.sqrtqmuA_v is None:
+            raise RuntimeError("need to call .teststatistic(poi_test) first")
+        if self.calc_base_dist not in ("normal", "clipped_normal"):
+            raise ValueError(f"unknown base distribution for asymptotics {self.calc_base_dist}")
+        cutoff = float("-inf") if self.calc_base_dist == "normal" else -self.sqrtqmuA_v
+        return AsymptoticTestStatDistribution(-self.sqrtqmuA_v, cutoff), AsymptoticTestStatDistribution(0.0, cutoff)
+
+    def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution):
+        """CLsb, CLb and CLs, each at -2 … +2 standard deviations of the background."""
+        values = (bkg_only_distribution.expected_value(n_sigma) for n_sigma in _BAND)
+        rows = [self.pvalues(value, sig_plus_bkg_distribution, bkg_only_distribution) for value in values]
+        return [list(column) for column in zip(*rows)]
+
+
+class EmpiricalDistribution:
+    """The distribution of `samples`."""
+
+    def __init__(self, samples):
+        self.samples = get_backend()[0].ravel(samples)
+
+    def pvalue(self, value):
+        """The fraction of samples from `value` on."""
+        return get_backend()[0].astensor(np.count_nonzero(self.samples >= value) / len(self.samples))
+
+    def expected_value(self, nsigma):
+        """The quantile of `nsigma` standard deviations of a normal distribution."""
+        tensorlib, _ = get_backend()
+        return tensorlib.percentile(self.samples, tensorlib.normal_cdf(nsigma) * 100, interpolation="linear")
+
+
+class ToyCalculator(_Calculator):
+    """Tests by toys: `ntoys` of each hypothesis, auxiliary data included, thrown by NumPy's global generator and fitted by the engine.
+
+    A toy whose fit fails is left out of its distribution, with a warning that says how many there were.
+    """
+
+    def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", ntoys=2000, track_progress=True):
+        super().__init__(data, pdf, init_pars, par_bounds, fixed_params, test_stat)
+        self.ntoys = ntoys
+        self.track_progress = track_progress
+
+    def teststatistic(self, poi_test):
+        """The statistic of the data."""
+        return _statistic(self.test_stat)(poi_test, self.data, *self._within)
+
+    def distributions(self, poi_test, track_progress=None):
+        """The statistic's distributions for signal and background, and for background alone."""
+        shows = self.track_progress if track_progress is None else track_progress
+        thrown = []
+        for mu in (poi_test, self._asimov_mu):
+            params = fixed_poi_fit(mu, self.data, *self._within)
+            thrown.append(self.pdf.make_pdf(params).sample((self.ntoys,)))
+        return tuple(self._distribution(poi_test, toys, label, shows) for toys, label in zip(thrown, ("Signal-like", "Background-like")))
+
+    def _distribution(self, poi_test, toys, label, shows):
+        statistic = _statistic(self.test_stat)
+        values, n_failed = [], 0
+        for toy in _progress(toys, label, shows):
+            try:
+                values.append(statistic(poi_test, toy, *self._within))
+            except FailedMinimization:
+                n_failed += 1
+        if n_failed:
+            warnings.warn(f"{n_failed} of {len(toys)} toys could not be fitted and are not in the distribution", RuntimeWarning, stacklevel=4)
+        return EmpiricalDistribution(get_backend()[0].astensor(values))
+
+    def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution):
+        """CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys of the background."""
+        samples = bkg_only_distribution.samples
+        n_at_least = [len(d.samples) - np.searchsorted(np.sort(d.samples), samples, side="left") for d in (sig_plus_bkg_distribution, bkg_only_distribution)]
+        clsb = n_at_least[0] / len(sig_plus_bkg_distribution.samples)
+        clb = n_at_least[1] / len(samples)
+        quantiles = [50.0 * math.erfc(n_sigma / math.sqrt(2.0)) for n_sigma in _BAND]
+        return [[np.asarray(value) for value in np.percentile(values, quantiles)] for values in (clsb, clb, clsb / clb)]
+
+
+def _progress(items, label, shows):
+    if not shows:
+        return items
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return items
+    return tqdm(items, total=len(items), leave=False, unit="toy", desc=label)

@@ -1,0 +1,82 @@
+"""Maximum-likelihood fits."""
+
+import numpy as np
+
+from ..exceptions import UnspecifiedPOI
+from ..tensor.manager import get_backend
+
+__all__ = ["fit", "fixed_poi_fit", "twice_nll"]
+
+
+def __dir__():
+    return __all__
+
+
+def twice_nll(pars, data, pdf):
+    """-2 ln L of `data` at `pars`."""
+    return -2 * pdf.logpdf(pars, data)
+
+
+def _given(pdf, init_pars, par_bounds, fixed_params):
+    """The model's own settings where there are none."""
+
+    def chosen(given, suggested):
+        return suggested() if given is None or len(given) == 0 else given
+
+    config = pdf.config
+    return (
+        chosen(init_pars, config.suggested_init),
+        chosen(par_bounds, config.suggested_bounds),
+        chosen(fixed_params, config.suggested_fixed),
+    )
+
+
+def _check_start(init_pars, par_bounds):
+    for index, (value, bound) in enumerate(zip(init_pars, par_bounds)):
+        if not bound[0] <= value <= bound[1]:
+            raise ValueError(
+                f"fit initialization parameter (index: {index}, value: {value}) lies outside of its bounds: {bound}"
+                "\nadjust the initial values, in the specification or in the call, or the bounds"
+            )
+
+
+def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs):
+    """Fits all parameters that are not fixed.
+
+    Parameters
+    ----------
+    init_pars, par_bounds, fixed_params : sequences, optional
+        Starting values (P), ranges (P × 2), and which parameters stay where they start (P), instead of the model's.
+    **kwargs
+        What to return, and options of the optimizer: see `pyhf.optimize`.
+
+    Raises
+    ------
+    ValueError
+        A starting value outside its range.
+    FailedMinimization
+
+    Examples
+    --------
+    >>> import nextstat.pyhf as pyhf
+    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+    >>> pars, twice_nll = pyhf.infer.mle.fit([51, 48] + model.config.auxdata, model, return_fitted_val=True)
+    >>> [round(float(value), 5) for value in pars], round(float(twice_nll), 6)
+    ([0.0, 1.00305, 0.96268], 24.983935)
+    """
+    init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
+    _check_start(init_pars, par_bounds)
+    fixed_vals = [(index, init_pars[index]) for index, is_fixed in enumerate(fixed_params) if is_fixed]
+    _, optimizer = get_backend()
+    return optimizer.minimize(twice_nll, data, pdf, init_pars, par_bounds, fixed_vals, **kwargs)
+
+
+def fixed_poi_fit(poi_val, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs):
+    """The same with the parameter of interest held at `poi_val`."""
+    if pdf.config.poi_index is None:
+        raise UnspecifiedPOI("No POI is defined. A POI is required to fit with a fixed POI.")
+    init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
+    init_pars, fixed_params = [*init_pars], [*fixed_params]
+    init_pars[pdf.config.poi_index] = float(np.asarray(poi_val).reshape(()))
+    fixed_params[pdf.config.poi_index] = True
+    return fit(data, pdf, init_pars, par_bounds, fixed_params, **kwargs)

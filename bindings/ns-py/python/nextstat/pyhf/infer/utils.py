@@ -1,0 +1,32 @@
+"""Calculators and test statistics by name."""
+
+from ..exceptions import InvalidTestStatistic
+from .calculators import AsymptoticCalculator, ToyCalculator
+from .test_statistics import q0, qmu, qmu_tilde
+
+__all__ = ["create_calculator", "get_test_stat"]
+
+_CALCULATORS = {"asymptotics": AsymptoticCalculator, "toybased": ToyCalculator}
+_STATISTICS = {"q0": q0, "q": qmu, "qtilde": qmu_tilde}
+
+
+def __dir__():
+    return __all__
+
+
+def all_pois_floating(pdf, fixed_params):
+    """Whether fits may move the parameter of interest."""
+    return not fixed_params[pdf.config.poi_index]
+
+
+def create_calculator(calctype, *args, **kwargs):
+    """The calculator ``"asymptotics"`` or ``"toybased"``, made with the other arguments."""
+    return _CALCULATORS[calctype](*args, **kwargs)
+
+
+def get_test_stat(name):
+    """The function of the statistic ``"q0"``, ``"q"`` or ``"qtilde"``."""
+    try:
+        return _STATISTICS[name]
+    except KeyError:
+        raise InvalidTestStatistic(f"there is no test statistic `{name}`; there are {', '.join(_STATISTICS)}") from None

@@ -1,0 +1,185 @@
+"""The engine's minimiser behind the names of pyhf's optimizers."""
+
+import logging
+
+import numpy as np
+
+from .. import exceptions
+from . import _other
+
+log = logging.getLogger(__name__)
+
+#: Evaluations that a fit may take.
+_MAXITER = 100000
+
+
+class OptimizeResult(dict):
+    """A fit's result: a dictionary whose items are attributes too.
+
+    Attributes
+    ----------
+    x : ndarray
+        Parameter values (P), or values and uncertainties (P × 2) if those were asked for.
+    fun : ndarray
+        -2 ln L there.
+    success : bool
+    message : str
+    unc, corr, hess_inv : ndarray or None
+        Standard deviations (P), correlations and covariances (P × P).
+    minuit : MinuitView or None
+        The same by iminuit's names.
+    nfev : int
+    """
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    __setattr__ = dict.__setitem__
+    __delattr__ = dict.__delitem__
+
+    def __repr__(self):
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{key:>{width}}: {value!r}" for key, value in self.items())
+
+
+def _is_of_the_engine(objective, pdf):
+    from ..infer.mle import twice_nll
+    from ..pdf import Model
+
+    return objective is twice_nll and isinstance(pdf, Model)
+
+
+class _Optimizer:
+    """What the two optimizers have in common: everything but their options."""
+
+    __slots__ = ["maxiter", "verbose", "tolerance"]
+    _options = ("maxiter", "verbose", "tolerance")
+
+    def __init__(self, **kwargs):
+        for name, value in self._defaults().items():
+            setattr(self, name, kwargs.pop(name, value))
+        if kwargs:
+            raise exceptions.Unsupported(f"Unsupported kwargs were passed in: {list(kwargs)}.")
+
+    @classmethod
+    def _defaults(cls):
+        return {"maxiter": _MAXITER, "verbose": 0}
+
+    def minimize(
+        self,
+        objective,
+        data,
+        pdf,
+        init_pars,
+        par_bounds,
+        fixed_vals=None,
+        return_fitted_val=False,
+        return_result_obj=False,
+        return_uncertainties=False,
+        return_correlations=False,
+        do_grad=None,
+        do_stitch=False,
+        **kwargs,
+    ):
+        """Minimises -2 ln L of `pdf` and `data`.
+
+        Returns
+        -------
+        The parameters (P), or a tuple: parameters (with uncertainties, P × 2, if asked for), correlations, -2 ln L, the whole result.
+
+        Raises
+        ------
+        FailedMinimization
+            If the fit did not arrive at a minimum; with the reason.
+        Unsupported
+            Unknown options; without SciPy also another objective than `pyhf.infer.mle.twice_nll`, or a model of another class.
+        """
+        unknown = [name for name in kwargs if name not in self._options]
+        if unknown:
+            raise exceptions.Unsupported(f"Unsupported options were passed in: {unknown}.")
+        given = (kwargs.get("maxiter"), self.maxiter, _MAXITER)
+        maxiter = next(limit for limit in given if limit is not None)
+        wants_errors = return_uncertainties or return_correlations or (return_result_obj and self.name == "minuit")
+        within = (init_pars, par_bounds, fixed_vals or [])
+        if _is_of_the_engine(objective, pdf):
+            result = self._fit(data, pdf, within, wants_errors)
+        else:
+            result = OptimizeResult(_other.minimize(objective, data, pdf, within))
+        if not result.success or result.nfev > maxiter:
+            if result.success:
+                result.success, result.message = False, "Optimization failed. Call limit was reached."
+            log.error(result)
+            raise exceptions.FailedMinimization(result)
+        if return_uncertainties and result.unc is not None:
+            result.x = np.stack([result.x, result.unc], axis=1)
+        wanted = [result.x]
+        wanted += [result.corr] if return_correlations else []
+        wanted += [result.fun] if return_fitted_val else []
+        wanted += [result] if return_result_obj else []
+        return tuple(wanted) if len(wanted) > 1 else wanted[0]
+
+    def _fit(self, data, pdf, within, wants_errors):
+        init_pars, par_bounds, fixed_vals = within
+        box = pdf._box(init_pars, par_bounds, fixed_vals)
+        found = pdf._fit(data, box, wants_errors)
+        held = np.asarray(box[3], dtype=bool)
+        message = "Optimization terminated successfully." if found["converged"] else "; ".join(["Optimization failed.", *found["warnings"]])
+        result = OptimizeResult(
+            x=found["bestfit"],
+            fun=np.asarray(found["twice_nll"]),
+            success=found["converged"],
+            message=message,
+            nfev=found["n_evaluations"],
+            njev=found["n_evaluations"],
+            unc=None,
+            corr=None,
+            hess_inv=None,
+        )
+        if wants_errors:
+            result.unc = np.where(held, 0.0, found["uncertainties"])
+            if found["covariance"] is not None:
+                # Of -ln L; of parameters that did not move, nothing.
+                result.corr = np.where(held, 0.0, np.where(held[:, None], 0.0, found["correlation"]))
+                result.hess_inv = found["covariance"]
+        if self.name == "minuit":
+            from ._minuit import MinuitView
+
+            result.minuit = MinuitView(pdf, data, box, found, self)
+        return result
+
+
+class scipy_optimizer(_Optimizer):
+    """The engine's minimiser, with the options of pyhf's SciPy optimizer; those that tune SciPy do nothing."""
+
+    __slots__ = ["name", "solver_options"]
+    _options = (*_Optimizer._options, "method", "solver_options")
+
+    def __init__(self, *args, **kwargs):
+        self.name = "scipy"
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def _defaults(cls):
+        return {**super()._defaults(), "tolerance": None, "solver_options": {}}
+
+
+class minuit_optimizer(_Optimizer):
+    """The engine's minimiser, with the options of pyhf's Minuit optimizer; those that tune Minuit do nothing."""
+
+    __slots__ = ["name", "errordef", "steps", "strategy"]
+    _options = (*_Optimizer._options, "strategy")
+
+    def __init__(self, *args, **kwargs):
+        self.name = "minuit"
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def _defaults(cls):
+        return {**super()._defaults(), "errordef": 1, "steps": 1000, "strategy": None, "tolerance": 0.1}
+
+
+for _class in (scipy_optimizer, minuit_optimizer):
+    _class.__module__ = __package__

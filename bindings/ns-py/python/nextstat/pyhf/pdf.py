@@ -1,0 +1,433 @@
+"""Models: pyhf's configuration and densities over a compiled model of the engine."""
+
+import copy
+import logging
+
+import numpy as np
+
+from .. import _nextstat
+from . import _compile, exceptions, probability, schema
+from .mixins import _ChannelSummaryMixin
+from .modifiers import histfactory_set
+from .tensor.common import _tensorviewer_from_sizes, _TensorViewer
+from .tensor.manager import get_backend
+
+log = logging.getLogger(__name__)
+
+__all__ = ["Model", "_ModelConfig"]
+
+
+def __dir__():
+    return __all__
+
+
+class _ModelConfig(_ChannelSummaryMixin):
+    """What a model says of its parameters, channels and data. It is made by `Model`, and read as ``model.config``.
+
+    Attributes
+    ----------
+    par_map : dict
+        The slice and the parameter set of every name, in the order of the parameters.
+    auxdata_order : list of str
+        Names of the constrained sets, in the order of the auxiliary data.
+    npars : int
+    parameters : list of str
+        Names of the parameter sets, sorted.
+    modifier_settings : dict
+    """
+
+    def __init__(self, spec, **config_kwargs):
+        super().__init__(channels=spec["channels"])
+        self.modifier_settings = config_kwargs.pop("modifier_settings", {"normsys": {"interpcode": "code4"}, "histosys": {"interpcode": "code4p"}})
+        if config_kwargs:
+            raise exceptions.Unsupported(f"Unsupported options were passed in: {list(config_kwargs)}.")
+        self._poi_name = self._poi_index = None
+        self._nmaindata = sum(self.channel_nbins.values())
+
+    def _read(self, engine):
+        """Takes the parameters from the compiled model."""
+        self.par_map = _compile.parameter_map(engine)
+        constrained = [(name, entry["paramset"]) for name, entry in self.par_map.items() if entry["paramset"].constrained]
+        self._auxdata = sum((paramset.auxdata for _, paramset in constrained), [])
+        self.auxdata_order = [name for name, _ in constrained]
+        self._par_order = list(self.par_map)
+        self.npars = engine.n_params
+        self.parameters = sorted(self.par_map)
+
+    @property
+    def par_order(self):
+        """Names of the parameter sets, in order."""
+        return self._par_order
+
+    @property
+    def par_names(self):
+        """Names of the parameters (P): of a vector, each element's, such as ``gamma[0]``."""
+        names = []
+        for name in self.par_order:
+            paramset = self.param_set(name)
+            names += [name] if paramset.is_scalar else [f"{name}[{i}]" for i in range(paramset.n_parameters)]
+        return names
+
+    @property
+    def poi_name(self):
+        """Name of the parameter of interest, or None."""
+        return self._poi_name
+
+    @property
+    def poi_index(self):
+        """Position of the parameter of interest, or None."""
+        return self._poi_index
+
+    @property
+    def auxdata(self):
+        """Auxiliary data."""
+        return self._auxdata
+
+    @property
+    def nmaindata(self):
+        """Number of bins."""
+        return self._nmaindata
+
+    @property
+    def nauxdata(self):
+        """Number of auxiliary data."""
+        return len(self._auxdata)
+
+    def param_set(self, name):
+        """The parameter set called `name`."""
+        return self.par_map[name]["paramset"]
+
+    def par_slice(self, name):
+        """Where the parameter set `name` stands in the parameter vector."""
+        return self.par_map[name]["slice"]
+
+    def _all(self, attribute):
+        return [value for name in self.par_order for value in getattr(self.param_set(name), attribute)]
+
+    def suggested_init(self):
+        """Starting values (P)."""
+        return self._all("suggested_init")
+
+    def suggested_bounds(self):
+        """Ranges (P), as pairs."""
+        return self._all("suggested_bounds")
+
+    def suggested_fixed(self):
+        """Whether fits leave a parameter where it starts (P)."""
+        return self._all("suggested_fixed")
+
+    def set_poi(self, name):
+        """Makes `name` the parameter of interest; None for none.
+
+        Raises
+        ------
+        InvalidModel
+            A name that the model does not have, or a vector.
+        """
+        if name is None:
+            self._poi_name = self._poi_index = None
+            return
+        if name not in self.par_map:
+            raise exceptions.InvalidModel(f"The parameter of interest '{name}' cannot be fit as it is not declared in the model specification.")
+        if self.param_set(name).n_parameters > 1:
+            raise exceptions.InvalidModel(f"The parameter '{name}' contains multiple components and is not currently supported as parameter of interest.")
+        self._poi_name = name
+        self._poi_index = self.par_slice(name).start
+
+
+class _MainModel:
+    """The bins: Poisson counts."""
+
+    def __init__(self, model):
+        self._model = model
+
+    @property
+    def config(self):
+        return self._model.config
+
+    @property
+    def nominal_rates(self):
+        return self._model.nominal_rates
+
+    def has_pdf(self):
+        """Whether there are bins."""
+        return True
+
+    def expected_data(self, pars, return_by_sample=False):
+        """Expected counts (B), or of every sample (S × B); one more axis in front for a batch."""
+        model = self._model
+        points = model._points(pars)
+        if return_by_sample:
+            yields = model._by_sample(points)
+        elif model._clips:
+            yields = model._clipped(points)
+        else:
+            yields = model._engine.expected_data(points, aux=False)
+        return yields if model.batch_size is not None else yields[0]
+
+    def make_pdf(self, pars):
+        """The counts as independent Poisson distributions."""
+        return probability.Independent(probability.Poisson(self.expected_data(pars)), self._model.batch_size)
+
+    def logpdf(self, maindata, pars):
+        """ln of the counts' density."""
+        return self._model.mainlogpdf(maindata, pars)
+
+
+class _Constraints:
+    """The auxiliary measurements of one kind: `normal_data` and `sigmas`, or `poisson_data` and `batched_factors` (batch × K).
+
+    Without any the attributes are missing, as in pyhf.
+    """
+
+    def __init__(self, kind, positions, scales, batch_size):
+        self._kind, self._positions, self._batch_size = kind, positions, batch_size
+        if not len(positions):
+            return
+        if kind == "normal":
+            self.normal_data = positions
+            self.sigmas = scales if batch_size is None else np.tile(scales, (batch_size, 1))
+        else:
+            self.poisson_data = positions
+            self.batched_factors = np.tile(scales, (batch_size or 1, 1))
+
+    def has_pdf(self):
+        """Whether there are any."""
+        return len(self._positions) > 0
+
+
+class _ConstraintModel:
+    """The auxiliary measurements: a normal or Poisson distribution each."""
+
+    def __init__(self, model):
+        self._model = model
+        names = {"normal": [], "poisson": []}
+        positions = {"normal": [], "poisson": []}
+        scales = {"normal": [], "poisson": []}
+        first = 0
+        for name in model.config.auxdata_order:
+            paramset = model.config.param_set(name)
+            kind, n = paramset.pdf_type, paramset.n_parameters
+            names[kind].append(name)
+            positions[kind] += range(first, first + n)
+            scales[kind] += paramset.width() if kind == "normal" else paramset.factors
+            first += n
+        self.constraints_gaussian, self.constraints_poisson = (
+            _Constraints(kind, np.array(positions[kind], dtype=int), np.array(scales[kind]), model.batch_size) for kind in ("normal", "poisson")
+        )
+        self._kinds = [kind for kind in ("normal", "poisson") if positions[kind]]
+        self._positions = {kind: np.array(found, dtype=int) for kind, found in positions.items()}
+        self._scales = {kind: np.array(found) for kind, found in scales.items()}
+        self.constraints_tv = _TensorViewer([positions[kind] for kind in self._kinds], model.batch_size) if self._kinds else None
+
+    def has_pdf(self):
+        """Whether any parameter is constrained."""
+        return bool(self._kinds)
+
+    def make_pdf(self, pars):
+        """The auxiliary measurements' distributions; None if there are none."""
+        if not self._kinds:
+            return None
+        # What is expected of an auxiliary measurement is the mean of its distribution.
+        mean = self._model.expected_auxdata(pars)
+        batch_size = self._model.batch_size
+        made = []
+        for kind in self._kinds:
+            of_kind = mean[..., self._positions[kind]]
+            pdf = probability.Poisson(of_kind) if kind == "poisson" else probability.Normal(of_kind, np.broadcast_to(self._scales[kind], of_kind.shape))
+            made.append(probability.Independent(pdf, batch_size))
+        return probability.Simultaneous(made, self.constraints_tv, batch_size)
+
+    def logpdf(self, auxdata, pars):
+        """ln of the auxiliary measurements' density."""
+        return self._model.constraint_logpdf(auxdata, pars)
+
+
+class Model:
+    """A HistFactory model.
+
+    Parameters
+    ----------
+    spec : dict
+        Channels, and settings of parameters, as ``model.json`` has them.
+    batch_size : int, optional
+        How many parameter vectors every call is given at once.
+    validate : bool
+        Whether to check `spec` against the schema; what makes no model is refused anyway.
+    clip_sample_data, clip_bin_data : float, optional
+        The least yield of a sample, and of a bin, for evaluations; fits do not clip.
+    poi_name : str, optional
+        The parameter of interest: ``"mu"`` if not given, None for none.
+    modifier_settings : dict, optional
+        Interpolation, such as ``{"normsys": {"interpcode": "code1"}, "histosys": {"interpcode": "code0"}}``.
+
+    Examples
+    --------
+    >>> import nextstat.pyhf as pyhf
+    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+    >>> model.config.par_names
+    ['mu', 'uncorr_bkguncrt[0]', 'uncorr_bkguncrt[1]']
+    >>> model.expected_actualdata([1.0, 1.0, 1.0])
+    array([62., 63.])
+    """
+
+    def __init__(self, spec, modifier_set=None, batch_size=None, validate=True, clip_sample_data=None, clip_bin_data=None, **config_kwargs):
+        if modifier_set is not None and modifier_set is not histfactory_set:
+            raise exceptions.Unsupported("modifiers of one's own are Python code, which the engine cannot run")
+        self.batch_size = batch_size
+        self.spec = copy.deepcopy(spec)
+        self.schema = config_kwargs.pop("schema", "model.json")
+        self.version = config_kwargs.pop("version", None)
+        if validate:
+            log.info(f"Validating spec against schema: {self.schema}")
+            schema.validate(self.spec, self.schema, version=self.version)
+        poi_name = config_kwargs.pop("poi_name", "mu")
+        self._config = _ModelConfig(self.spec, **config_kwargs)
+        self._clips = (clip_sample_data, clip_bin_data) if (clip_sample_data, clip_bin_data) != (None, None) else None
+        if self._clips:
+            log.warning(f"Clipping expected data: per bin of each sample below {clip_sample_data}, per bin below {clip_bin_data}")
+        self._compile()
+        self._config._read(self._engine)
+        if poi_name:
+            self._config.set_poi(poi_name)
+        self.main_model = _MainModel(self)
+        self.constraint_model = _ConstraintModel(self)
+        sizes = [size for size in (self._config.nmaindata, self._config.nauxdata) if size]
+        self.fullpdf_tv = _tensorviewer_from_sizes(sizes, ["main", "aux"], batch_size)
+
+    def _compile(self):
+        self._engine = _compile.compiled(self.spec, self._config)
+        self._floating = _nextstat.FloatingModel(self._engine)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name not in ("_engine", "_floating")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._compile()
+
+    @property
+    def config(self):
+        """What the model says of itself."""
+        return self._config
+
+    @property
+    def nominal_rates(self):
+        """Nominal yields (1 × S × batch × B)."""
+        rates = np.zeros((1, len(self.config.samples), 1, self.config.nmaindata))
+        for channel in self.spec["channels"]:
+            bins = self.config.channel_slices[channel["name"]]
+            for sample in channel["samples"]:
+                rates[0, self.config.samples.index(sample["name"]), 0, bins] = sample["data"]
+        return np.tile(rates, (1, 1, self.batch_size or 1, 1))
+
+    def _points(self, pars):
+        """Parameters as (N × P)."""
+        points = np.atleast_2d(np.asarray(pars, dtype=float))
+        if points.shape[-1] != self.config.npars:
+            raise exceptions.InvalidPdfParameters(f"eval failed as pars has len {points.shape[-1]} but {self.config.npars} was expected")
+        return points
+
+    def _data(self, data, main_only=False):
+        """Data as (N × D)."""
+        data = np.atleast_2d(np.asarray(data, dtype=float))
+        wanted = self.config.nmaindata + self.config.nauxdata
+        if data.shape[-1] != wanted:
+            raise exceptions.InvalidPdfData(f"eval failed as data has len {data.shape[-1]} but {wanted} was expected")
+        return data
+
+    def _by_sample(self, points):
+        yields = self._floating.by_sample(points)
+        least = self._clips[0] if self._clips else None
+        return yields if least is None else np.maximum(yields, least)
+
+    def _clipped(self, points):
+        yields = self._by_sample(points).sum(axis=1)
+        return yields if self._clips[1] is None else np.maximum(yields, self._clips[1])
+
+    def _shaped(self, values):
+        """One value a point: (batch,), or a number."""
+        return values if self.batch_size is not None else values[0]
+
+    def expected_data(self, pars, include_auxdata=True):
+        """Expected data (B + K), or of the bins alone (B)."""
+        if not include_auxdata:
+            return self.expected_actualdata(pars)
+        if self._clips:
+            return np.concatenate([self.expected_actualdata(pars), self.expected_auxdata(pars)], axis=-1)
+        return self._shaped(self._engine.expected_data(self._points(pars)))
+
+    def expected_actualdata(self, pars):
+        """Expected counts (B)."""
+        return self.main_model.expected_data(pars)
+
+    def expected_auxdata(self, pars):
+        """Expected auxiliary data (K)."""
+        return self._shaped(self._engine.expected_data(self._points(pars))[:, self.config.nmaindata :])
+
+    def mainlogpdf(self, maindata, pars):
+        """ln of the density of the counts `maindata` (B)."""
+        maindata = np.atleast_2d(np.asarray(maindata, dtype=float))
+        if self._clips:
+            return self.main_model.make_pdf(pars).log_prob(maindata if self.batch_size is not None else maindata[0])
+        aux = np.tile(self.config.auxdata, (len(maindata), 1))
+        main, _ = self._floating.log_terms(self._points(pars), self._data(np.concatenate([maindata, aux], axis=1)))
+        return self._shaped(main)
+
+    def constraint_logpdf(self, auxdata, pars):
+        """ln of the density of the auxiliary data `auxdata` (K)."""
+        auxdata = np.atleast_2d(np.asarray(auxdata, dtype=float))
+        main = np.zeros((len(auxdata), self.config.nmaindata))
+        _, constraint = self._floating.log_terms(self._points(pars), self._data(np.concatenate([main, auxdata], axis=1)))
+        return self._shaped(constraint)
+
+    def logpdf(self, pars, data):
+        """ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where a yield is negative.
+
+        Raises
+        ------
+        InvalidPdfParameters, InvalidPdfData
+            Numbers of values that are not the model's.
+
+        Examples
+        --------
+        >>> import nextstat.pyhf as pyhf
+        >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+        >>> model.logpdf([1.0, 1.0, 1.0], [51, 48] + model.config.auxdata).round(6)
+        array([-15.387627])
+        """
+        points, data = self._points(pars), self._data(data)
+        if self._clips:
+            main, aux = data[:, : self.config.nmaindata], data[:, self.config.nmaindata :]
+            return np.atleast_1d(self.mainlogpdf(main, points)) + self._floating.log_terms(points, data)[1]
+        if len(points) == 1 and len(data) > 1:
+            points = np.tile(points, (len(data), 1))
+        return self._floating.log_density(points, data)
+
+    def pdf(self, pars, data):
+        """L of `data` at `pars`."""
+        return get_backend()[0].exp(self.logpdf(pars, data))
+
+    def make_pdf(self, pars):
+        """The distribution of the data at `pars`, to draw samples from: its parts are the counts' and the auxiliary measurements'."""
+        parts = [self.main_model.make_pdf(pars)]
+        if self.constraint_model.has_pdf():
+            parts.append(self.constraint_model.make_pdf(pars))
+        return probability.Simultaneous(parts, self.fullpdf_tv, self.batch_size)
+
+    def _box(self, init_pars, par_bounds, fixed_vals):
+        """Start, lower and upper ends, and which are fixed (P each), as the engine takes them."""
+        start = np.array(init_pars, dtype=float)
+        bounds = np.asarray(par_bounds, dtype=float)
+        fixed = [False] * len(start)
+        for index, value in fixed_vals:
+            start[index], fixed[index] = value, True
+        return start, bounds[:, 0], bounds[:, 1], fixed
+
+    def _fit(self, data, box, wants_errors, minos=()):
+        if self._clips:
+            raise exceptions.Unsupported("fits do not clip yields; make the model without `clip_sample_data` and `clip_bin_data`")
+        if self.batch_size not in (None, 1):
+            raise exceptions.Unsupported("a fit is of one data set; make the model without `batch_size`")
+        data = self._data(data)[0]
+        return self._floating.fit(data, box, wants_errors, list(minos))

@@ -1,0 +1,61 @@
+"""Digests of documents, options from the command line, and what to cite."""
+
+import hashlib
+import json
+
+__all__ = ["citation", "digest", "options_from_eqdelimstring"]
+
+
+def __dir__():
+    return __all__
+
+
+def digest(obj, algorithm="sha256"):
+    """The digest of a document, whatever the order of its keys.
+
+    >>> import nextstat.pyhf as pyhf
+    >>> pyhf.utils.digest({"a": 1, "b": 2}) == pyhf.utils.digest({"b": 2, "a": 1})
+    True
+
+    Raises
+    ------
+    ValueError
+        For something that is no document, or an algorithm that `hashlib` does not have.
+    """
+    try:
+        text = json.dumps(obj, sort_keys=True, ensure_ascii=False).encode("utf8")
+    except TypeError:
+        raise ValueError("The supplied object is not JSON-serializable for calculating a hash.") from None
+    function = getattr(hashlib, algorithm, None)
+    if function is None:
+        raise ValueError(f"{algorithm} is not an algorithm provided by Python's hashlib library.")
+    return function(text).hexdigest()
+
+
+def options_from_eqdelimstring(opts):
+    """A dictionary from texts such as ``"maxiter=1000"``; values are JSON, or else text."""
+    options = {}
+    for option in opts:
+        name, value = option.split("=", 1)
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options
+
+
+_CITATION = """@article{pyhf_joss,
+  author  = {Heinrich, Lukas and Feickert, Matthew and Stark, Giordon and Cranmer, Kyle},
+  title   = {pyhf: pure-Python implementation of HistFactory statistical models},
+  journal = {Journal of Open Source Software},
+  volume  = {6},
+  number  = {58},
+  pages   = {2823},
+  year    = {2021},
+  doi     = {10.21105/joss.02823}
+}"""
+
+
+def citation(oneline=False):
+    """What to cite for the interface: the paper about pyhf, in BibTeX."""
+    return "".join(_CITATION.splitlines()) if oneline else _CITATION

@@ -1,0 +1,126 @@
+//! Documents as text: digests, patches, patch sets.
+
+use ns_cli::documents;
+use ns_core::summary::summarize;
+use ns_translate::digest::{Algorithm, digest};
+use ns_translate::patch::{self, Patch};
+use ns_translate::patchset::PatchSet;
+use ns_translate::pyhf::{read_value, read_workspace};
+use ns_translate::{Source, read_bytes};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use serde_json::Value;
+
+use crate::choice::PyChoice;
+use crate::convert::fields;
+use crate::error;
+use crate::model::PyModel;
+
+/// The digest of a JSON text, as pyhf computes it.
+#[pyfunction]
+fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
+    let algorithm = match algorithm {
+        "sha256" => Algorithm::Sha256,
+        "md5" => Algorithm::Md5,
+        other => {
+            let hint = Some("there are `sha256` and `md5`".to_owned());
+            return Err(error::parameter(py, format!("`{other}` is no digest algorithm"), hint));
+        }
+    };
+    digest(text, algorithm).map_err(|problem| error::document(py, &problem))
+}
+
+/// The bytes of a document, unpacked if they are packed.
+#[pyfunction]
+fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| read_bytes(&Source::Path(path))).map_err(|problem| error::document(py, &problem))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// A JSON text with a JSON patch applied.
+#[pyfunction]
+fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<String> {
+    let done = read_value(text).and_then(|mut document| {
+        let patch = Patch::from_bytes(operations)?;
+        patch::apply(&mut document, &patch)?;
+        Ok(document.to_string())
+    });
+    done.map_err(|problem| error::document(py, &problem))
+}
+
+/// What a workspace contains.
+#[pyfunction]
+fn inspect_workspace<'py>(py: Python<'py>, text: &[u8], measurement: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+    let workspace = read_workspace(text).map_err(|problem| error::document(py, &problem))?;
+    fields(py, &summarize(&workspace, measurement).map_err(|problem| error::compile(py, &problem))?)
+}
+
+/// A set of patches: many signals for one background-only workspace.
+#[pyclass(name = "RawPatchSet", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyPatchSet(PatchSet);
+
+#[pymethods]
+impl PyPatchSet {
+    #[new]
+    fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
+        PatchSet::from_bytes(text).map(Self).map_err(|problem| error::document(py, &problem))
+    }
+
+    /// Description, labels, digests, references, and the name and values of every patch.
+    fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        fields(py, &documents::patchset(&self.0))
+    }
+
+    /// The operations of the patch `name`, as JSON text.
+    fn patch(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        let patch = self.0.by_name(name).and_then(|entry| self.0.read(entry));
+        patch.map(|patch| patch.to_value().to_string()).map_err(|problem| error::document(py, &problem))
+    }
+
+    /// Every digest held against a workspace's.
+    fn verify<'py>(&self, py: Python<'py>, workspace: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+        let checks = self.0.verify(workspace).map_err(|problem| error::document(py, &problem))?;
+        fields(py, &documents::verification(&checks))
+    }
+
+    /// The set with the workspace that it was made for.
+    fn grid(slf: &Bound<'_, Self>, py: Python<'_>, workspace: &[u8]) -> PyResult<PyGrid> {
+        let set = &slf.get().0;
+        let background = py.detach(|| set.require(workspace).and_then(|()| read_value(workspace)));
+        let background = background.map_err(|problem| error::document(py, &problem))?;
+        Ok(PyGrid { set: slf.clone().unbind(), background })
+    }
+
+    /// A workspace with the patch `name`, as JSON text.
+    fn apply(&self, py: Python<'_>, workspace: &[u8], name: &str) -> PyResult<String> {
+        let patched = py.detach(|| self.0.apply(workspace, name));
+        patched.map(|document| document.to_string()).map_err(|problem| error::document(py, &problem))
+    }
+}
+
+/// A background-only workspace with a set of patches for it.
+#[pyclass(name = "RawGrid", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyGrid {
+    set: Py<PyPatchSet>,
+    background: Value,
+}
+
+#[pymethods]
+impl PyGrid {
+    /// The model with the patch `name`.
+    fn model(&self, py: Python<'_>, name: &str, choice: PyChoice) -> PyResult<PyModel> {
+        let set = &self.set.get().0;
+        let workspace = py.detach(|| set.by_name(name).and_then(|entry| set.workspace(&self.background, entry)));
+        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem))?, choice.into())
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPatchSet>()?;
+    module.add_class::<PyGrid>()?;
+    module.add_function(wrap_pyfunction!(digest_of, module)?)?;
+    module.add_function(wrap_pyfunction!(read_document, module)?)?;
+    module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;
+    module.add_function(wrap_pyfunction!(apply_patch, module)?)
+}

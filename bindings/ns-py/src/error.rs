@@ -1,0 +1,114 @@
+//! Errors as Python exceptions: one class per kind of fault, each with its hint.
+
+use ns_core::CompileError;
+use ns_inference::toys::ToysError;
+use ns_translate::DocumentError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(nextstat, NextstatError, PyValueError, "What is wrong with the input; `hint` has advice, or None.");
+create_exception!(
+    nextstat,
+    WorkspaceError,
+    NextstatError,
+    "A document that is not what it should be, with the place in it."
+);
+create_exception!(nextstat, ModelError, NextstatError, "A workspace that makes no model.");
+create_exception!(
+    nextstat,
+    ParameterError,
+    NextstatError,
+    "A parameter that the model does not have, or a setting that makes no sense for it."
+);
+create_exception!(nextstat, DataError, NextstatError, "Data that do not belong to the model.");
+create_exception!(nextstat, ToyError, NextstatError, "Toys that cannot be thrown.");
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let base = py.get_type::<NextstatError>();
+    // Of errors without advice too.
+    base.setattr("hint", py.None())?;
+    module.add("NextstatError", base)?;
+    module.add("WorkspaceError", py.get_type::<WorkspaceError>())?;
+    module.add("ModelError", py.get_type::<ModelError>())?;
+    module.add("ParameterError", py.get_type::<ParameterError>())?;
+    module.add("DataError", py.get_type::<DataError>())?;
+    module.add("ToyError", py.get_type::<ToyError>())
+}
+
+/// Options of the command that hints speak of, and what they are called here; the longer ones first.
+const OPTIONS: [(&str, &str); 6] = [
+    ("`--patchset FILE --patch-name NAME`", "`patchset=..., patch_name=...`"),
+    ("`--patch FILE`", "`patches=...`"),
+    ("`--patchset`", "`patchset=...`"),
+    ("`--patch`", "`patches=...`"),
+    ("`--poi none`", "`poi=\"none\"`"),
+    ("`nextstat inspect`", "`nextstat.inspect`"),
+];
+
+/// `error` with its hint on a line of its own, and as an attribute.
+fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
+    let hint = hint.map(|hint| OPTIONS.iter().fold(hint, |hint, (option, argument)| hint.replace(option, argument)));
+    let value = error.value(py);
+    let set = value.setattr("hint", hint.as_deref()).and_then(|()| match hint {
+        Some(hint) => value.call_method1("add_note", (format!("hint: {hint}"),)).map(|_| ()),
+        None => Ok(()),
+    });
+    match set {
+        // `add_note` is newer than the oldest Python that is served; the attribute is there anyway.
+        Ok(()) | Err(_) => error,
+    }
+}
+
+/// A document's error, with what it is of.
+pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
+    if let DocumentError::Unreadable { source, .. } = error {
+        let made = if source.kind() == std::io::ErrorKind::NotFound {
+            pyo3::exceptions::PyFileNotFoundError::new_err(error_text(error))
+        } else {
+            PyOSError::new_err(error_text(error))
+        };
+        return made;
+    }
+    with_hint(py, WorkspaceError::new_err(error_text(error)), error.hint())
+}
+
+/// What a chain of errors says, outermost first.
+fn error_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut inner = error.source();
+    while let Some(cause) = inner {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        inner = cause.source();
+    }
+    text
+}
+
+/// A model's error; its attribute `fault` says of what kind where a caller tells kinds apart, else it is None.
+pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
+    let fault = match error {
+        CompileError::ModifierLength { .. } => Some("ModifierLength"),
+        CompileError::IncompatibleKinds { .. } => Some("IncompatibleKinds"),
+        CompileError::ShapeFactorLength { .. } => Some("ShapeFactorLength"),
+        _ => None,
+    };
+    let made = with_hint(py, ModelError::new_err(error_text(error)), error.hint());
+    match made.value(py).setattr("fault", fault) {
+        // An exception takes attributes; one that does not is raised all the same.
+        Ok(()) | Err(_) => made,
+    }
+}
+
+pub(crate) fn toys(error: &ToysError) -> PyErr {
+    ToyError::new_err(error_text(error))
+}
+
+pub(crate) fn parameter(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {
+    with_hint(py, ParameterError::new_err(message), hint)
+}
+
+pub(crate) fn data(message: String) -> PyErr {
+    DataError::new_err(message)
+}

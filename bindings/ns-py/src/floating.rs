@@ -1,0 +1,230 @@
+//! A model whose every parameter may move: evaluations and fits that are told by arrays, in parameter order, what is fixed and where.
+//!
+//! It serves callers that think in positions rather than names, as `nextstat.pyhf` does. What the model itself holds fixed is theirs to say again.
+
+use std::sync::Arc;
+
+use ns_compute::cpu::Plan;
+use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+use ns_core::expected::cell_yields;
+use ns_core::likelihood::constraint_nll;
+use ns_core::poisson::{half_deviance, log_normaliser};
+use ns_core::{Data, Likelihood, Model};
+use ns_inference::hessian::Hessian;
+use ns_inference::minimize::Domain;
+use ns_inference::{Errors, FitOptions, FitResult, fit};
+use numpy::{AllowTypeChange, PyArray1, PyArray3, PyArrayLike1, PyArrayLike2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::{array, matrix, object, optional_array};
+use crate::error;
+use crate::interrupt::interruptible;
+use crate::model::PyModel;
+use crate::numbers::data;
+
+/// -ln L of the bins and of the constraint terms, one each for every point.
+type Terms<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// Numbers.
+pub(crate) type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
+
+/// Rows of numbers.
+type Rows<'py> = PyArrayLike2<'py, f64, AllowTypeChange>;
+
+/// A model with all parameters free.
+#[pyclass(name = "FloatingModel", module = "nextstat._nextstat", frozen)]
+pub(crate) struct FloatingModel {
+    model: Model,
+    plan: Arc<Plan>,
+}
+
+/// Where a fit starts, in which box, and what stays at its start (each P).
+#[derive(FromPyObject)]
+struct Within<'py>(Floats<'py>, Floats<'py>, Floats<'py>, Vec<bool>);
+
+#[pymethods]
+impl FloatingModel {
+    #[new]
+    fn new(model: &PyModel) -> Self {
+        let mut model = model.model().clone();
+        model.parameters.fixed.fill(false);
+        let plan = Arc::new(Plan::new(&model));
+        Self { model, plan }
+    }
+
+    /// Yields at each of `points` (N × P): every sample (S) in every bin (B), zero where a channel lacks the sample (N × S × B).
+    fn by_sample<'py>(&self, py: Python<'py>, points: Rows<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let points = self.points(&points)?;
+        let (n_samples, n_bins) = (self.model.samples.len(), self.model.n_bins());
+        let mut all = vec![0.0; points.len() * n_samples * n_bins];
+        py.detach(|| {
+            for (params, yields) in points.iter().zip(all.chunks_exact_mut((n_samples * n_bins).max(1))) {
+                self.spread(&cell_yields(&self.model, params), yields);
+            }
+        });
+        PyArray1::from_vec(py, all).reshape([points.len(), n_samples, n_bins])
+    }
+
+    /// ln L at each of `points` (N × P) of `data` (1 or N × (B + K)).
+    fn log_density<'py>(
+        &self,
+        py: Python<'py>,
+        points: Rows<'py>,
+        data: Rows<'py>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (points, data) = (self.points(&points)?, self.data(&data, points.as_array().nrows())?);
+        let mut values = vec![0.0; points.len()];
+        py.detach(|| {
+            let sets: Vec<DataSet> = data.into_iter().map(|data| DataSet::new(&self.plan, data)).collect();
+            let each: Vec<&DataSet> = sets.iter().collect();
+            let sets = if let [one] = sets.as_slice() { DataSets::Shared(one) } else { DataSets::Each(&each) };
+            CpuBatch::new(Arc::clone(&self.plan)).nll(sets, &points.concat(), &mut values);
+            values.iter_mut().for_each(|value| *value = -*value);
+        });
+        Ok(array(py, &values))
+    }
+
+    /// The same in its two parts, bins and constraint terms.
+    fn log_terms<'py>(&self, py: Python<'py>, points: Rows<'py>, data: Rows<'py>) -> PyResult<Terms<'py>> {
+        let (points, data) = (self.points(&points)?, self.data(&data, points.as_array().nrows())?);
+        let terms: (Vec<f64>, Vec<f64>) = py.detach(|| {
+            let last = data.len() - 1;
+            points.iter().enumerate().map(|(i, params)| self.terms(params, &data[i.min(last)])).unzip()
+        });
+        Ok((array(py, &terms.0), array(py, &terms.1)))
+    }
+
+    /// A fit of `values` (B + K) from a start, in a box; standard deviations and correlations if `errors`, intervals of `minos`.
+    fn fit<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        within: Within<'py>,
+        errors: bool,
+        minos: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let data = data(&self.model, values)?;
+        let errors = if errors { Errors::Covariance } else { Errors::None };
+        let options = FitOptions { errors, minos, ..self.options(&within)? };
+        let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
+        let (result, at_bounds) = interruptible(py, likelihood, |likelihood| {
+            let result = fit(&self.model, &data, likelihood, &options);
+            let at_bounds = self.curvature_at_bounds(likelihood, &result, &options);
+            (result, at_bounds)
+        })?;
+        fields(py, result, &at_bounds)
+    }
+}
+
+impl FloatingModel {
+    fn points(&self, points: &Rows<'_>) -> PyResult<Vec<Vec<f64>>> {
+        self.rows(points, self.model.n_params(), "parameters")
+    }
+
+    fn rows(&self, rows: &Rows<'_>, wanted: usize, what: &str) -> PyResult<Vec<Vec<f64>>> {
+        let rows = rows.as_array();
+        if rows.ncols() != wanted {
+            return Err(error::data(format!("{} values for {wanted} {what}", rows.ncols())));
+        }
+        Ok(rows.rows().into_iter().map(|row| row.to_vec()).collect())
+    }
+
+    fn data(&self, data: &Rows<'_>, n_points: usize) -> PyResult<Vec<Data>> {
+        let n_bins = self.model.n_bins();
+        let rows = self.rows(data, n_bins + self.model.n_aux(), "data")?;
+        if rows.len() != 1 && rows.len() != n_points {
+            return Err(error::data(format!("{} data sets for {n_points} points", rows.len())));
+        }
+        let split = |row: Vec<f64>| Data { main: row[..n_bins].to_vec(), aux: row[n_bins..].to_vec() };
+        Ok(rows.into_iter().map(split).collect())
+    }
+
+    /// Copies yields by cell to `yields` (S × B).
+    fn spread(&self, cells: &[f64], yields: &mut [f64]) {
+        let (model, n_bins) = (&self.model, self.model.n_bins());
+        for channel in 0..model.channels.len() {
+            let first_bin = model.channel_bins(channel).start;
+            for template in model.channel_templates(channel) {
+                let sample = model.table(model.layout.template_sample)[template] as usize;
+                let from = &cells[model.part(model.layout.template_cell, template)];
+                yields[sample * n_bins + first_bin..][..from.len()].copy_from_slice(from);
+            }
+        }
+    }
+
+    fn terms(&self, params: &[f64], data: &Data) -> (f64, f64) {
+        let model = &self.model;
+        let lambda = ns_core::expected::expected_main(model, params);
+        let main: f64 =
+            lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n)).sum();
+        let of = model.table(model.layout.constraint_param).iter().zip(&data.aux);
+        let constraint: f64 = of
+            .filter_map(|(&param, &aux)| {
+                let param = param as usize;
+                Some(constraint_nll(model.parameters.constraint[param]?, aux, params[param]))
+            })
+            .sum();
+        (-main, -constraint)
+    }
+
+    fn options(&self, within: &Within<'_>) -> PyResult<FitOptions> {
+        let Within(start, lower, upper, fixed) = within;
+        let (start, lower, upper) = (start.as_array(), lower.as_array(), upper.as_array());
+        let n = self.model.n_params();
+        if [start.len(), lower.len(), upper.len(), fixed.len()] != [n; 4] {
+            return Err(error::data(format!("starting values, bounds or flags are not those of {n} parameters")));
+        }
+        let bounds = (0..n).filter(|&i| !fixed[i]).map(|i| (i, [lower[i], upper[i]])).collect();
+        let fixed = (0..n).filter(|&i| fixed[i]).map(|i| (i, start[i])).collect();
+        Ok(FitOptions { start: Some(start.to_vec()), fixed, bounds, ..FitOptions::default() })
+    }
+
+    /// Standard deviations that the curvature alone gives to parameters at a bound, where the fit itself gives none.
+    fn curvature_at_bounds(
+        &self,
+        likelihood: &mut impl Likelihood,
+        result: &FitResult,
+        options: &FitOptions,
+    ) -> Vec<(usize, f64)> {
+        if options.errors == Errors::None || result.at_bounds.is_empty() {
+            return Vec::new();
+        }
+        let n = self.model.n_params();
+        let mut domain = Domain {
+            lower: vec![f64::NEG_INFINITY; n],
+            upper: vec![f64::INFINITY; n],
+            fixed: vec![false; n],
+            kinked: Vec::new(),
+        };
+        options.fixed.iter().for_each(|&(i, _)| domain.fixed[i] = true);
+        let Some(covariance) = Hessian::at(likelihood, &result.bestfit, &domain).covariance() else {
+            return Vec::new();
+        };
+        let names = &self.model.parameters.names;
+        let at = result.at_bounds.iter().filter_map(|at| names.iter().position(|name| *name == at.parameter));
+        at.map(|i| (i, covariance[i * n + i].sqrt())).collect()
+    }
+}
+
+fn fields<'py>(py: Python<'py>, mut result: FitResult, at_bounds: &[(usize, f64)]) -> PyResult<Bound<'py, PyDict>> {
+    let n = result.par_names.len();
+    let correlation = result.correlation();
+    for &(i, width) in at_bounds {
+        result.uncertainties[i] = Some(width).filter(|width| width.is_finite());
+    }
+    let document = PyDict::new(py);
+    document.set_item("bestfit", array(py, &result.bestfit))?;
+    document.set_item("uncertainties", optional_array(py, &result.uncertainties))?;
+    let square = |values: Option<Vec<f64>>| values.map(|values| matrix(py, &values, [n, n])).transpose();
+    document.set_item("correlation", square(correlation)?)?;
+    document.set_item("covariance", square(result.covariance)?)?;
+    document.set_item("twice_nll", result.twice_nll)?;
+    document.set_item("converged", result.converged)?;
+    document.set_item("edm", result.edm)?;
+    document.set_item("n_evaluations", result.n_evaluations)?;
+    document.set_item("n_iterations", result.n_iterations)?;
+    document.set_item("minos", object(py, &result.minos)?)?;
+    document.set_item("warnings", result.warnings)?;
+    Ok(document)
+}

@@ -1,0 +1,48 @@
+//! The extension module under the Python package: models, procedures and documents, each a thin call of one library function.
+//!
+//! Functions take a model and a dictionary of settings, release the interpreter's lock while they compute, and return dictionaries whose large parts are
+//! NumPy arrays. Names, defaults, documentation and result classes are the business of the Python files beside it.
+
+mod choice;
+mod convert;
+mod curves;
+mod documents;
+mod error;
+mod evaluate;
+mod fits;
+mod floating;
+mod interpolation;
+mod interrupt;
+mod model;
+mod numbers;
+mod ranking;
+mod settings;
+mod tests_of_mu;
+mod toys;
+mod watch;
+mod yields;
+
+use pyo3::prelude::*;
+
+/// Runs the command with `arguments`, the first of which is its own name; returns the exit code.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| ns_cli::run(arguments))
+}
+
+#[pymodule]
+fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<model::PyModel>()?;
+    module.add_class::<floating::FloatingModel>()?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
+    error::register(module)?;
+    documents::register(module)?;
+    interpolation::register(module)?;
+    fits::register(module)?;
+    tests_of_mu::register(module)?;
+    curves::register(module)?;
+    ranking::register(module)?;
+    toys::register(module)?;
+    yields::register(module)
+}

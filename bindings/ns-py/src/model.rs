@@ -1,0 +1,401 @@
+//! A compiled model as Python holds it: immutable, shared by threads, pickled by its workspace.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use ns_cli::documents;
+use ns_compute::cpu::Plan;
+use ns_core::likelihood::diagnose;
+use ns_core::spec::Workspace;
+use ns_core::summary::summarize;
+use ns_core::{Constraint, Data, Model, compile};
+use ns_inference::parallel::all_threads;
+use ns_translate::pyhf::{from_value, read_value, write_workspace};
+use ns_translate::{LoadRequest, Source, load};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList};
+
+use crate::choice::{Choice, PyChoice, Rules};
+use crate::convert::{array, fields, matrix, object};
+use crate::error;
+use crate::evaluate::{Evaluated, Points, expected};
+use crate::numbers::{data, data_sets, point, points};
+use crate::settings::index_of;
+
+/// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
+///
+/// P is the number of parameters, B that of bins, K that of auxiliary data.
+#[pyclass(name = "Model", module = "nextstat", frozen, weakref)]
+pub(crate) struct PyModel {
+    workspace: Arc<Workspace>,
+    choice: Choice,
+    model: Arc<Model>,
+    plan: Arc<Plan>,
+}
+
+impl PyModel {
+    pub(crate) fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
+        let options = choice.options(py)?;
+        let model = py.detach(|| compile(&workspace, &options)).map_err(|problem| error::compile(py, &problem))?;
+        let plan = Arc::new(Plan::new(&model));
+        Ok(Self { workspace: Arc::new(workspace), choice, model: Arc::new(model), plan })
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Model> {
+        Arc::clone(&self.model)
+    }
+
+    pub(crate) fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+}
+
+#[pymethods]
+impl PyModel {
+    /// Compiles a workspace given as JSON text.
+    #[new]
+    #[pyo3(signature = (workspace, measurement=None, poi=None, interpolation=("smooth".to_owned(), Vec::new())))]
+    fn new(
+        py: Python<'_>,
+        workspace: &[u8],
+        measurement: Option<String>,
+        poi: Option<Vec<String>>,
+        interpolation: Rules,
+    ) -> PyResult<Self> {
+        let read = || read_value(workspace).and_then(|value| from_value(&value));
+        let workspace = py.detach(read).map_err(|problem| error::document(py, &problem))?;
+        Self::of(py, workspace, Choice { measurement, poi, interpolation })
+    }
+
+    /// Reads a file, applies the patch of a set and then patches, and compiles.
+    #[staticmethod]
+    fn load(
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        patches: Vec<std::path::PathBuf>,
+        patchset: Option<(std::path::PathBuf, String)>,
+        choice: PyChoice,
+    ) -> PyResult<Self> {
+        let request = LoadRequest { workspace: Source::Path(path), patches, patchset };
+        let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
+        Self::of(py, workspace, choice.into())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (py, model) = (slf.py(), slf.get());
+        let text = write_workspace(&model.workspace).to_string();
+        let Choice { measurement, poi, interpolation } = model.choice.clone();
+        let arguments = (PyBytes::new(py, text.as_bytes()), measurement, poi, interpolation);
+        Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?.into_any()))
+    }
+
+    /// The workspace as JSON text.
+    fn workspace_json(&self) -> String {
+        write_workspace(&self.workspace).to_string()
+    }
+
+    /// The measurement's name.
+    #[getter]
+    fn measurement(&self) -> &str {
+        &self.model.measurement
+    }
+
+    /// Names of the channels, in the order of the data.
+    #[getter]
+    fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.model.channels)
+    }
+
+    /// Names of the samples.
+    #[getter]
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.model.samples)
+    }
+
+    /// Number of bins of each channel.
+    #[getter]
+    fn channel_n_bins(&self) -> Vec<usize> {
+        (0..self.model.channels.len()).map(|c| self.model.channel_bins(c).len()).collect()
+    }
+
+    /// Parameter names (P), elements of vectors as `name` with their index.
+    #[getter]
+    fn par_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.model.parameters.names)
+    }
+
+    /// The parameter of interest.
+    #[getter]
+    fn poi(&self) -> Option<&str> {
+        self.model.poi().map(|i| self.model.parameters.names[i].as_str())
+    }
+
+    /// All parameters of interest.
+    #[getter]
+    fn pois(&self) -> Vec<&str> {
+        self.model.pois.iter().map(|&i| self.model.parameters.names[i].as_str()).collect()
+    }
+
+    /// The index of the parameter of interest.
+    #[getter]
+    fn poi_index(&self) -> Option<usize> {
+        self.model.poi()
+    }
+
+    /// The index of the parameter `name`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> model.index("mu")
+    /// 0
+    fn index(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        index_of(py, &self.model, name)
+    }
+
+    /// Starting values (P).
+    #[getter]
+    fn init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array(py, &self.model.parameters.init)
+    }
+
+    /// Ranges (P × 2).
+    #[getter]
+    fn bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let parameters = &self.model.parameters;
+        let ends: Vec<f64> = parameters.lower.iter().zip(&parameters.upper).flat_map(|(lo, hi)| [*lo, *hi]).collect();
+        matrix(py, &ends, [parameters.len(), 2])
+    }
+
+    /// Whether the measurement holds each parameter (P).
+    #[getter]
+    fn fixed(&self) -> Vec<bool> {
+        self.model.parameters.fixed.clone()
+    }
+
+    /// P, the number of parameters.
+    #[getter]
+    fn n_params(&self) -> usize {
+        self.model.n_params()
+    }
+
+    /// B, the number of bins.
+    #[getter]
+    fn n_bins(&self) -> usize {
+        self.model.n_bins()
+    }
+
+    /// K, the number of auxiliary data.
+    #[getter]
+    fn n_aux(&self) -> usize {
+        self.model.n_aux()
+    }
+
+    /// Observed data: main bins (B), then auxiliary data (K).
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        array(py, &[&self.model.observed.main[..], &self.model.observed.aux[..]].concat())
+    }
+
+    /// What the sets of parameters are, in order.
+    fn parameter_sets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for set in &self.model.parameters.sets {
+            let entry = PyDict::new(py);
+            entry.set_item("name", &set.name)?;
+            entry.set_item("kinds", object(py, &set.kinds)?)?;
+            entry.set_item("start", set.first)?;
+            entry.set_item("len", set.len)?;
+            entry.set_item("is_scalar", set.is_scalar)?;
+            let constraint = (set.len > 0).then(|| self.model.parameters.constraint[set.first]).flatten();
+            let kind = constraint.map(|constraint| match constraint {
+                Constraint::Gaussian { .. } => "normal",
+                Constraint::Poisson { .. } => "poisson",
+            });
+            entry.set_item("constraint", kind)?;
+            // σ of normal terms, τ of Poisson terms.
+            let scales: Vec<f64> = set.range().filter_map(|i| self.model.parameters.constraint[i]).map(scale).collect();
+            entry.set_item("scales", array(py, &scales))?;
+            let aux: Vec<usize> = set.range().filter_map(|i| self.model.parameters.aux_index[i]).collect();
+            entry.set_item("aux_indices", aux)?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+
+    /// Expected data at `params`, one point (P) or many (N, P): main bins (B), and auxiliary data (K) if `aux`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> float(model.expected_data(model.init, aux=False).sum())
+    /// 125.0
+    #[pyo3(signature = (params, *, aux=true))]
+    fn expected_data<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        aux: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = points(&self.model, params)?;
+        let n = found.rows.unwrap_or(1);
+        let all = py.detach(|| expected(&self.model, &found.values, n, aux));
+        match found.rows {
+            None => Ok(array(py, &all).into_any()),
+            Some(rows) => matrix(py, &all, [rows, self.model.n_bins() + if aux { self.model.n_aux() } else { 0 }]),
+        }
+    }
+
+    /// -ln L at `params`, one point (P) or many (N, P), of the observed data, of `data`, or of one row of `data` for each point.
+    ///
+    /// A point is a number, many are an array (N); +inf where the model expects what cannot be.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> round(2 * model.nll(model.init), 6)
+    /// 25.598897
+    /// >>> model.nll([model.init, model.init]).shape
+    /// (2,)
+    #[pyo3(signature = (params, data=None, *, threads=None))]
+    fn nll<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (found, rows) = self.evaluate::<false>(py, (params, data), threads)?;
+        per_point(py, &found.nll, rows)
+    }
+
+    /// The same with the gradient (P) or (N, P); zero where -ln L is not finite.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> nll, gradient = model.nll_and_grad(model.init)
+    /// >>> round(float(gradient[model.index("mu")]), 6)
+    /// 0.967742
+    #[pyo3(signature = (params, data=None, *, threads=None))]
+    fn nll_and_grad<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (found, rows) = self.evaluate::<true>(py, (params, data), threads)?;
+        let gradient = match rows {
+            None => array(py, &found.gradient).into_any(),
+            Some(rows) => matrix(py, &found.gradient, [rows, self.model.n_params()])?,
+        };
+        Ok((per_point(py, &found.nll, rows)?, gradient))
+    }
+
+    /// Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> print(model.diagnose([-5.0, 1.0, 1.0]))
+    /// channel `singlechannel`, bin 0: -10 events expected where 57 were observed (lowest yield: sample `signal`, -60)
+    #[pyo3(signature = (params, data=None))]
+    fn diagnose(&self, params: &Bound<'_, PyAny>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+        let params = point(&self.model, params, "params")?;
+        let data = self.data_or_observed(data)?;
+        Ok(diagnose(&self.model, &data, &params).map(|reason| reason.to_string()))
+    }
+
+    /// What the workspace contains.
+    #[pyo3(name = "_inspect")]
+    fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = summarize(&self.workspace, Some(&self.model.measurement));
+        fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
+    }
+
+    /// What makes the model wrong, as `nextstat check` finds it.
+    #[pyo3(name = "_check")]
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let document = py.detach(|| documents::check(&self.workspace, &self.model));
+        fields(py, &document)
+    }
+
+    fn __repr__(&self) -> String {
+        let model = &self.model;
+        let poi = self
+            .poi()
+            .map_or_else(|| "no parameter of interest".to_owned(), |name| format!("parameter of interest `{name}`"));
+        let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        format!(
+            "<nextstat.Model `{}`: {}, {}, {}, {poi}>",
+            model.measurement,
+            counted(model.channels.len(), "channel"),
+            counted(model.n_bins(), "bin"),
+            counted(model.n_params(), "parameter")
+        )
+    }
+}
+
+fn scale(constraint: Constraint) -> f64 {
+    match constraint {
+        Constraint::Gaussian { sigma, .. } => sigma,
+        Constraint::Poisson { tau } => tau,
+    }
+}
+
+impl PyModel {
+    fn data_or_observed(&self, values: Option<&Bound<'_, PyAny>>) -> PyResult<Data> {
+        values.map_or_else(|| Ok(self.model.observed.clone()), |values| data(&self.model, values))
+    }
+
+    /// What is evaluated, and how many rows there are if there are rows: one point may meet many sets of data, and one set many points.
+    fn evaluate<const GRADIENT: bool>(
+        &self,
+        py: Python<'_>,
+        (params, data): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<(Evaluated, Option<usize>)> {
+        let mut found = points(&self.model, params)?;
+        let (sets, data_rows) =
+            data.map_or_else(|| Ok((vec![self.model.observed.clone()], None)), |data| data_sets(&self.model, data))?;
+        let rows = match (found.rows, data_rows) {
+            (Some(points), Some(sets)) if points != sets => {
+                return Err(error::data(format!(
+                    "{points} points and {sets} sets of data: give one of either, or as many"
+                )));
+            }
+            (Some(rows), _) => Some(rows),
+            (None, Some(rows)) => {
+                found.values = found.values.repeat(rows);
+                Some(rows)
+            }
+            (None, None) => None,
+        };
+        let n = rows.unwrap_or(1);
+        if n == 0 {
+            return Ok((Evaluated::default(), rows));
+        }
+        let threads = threads.unwrap_or_else(all_threads);
+        let work = Points { model: &self.model, plan: &self.plan, params: &found.values, n, data: &sets, threads };
+        Ok((py.detach(|| work.nll::<GRADIENT>()), rows))
+    }
+}
+
+/// A number, or an array of one for each row.
+fn per_point<'py>(py: Python<'py>, values: &[f64], rows: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+    match (rows, values) {
+        (None, [value]) => Ok(PyFloat::new(py, *value).into_any()),
+        _ => Ok(array(py, values).into_any()),
+    }
+}

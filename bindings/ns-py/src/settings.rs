@@ -1,0 +1,156 @@
+//! From the settings that procedures share, as Python has them, to data, a likelihood and how to fit it.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use ns_compute::CpuLikelihood;
+use ns_core::{Data, Model};
+use ns_inference::parallel::all_threads;
+use ns_inference::{Errors, FitOptions, MultiStart};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+use crate::model::PyModel;
+use crate::numbers::{data, point};
+
+/// What a procedure works on.
+pub(crate) struct Setup {
+    pub(crate) model: Arc<Model>,
+    pub(crate) data: Data,
+    pub(crate) likelihood: CpuLikelihood,
+    pub(crate) options: FitOptions,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) seed: u64,
+}
+
+impl Setup {
+    /// The parameter called `name`, or the model's parameter of interest.
+    pub(crate) fn parameter(&self, py: Python<'_>, name: Option<&str>, verb: &str) -> PyResult<usize> {
+        let index = match name {
+            Some(name) => index_of(py, &self.model, name)?,
+            None => self.model.poi().ok_or_else(|| {
+                let hint = "name one: `load_workspace(..., poi=...)`".to_owned();
+                error::parameter(
+                    py,
+                    format!("`{verb}` needs a parameter of interest, and the model has none"),
+                    Some(hint),
+                )
+            })?,
+        };
+        let (domain, _) = ns_inference::fit::domain_and_start(&self.model, &self.options);
+        if domain.fixed[index] {
+            let name = &self.model.parameters.names[index];
+            return Err(error::parameter(
+                py,
+                format!("`{verb}` varies the parameter `{name}`, which is held fixed"),
+                None,
+            ));
+        }
+        Ok(index)
+    }
+}
+
+/// The index of one parameter.
+pub(crate) fn index_of(py: Python<'_>, model: &Model, name: &str) -> PyResult<usize> {
+    let range = elements(py, model, name)?;
+    if range.len() == 1 {
+        return Ok(range.start);
+    }
+    let message = format!("`{name}` is a vector of {} parameters", range.len());
+    Err(error::parameter(py, message, Some(format!("name one element, such as `{name}[0]`"))))
+}
+
+/// The elements that `name` means: one, or all of a vector.
+pub(crate) fn elements(py: Python<'_>, model: &Model, name: &str) -> PyResult<std::ops::Range<usize>> {
+    let parameters = &model.parameters;
+    if let Some(index) = parameters.index_of(name) {
+        return Ok(index..index + 1);
+    }
+    if let Some(set) = parameters.set(name) {
+        return Ok(set.range());
+    }
+    let hint = parameters
+        .similar(name)
+        .map(|similar| format!("parameter names are case sensitive; did you mean `{similar}`?"));
+    Err(error::parameter(py, format!("the model has no parameter `{name}`"), hint))
+}
+
+/// Reads `settings`: `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads`; each may be absent or None.
+pub(crate) fn setup(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Setup> {
+    let data = match item(settings, "data")? {
+        None => model.model().observed.clone(),
+        Some(values) => data(model.model(), &values)?,
+    };
+    let seed = item(settings, "seed")?.map_or(Ok(0), |seed| seed.extract())?;
+    let threads: Option<NonZeroUsize> = item(settings, "threads")?.map(|n| n.extract()).transpose()?;
+    let options = options(py, model.model(), settings, seed)?;
+    let likelihood = CpuLikelihood::with_plan(model.plan().clone(), &data);
+    Ok(Setup { model: model.shared(), data, likelihood, options, threads: threads.unwrap_or_else(all_threads), seed })
+}
+
+fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(settings.get_item(key)?.filter(|value| !value.is_none()))
+}
+
+fn options(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>, seed: u64) -> PyResult<FitOptions> {
+    let start = item(settings, "init")?.map(|values| start(py, model, &values)).transpose()?;
+    let fixed = named(py, model, settings, ("fixed", "a value"), |name, value: f64| {
+        let problem = || error::parameter(py, format!("`{name}` cannot be held at {value}"), None);
+        if value.is_finite() { Ok(value) } else { Err(problem()) }
+    })?;
+    let bounds = named(py, model, settings, ("bounds", "two numbers"), |name, (lower, upper): (f64, f64)| {
+        let problem = || error::parameter(py, format!("the range {lower} to {upper} of `{name}` is empty"), None);
+        if lower < upper { Ok([lower, upper]) } else { Err(problem()) }
+    })?;
+    let n_starts: Option<usize> = item(settings, "multi_start")?.map(|n| n.extract()).transpose()?;
+    let multi_start = n_starts.map(|n_starts| MultiStart { n_starts, seed });
+    Ok(FitOptions { start, fixed, bounds, multi_start, errors: Errors::None, ..FitOptions::default() })
+}
+
+/// The setting `what`, a dictionary of values by name, as values by index; none may be given twice.
+fn named<'py, T: FromPyObjectOwned<'py>, V: Copy>(
+    py: Python<'py>,
+    model: &Model,
+    settings: &Bound<'py, PyDict>,
+    (what, form): (&str, &str),
+    checked: impl Fn(&str, T) -> PyResult<V>,
+) -> PyResult<Vec<(usize, V)>> {
+    let Some(given) = item(settings, what)? else { return Ok(Vec::new()) };
+    let wrong = || PyTypeError::new_err(format!("`{what}` is to be a dictionary of names with {form}"));
+    let mut found: Vec<(usize, V)> = Vec::new();
+    for (name, value) in given.cast_into::<PyDict>().map_err(|_| wrong())? {
+        let name: String = name.extract().map_err(|_| wrong())?;
+        let value = checked(&name, value.extract().map_err(|_| wrong())?)?;
+        for i in elements(py, model, &name)? {
+            if found.iter().any(|(known, _)| *known == i) {
+                let message = format!("`{what}` sets `{}` twice", model.parameters.names[i]);
+                return Err(error::parameter(py, message, None));
+            }
+            found.push((i, value));
+        }
+    }
+    Ok(found)
+}
+
+/// Starting values: all of them in order, or those of some parameters by name.
+fn start<'py>(py: Python<'py>, model: &Model, values: &Bound<'py, PyAny>) -> PyResult<Vec<f64>> {
+    let start = if values.is_instance_of::<PyDict>() {
+        let settings = PyDict::new(py);
+        settings.set_item("init", values)?;
+        let mut point = model.parameters.init.clone();
+        let given = named(py, model, &settings, ("init", "a value"), |_, value: f64| Ok(value))?;
+        given.into_iter().for_each(|(i, value)| point[i] = value);
+        point
+    } else {
+        point(model, values, "init")?
+    };
+    match start.iter().position(|value| !value.is_finite()) {
+        Some(i) => {
+            let name = &model.parameters.names[i];
+            Err(error::parameter(py, format!("`{name}` cannot start at {}", start[i]), None))
+        }
+        None => Ok(start),
+    }
+}

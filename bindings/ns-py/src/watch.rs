@@ -1,0 +1,87 @@
+//! Long work under a watching interpreter: it computes on a thread of its own, so that Ctrl-C and progress callbacks reach the caller's.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use ns_inference::monitor::Monitor;
+use pyo3::prelude::*;
+
+/// How often the interpreter is asked for signals and told of progress.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+#[derive(Default)]
+struct Shared {
+    done: AtomicUsize,
+    total: AtomicUsize,
+    is_cancelled: AtomicBool,
+}
+
+impl Monitor for Shared {
+    fn progress(&self, done: usize, total: usize) {
+        self.done.fetch_max(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    /// Whether the interpreter wants to go on; `callback` is called with (done, total).
+    fn tell(&self, callback: Option<&Py<PyAny>>) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+            match callback {
+                Some(callback) if total > 0 => callback.call1(py, (done, total)).map(|_| ()),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// A function for progress, to be called whoever holds the interpreter then.
+pub(crate) fn callback(progress: Option<Bound<'_, PyAny>>) -> Option<Py<PyAny>> {
+    progress.map(Bound::unbind)
+}
+
+/// What `work` returns, computed without the interpreter's lock.
+///
+/// # Errors
+/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next unit and its result is dropped.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Py<PyAny>>,
+    work: impl FnOnce(&dyn Monitor) -> T + Send,
+) -> PyResult<T> {
+    let shared = Shared::default();
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel::<()>();
+            let monitor = &shared;
+            let worker = scope.spawn(move || {
+                let result = work(monitor);
+                drop(sender);
+                result
+            });
+            let mut raised = None;
+            // Nothing is ever sent: the channel closes when the work is done, and also when it panics.
+            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(INTERVAL) {
+                if raised.is_none()
+                    && let Err(error) = shared.tell(callback)
+                {
+                    shared.is_cancelled.store(true, Ordering::Relaxed);
+                    raised = Some(error);
+                }
+            }
+            let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if let Some(error) = raised {
+                return Err(error);
+            }
+            shared.tell(callback)?;
+            Ok(result)
+        })
+    })
+}

@@ -1,0 +1,159 @@
+"""Python's results are the command's documents, to the last bit: the same keys, the same numbers."""
+
+import json
+import warnings
+
+import nextstat
+import pytest
+
+# Said by the command only, or differently: which run a file of toys is of.
+ABOUT_THE_RUN = {"nextstat_version", "workspace_sha256", "interpolation", "ensemble", "asimov", "asimov_at", "multi_start", "fixed", "bounds", "parameters"}
+
+
+def command(*arguments):
+    return nextstat.command([str(argument) for argument in arguments]).json()
+
+
+def assert_within(document, result, place="", leave_out=ABOUT_THE_RUN):
+    """Everything in the command's `document` is in `result`, with the same value."""
+    if isinstance(document, dict):
+        assert isinstance(result, dict), place
+        for key, value in document.items():
+            if key not in leave_out:
+                assert key in result, f"{place}/{key} is missing"
+                assert_within(value, result[key], f"{place}/{key}", leave_out)
+    elif isinstance(document, list):
+        assert isinstance(result, list) and len(result) == len(document), place
+        for i, (value, other) in enumerate(zip(document, result)):
+            assert_within(value, other, f"{place}/{i}", leave_out)
+    else:
+        assert document == result, f"{place}: {document!r} and {result!r}"
+
+
+CASES = {
+    "fit": (["fit", "--covariance", "--correlation", "--minos=mu"], lambda model: nextstat.fit(model, minos="mu")),
+    "fit with options": (
+        ["fit", "--fix", "mu=0.5", "--multi-start=3", "--seed", "7"],
+        lambda model: nextstat.fit(model, fixed={"mu": 0.5}, multi_start=3, seed=7),
+    ),
+    "hypotest": (["hypotest", "--mu", "1.5"], lambda model: nextstat.hypotest(model, 1.5)),
+    "hypotest q": (["hypotest", "--test-stat", "q"], lambda model: nextstat.hypotest(model, test_stat="q")),
+    "hypotest q0": (["hypotest", "--test-stat", "q0"], lambda model: nextstat.hypotest(model, test_stat="q0")),
+    "significance": (["significance"], nextstat.significance),
+    "limit": (["limit"], nextstat.upper_limit),
+    "limit by a grid": (
+        ["limit", "--start", "0", "--stop", "5", "--points", "6"],
+        lambda model: nextstat.upper_limit(model, grid=[0, 1, 2, 3, 4, 5]),
+    ),
+    "scan": (["scan", "--points", "5"], lambda model: nextstat.profile_scan(model, points=5)),
+    "scan at values": (
+        ["scan", "--start", "0", "--stop", "2", "--points", "3"],
+        lambda model: nextstat.profile_scan(model, [0.0, 1.0, 2.0]),
+    ),
+    "ranking": (
+        ["ranking", "--group", "statistics=mc_stat_*,uncorr*"],
+        lambda model: nextstat.ranking(model, groups={"statistics": ["mc_stat_*", "uncorr*"]}),
+    ),
+    "gof": (["gof", "--toys", "30", "--seed", "3"], lambda model: nextstat.goodness_of_fit(model, toys=30, seed=3)),
+    "report": (["report"], nextstat.report),
+    "toys": (
+        ["toys", "--n-toys", "20", "--seed", "3", "--poi-uncertainty"],
+        lambda model: nextstat.fit_toys(model, n_toys=20, seed=3, poi_uncertainty=True),
+    ),
+    "hypotest-toys": (
+        ["hypotest-toys", "--n-toys", "40", "--seed", "3"],
+        lambda model: nextstat.hypotest_toys(model, n_toys=40, seed=3),
+    ),
+    "hypotest-toys q0": (
+        ["hypotest-toys", "--n-toys", "40", "--test-stat", "q0"],
+        lambda model: nextstat.hypotest_toys(model, n_toys=40, test_stat="q0"),
+    ),
+    "inspect": (["inspect"], nextstat.inspect),
+    "check": (["check"], nextstat.check),
+}
+
+
+@pytest.mark.parametrize("example", ["simple", "shapes"])
+@pytest.mark.parametrize("case", CASES)
+def test_results_are_the_commands_documents(root, example, case):
+    path = root / f"examples/{example}.json"
+    arguments, call = CASES[case]
+    document = command(arguments[0], path, *arguments[1:])
+    result = call(nextstat.load_workspace(path)).to_dict()
+    leave_out = ABOUT_THE_RUN - {"parameters"} if case in ("inspect",) else ABOUT_THE_RUN
+    if case == "toys":
+        # The mean and the width of the toys are for NumPy.
+        leave_out = leave_out | {"poi_mean", "poi_width", "rule", "mu", "thrown_at", "warnings"}
+        assert [row["parameters"] for row in document["toys"]] == [row["parameters"] for row in result["toys"]]
+        assert document["thrown_at"]["parameters"] == result["thrown_at"]
+    assert_within(document, result, leave_out=leave_out)
+
+
+def test_a_grid_of_two_parameters_is_the_commands(root):
+    path = root / "examples/shapes.json"
+    document = command("scan", path, "--parameter", "mu", "--parameter", "norm_ttbar", "--points", "4", "--contour", "0.68")
+    model = nextstat.load_workspace(path)
+    result = nextstat.profile_scan(model, parameter=("mu", "norm_ttbar"), points=4).to_dict()
+    found = document.pop("contours")
+    document.pop("warnings")
+    assert_within(document, result)
+    best = [result["best"]["params"]]
+    lines = nextstat.contours(model, ("mu", "norm_ttbar"), [0.68], init=best[0]).to_dict()["contours"]
+    assert_within(found, lines)
+
+
+def test_evaluations_are_the_commands(root):
+    document = command("evaluate", root / "examples/simple.json", "--points", root / "examples/points.json")
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    points = json.loads((root / "examples/points.json").read_text())
+    nll, gradient = model.nll_and_grad(points)
+    expected = model.expected_data(points)
+    for i, point in enumerate(document["points"]):
+        assert point["twice_nll"] == 2 * nll[i] == 2 * model.nll(points)[i] == 2 * model.nll(points[i])
+        assert point["gradient"] == (2 * gradient[i]).tolist()
+        assert point["expected_data"] == expected[i].tolist()
+
+
+def test_every_patch_is_the_commands_grid(root):
+    background, signals = root / "examples/background.json", root / "examples/signals.json"
+    document = command("limit", background, "--patchset", signals, "--every-patch")
+    assert_within(document, nextstat.every_patch(background, signals, nextstat.upper_limit).to_dict())
+
+
+def test_patch_sets_are_the_commands(root):
+    background, signals = root / "examples/background.json", root / "examples/signals.json"
+    patches = nextstat.PatchSet(signals)
+    assert "\n".join(patches.names) == nextstat.command(["patchset", "list", signals]).output.strip()
+    name = patches.names[1]
+    assert patches.patch(name) == command("patchset", "extract", signals, "--name", name)
+    assert patches.apply(background, name) == command("patchset", "apply", background, signals, "--name", name)
+    assert patches.verify(background) == command("patchset", "verify", background, signals)
+    assert patches.verify(root / "examples/simple.json")["verified"] is False
+    by_model = nextstat.hypotest(patches.model(background, name))
+    by_file = nextstat.load_workspace(background, patchset=signals, patch_name=name)
+    assert by_model == nextstat.hypotest(by_file)
+
+
+def test_digests_are_the_commands(root):
+    path = root / "examples/background.json"
+    for algorithm in ("sha256", "md5"):
+        printed = nextstat.command(["digest", path, "--algorithm", algorithm]).output.strip()
+        assert printed == f"{algorithm}:{nextstat.digest(path, algorithm)}"
+
+
+def _published_paths(folder, n_cases=8):
+    cases = json.loads((folder / "cases.json").read_text())
+    patched = {case["file"] for case in cases.values() if case["patches"] or case["poi"] != "auto"}
+    files = {case["file"] for case in cases.values()} - patched
+    found = [path for file in files for path in folder.glob(f"workspaces/{file}.json*")]
+    return sorted(found, key=lambda path: (path.stat().st_size, path))[:n_cases]
+
+
+def test_published_workspaces_give_the_commands_numbers(published):
+    paths = _published_paths(published)
+    assert len(paths) > 3
+    for path in paths:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nextstat.NextstatWarning)
+            result = nextstat.fit(nextstat.load_workspace(path)).to_dict()
+        assert_within(command("fit", path), result, path.name)

@@ -1,0 +1,245 @@
+"""Models: what they tell of themselves, evaluations, pickles, threads, and what is said of wrong input."""
+
+import copy
+import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import nextstat
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def path(root):
+    return root / "examples/shapes.json"
+
+
+@pytest.fixture(scope="module")
+def model(path):
+    return nextstat.load_workspace(path)
+
+
+def test_shapes(model):
+    n_params, n_bins, n_aux = model.n_params, model.n_bins, model.n_aux
+    assert (n_params, n_bins, n_aux) == (18, 7, 13)
+    assert len(model.par_names) == len(model.fixed) == n_params
+    assert model.init.shape == (n_params,) and model.bounds.shape == (n_params, 2)
+    assert model.data.shape == (n_bins + n_aux,)
+    assert sum(model.channel_n_bins) == n_bins and len(model.channels) == len(model.channel_n_bins)
+    assert model.poi == "mu" == model.pois[0] == model.par_names[model.poi_index]
+    sets = model.parameter_sets()
+    assert sum(found["len"] for found in sets) == n_params
+    assert sum(len(found["aux_indices"]) for found in sets) == n_aux
+
+
+def test_one_point_or_many(model):
+    one = model.nll(model.init)
+    assert isinstance(one, float)
+    many = model.nll(np.tile(model.init, (100, 1)))
+    assert many.shape == (100,) and (many == one).all()
+    nll, gradient = model.nll_and_grad(model.init)
+    assert nll == one and gradient.shape == (18,)
+    nll, gradients = model.nll_and_grad([model.init] * 3)
+    assert nll.shape == (3,) and gradients.shape == (3, 18) and (gradients[2] == gradient).all()
+    assert model.expected_data(model.init).shape == (20,)
+    assert model.expected_data(model.init, aux=False).shape == (7,)
+    assert model.expected_data([model.init] * 3).shape == (3, 20)
+    for empty in (np.zeros((0, 18)), []):
+        if len(np.shape(empty)) == 2:
+            assert model.nll(empty).shape == (0,) and model.nll_and_grad(empty)[1].shape == (0, 18)
+            assert model.expected_data(empty).shape == (0, 20)
+
+
+def test_data_of_each_point(model):
+    observed = model.data
+    other = observed + np.r_[np.ones(7), np.zeros(13)]
+    points = [model.init, model.init * 1.01]
+    each = model.nll(points, [observed, other])
+    assert each[0] == model.nll(points[0]) and each[1] == model.nll(points[1], other)
+    assert (model.nll(model.init, [observed, other]) == [model.nll(model.init), model.nll(model.init, other)]).all()
+    assert model.nll(model.init, other[:7]) == model.nll(model.init, other)
+
+
+def test_the_gradient_is_that_of_nll(model):
+    rng = np.random.default_rng(1)
+    point = model.init + 0.01 * rng.random(18)
+    _, gradient = model.nll_and_grad(point)
+    step = 1e-5 * np.eye(18)
+    numeric = (model.nll(point + step) - model.nll(point - step)) / 2e-5
+    assert np.allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+
+
+def test_threads_do_not_change_numbers(model):
+    points = model.init + 0.01 * np.random.default_rng(2).random((300, 18))
+    alone = model.nll_and_grad(points, threads=1)
+    shared = model.nll_and_grad(points, threads=5)
+    assert (alone[0] == shared[0]).all() and (alone[1] == shared[1]).all()
+
+
+def test_points_outside_the_domain(root):
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    point = [-100.0, 1.0, 1.0]
+    nll, gradient = model.nll_and_grad(point)
+    assert nll == np.inf == model.nll(point) and (gradient == 0).all()
+    assert "negative" in model.diagnose(point) or "expected" in model.diagnose(point)
+    assert model.diagnose(model.init) is None
+
+
+def test_a_workspace_from_anywhere(path, tmp_path):
+    text = path.read_text()
+    by_path = nextstat.load_workspace(str(path))
+    for source in (text, text.encode(), json.loads(text)):
+        assert (nextstat.model_of(source).data == by_path.data).all()
+    numpy_too = json.loads(text)
+    for observation in numpy_too["observations"]:
+        observation["data"] = np.array(observation["data"])
+    assert nextstat.model_of(numpy_too).nll(by_path.init) == by_path.nll(by_path.init)
+    assert json.loads(by_path.workspace_json())["version"] == "1.0.0"
+
+
+def test_choices(path, root):
+    kinked = nextstat.load_workspace(path, interp_defaults="pyhf")
+    smooth = nextstat.load_workspace(path)
+    named = nextstat.load_workspace(path, interpolation={"normsys": "code1", "histosys": "code0"})
+    point = smooth.init + 0.3
+    assert kinked.nll(point) == named.nll(point) != smooth.nll(point)
+    assert nextstat.load_workspace(path, poi="none").poi is None
+    assert nextstat.load_workspace(path, poi="norm_ttbar").poi == "norm_ttbar"
+    patched = nextstat.load_workspace(root / "examples/background.json", patches=root / "examples/signal.json")
+    assert patched.poi == "mu"
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_are_the_same_model(path, protocol):
+    model = nextstat.load_workspace(path, poi="norm_ttbar", interp_defaults="pyhf")
+    again = pickle.loads(pickle.dumps(model, protocol))
+    assert repr(again) == repr(model) and again.poi == "norm_ttbar"
+    point = model.init * 1.1
+    assert again.nll(point) == model.nll(point)
+    assert nextstat.fit(again) == nextstat.fit(model)
+    assert copy.deepcopy(model).nll(point) == model.nll(point)
+
+
+def test_models_are_frozen(model):
+    with pytest.raises(AttributeError):
+        model.poi = "other"
+    model.init[:] = 0
+    assert model.init.any()
+
+
+def test_many_threads_use_one_model(model):
+    alone = nextstat.fit(model)
+    with ThreadPoolExecutor(8) as pool:
+        for result in pool.map(lambda _: nextstat.fit(model), range(32)):
+            assert result == alone
+
+
+WRONG = [
+    (lambda m: m.nll([1.0, 2.0]), nextstat.DataError, "2 values for 18 parameters", None),
+    (lambda m: m.nll("abc"), TypeError, "`params` is to be an array of numbers, which this `str` is not", None),
+    (lambda m: m.nll(np.zeros((1, 1, 18))), nextstat.DataError, "`params` has 3 dimensions instead of one or two", None),
+    (lambda m: m.nll([m.init] * 2, [m.data] * 3), nextstat.DataError, "2 points and 3 sets of data: give one of either, or as many", None),
+    (lambda m: m.nll(m.init, [1.0]), nextstat.DataError, "1 data, but the model has 7 bins and 13 auxiliary data: give the bins, or both", None),
+    (
+        lambda m: nextstat.fit(m, data=[1, 2, 3, -1, 5, 6, 7]),
+        nextstat.DataError,
+        "channel `signal_region`, bin 0: -1 is no number of events",
+        None,
+    ),
+    (
+        lambda m: nextstat.fit(m, fixed={"Mu": 1}),
+        nextstat.ParameterError,
+        "the model has no parameter `Mu`",
+        "parameter names are case sensitive; did you mean `mu`?",
+    ),
+    (lambda m: nextstat.fit(m, fixed=[1]), TypeError, "`fixed` is to be a dictionary of names with a value", None),
+    (lambda m: nextstat.fit(m, fixed={"mu": np.nan}), nextstat.ParameterError, "`mu` cannot be held at NaN", None),
+    (lambda m: nextstat.fit(m, bounds={"mu": (2, 1)}), nextstat.ParameterError, "the range 2 to 1 of `mu` is empty", None),
+    (lambda m: nextstat.fit(m, bounds={"mu": 2}), TypeError, "`bounds` is to be a dictionary of names with two numbers", None),
+    (lambda m: nextstat.fit(m, init={"mu": np.inf}), nextstat.ParameterError, "`mu` cannot start at inf", None),
+    (
+        lambda m: nextstat.fit(m, fixed={"fakes_method": 1.0, "fakes_method[0]": 1.0}),
+        nextstat.ParameterError,
+        "`fixed` sets `fakes_method[0]` twice",
+        None,
+    ),
+    (lambda m: nextstat.fit(m, seed=-1), nextstat.ParameterError, "`seed` is -1, and must be at least 0", None),
+    (lambda m: nextstat.fit(m, seed=1.5), TypeError, "`seed` is to be a whole number, not `1.5`", None),
+    (lambda m: nextstat.fit(m, minos="mu", fixed={"mu": 1}), nextstat.ParameterError, "`mu` is held fixed and has no interval", None),
+    (lambda m: nextstat.profile_scan(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),
+    (lambda m: nextstat.profile_scan(m, [0, np.inf]), nextstat.ParameterError, "a scan cannot go to inf", None),
+    (lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")), nextstat.ParameterError, "a parameter is scanned against itself", None),
+    (lambda m: nextstat.profile_scan(m, progress=3), TypeError, "`progress` is True, or a callable that takes (done, total)", None),
+    (
+        lambda m: nextstat.profile_scan(m, parameter="fakes_method"),
+        nextstat.ParameterError,
+        "`fakes_method` is a vector of 4 parameters",
+        "name one element, such as `fakes_method[0]`",
+    ),
+    (lambda m: nextstat.contours(m, ("mu", "norm_ttbar"), [68]), nextstat.ParameterError, "a confidence level is between 0 and 1", "levels are probabilities, such as 0.68 and 0.95"),
+    (lambda m: nextstat.hypotest(m, np.nan), nextstat.ParameterError, "`mu` is nan, which is no value to use", None),
+    (lambda m: nextstat.hypotest(m, test_stat="qmu"), nextstat.ParameterError, "`qmu` is no test statistic", "there are `qtilde`, `q`, `q0`, `t` and `ttilde`"),
+    (lambda m: nextstat.hypotest(m, fixed={"mu": 1}), nextstat.ParameterError, "`hypotest` varies the parameter `mu`, which is held fixed", None),
+    (lambda m: nextstat.hypotest_toys(m, test_stat="t"), nextstat.ParameterError, "`t` is not tested by toys", "there are `qtilde`, `q` and `q0`"),
+    (lambda m: nextstat.upper_limit(m, level=5), nextstat.ParameterError, "a level of 5 is not between 0 and 1", None),
+    (lambda m: nextstat.upper_limit(m, grid=[1, 1]), nextstat.ParameterError, "a grid has two values or more, ascending", None),
+    (lambda m: nextstat.ranking(m, methods="fast"), nextstat.ParameterError, "`fast` is no method of ranking", "there are `classic`, `global` and `covariance`"),
+    (
+        lambda m: nextstat.ranking(m, groups={"jets": "JES*"}),
+        nextstat.ParameterError,
+        "no parameter belongs to the group `jets`",
+        "`model.par_names` has the parameters; `*` stands for anything",
+    ),
+    (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys` is -1, and must be at least 0", None),
+    (lambda m: nextstat.throw_toys(m, m.init[:2]), nextstat.DataError, "`params` has 2 values for 18 parameters", None),
+    (lambda m: nextstat.throw_toys(m, m.init, aux="free"), nextstat.ParameterError, "`aux` is `fluctuated` or `fixed`, not `free`", None),
+    (lambda m: nextstat.fit(m, device="cuda"), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
+    (lambda m: nextstat.fit(m, device="gpu"), nextstat.DeviceError, "`gpu` is no device; there are `auto`, `cpu`, `cuda` and `metal`", None),
+    (lambda m: nextstat.fit("ws.json"), TypeError, "a Model is needed, not `str`: see `load_workspace` and `model_of`", None),
+    (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
+    (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),
+    (lambda m: nextstat.model_of({"a": object()}), TypeError, "`object` is not part of a JSON document", None),
+    (lambda m: nextstat.load_workspace("absent.json"), FileNotFoundError, "cannot read `absent.json`: No such file or directory (os error 2)", None),
+    (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "`crc` is no digest algorithm", "there are `sha256` and `md5`"),
+    (lambda m: nextstat.command(["fit", "absent.json"]), nextstat.NextstatError, None, None),
+    (lambda m: nextstat.fit_toys_batch_gpu(m, m.init), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
+    (lambda m: nextstat.fit_toys_from_data_gpu(m, device="metal"), nextstat.DeviceError, "this build has no metal backend", 'leave `device` out, or say `device="cpu"`'),
+    (lambda m: nextstat.hypotest_qtilde_toys_gpu(m, 1.0), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
+]
+
+
+@pytest.mark.parametrize("case", range(len(WRONG)))
+def test_what_is_said_of_wrong_input(model, case):
+    call, kind, message, hint = WRONG[case]
+    with pytest.raises(kind) as raised:
+        call(model)
+    assert type(raised.value) is kind
+    if message is not None:
+        assert str(raised.value) == message
+        assert getattr(raised.value, "hint", None) == hint
+        if hint is not None and hasattr(raised.value, "add_note"):
+            assert raised.value.__notes__ == [f"hint: {hint}"]
+
+
+def test_every_error_of_ours_is_a_value_error_with_a_hint_attribute():
+    for name in ("WorkspaceError", "ModelError", "ParameterError", "DataError", "ToyError", "DeviceError"):
+        kind = getattr(nextstat, name)
+        assert issubclass(kind, nextstat.NextstatError) and issubclass(kind, ValueError)
+        assert kind("text").hint is None
+        assert isinstance(pickle.loads(pickle.dumps(kind("text"))), kind)
+
+
+def test_broken_documents_say_where(root):
+    gallery = sorted((root / "testdata/gallery").glob("*.json"))
+    n_errors = 0
+    for path in gallery:
+        try:
+            nextstat.load_workspace(path)
+        except nextstat.NextstatError as error:
+            n_errors += 1
+            assert str(error), path
+            assert error.hint is None or "`--" not in error.hint, path
+        except OSError as error:
+            assert "cannot read" in str(error)
+    assert n_errors > 30

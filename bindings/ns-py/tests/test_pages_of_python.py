@@ -1,0 +1,79 @@
+"""The Python blocks (```` ```py ````) of the pages on plots and on distributed work, run as they stand, and their batch scripts without the batch system."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+
+def blocks(root, page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (root / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+def run_page(root, page):
+    names = {"__name__": "page"}
+    for block in blocks(root, page, "py"):
+        exec(compile(block, page, "exec"), names)
+
+
+def test_the_page_on_plots_runs(root, examples_folder):
+    matplotlib = pytest.importorskip("matplotlib")
+    pytest.importorskip("mplhep")
+    matplotlib.use("agg")
+    run_page(root, "plots.md")
+    for name in ("brazil", "ranking", "postfit"):
+        assert (examples_folder / f"{name}.png").stat().st_size > 10_000
+        assert (root / "docs" / "plots" / f"{name}.png").is_file()
+
+
+def test_the_first_figure_takes_few_lines(root):
+    assert len(blocks(root, "plots.md", "py")[0].strip().splitlines()) < 15
+
+
+def test_the_page_on_distributed_work_runs(root, examples_folder):
+    run_page(root, "distributed.md")
+
+
+@pytest.fixture
+def command(examples_folder, monkeypatch):
+    """A `nextstat` on the path: that of this package."""
+    tools = examples_folder / "bin"
+    tools.mkdir()
+    (tools / "nextstat").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nextstat "$@"\n')
+    (tools / "nextstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return examples_folder
+
+
+def check_merged(folder):
+    """The merged file, against one run."""
+    run = "nextstat toys merge toys-*.npy --output-file toys.npy"
+    subprocess.run(run, shell=True, check=True, cwd=folder)
+    one = "nextstat toys examples/shapes.json --n-toys 4000 --seed 1 --parameter mu --output-file one.npy"
+    subprocess.run(one, shell=True, check=True, cwd=folder)
+    assert (folder / "toys.npy").read_bytes() == (folder / "one.npy").read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell script")
+def test_the_slurm_script_makes_the_parts_of_one_run(root, command):
+    [script] = blocks(root, "distributed.md", "slurm")
+    last = int(re.search(r"--array=1-(\d+)", script)[1])
+    for task in range(1, last + 1):
+        variables = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(last), "SLURM_CPUS_PER_TASK": "1"}
+        subprocess.run(["sh", "-c", script], check=True, cwd=command, env={**os.environ, **variables})
+    check_merged(command)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell script")
+def test_the_jobs_of_htcondor_make_the_parts_of_one_run(root, command):
+    [script] = blocks(root, "distributed.md", "condor")
+    settings = dict(re.split(r"\s+= ", line, maxsplit=1) for line in script.splitlines() if " = " in line)
+    n_jobs = int(settings["n_jobs"])
+    for process in range(n_jobs):
+        arguments = settings["arguments"]
+        for written, meant in {"$INT(shard)": str(process + 1), "$(n_jobs)": str(n_jobs), "shapes.json": "examples/shapes.json"}.items():
+            arguments = arguments.replace(written, meant)
+        subprocess.run(["nextstat", *arguments.split()], check=True, cwd=command)
+    check_merged(command)

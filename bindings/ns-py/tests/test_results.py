@@ -1,0 +1,200 @@
+"""Results: frozen, comparable, pickled, JSON, and one screen when they are shown."""
+
+import copy
+import json
+import math
+import pickle
+import warnings
+
+import nextstat
+import numpy as np
+import pytest
+
+
+def _results(root):
+    model = nextstat.load_workspace(root / "examples/shapes.json")
+    return [
+        nextstat.fit(model, minos="mu", multi_start=2),
+        nextstat.fit(model, covariance=False),
+        nextstat.hypotest(model),
+        nextstat.hypotest(model, test_stat="t"),
+        nextstat.significance(model),
+        nextstat.upper_limit(model),
+        nextstat.profile_scan(model, points=5),
+        nextstat.profile_scan(model, parameter=("mu", "norm_ttbar"), points=3),
+        nextstat.contours(model, ("mu", "norm_ttbar"), points=8),
+        nextstat.ranking(model, groups={"statistics": "mc_stat_*"}),
+        nextstat.fit_toys(model, n_toys=10, poi_uncertainty=True),
+        nextstat.fit_toys(model, n_toys=0),
+        nextstat.hypotest_toys(model, n_toys=10),
+        nextstat.goodness_of_fit(model),
+        nextstat.goodness_of_fit(model, toys=10),
+        nextstat.yields(model),
+        nextstat.report(model),
+        nextstat.check(model),
+        nextstat.inspect(model),
+        nextstat.every_patch(root / "examples/background.json", root / "examples/signals.json", nextstat.hypotest),
+        nextstat.command(["digest", root / "examples/simple.json"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def results(root):
+    return _results(root)
+
+
+def _name(result):
+    return type(result).__name__
+
+
+def test_results_are_frozen(results):
+    for result in results:
+        field = next(iter(result._fields))
+        with pytest.raises(AttributeError, match="is frozen"):
+            setattr(result, field, 1)
+        with pytest.raises(AttributeError, match="is frozen"):
+            result.other = 1
+        with pytest.raises(AttributeError, match="is frozen"):
+            delattr(result, field)
+        with pytest.raises(TypeError):
+            hash(result)
+        for name, value in result._fields.items():
+            assert not isinstance(value, list), (_name(result), name)
+            if isinstance(value, np.ndarray):
+                with pytest.raises(ValueError, match="read-only"):
+                    value[...] = 0
+
+
+def test_what_is_not_there_is_said(results):
+    with pytest.raises(AttributeError, match="`FitResult` has no field `best_fit`; it has par_names, "):
+        results[0].best_fit
+    assert not hasattr(results[0], "__array__")
+    with pytest.raises(nextstat.ParameterError, match="there is no parameter `Mu`"):
+        results[0].value("Mu")
+
+
+def test_results_are_pickled(results):
+    for result in results:
+        for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
+            assert type(again) is type(result) and again == result and repr(again) == repr(result)
+            for value in again._fields.values():
+                assert not isinstance(value, np.ndarray) or not value.flags.writeable
+
+
+def test_results_are_json(results):
+    for result in results:
+        document = result.to_dict()
+        assert json.loads(result.to_json()) == document, _name(result)
+        assert json.loads(result.to_json(indent=2)) == document
+
+
+def test_all_fields_are_listed_and_typed(results):
+    for result in results:
+        assert set(result._fields) <= set(dir(result))
+        written = [name for kind in type(result).__mro__ for name in getattr(kind, "__annotations__", ())]
+        assert set(written) - {"minima"} <= {*result._fields, "_fields"}, _name(result)
+
+
+def test_one_screen(results):
+    for result in results:
+        text = repr(result)
+        lines = text.splitlines()
+        assert lines[0] == _name(result)
+        assert len(lines) <= 50 and max(map(len, lines)) <= 160, text
+        assert "nan" not in text and "object at" not in text and "entries" not in text, text
+        table = result._repr_html_()
+        assert table.startswith("<div><b>") and table.endswith("</div>") and table.count("<table>") == table.count("</table>")
+
+
+def test_a_fit_shows_its_parameter_of_interest_first_and_its_strongest_pulls(results):
+    lines = repr(results[0]).splitlines()
+    assert lines[1].split()[:2] == ["converged", "yes:"]
+    assert lines[3].split()[:4] == ["mu", "1.36686", "±", "0.7385,"] and "MINOS" in lines[3]
+    start = next(i for i, line in enumerate(lines) if "strongest pulls" in line)
+    pulls = [abs(float(line.split()[3])) for line in lines[start + 1 : start + 11]]
+    assert pulls == sorted(pulls, reverse=True)
+
+
+def test_markup_in_names_is_harmless(root):
+    workspace = json.loads((root / "examples/simple.json").read_text().replace('"mu"', '"<b>mu</b>"'))
+    result = nextstat.fit(nextstat.model_of(workspace))
+    assert "<b>mu</b>" not in result._repr_html_() and "&lt;b&gt;mu&lt;/b&gt;" in result._repr_html_()
+
+
+def _bad_model(root):
+    """A bin in which events were observed and none can be expected."""
+    workspace = json.loads((root / "examples/simple.json").read_text())
+    for sample in workspace["channels"][0]["samples"]:
+        sample["data"][0] = 0.0
+    return nextstat.model_of(workspace)
+
+
+def test_results_not_to_be_trusted_warn(root):
+    model = _bad_model(root)
+    for call in (nextstat.fit, nextstat.hypotest, nextstat.significance, nextstat.upper_limit, nextstat.profile_scan, nextstat.ranking, nextstat.yields, nextstat.report, nextstat.goodness_of_fit):
+        with pytest.warns(nextstat.NextstatWarning) as caught:
+            result = call(model)
+        assert caught[0].filename == __file__, call
+        assert result.converged is False, call
+        assert "NO" in repr(result) and "warning:" in repr(result), repr(result)
+        assert result.warnings and "do not use these numbers" in result._repr_html_()
+        json.dumps(result.to_dict(), allow_nan=False)
+    with pytest.raises(nextstat.ToyError):
+        nextstat.fit_toys(model)
+
+
+def test_fixed_auxiliary_data_warn(root):
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    for call in (
+        lambda: nextstat.throw_toys(model, model.init, n_toys=1, aux="fixed"),
+        lambda: nextstat.fit_toys(model, n_toys=1, aux="fixed"),
+        lambda: nextstat.hypotest_toys(model, n_toys=5, aux="fixed"),
+        lambda: nextstat.goodness_of_fit(model, toys=5, aux="fixed"),
+    ):
+        with pytest.warns(nextstat.NextstatWarning, match="fluctuate too little") as caught:
+            call()
+        assert caught[0].filename == __file__
+
+
+def test_good_results_do_not_warn(root):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _results(root)
+
+
+def test_numbers_that_are_not_there(root):
+    model = nextstat.load_workspace(root / "examples/shapes.json")
+    result = nextstat.fit(model, fixed={"mu": 1.0})
+    assert math.isnan(result.uncertainty("mu")) and result.to_dict()["uncertainties"][model.poi_index] is None
+    assert result.poi["uncertainty"] is None and result.value("mu") == 1.0
+    assert nextstat.fit(nextstat.load_workspace(root / "examples/shapes.json", poi="none")).poi is None
+    assert nextstat.fit(model, covariance=False).covariance is None
+
+
+def test_toys_in_parts_are_the_toys_of_one_run(root):
+    model = nextstat.load_workspace(root / "examples/shapes.json")
+    whole = nextstat.fit_toys(model, n_toys=30, seed=5)
+    parts = [nextstat.fit_toys(model, n_toys=n, first=first, seed=5, threads=1) for first, n in ((0, 7), (7, 23))]
+    assert (np.concatenate([part.params for part in parts]) == whole.params).all()
+    assert (np.concatenate([part.toys for part in parts]) == whole.toys).all()
+    data = nextstat.throw_toys(model, whole.thrown_at, n_toys=3, first=4, seed=5)
+    refitted = nextstat.fit(model, data=data[1], init=whole.thrown_at)
+    assert abs(refitted.nll - whole.nll[5]) < 1e-9
+
+
+def test_files_of_toys_are_the_commands(root, tmp_path):
+    path = root / "examples/shapes.json"
+    toys = nextstat.fit_toys(nextstat.load_workspace(path), n_toys=25, seed=5, poi_uncertainty=True)
+    toys.save(tmp_path / "ours.npy")
+    assert nextstat.load_toys(tmp_path / "ours.npy") == toys
+    theirs = tmp_path / "theirs.npy"
+    nextstat.command(["toys", path, "--n-toys", "25", "--seed", "5", "--poi-uncertainty", "--output-file", theirs])
+    assert theirs.read_bytes() == (tmp_path / "ours.npy").read_bytes()
+    assert nextstat.load_toys(theirs) == toys
+    merged = nextstat.command(["toys", "merge", tmp_path / "ours.npy"]).json()
+    assert [row["parameters"] for row in merged["toys"]] == toys.params.tolist()
+    with pytest.raises(nextstat.ToyError, match="does not end in `.npy`"):
+        toys.save(tmp_path / "ours.txt")
+    nextstat.command(["hypotest-toys", path, "--n-toys", "5", "--toys-file", theirs, "--output-file", tmp_path / "out.json"])
+    with pytest.raises(nextstat.ToyError, match="is not of fits of toys"):
+        nextstat.load_toys(theirs)

@@ -1,0 +1,191 @@
+"""Runs all checks against pyhf and cabinetry and writes the table of results into docs/compatibility.md.
+
+The peers are installed, with pip, into an environment of their own; cabinetry's tests come from its source distribution. `nextstat` is imported from the
+working tree, so its extension module must have been built.
+
+    python compat/run.py --work DIR [--data DIR] [--write docs/compatibility.md] [--only STEP ...]
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BINDINGS = HERE.parent / "bindings" / "ns-py"
+PEERS = ["pyhf==0.7.6", "cabinetry[contrib]==0.6.0"]
+TOOLS = ["pytest", "pytest-mock", "iminuit", "requests", "jsonpatch", "matplotlib"]
+#: Differences between two runs of cabinetry that Minuit's stopping leaves open: an impact is a small difference of two fits.
+FITTED = 5e-2
+
+
+class Bench:
+    """The environment of the peers, and what is run in it."""
+
+    def __init__(self, work, data):
+        self.work, self.data = Path(work).resolve(), data and str(Path(data).resolve())
+        self.python = self.work / "env" / "bin" / "python"
+
+    def install(self):
+        if not self.python.exists():
+            venv.create(self.work / "env", with_pip=True)
+        self.run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS, *TOOLS)
+        for package in ("pyhf==0.7.6", "cabinetry==0.6.0"):
+            name = package.replace("==", "-")
+            if not (self.work / name).exists():
+                self.run("-m", "pip", "download", "--quiet", "--no-binary", package.split("==")[0], "--no-deps", "--dest", str(self.work), package)
+                with tarfile.open(self.work / f"{name}.tar.gz") as archive:
+                    archive.extractall(self.work, filter="data")
+
+    def run(self, *arguments, cwd=HERE):
+        """Python in the environment; its exit code is the caller's to judge."""
+        path = os.pathsep.join(map(str, (BINDINGS / "python", BINDINGS / "tests" / "pyhf", HERE)))
+        environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"}
+        return subprocess.run([str(self.python), *arguments], cwd=cwd, env=environment, check=False)
+
+    def pytest(self, target, *options, cwd=HERE):
+        """Outcomes by test: `passed`, `skipped`, `failed`."""
+        settings = self.work / "pytest.ini"
+        settings.write_text("[pytest]\n")
+        report = self.work / "report.xml"
+        report.unlink(missing_ok=True)
+        self.run("-m", "pytest", "-c", str(settings), "--rootdir", str(cwd), "-p", "no:cacheprovider", "-q", f"--junitxml={report}", "--tb=short", *options, target, cwd=cwd)
+        return dict(_outcomes(report))
+
+
+def _outcomes(report):
+    for case in xml.parse(report).iter("testcase"):
+        name = f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}"
+        states = {child.tag for child in case}
+        yield name, "failed" if states & {"failure", "error"} else "skipped" if "skipped" in states else "passed"
+
+
+def count(outcomes, state):
+    return sum(found == state for found in outcomes.values())
+
+
+def answers(bench):
+    """The same calls to both."""
+    found = bench.pytest("same_answers.py")
+    return [("calls of the public interface, made to both and compared", count(found, "passed"), len(found), "")]
+
+
+def examples(bench):
+    """The examples of pyhf's documentation."""
+    found = bench.pytest("doc_examples.py", "-p", "alias")
+    excluded = count(found, "skipped")
+    return [("examples of pyhf's documentation", count(found, "passed"), len(found) - excluded, f"{excluded} excluded")]
+
+
+def cabinetry(bench):
+    """cabinetry's tests, with pyhf and with the shim."""
+    sys.path.insert(0, str(HERE))
+    import exclusions
+
+    root = bench.work / "cabinetry-0.6.0"
+    with_pyhf = bench.pytest("tests", "--runslow", cwd=root)
+    with_shim = bench.pytest("tests", "--runslow", "-p", "alias", cwd=root)
+    able = {name for name, state in with_pyhf.items() if state == "passed"}
+    reasons = {name: exclusions.of_cabinetry(name) for name in able}
+    counted = [name for name in able if reasons[name] is None]
+    for name in sorted(counted):
+        if with_shim.get(name) != "passed":
+            print(f"cabinetry: {name} is {with_shim.get(name)}")
+    passed = sum(with_shim.get(name) == "passed" for name in counted)
+    note = f"{len(able) - len(counted)} excluded; {len(with_pyhf) - len(able)} do not pass with pyhf either"
+    return [("cabinetry's tests", passed, len(counted), note)]
+
+
+def workflow(bench):
+    """cabinetry's workflow, with pyhf and with the shim."""
+    documents = []
+    for engine in ("pyhf", "shim"):
+        target = bench.work / f"workflow-{engine}.json"
+        target.unlink(missing_ok=True)
+        bench.run("workflow.py", engine, "--json", str(target), "--figures", str(bench.work / f"figures-{engine}"))
+        documents.append(json.loads(target.read_text()) if target.exists() else None)
+    if None in documents:
+        return [("cabinetry's workflow", 0, 1, "a run did not end")]
+    theirs, ours = (document["results"] for document in documents)
+    total = passed = 0
+    for model, steps in theirs.items():
+        for step, values in steps.items():
+            for name, value in values.items():
+                total += 1
+                if _agrees(value, ours[model][step][name], name):
+                    passed += 1
+                else:
+                    print(f"workflow: {model}, {step}, {name}: {value} and {ours[model][step][name]}")
+    note = f"{documents[1]['figures']} figures; {documents[1]['seconds']:.0f} s, with pyhf {documents[0]['seconds']:.0f} s"
+    return [("results of cabinetry's workflow", passed, total, note)]
+
+
+def _agrees(theirs, ours, name):
+    if isinstance(theirs, list) and theirs and isinstance(theirs[0], str):
+        return theirs == ours
+    if name == "twice_nll":
+        return ours <= theirs + 1e-6 * max(1.0, abs(theirs)) and theirs - ours < 5e-3
+    pairs = list(zip(_flat(theirs), _flat(ours), strict=True))
+    scale = max((abs(a) for a, _ in pairs if a is not None), default=1.0)
+    return all(abs(a - b) <= FITTED * max(abs(a), 0.1 * scale) for a, b in pairs)
+
+
+def _flat(value):
+    return [number for item in value for number in _flat(item)] if isinstance(value, list) else [value]
+
+
+def repeat(bench):
+    """pyhf's evaluations, repeated."""
+    target = bench.work / "repeat.json"
+    target.unlink(missing_ok=True)
+    bench.run("repeat.py", "--json", str(target), *(["--data", bench.data] if bench.data and Path(bench.data).is_dir() else []))
+    found = json.loads(target.read_text())
+    rows = []
+    for function in found["functions"]:
+        note = f"largest difference {function['worst']:.1e}, relative above 1; {found['models']} models"
+        rows.append((f"`{function['function']}` of pyhf, repeated", function["evaluations"] - function["beyond"], function["evaluations"], note))
+    return rows
+
+
+STEPS = {"answers": answers, "examples": examples, "repeat": repeat, "cabinetry": cabinetry, "workflow": workflow}
+
+
+def table(rows):
+    lines = ["| what | agrees | of | |", "|---|---:|---:|---|"]
+    lines += [f"| {what} | {passed} | {total} | {note} |" for what, passed, total, note in rows]
+    return "\n".join(lines)
+
+
+def write(path, text):
+    """Puts `text` between the page's marks."""
+    page = Path(path).read_text()
+    page = re.sub(r"(<!-- results -->\n).*?(<!-- end -->)", lambda found: f"{found[1]}{text}\n{found[2]}", page, flags=re.DOTALL)
+    Path(path).write_text(page)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", required=True, help="where the environment and the archives go")
+    parser.add_argument("--data", help="a folder with published workspaces")
+    parser.add_argument("--write", help="the page whose table is replaced")
+    parser.add_argument("--only", nargs="*", choices=STEPS, help="some of the steps; the page is then left alone")
+    arguments = parser.parse_args()
+    bench = Bench(arguments.work, arguments.data)
+    bench.work.mkdir(parents=True, exist_ok=True)
+    bench.install()
+    rows = [row for name, step in STEPS.items() if name in (arguments.only or STEPS) for row in step(bench)]
+    text = table(rows)
+    print(text)
+    if arguments.write and not arguments.only:
+        write(arguments.write, text)
+    return 0 if all(passed == total for _, passed, total, _ in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

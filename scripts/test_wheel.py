@@ -1,0 +1,52 @@
+"""Install the Python package's wheel into a clean environment, and run its tests there.
+
+python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests] [-- PYTEST ARGUMENTS]
+
+The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The environment is made from nothing but the Python that runs this and
+the package index; tests of extras that are not installed skip themselves.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "bindings/ns-py"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the wheel is")
+    parser.add_argument("--build", action="store_true", help="build the wheel first")
+    parser.add_argument("--no-tests", action="store_true", help="only install it")
+    parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
+    parser.add_argument("--extras", default="test", help="extras of the package to install, comma-separated")
+    parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
+    arguments = parser.parse_args()
+
+    venv.create(arguments.venv, clear=True, with_pip=True)
+    scripts = (arguments.venv / ("Scripts" if os.name == "nt" else "bin")).absolute()
+    python = scripts / ("python.exe" if os.name == "nt" else "python")
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    if arguments.build:
+        # An optimised build, by what pyproject.toml names as its builder.
+        environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked")}
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
+    wheels = sorted(arguments.folder.glob("nextstat-*.whl"), key=lambda path: path.stat().st_mtime)
+    if not wheels:
+        sys.exit(f"error: no wheel in `{arguments.folder}`")
+    subprocess.run([*pip, "install", f"{wheels[-1].resolve()}[{arguments.extras}]"], check=True)
+    if arguments.no_tests:
+        return
+    # From a folder where no `nextstat` lies about, so that it is the installed one that is tested.
+    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", PACKAGE / "tests", *arguments.pytest]
+    environment = {**os.environ, "NEXTSTAT_COMMAND": str(scripts / "nextstat")}
+    environment.pop("PYTHONPATH", None)
+    sys.exit(subprocess.run(tests, cwd=arguments.venv, env=environment, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()
