@@ -1,8 +1,14 @@
 //! Fits.
 
+use std::sync::Arc;
+
 use ns_cli::documents;
+use ns_compute::CpuLikelihood;
+use ns_compute::cpu::Plan;
 use ns_core::{Data, Model};
 use ns_inference::fit::domain_and_start;
+use ns_inference::hessian::Hessian;
+use ns_inference::minimize::Domain;
 use ns_inference::pulls::pulls;
 use ns_inference::{Errors, FitOptions, FitResult, fit};
 use pyo3::prelude::*;
@@ -14,7 +20,29 @@ use crate::interrupt::interruptible;
 use crate::model::PyModel;
 use crate::settings::{Setup, elements, setup};
 
-/// A fit; `errors` is `none`, `hessian` or `covariance`, `minos` names parameters.
+/// Where a fit ended, from which its covariance follows: for large models that takes longer than the fit, and few who fit look at it.
+#[pyclass(name = "RawCovariance", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyCovariance {
+    plan: Arc<Plan>,
+    data: Data,
+    domain: Domain,
+    params: Vec<f64>,
+}
+
+#[pymethods]
+impl PyCovariance {
+    /// The inverse of the exact Hessian (P × P), zero for parameters without uncertainty; None if it has none.
+    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let n = self.params.len();
+        let values = py.detach(|| {
+            let mut likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &self.data);
+            Hessian::at(&mut likelihood, &self.params, &self.domain).covariance()
+        });
+        values.map(|values| matrix(py, &values, [n, n])).transpose()
+    }
+}
+
+/// A fit; `errors` is `none`, `hessian` or `covariance`, which is then in `later`; `minos` names parameters.
 #[pyfunction]
 fn fit_model<'py>(
     py: Python<'py>,
@@ -23,20 +51,25 @@ fn fit_model<'py>(
     errors: &str,
     minos: Vec<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let plan = Arc::clone(model.plan());
     let Setup { model, data, likelihood, options, .. } = setup(py, model, settings)?;
     let (domain, _) = domain_and_start(&model, &options);
     let minos = minos_of(py, &model, minos, &domain.fixed)?;
-    let errors = match errors {
-        "none" => Errors::None,
-        "hessian" => Errors::Hessian,
-        _ => Errors::Covariance,
-    };
+    let has_covariance = errors == "covariance";
+    let errors = if errors == "none" { Errors::None } else { Errors::Hessian };
     let options = FitOptions { errors, minos, ..options };
     let mut result = interruptible(py, likelihood, |likelihood| fit(&model, &data, likelihood, &options))?;
     if result.nll.is_finite() {
         result.warnings.extend(documents::negative_yield(&model, &result.bestfit));
     }
-    fit_document(py, (&model, &data), result, &options)
+    let params = (has_covariance && result.nll.is_finite()).then(|| result.bestfit.clone());
+    let document = fit_document(py, (&model, &data), result, &options)?;
+    if let Some(params) = params {
+        document.del_item("covariance")?;
+        document.del_item("correlation")?;
+        document.set_item("later", Bound::new(py, PyCovariance { plan, data, domain, params })?)?;
+    }
+    Ok(document)
 }
 
 /// The fields of a fit to `data`, with its pulls if there are uncertainties.
@@ -110,5 +143,6 @@ fn fit_fields<'py>(py: Python<'py>, model: &Model, mut result: FitResult) -> PyR
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyCovariance>()?;
     module.add_function(wrap_pyfunction!(fit_model, module)?)
 }

@@ -13,7 +13,7 @@ use ns_core::{Data, Likelihood, Model};
 use ns_inference::hessian::Hessian;
 use ns_inference::minimize::Domain;
 use ns_inference::{Errors, FitOptions, FitResult, fit};
-use numpy::{AllowTypeChange, PyArray1, PyArray3, PyArrayLike1, PyArrayLike2, PyArrayMethods};
+use numpy::{AllowTypeChange, PyArray1, PyArray3, PyArrayLike1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,16 +21,13 @@ use crate::convert::{array, matrix, object, optional_array};
 use crate::error;
 use crate::interrupt::interruptible;
 use crate::model::PyModel;
-use crate::numbers::data;
+use crate::numbers::{data, numbers};
 
 /// -ln L of the bins and of the constraint terms, one each for every point.
 type Terms<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Numbers.
-pub(crate) type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
-
-/// Rows of numbers.
-type Rows<'py> = PyArrayLike2<'py, f64, AllowTypeChange>;
+type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
 
 /// A model with all parameters free.
 #[pyclass(name = "FloatingModel", module = "nextstat._nextstat", frozen)]
@@ -54,8 +51,8 @@ impl FloatingModel {
     }
 
     /// Yields at each of `points` (N × P): every sample (S) in every bin (B), zero where a channel lacks the sample (N × S × B).
-    fn by_sample<'py>(&self, py: Python<'py>, points: Rows<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let points = self.points(&points)?;
+    fn by_sample<'py>(&self, py: Python<'py>, points: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let points = self.points(points)?;
         let (n_samples, n_bins) = (self.model.samples.len(), self.model.n_bins());
         let mut all = vec![0.0; points.len() * n_samples * n_bins];
         py.detach(|| {
@@ -70,10 +67,10 @@ impl FloatingModel {
     fn log_density<'py>(
         &self,
         py: Python<'py>,
-        points: Rows<'py>,
-        data: Rows<'py>,
+        points: &Bound<'py, PyAny>,
+        data: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (points, data) = (self.points(&points)?, self.data(&data, points.as_array().nrows())?);
+        let (points, data) = self.points_and_data(points, data)?;
         let mut values = vec![0.0; points.len()];
         py.detach(|| {
             let sets: Vec<DataSet> = data.into_iter().map(|data| DataSet::new(&self.plan, data)).collect();
@@ -86,8 +83,13 @@ impl FloatingModel {
     }
 
     /// The same in its two parts, bins and constraint terms.
-    fn log_terms<'py>(&self, py: Python<'py>, points: Rows<'py>, data: Rows<'py>) -> PyResult<Terms<'py>> {
-        let (points, data) = (self.points(&points)?, self.data(&data, points.as_array().nrows())?);
+    fn log_terms<'py>(
+        &self,
+        py: Python<'py>,
+        points: &Bound<'py, PyAny>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Terms<'py>> {
+        let (points, data) = self.points_and_data(points, data)?;
         let terms: (Vec<f64>, Vec<f64>) = py.detach(|| {
             let last = data.len() - 1;
             points.iter().enumerate().map(|(i, params)| self.terms(params, &data[i.min(last)])).unzip()
@@ -100,13 +102,13 @@ impl FloatingModel {
         &self,
         py: Python<'py>,
         values: &Bound<'py, PyAny>,
-        within: Within<'py>,
+        within: &Bound<'py, PyAny>,
         errors: bool,
         minos: Vec<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let data = data(&self.model, values)?;
         let errors = if errors { Errors::Covariance } else { Errors::None };
-        let options = FitOptions { errors, minos, ..self.options(&within)? };
+        let options = FitOptions { errors, minos, ..self.options(&within.extract()?)? };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let (result, at_bounds) = interruptible(py, likelihood, |likelihood| {
             let result = fit(&self.model, &data, likelihood, &options);
@@ -118,26 +120,23 @@ impl FloatingModel {
 }
 
 impl FloatingModel {
-    fn points(&self, points: &Rows<'_>) -> PyResult<Vec<Vec<f64>>> {
-        self.rows(points, self.model.n_params(), "parameters")
+    fn points(&self, points: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
+        rows(points, "parameters", self.model.n_params())
     }
 
-    fn rows(&self, rows: &Rows<'_>, wanted: usize, what: &str) -> PyResult<Vec<Vec<f64>>> {
-        let rows = rows.as_array();
-        if rows.ncols() != wanted {
-            return Err(error::data(format!("{} values for {wanted} {what}", rows.ncols())));
-        }
-        Ok(rows.rows().into_iter().map(|row| row.to_vec()).collect())
-    }
-
-    fn data(&self, data: &Rows<'_>, n_points: usize) -> PyResult<Vec<Data>> {
+    /// Points, and one data set for all or one for each.
+    fn points_and_data(
+        &self,
+        points: &Bound<'_, PyAny>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<(Vec<Vec<f64>>, Vec<Data>)> {
         let n_bins = self.model.n_bins();
-        let rows = self.rows(data, n_bins + self.model.n_aux(), "data")?;
-        if rows.len() != 1 && rows.len() != n_points {
-            return Err(error::data(format!("{} data sets for {n_points} points", rows.len())));
+        let (points, data) = (self.points(points)?, rows(data, "data", n_bins + self.model.n_aux())?);
+        if data.len() != 1 && data.len() != points.len() {
+            return Err(error::data(format!("{} data sets for {} points", data.len(), points.len())));
         }
         let split = |row: Vec<f64>| Data { main: row[..n_bins].to_vec(), aux: row[n_bins..].to_vec() };
-        Ok(rows.into_iter().map(split).collect())
+        Ok((points, data.into_iter().map(split).collect()))
     }
 
     /// Copies yields by cell to `yields` (S × B).
@@ -205,6 +204,16 @@ impl FloatingModel {
         let at = result.at_bounds.iter().filter_map(|at| names.iter().position(|name| *name == at.parameter));
         at.map(|i| (i, covariance[i * n + i].sqrt())).collect()
     }
+}
+
+/// Reads `values` (N × `wanted`).
+fn rows(values: &Bound<'_, PyAny>, what: &str, wanted: usize) -> PyResult<Vec<Vec<f64>>> {
+    let found = numbers(values, what)?;
+    let n_rows = found.rows.unwrap_or(1);
+    if found.values.len() != n_rows * wanted {
+        return Err(error::data(format!("{} values for {n_rows} times {wanted} {what}", found.values.len())));
+    }
+    Ok((0..n_rows).map(|row| found.values[row * wanted..(row + 1) * wanted].to_vec()).collect())
 }
 
 fn fields<'py>(py: Python<'py>, mut result: FitResult, at_bounds: &[(usize, f64)]) -> PyResult<Bound<'py, PyDict>> {

@@ -6,16 +6,16 @@ use pyo3::prelude::*;
 
 use crate::convert::array;
 use crate::error;
-use crate::floating::Floats;
+use crate::numbers::list;
 
 /// What the rule `code` makes of `low` at -1 and `high` at +1, at `alpha` (each N): factors for code1 and code4, shifts for the others.
 #[pyfunction]
 fn interpolate<'py>(
     py: Python<'py>,
     code: &str,
-    low: Floats<'py>,
-    high: Floats<'py>,
-    alpha: Floats<'py>,
+    low: &Bound<'py, PyAny>,
+    high: &Bound<'py, PyAny>,
+    alpha: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let factor = NormSysInterpolation::from_code(code);
     let shift = HistoSysInterpolation::from_code(code);
@@ -30,9 +30,9 @@ fn interpolate<'py>(
     if factor.is_none() && shift.is_none() {
         return Err(error::parameter(py, format!("`{code}` is no interpolation rule"), None));
     }
-    let (low, high, alpha) = (low.as_array(), high.as_array(), alpha.as_array());
+    let (low, high, alpha) = (list(low, "low")?, list(high, "high")?, list(alpha, "alpha")?);
     let values: Vec<f64> =
-        low.iter().zip(high).zip(alpha).map(|((&low, &high), &alpha)| one(low, high, alpha)).collect();
+        low.iter().zip(&high).zip(&alpha).map(|((&low, &high), &alpha)| one(low, high, alpha)).collect();
     Ok(array(py, &values))
 }
 

@@ -9,7 +9,6 @@ use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
 use ns_core::{Constraint, Data, Model, compile};
-use ns_inference::parallel::all_threads;
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
 use numpy::PyArray1;
@@ -21,7 +20,7 @@ use crate::convert::{array, fields, matrix, object};
 use crate::error;
 use crate::evaluate::{Evaluated, Points, expected};
 use crate::numbers::{data, data_sets, point, points};
-use crate::settings::index_of;
+use crate::settings::{all_threads, index_of};
 
 /// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
 ///

@@ -1,11 +1,11 @@
 //! From the settings that procedures share, as Python has them, to data, a likelihood and how to fit it.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ns_compute::CpuLikelihood;
 use ns_core::{Data, Model};
-use ns_inference::parallel::all_threads;
+use ns_inference::parallel;
 use ns_inference::{Errors, FitOptions, MultiStart};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -14,6 +14,12 @@ use pyo3::types::PyDict;
 use crate::error;
 use crate::model::PyModel;
 use crate::numbers::{data, point};
+
+/// As many threads as the machine runs at once. Asking it takes longer than a small fit, so it is asked once.
+pub(crate) fn all_threads() -> NonZeroUsize {
+    static ALL: OnceLock<NonZeroUsize> = OnceLock::new();
+    *ALL.get_or_init(parallel::all_threads)
+}
 
 /// What a procedure works on.
 pub(crate) struct Setup {

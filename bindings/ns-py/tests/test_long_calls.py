@@ -23,7 +23,7 @@ LONG_CALLS = {
     "fit": "nextstat.fit(model, multi_start=10**5)",
     "upper_limit": "nextstat.upper_limit(model, multi_start=5000)",
     "hypotest": "nextstat.hypotest(model, multi_start=20_000)",
-    "every_patch": "nextstat.every_patch('examples/background.json', 'examples/signals.json', lambda m: nextstat.fit_toys(m, n_toys=2000))",
+    "every_patch": "nextstat.every_patch('examples/background.json', 'examples/signals.json', lambda m: nextstat.fit_toys(m, n_toys=15_000))",
 }
 
 
@@ -54,8 +54,8 @@ def test_ctrl_c_stops_within_a_second(examples_folder, call):
     out, err = process.communicate(timeout=30)
     word, when, converged = out.split()
     assert (word, converged, process.returncode, err) == ("interrupted", "True", 0, "")
-    # A loaded machine may be slow to start a process, and is slow to stop one.
-    assert float(when) - sent < (1 if call != "every_patch" else 10)
+    # Questions that are being answered are waited for.
+    assert float(when) - sent < (1 if call != "every_patch" else 20)
 
 
 def test_a_handler_of_signals_is_called_and_may_go_on(examples_folder):

@@ -9,7 +9,7 @@ from . import _nextstat
 from ._common import NextstatWarning, document_bytes, json_bytes, progress_of
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet
-from ._results import CheckResult, GridResult, InspectResult, Result
+from ._results import CheckResult, GridResult, InspectResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -179,7 +179,7 @@ class PatchSet:
 def every_patch(
     workspace: Document,
     patchset: PatchSet | Document,
-    question: Callable[[Model], Result],
+    question: Callable[[Model], Any],
     *,
     measurement: str | None = None,
     poi: Poi = None,
@@ -193,7 +193,8 @@ def every_patch(
     Parameters
     ----------
     question : callable
-        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model: nextstat.hypotest(model, 1.0)``.
+        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model: nextstat.hypotest(model, 1.0)``. After Ctrl-C those that are
+        being answered are waited for.
     threads : int, optional
         As many as the machine has if not given.
     progress : callable or True, optional
@@ -239,7 +240,7 @@ def every_patch(
             pool.shutdown(cancel_futures=True)
             raise
     result = GridResult({"n_patches": len(names), "patches": answers})
-    n_bad = sum("error" in found or not found["result"]._fields.get("converged", True) for found in answers)
+    n_bad = sum("error" in found or getattr(found["result"], "_fields", {}).get("converged") is False for found in answers)
     if n_bad:
         warnings.warn(f"{n_bad} of {len(names)} patches have no good answer", NextstatWarning, stacklevel=2)
     return result

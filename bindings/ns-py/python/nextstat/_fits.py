@@ -46,7 +46,7 @@ def fit(
     bounds : dict, optional
         Ranges (lower, upper) instead of the model's, by name.
     covariance : bool
-        Whether to compute the covariance and correlation matrices beside the standard deviations.
+        Whether the result has covariance and correlation matrices beside the standard deviations. They are computed when they are first looked at.
     minos : str or sequence of str
         Parameters whose asymmetric intervals are wanted; ``"all"`` for every one.
     multi_start : int, optional

@@ -151,7 +151,8 @@ class FitResult(Result):
         What a reader should know before using the numbers.
     """
 
-    __slots__ = ()
+    __slots__ = ("_later",)
+    _later: Any
     par_names: tuple[str, ...]
     bestfit: ndarray
     uncertainties: ndarray
@@ -177,6 +178,37 @@ class FitResult(Result):
     measurement: str
     warnings: tuple[str, ...]
 
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        # Matrices are computed when somebody looks at them.
+        super().__init__({name: value for name, value in fields.items() if name != "later"})
+        object.__setattr__(self, "_later", fields.get("later"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("covariance", "correlation"):
+            self._complete()
+        return super().__getattr__(name)
+
+    def _complete(self) -> None:
+        if self._later is None or "correlation" in self._fields:
+            return
+        covariance = self._later.covariance()
+        self._fields["covariance"] = _frozen(covariance)
+        self._fields["correlation"] = None if covariance is None else _frozen(_correlation(covariance))
+        object.__setattr__(self, "_later", None)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), "covariance", "correlation"]
+
+    def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
+        self._complete()
+        return super().__reduce__()
+
+    def to_dict(self) -> dict[str, Any]:
+        self._complete()
+        return super().to_dict()
+
+    to_dict.__doc__ = Result.to_dict.__doc__
+
     def value(self, name: str) -> float:
         """The best-fit value of the parameter `name`."""
         return float(self.bestfit[_index(self.par_names, name)])
@@ -184,6 +216,17 @@ class FitResult(Result):
     def uncertainty(self, name: str) -> float:
         """The standard deviation of the parameter `name`; NaN where it has none."""
         return float(self.uncertainties[_index(self.par_names, name)])
+
+
+def _correlation(covariance: ndarray) -> ndarray:
+    """(P, P): 0 where there is no uncertainty, 1 on the diagonal."""
+    import numpy as np
+
+    widths = np.sqrt(np.diagonal(covariance))
+    products = np.outer(widths, widths)
+    correlation = np.divide(covariance, products, out=np.zeros_like(covariance), where=products > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def _index(par_names: Sequence[str], name: str) -> int:
