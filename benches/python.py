@@ -2,7 +2,8 @@
 
 python benches/python.py [--data ../shared/data] [--bin target/release] [--json]
 
-Run it with the Python that has the package (`make py` installs it into .venv). Where `ns-benches` is in --bin, the fit is measured by it in the same run, by turns.
+Run it with the Python that has the package (`make py` installs it into .venv). Where `ns-benches` is in --bin, it measures the fit in the same run,
+by turns.
 """
 
 import argparse
@@ -76,7 +77,11 @@ def main():
         print(f"skipped: the fit of {CASE}, as it is not in {arguments.data}", file=sys.stderr)
     found.update(measure_small(nextstat))
     found.update(measure_models(nextstat))
-    print(json.dumps(found, indent=4) if arguments.json else "\n".join(f"{name:36} {value:.6g}" if isinstance(value, float) else f"{name:36} {value}" for name, value in found.items()))
+    print(
+        json.dumps(found, indent=4)
+        if arguments.json
+        else "\n".join(f"{name:36} {value:.6g}" if isinstance(value, float) else f"{name:36} {value}" for name, value in found.items())
+    )
 
 
 def measure_fit(nextstat, model, arguments, rounds=5):

@@ -2,8 +2,8 @@
 
 python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests] [-- PYTEST ARGUMENTS]
 
-The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The environment is made from nothing but the Python that runs this and
-the package index; tests of extras that are not installed skip themselves.
+The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The environment is made from nothing but the Python that runs
+this and the package index; tests of extras that are not installed skip themselves.
 """
 
 import argparse

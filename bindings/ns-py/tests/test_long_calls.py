@@ -29,7 +29,9 @@ LONG_CALLS = {
 
 def run(code, **options):
     environment = {**os.environ, "PYTHONPATH": PACKAGE}
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
@@ -91,7 +93,7 @@ def test_progress_is_told(root):
         (lambda tell: nextstat.every_patch(root / "examples/background.json", root / "examples/signals.json", nextstat.fit, progress=tell), 3),
     ):
         told = []
-        call(lambda done, total: told.append((done, total)))
+        call(lambda done, total, told=told: told.append((done, total)))
         assert told and told == sorted(told), told
         assert told[-1][0] <= told[-1][1]
         if total is not None:

@@ -177,14 +177,24 @@ WRONG = [
         "`fakes_method` is a vector of 4 parameters",
         "name one element, such as `fakes_method[0]`",
     ),
-    (lambda m: nextstat.contours(m, ("mu", "norm_ttbar"), [68]), nextstat.ParameterError, "a confidence level is between 0 and 1", "levels are probabilities, such as 0.68 and 0.95"),
+    (
+        lambda m: nextstat.contours(m, ("mu", "norm_ttbar"), [68]),
+        nextstat.ParameterError,
+        "a confidence level is between 0 and 1",
+        "levels are probabilities, such as 0.68 and 0.95",
+    ),
     (lambda m: nextstat.hypotest(m, np.nan), nextstat.ParameterError, "`mu` is nan, which is no value to use", None),
     (lambda m: nextstat.hypotest(m, test_stat="qmu"), nextstat.ParameterError, "`qmu` is no test statistic", "there are `qtilde`, `q`, `q0`, `t` and `ttilde`"),
     (lambda m: nextstat.hypotest(m, fixed={"mu": 1}), nextstat.ParameterError, "`hypotest` varies the parameter `mu`, which is held fixed", None),
     (lambda m: nextstat.hypotest_toys(m, test_stat="t"), nextstat.ParameterError, "`t` is not tested by toys", "there are `qtilde`, `q` and `q0`"),
     (lambda m: nextstat.upper_limit(m, level=5), nextstat.ParameterError, "a level of 5 is not between 0 and 1", None),
     (lambda m: nextstat.upper_limit(m, grid=[1, 1]), nextstat.ParameterError, "a grid has two values or more, ascending", None),
-    (lambda m: nextstat.ranking(m, methods="fast"), nextstat.ParameterError, "`fast` is no method of ranking", "there are `classic`, `global` and `covariance`"),
+    (
+        lambda m: nextstat.ranking(m, methods="fast"),
+        nextstat.ParameterError,
+        "`fast` is no method of ranking",
+        "there are `classic`, `global` and `covariance`",
+    ),
     (
         lambda m: nextstat.ranking(m, groups={"jets": "JES*"}),
         nextstat.ParameterError,
@@ -204,7 +214,12 @@ WRONG = [
     (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "`crc` is no digest algorithm", "there are `sha256` and `md5`"),
     (lambda m: nextstat.command(["fit", "absent.json"]), nextstat.NextstatError, None, None),
     (lambda m: nextstat.fit_toys_batch_gpu(m, m.init), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
-    (lambda m: nextstat.fit_toys_from_data_gpu(m, device="metal"), nextstat.DeviceError, "this build has no metal backend", 'leave `device` out, or say `device="cpu"`'),
+    (
+        lambda m: nextstat.fit_toys_from_data_gpu(m, device="metal"),
+        nextstat.DeviceError,
+        "this build has no metal backend",
+        'leave `device` out, or say `device="cpu"`',
+    ),
     (lambda m: nextstat.hypotest_qtilde_toys_gpu(m, 1.0), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
 ]
 

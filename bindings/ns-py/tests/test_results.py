@@ -67,7 +67,7 @@ def test_results_are_frozen(results):
 
 def test_what_is_not_there_is_said(results):
     with pytest.raises(AttributeError, match="`FitResult` has no field `best_fit`; it has par_names, "):
-        results[0].best_fit
+        _ = results[0].best_fit
     assert not hasattr(results[0], "__array__")
     with pytest.raises(nextstat.ParameterError, match="there is no parameter `Mu`"):
         results[0].value("Mu")
@@ -131,7 +131,17 @@ def _bad_model(root):
 
 def test_results_not_to_be_trusted_warn(root):
     model = _bad_model(root)
-    for call in (nextstat.fit, nextstat.hypotest, nextstat.significance, nextstat.upper_limit, nextstat.profile_scan, nextstat.ranking, nextstat.yields, nextstat.report, nextstat.goodness_of_fit):
+    for call in (
+        nextstat.fit,
+        nextstat.hypotest,
+        nextstat.significance,
+        nextstat.upper_limit,
+        nextstat.profile_scan,
+        nextstat.ranking,
+        nextstat.yields,
+        nextstat.report,
+        nextstat.goodness_of_fit,
+    ):
         with pytest.warns(nextstat.NextstatWarning) as caught:
             result = call(model)
         assert caught[0].filename == __file__, call
@@ -193,7 +203,7 @@ def test_files_of_toys_are_the_commands(root, tmp_path):
     assert nextstat.load_toys(theirs) == toys
     merged = nextstat.command(["toys", "merge", tmp_path / "ours.npy"]).json()
     assert [row["parameters"] for row in merged["toys"]] == toys.params.tolist()
-    with pytest.raises(nextstat.ToyError, match="does not end in `.npy`"):
+    with pytest.raises(nextstat.ToyError, match=r"does not end in `\.npy`"):
         toys.save(tmp_path / "ours.txt")
     nextstat.command(["hypotest-toys", path, "--n-toys", "5", "--toys-file", theirs, "--output-file", tmp_path / "out.json"])
     with pytest.raises(nextstat.ToyError, match="is not of fits of toys"):

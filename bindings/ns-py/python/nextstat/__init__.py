@@ -57,7 +57,10 @@ from ._toys import (
 )
 
 if TYPE_CHECKING:
-    from . import distributed, histograms, plot, pyhf
+    from . import distributed as distributed
+    from . import histograms as histograms
+    from . import plot as plot
+    from . import pyhf as pyhf
 
 __all__ = [
     "CheckResult",

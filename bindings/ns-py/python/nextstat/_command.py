@@ -58,7 +58,7 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, input: str | None = 
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-m", "nextstat", *map(os.fspath, arguments)],
+        [sys.executable, "-m", "nextstat", *(os.fspath(argument) for argument in arguments)],
         input=input,
         stdin=subprocess.DEVNULL if input is None else None,
         capture_output=True,

@@ -56,7 +56,7 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
 def refuse(device: object) -> None:
     """Says why there is no such device: absent from the build, or no device at all."""
     if device in ("cuda", "metal"):
-        raise with_hint(DeviceError(f"this build has no {device} backend"), "leave `device` out, or say `device=\"cpu\"`")
+        raise with_hint(DeviceError(f"this build has no {device} backend"), 'leave `device` out, or say `device="cpu"`')
     raise DeviceError(f"`{device}` is no device; there are `auto`, `cpu`, `cuda` and `metal`")
 
 
@@ -131,7 +131,7 @@ def progress_of(progress: Progress, unit: str) -> Callable[[int, int], object] |
             return progress
         raise TypeError("`progress` is True, or a callable that takes (done, total)")
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         raise ImportError("progress=True needs tqdm: pip install 'nextstat[progress]'") from None
     bar = tqdm(unit=unit)

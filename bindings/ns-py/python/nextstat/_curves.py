@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
 from ._common import checked, count, names, progress_of, settings
@@ -60,15 +60,13 @@ def profile_scan(
     >>> nextstat.profile_scan(model, parameter=("mu", "uncorr_bkguncrt[0]"), points=5).delta_nll.shape
     (5, 5)
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     points = count("points", points, 2)
     if parameter is None or isinstance(parameter, str):
-        axes = [(parameter, mu_values, points)]
+        axes: list[tuple[str | None, Any, int]] = [(parameter, mu_values, points)]
     else:
         pair = names("parameter", parameter)
-        values = (None,) * len(pair) if mu_values is None else tuple(mu_values)
+        values: tuple[Any, ...] = (None,) * len(pair) if mu_values is None else tuple(mu_values)  # type: ignore[arg-type]
         if not len(pair) == len(values) == 2:
             raise TypeError("one parameter is scanned, or two; of two, `mu_values` has an array for each")
         axes = [(name, axis, points) for name, axis in zip(pair, values)]
@@ -113,14 +111,12 @@ def contours(
     >>> round(found.contours[0]["twice_delta_nll"], 4)
     2.2789
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     pair = names("parameters", parameters)
     if len(pair) != 2 or isinstance(parameters, str):
         raise TypeError("contours have two parameters")
     found = _nextstat.contours_model(
-        model, given, tuple(pair), [float(level) for level in levels], count("points", points, 4), progress_of(progress, "point")
+        model, given, (pair[0], pair[1]), [float(level) for level in levels], count("points", points, 4), progress_of(progress, "point")
     )
     return checked(ContourResult(found))
 
@@ -168,9 +164,7 @@ def ranking(
     >>> result.ranking[0]["parameter"], round(result.ranking[0]["postfit"]["up"]["impact"], 3)
     ('fakes_control_region[0]', 0.248)
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     patterns = [(name, names("groups", found)) for name, found in (groups or {}).items()]
     found = _nextstat.ranking_model(model, given, names("methods", methods), patterns, minos, progress_of(progress, "parameter"))
     return checked(RankingResult(found))

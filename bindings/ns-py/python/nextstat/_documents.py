@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
 from ._common import NextstatWarning, document_bytes, json_bytes, progress_of
@@ -75,7 +75,7 @@ def apply_patch(document: Document, patch: Document | Sequence[Mapping[str, Any]
     >>> nextstat.apply_patch({"a": 1}, [{"op": "replace", "path": "/a", "value": 2}])
     {'a': 2}
     """
-    operations = json_bytes(patch) if isinstance(patch, (list, tuple)) else document_bytes(patch)
+    operations = json_bytes(patch) if isinstance(patch, (list, tuple)) else document_bytes(cast("Document", patch))
     return json.loads(_nextstat.apply_patch(document_bytes(document), operations))
 
 

@@ -103,9 +103,7 @@ def yields(
     >>> channel["postfit"]["total"]["yields"].round(1).tolist(), round(channel["postfit"]["total"]["sum_uncertainty"], 2)
     ([58.5, 61.3], 10.93)
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     return checked(YieldsResult(_nextstat.yields_model(model, given)))
 
 
@@ -148,9 +146,7 @@ def goodness_of_fit(
     >>> goodness.toys["total"]["value"]
     0.985
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     found = _nextstat.goodness_model(model, given, count("toys", toys), is_fixed(aux), progress_of(progress, "toy"))
     return checked(GoodnessOfFit(found))
 
@@ -180,7 +176,5 @@ def report(
     >>> report.fit.converged, report.goodness_of_fit.n_dof, [channel["channel"] for channel in report.channels]
     (True, 2, ['control_region', 'signal_region'])
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     return checked(ReportResult(_nextstat.report_model(model, given)))

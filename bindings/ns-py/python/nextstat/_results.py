@@ -490,10 +490,7 @@ class ToysResult(Result):
         document = super().to_dict()
         columns = ("toys", "outcomes", "nll", "params", "poi_uncertainty")
         toys, outcomes, nll, params, widths = (document.pop(name) for name in columns)
-        rows = [
-            {"toy": toy, "status": outcome, "nll": value, "parameters": point}
-            for toy, outcome, value, point in zip(toys, outcomes, nll, params)
-        ]
+        rows = [{"toy": toy, "status": outcome, "nll": value, "parameters": point} for toy, outcome, value, point in zip(toys, outcomes, nll, params)]
         for row, width in zip(rows, widths or ()):
             row["poi_uncertainty"] = width
         failures: dict[str, int] = {}

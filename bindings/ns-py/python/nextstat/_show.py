@@ -20,7 +20,7 @@ _BAND = ("-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma")
 @dataclass
 class _Table:
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     # How many rows there are in all, if not all are here.
     total: int = 0
 
@@ -71,9 +71,7 @@ def _fit(result: Any) -> _View:
             text += f", MINOS {_signed(interval['down'], 4)} {_signed(interval['up'], 4)}"
         view.facts.append((poi["name"], text))
     named = {poi["name"] for poi in result.pois}
-    pulls = sorted(
-        (pull for pull in result.pulls or () if pull["uncertainty"] is not None), key=lambda pull: -abs(pull["pull"])
-    )
+    pulls = sorted((pull for pull in result.pulls or () if pull["uncertainty"] is not None), key=lambda pull: -abs(pull["pull"]))
     constrained = {pull["parameter"] for pull in result.pulls or ()}
     free = [
         (name, _number(float(best)), _number(float(width), 4))
@@ -200,10 +198,7 @@ def _goodness(result: Any) -> _View:
     if result._fields.get("toys"):
         total = result.toys["total"]
         facts.append(("p-value by toys", f"{_number(total['value'], 3)} ± {_number(total['error'], 2)} ({total['n_toys']} toys)"))
-    rows = [
-        (channel["channel"], _number(channel["deviance"], 4), str(channel["n_bins"]), _number(channel["p_value"], 3))
-        for channel in result.channels
-    ]
+    rows = [(channel["channel"], _number(channel["deviance"], 4), str(channel["n_bins"]), _number(channel["p_value"], 3)) for channel in result.channels]
     return _View("GoodnessOfFit", facts, _cut(rows, ("channel", "statistic", "bins", "p-value")))
 
 

@@ -172,9 +172,7 @@ def hypotest_toys(
     >>> round(result.CLs_obs, 3), round(result.CLs_obs_error, 3)
     (0.329, 0.023)
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     wanted = {
         "mu": 0.0 if test_stat == "q0" else real("mu", mu),
         "test_stat": test_stat,

@@ -91,9 +91,7 @@ def fit_toys(
     >>> toys.params.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
     ((200, 3), 0, 0.752)
     """
-    given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
-    )
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     first, n_toys, fixed_aux = count("first", first), count("n_toys", n_toys), is_fixed(aux)
     if params is None:
         best = _nextstat.fit_model(model, given, "none", [])
