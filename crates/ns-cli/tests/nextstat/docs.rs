@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::without_progress;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A command of a page and the lines that it must print.
@@ -113,7 +115,7 @@ fn run(folder: &Path, command: &str) -> Vec<String> {
         .output()
         .expect("a shell");
     let printed = [output.stdout, output.stderr].concat();
-    String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect()
+    without_progress(&String::from_utf8_lossy(&printed)).lines().map(str::to_owned).collect()
 }
 
 fn matches(expected: &[String], printed: &[String]) -> Result<(), String> {

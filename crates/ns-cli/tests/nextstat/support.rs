@@ -56,7 +56,14 @@ pub(crate) fn with_stdin(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run
     let _ = child.stdin.take().expect("piped").write_all(stdin);
     let output = child.wait_with_output().expect("the command ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
-    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: without_progress(&text(output.stderr)) }
+}
+
+/// What was said but for the lines that tell how far the work is: a slow machine has them, a quick one has not.
+pub(crate) fn without_progress(said: &str) -> String {
+    said.split_inclusive('\n')
+        .filter(|line| !(line.contains(" per second, ") && line.trim_end().ends_with(" left")))
+        .collect()
 }
 
 /// Fields that depend on the last bits, or change with every improvement of the minimiser.
