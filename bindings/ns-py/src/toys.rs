@@ -211,20 +211,17 @@ fn test_fields<'py>(
     let result = HypotestToys::new(test.observed(), samples);
     let document = fields(py, &result)?;
     let tails = PyDict::new(py);
-    for (key, tail) in [("CLsb", &result.clsb), ("CLb", &result.clb)] {
+    for (key, tail) in [("CLsb_obs", &result.clsb), ("CLb_obs", &result.clb)] {
         tails.set_item(key, object(py, tail)?)?;
         document.set_item(key, tail.value)?;
         document.set_item(format!("{key}_error"), tail.error)?;
     }
     document.set_item("tail_probabilities", tails)?;
-    let statistic = document.get_item("value")?;
-    document.del_item("value")?;
-    document.set_item("teststat", statistic)?;
     let (model, wanted) = (&setup.model, test.settings());
     document.set_item("n_toys_wanted", wanted.n_toys)?;
     document.set_item("seed", wanted.seed)?;
     document.set_item("aux", object(py, &wanted.aux)?)?;
-    document.set_item("poi", &model.parameters.names[wanted.poi])?;
+    document.set_item("parameter", &model.parameters.names[wanted.poi])?;
     document.set_item("measurement", &model.measurement)?;
     document.set_item("par_names", &model.parameters.names)?;
     let [tested, alternative] = test.thrown_at();

@@ -498,7 +498,7 @@ class ToysResult(Result):
             if outcome != "converged":
                 failures[outcome] = failures.get(outcome, 0) + 1
         document.pop("converged")
-        return {**document, "toys": rows, "n_done": len(rows), "n_toys": len(rows), "failures": failures}
+        return {**document, "toys": rows, "complete": True, "n_done": len(rows), "n_toys": len(rows), "failures": failures}
 
 
 class ToyHypotestResult(Result):
@@ -510,9 +510,9 @@ class ToyHypotestResult(Result):
         Observed CLs and its Monte-Carlo error; for `q0` the p-value of the background.
     CLs_exp, CLs_exp_errors : tuple of float
         Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background.
-    CLsb, CLsb_error, CLb, CLb_error : float
+    CLsb_obs, CLsb_obs_error, CLb_obs, CLb_obs_error : float
         The p-values that CLs is made of.
-    teststat, mu, mu_hat : float
+    q, mu, mu_hat : float
         The statistic of the data, the tested and the fitted value.
     n_toys, n_failed : tuple of int
         Toys of the tested and of the other hypothesis, and those whose fits failed.
@@ -526,11 +526,13 @@ class ToyHypotestResult(Result):
     CLs_obs_error: float
     CLs_exp: tuple[float, ...]
     CLs_exp_errors: tuple[float, ...]
-    CLsb: float
-    CLsb_error: float
-    CLb: float
-    CLb_error: float
-    teststat: float
+    parameter: str
+    test_stat: str
+    CLsb_obs: float
+    CLsb_obs_error: float
+    CLb_obs: float
+    CLb_obs_error: float
+    q: float
     mu: float
     mu_hat: float
     n_toys: tuple[int, int]
@@ -697,7 +699,7 @@ class GridResult(Result):
             result = found.get("result")
             rest = {} if result is None else result.to_dict() if isinstance(result, Result) else {"result": plain(result)}
             patches.append({**rest, **{key: plain(value) for key, value in found.items() if key != "result"}})
-        return {"n_patches": self.n_patches, "patches": patches}
+        return {"complete": True, "n_patches": self.n_patches, "patches": patches}
 
 
 class CommandResult(Result):

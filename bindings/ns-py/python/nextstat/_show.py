@@ -183,12 +183,12 @@ def _toys(result: Any) -> _View:
 
 def _toy_hypotest(result: Any) -> _View:
     tested, alternative = result.n_toys
-    view = _View("ToyHypotestResult", [("tested", f"{result.poi} = {_number(result.mu)}")])
-    view.facts += [("toys", f"{tested} and {alternative} of the alternative"), ("statistic", _number(result.teststat))]
+    view = _View("ToyHypotestResult", [("tested", f"{result.parameter} = {_number(result.mu)}")])
+    view.facts += [("toys", f"{tested} and {alternative} of the alternative"), ("statistic", _number(result.q))]
     rows = [("observed", _number(result.CLs_obs, 4), _number(result.CLs_obs_error, 2))]
     bands = zip(_BAND, result.CLs_exp, result.CLs_exp_errors)
     rows += [(label, _number(value, 4), _number(error, 2)) for label, value, error in bands]
-    view.tables = [_Table(("", "p-value" if result.test_statistic == "q0" else "CLs", "error"), rows)]
+    view.tables = [_Table(("", "p-value" if result.test_stat == "q0" else "CLs", "error"), rows)]
     return view
 
 

@@ -36,21 +36,21 @@ def toys(result: ToyHypotestResult, *, bins: int | Sequence[float] = 50, log: bo
     if tested.size + alternative.size == 0:
         raise ValueError("the result has no toys")
     ax = new_axes(ax, 5.4, 4.0)
-    edges = _edges(numpy.concatenate([tested, alternative]), result.teststat, bins)
-    is_discovery = result.test_statistic == "q0"
+    edges = _edges(numpy.concatenate([tested, alternative]), result.q, bins)
+    is_discovery = result.test_stat == "q0"
     names = ("background", "signal and background") if is_discovery else (rf"$\mu = {result.mu:g}$", r"$\mu = 0$")
-    parts = ((tested, COLOURS[0], names[0], "CLsb"), (alternative, COLOURS[1], names[1], "CLb"))
+    parts = ((tested, COLOURS[0], names[0], "CLsb_obs"), (alternative, COLOURS[1], names[1], "CLb_obs"))
     for values, colour, name, p_value in parts:
         density = numpy.histogram(values, bins=edges)[0] / max(values.size, 1) / numpy.diff(edges)
         label = f"{name}: {len(values)} toys, p = {getattr(result, p_value):.3g}"
         ax.stairs(density, edges, color=colour, fill=True, alpha=0.25, zorder=1)
         ax.stairs(density, edges, color=colour, linewidth=1.6, label=label, zorder=2)
-    text = f"observed: {result.teststat:.3g}" + ("" if is_discovery else f", CLs = {result.CLs_obs:.3g}")
-    ax.axvline(result.teststat, color="black", linewidth=1.5, label=text, zorder=3)
+    text = f"observed: {result.q:.3g}" + ("" if is_discovery else f", CLs = {result.CLs_obs:.3g}")
+    ax.axvline(result.q, color="black", linewidth=1.5, label=text, zorder=3)
     if log:
         ax.set_yscale("log")
     ax.set_xlim(edges[0], edges[-1])
-    ax.set_xlabel(_SYMBOLS.get(result.test_statistic, result.test_statistic))
+    ax.set_xlabel(_SYMBOLS.get(result.test_stat, result.test_stat))
     ax.set_ylabel("density")
     ax.margins(y=0.25)
     ax.legend(frameon=False, fontsize="small", loc="upper right")
