@@ -12,7 +12,7 @@ use ns_inference::minimize::Domain;
 use ns_inference::pulls::pulls;
 use ns_inference::{Errors, FitOptions, FitResult, fit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::convert::{array, fields, matrix, object, optional_array};
 use crate::error;
@@ -20,72 +20,71 @@ use crate::interrupt::interruptible;
 use crate::model::PyModel;
 use crate::settings::{Setup, elements, setup};
 
-/// Where a fit ended, from which its covariance follows: for large models that takes longer than the fit, and few who fit look at it.
-#[pyclass(name = "RawCovariance", module = "nextstat._nextstat", frozen)]
-pub(crate) struct PyCovariance {
-    plan: Arc<Plan>,
-    data: Data,
-    domain: Domain,
-    params: Vec<f64>,
+/// What follows from a fit and few look at who fit in a loop: as Python objects it would take longer than the fit.
+#[pyclass(name = "RawFit", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyFit {
+    on: FittedOn,
+    result: FitResult,
+}
+
+/// What a fit was of.
+pub(crate) struct FittedOn {
+    pub(crate) model: Arc<Model>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) data: Data,
+    pub(crate) domain: Domain,
 }
 
 #[pymethods]
-impl PyCovariance {
+impl PyFit {
     /// The inverse of the exact Hessian (P × P), zero for parameters without uncertainty; None if it has none.
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let n = self.params.len();
+        let n = self.result.bestfit.len();
         let values = py.detach(|| {
-            let mut likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &self.data);
-            Hessian::at(&mut likelihood, &self.params, &self.domain).covariance()
+            let mut likelihood = CpuLikelihood::with_plan(Arc::clone(&self.on.plan), &self.on.data);
+            let is_finite = self.result.nll.is_finite();
+            is_finite
+                .then(|| Hessian::at(&mut likelihood, &self.result.bestfit, &self.on.domain).covariance())
+                .flatten()
         });
         values.map(|values| matrix(py, &values, [n, n])).transpose()
     }
+
+    /// Where the fit left the constrained parameters.
+    fn pulls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &pulls(&self.on.model, &self.on.data, &self.result, &self.on.domain.fixed))
+    }
+
+    /// Best-fit values by the names of the sets of parameters.
+    fn mle_parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let by_set = PyDict::new(py);
+        for set in &self.on.model.parameters.sets {
+            by_set.set_item(&set.name, &self.result.bestfit[set.range()])?;
+        }
+        Ok(by_set)
+    }
 }
 
-/// A fit; `errors` is `none`, `hessian` or `covariance`, which is then in `later`; `minos` names parameters.
+/// A fit, with uncertainties if `errors`; `minos` names parameters. Matrices, pulls and values by set are in `later`.
 #[pyfunction]
 fn fit_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    errors: &str,
+    errors: bool,
     minos: Vec<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let plan = Arc::clone(model.plan());
+    let (names, plan) = (model.names(py)?, Arc::clone(model.plan()));
     let Setup { model, data, likelihood, options, .. } = setup(py, model, settings)?;
     let (domain, _) = domain_and_start(&model, &options);
     let minos = minos_of(py, &model, minos, &domain.fixed)?;
-    let has_covariance = errors == "covariance";
-    let errors = if errors == "none" { Errors::None } else { Errors::Hessian };
+    let errors = if errors { Errors::Hessian } else { Errors::None };
     let options = FitOptions { errors, minos, ..options };
-    let mut result = interruptible(py, likelihood, |likelihood| fit(&model, &data, likelihood, &options))?;
-    if result.nll.is_finite() {
-        result.warnings.extend(documents::negative_yield(&model, &result.bestfit));
-    }
-    let params = (has_covariance && result.nll.is_finite()).then(|| result.bestfit.clone());
-    let document = fit_document(py, (&model, &data), result, &options)?;
-    if let Some(params) = params {
-        document.del_item("covariance")?;
-        document.del_item("correlation")?;
-        document.set_item("later", Bound::new(py, PyCovariance { plan, data, domain, params })?)?;
-    }
-    Ok(document)
-}
-
-/// The fields of a fit to `data`, with its pulls if there are uncertainties.
-pub(crate) fn fit_document<'py>(
-    py: Python<'py>,
-    (model, data): (&Model, &Data),
-    result: FitResult,
-    options: &FitOptions,
-) -> PyResult<Bound<'py, PyDict>> {
-    let (domain, _) = domain_and_start(model, options);
-    let pulls = (options.errors != Errors::None).then(|| pulls(model, data, &result, &domain.fixed));
-    let document = fit_fields(py, model, result)?;
+    let result = interruptible(py, likelihood, |likelihood| fit(&model, &data, likelihood, &options))?;
+    let document = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
     if options.multi_start.is_none() {
         document.del_item("minima")?;
     }
-    document.set_item("pulls", object(py, &pulls)?)?;
     Ok(document)
 }
 
@@ -109,40 +108,42 @@ fn minos_of(py: Python<'_>, model: &Model, names: Vec<String>, fixed: &[bool]) -
     Ok(wanted)
 }
 
-/// The fields of a fit's result, its vectors and matrices as arrays.
-fn fit_fields<'py>(py: Python<'py>, model: &Model, mut result: FitResult) -> PyResult<Bound<'py, PyDict>> {
-    let n = result.par_names.len();
-    let correlation = result.correlation();
-    // As Python floats they would take longer than the fit.
-    let covariance = result.covariance.take();
+/// The fields of a fit's result, its vectors as arrays.
+pub(crate) fn fit_document<'py>(
+    py: Python<'py>,
+    (on, names): (FittedOn, Bound<'py, PyTuple>),
+    mut result: FitResult,
+) -> PyResult<Bound<'py, PyDict>> {
+    if result.nll.is_finite() {
+        result.warnings.extend(documents::negative_yield(&on.model, &result.bestfit));
+    }
+    result.covariance = None;
+    // As Python's numbers and words, one by one, they would take longer than the fit.
     let (bestfit, uncertainties) = (std::mem::take(&mut result.bestfit), std::mem::take(&mut result.uncertainties));
+    let par_names = std::mem::take(&mut result.par_names);
     let document = fields(py, &result)?;
+    document.del_item("covariance")?;
+    document.set_item("par_names", names)?;
     document.set_item("bestfit", array(py, &bestfit))?;
     document.set_item("uncertainties", optional_array(py, &uncertainties))?;
-    let square = |values: Option<Vec<f64>>| values.map(|values| matrix(py, &values, [n, n])).transpose();
-    document.set_item("covariance", square(covariance)?)?;
-    document.set_item("correlation", square(correlation)?)?;
+    (result.bestfit, result.uncertainties, result.par_names) = (bestfit, uncertainties, par_names);
     let pois = PyList::empty(py);
-    for &index in &model.pois {
+    for &index in &on.model.pois {
         let poi = PyDict::new(py);
-        poi.set_item("name", &model.parameters.names[index])?;
+        poi.set_item("name", &on.model.parameters.names[index])?;
         poi.set_item("index", index)?;
-        poi.set_item("bestfit", bestfit[index])?;
-        poi.set_item("uncertainty", uncertainties[index])?;
+        poi.set_item("bestfit", result.bestfit[index])?;
+        poi.set_item("uncertainty", result.uncertainties[index])?;
         pois.append(poi)?;
     }
     document.set_item("poi", pois.iter().next())?;
     document.set_item("pois", pois)?;
-    let by_set = PyDict::new(py);
-    for set in &model.parameters.sets {
-        by_set.set_item(&set.name, &bestfit[set.range()])?;
-    }
-    document.set_item("mle_parameters", by_set)?;
-    document.set_item("measurement", &model.measurement)?;
+    document.set_item("measurement", &on.model.measurement)?;
+    document.set_item("later", Bound::new(py, PyFit { on, result })?)?;
     Ok(document)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyCovariance>()?;
+    module.add_class::<PyFit>()?;
     module.add_function(wrap_pyfunction!(fit_model, module)?)
 }

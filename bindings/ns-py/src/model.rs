@@ -13,7 +13,8 @@ use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 
 use crate::choice::{Choice, PyChoice, Rules};
 use crate::convert::{array, fields, matrix, object};
@@ -31,6 +32,8 @@ pub(crate) struct PyModel {
     choice: Choice,
     model: Arc<Model>,
     plan: Arc<Plan>,
+    /// Parameter names as Python has them, for all results of the model.
+    names: PyOnceLock<Py<PyTuple>>,
 }
 
 impl PyModel {
@@ -38,7 +41,7 @@ impl PyModel {
         let options = choice.options(py)?;
         let model = py.detach(|| compile(&workspace, &options)).map_err(|problem| error::compile(py, &problem))?;
         let plan = Arc::new(Plan::new(&model));
-        Ok(Self { workspace: Arc::new(workspace), choice, model: Arc::new(model), plan })
+        Ok(Self { workspace: Arc::new(workspace), choice, model: Arc::new(model), plan, names: PyOnceLock::new() })
     }
 
     pub(crate) fn model(&self) -> &Model {
@@ -47,6 +50,11 @@ impl PyModel {
 
     pub(crate) fn shared(&self) -> Arc<Model> {
         Arc::clone(&self.model)
+    }
+
+    pub(crate) fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let made = || PyTuple::new(py, &self.model.parameters.names).map(Bound::unbind);
+        Ok(self.names.get_or_try_init(py, made)?.bind(py).clone())
     }
 
     pub(crate) fn plan(&self) -> &Arc<Plan> {

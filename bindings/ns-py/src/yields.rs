@@ -1,7 +1,9 @@
 //! Expected yields before and after a fit, with their uncertainties; and all that there is to say about one fit.
 
-use ns_cli::documents;
+use std::sync::Arc;
+
 use ns_core::{Data, Model};
+use ns_inference::fit::domain_and_start;
 use ns_inference::gof::goodness_of_fit;
 use ns_inference::yields::{ChannelPrediction, Prediction, postfit, prefit};
 use ns_inference::{Errors, FitOptions, fit};
@@ -9,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::convert::{array, fields, optional_array};
-use crate::fits::fit_document;
+use crate::fits::{FittedOn, fit_document};
 use crate::interrupt::interruptible;
 use crate::model::PyModel;
 use crate::settings::{Setup, setup};
@@ -53,24 +55,27 @@ fn channels<'py>(
 /// One fit and everything that an analysis shows of it.
 #[pyfunction]
 fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let (names, plan) = (model.names(py)?, Arc::clone(model.plan()));
     let Setup { model, data, likelihood, options, threads, .. } = setup(py, model, settings)?;
     let options = FitOptions { errors: Errors::Covariance, ..options };
-    let (mut result, goodness, before, after) = interruptible(py, likelihood, |likelihood| {
+    let (result, goodness, before, after) = interruptible(py, likelihood, |likelihood| {
         let result = fit(&model, &data, likelihood, &options);
         let goodness = goodness_of_fit(&model, &data, likelihood, (&result, &options), threads);
         let before = prefit(&model, &data, &options, threads);
         let after = postfit(&model, likelihood, &result, &options, threads);
         (result, goodness, before, after)
     })?;
-    if result.nll.is_finite() {
-        result.warnings.extend(documents::negative_yield(&model, &result.bestfit));
-    }
     let document = PyDict::new(py);
     document.set_item("converged", result.converged)?;
-    document.set_item("warnings", &result.warnings)?;
-    document.set_item("fit", fit_document(py, (&model, &data), result, &options)?)?;
     document.set_item("goodness_of_fit", fields(py, &goodness)?)?;
     document.set_item("channels", channels(py, (&model, &data), &before, &after)?)?;
+    let (domain, _) = domain_and_start(&model, &options);
+    let fit = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
+    if options.multi_start.is_none() {
+        fit.del_item("minima")?;
+    }
+    document.set_item("warnings", fit.get_item("warnings")?)?;
+    document.set_item("fit", fit)?;
     Ok(document)
 }
 

@@ -74,8 +74,8 @@ def fit(
     True
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    errors = "covariance" if covariance else "hessian"
-    return checked(FitResult(_nextstat.fit_model(model, given, errors, names("minos", minos))))
+    found = _nextstat.fit_model(model, given, True, names("minos", minos))
+    return checked(FitResult({**found, **({} if covariance else {"covariance": None, "correlation": None})}))
 
 
 def yields(

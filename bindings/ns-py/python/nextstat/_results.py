@@ -8,9 +8,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy import ndarray
+
+    from ._nextstat import RawFit
 
 # How a fit ends, by the number that stands for it in files of toys.
 OUTCOMES = ("converged", "iteration_limit", "stalled", "saddle", "not_finite")
@@ -179,25 +181,21 @@ class FitResult(Result):
     warnings: tuple[str, ...]
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        # Matrices are computed when somebody looks at them.
+        # What follows from the fit is computed when somebody looks at it.
         super().__init__({name: value for name, value in fields.items() if name != "later"})
         object.__setattr__(self, "_later", fields.get("later"))
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("covariance", "correlation"):
-            self._complete()
+        if name in _LATER and name not in self._fields and self._later is not None:
+            self._fields.update((key, _frozen(value)) for key, value in _LATER[name](self._later).items())
         return super().__getattr__(name)
 
     def _complete(self) -> None:
-        if self._later is None or "correlation" in self._fields:
-            return
-        covariance = self._later.covariance()
-        self._fields["covariance"] = _frozen(covariance)
-        self._fields["correlation"] = None if covariance is None else _frozen(_correlation(covariance))
-        object.__setattr__(self, "_later", None)
+        for name in _LATER:
+            getattr(self, name, None)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), "covariance", "correlation"]
+        return [*super().__dir__(), *_LATER]
 
     def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
         self._complete()
@@ -216,6 +214,20 @@ class FitResult(Result):
     def uncertainty(self, name: str) -> float:
         """The standard deviation of the parameter `name`; NaN where it has none."""
         return float(self.uncertainties[_index(self.par_names, name)])
+
+
+def _matrices(later: RawFit) -> dict[str, Any]:
+    covariance = later.covariance()
+    return {"covariance": covariance, "correlation": None if covariance is None else _correlation(covariance)}
+
+
+# Fields that follow from a fit, by what computes them.
+_LATER: dict[str, Callable[[RawFit], dict[str, Any]]] = {
+    "covariance": _matrices,
+    "correlation": _matrices,
+    "pulls": lambda later: {"pulls": later.pulls()},
+    "mle_parameters": lambda later: {"mle_parameters": later.mle_parameters()},
+}
 
 
 def _correlation(covariance: ndarray) -> ndarray:

@@ -94,7 +94,7 @@ def fit_toys(
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     first, n_toys, fixed_aux = count("first", first), count("n_toys", n_toys), is_fixed(aux)
     if params is None:
-        best = _nextstat.fit_model(model, given, "none", [])
+        best = _nextstat.fit_model(model, given, False, [])
         if not best["converged"]:
             raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['warnings'])}")
         params = best["bestfit"]
