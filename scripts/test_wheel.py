@@ -24,8 +24,10 @@ def main():
     parser.add_argument("--no-tests", action="store_true", help="only install it")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
     parser.add_argument("--extras", default="test", help="extras of the package to install, comma-separated")
-    parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
-    arguments = parser.parse_args()
+    own, for_pytest = sys.argv[1:], []
+    if "--" in own:
+        own, for_pytest = own[: own.index("--")], own[own.index("--") + 1 :]
+    arguments = parser.parse_args(own)
 
     venv.create(arguments.venv, clear=True, with_pip=True)
     scripts = (arguments.venv / ("Scripts" if os.name == "nt" else "bin")).absolute()
@@ -42,7 +44,7 @@ def main():
     if arguments.no_tests:
         return
     # From a folder where no `nextstat` lies about, so that it is the installed one that is tested.
-    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", PACKAGE / "tests", *arguments.pytest]
+    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", PACKAGE / "tests", *for_pytest]
     environment = {**os.environ, "NEXTSTAT_COMMAND": str(scripts / "nextstat")}
     environment.pop("PYTHONPATH", None)
     sys.exit(subprocess.run(tests, cwd=arguments.venv, env=environment, check=False).returncode)

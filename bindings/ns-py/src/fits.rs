@@ -55,6 +55,11 @@ impl PyFit {
         object(py, &pulls(&self.on.model, &self.on.data, &self.result, &self.on.domain.fixed))
     }
 
+    /// What a reader should know before using the numbers.
+    fn warnings(&self) -> Vec<String> {
+        warnings(&self.on.model, &self.result)
+    }
+
     /// Best-fit values by the names of the sets of parameters.
     fn mle_parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let by_set = PyDict::new(py);
@@ -88,6 +93,12 @@ fn fit_model<'py>(
     Ok(document)
 }
 
+/// What the fit says, and what its best point deserves: looking for negative yields takes a tenth of a fit.
+pub(crate) fn warnings(model: &Model, result: &FitResult) -> Vec<String> {
+    let negative = result.nll.is_finite().then(|| documents::negative_yield(model, &result.bestfit)).flatten();
+    result.warnings.iter().cloned().chain(negative).collect()
+}
+
 /// The parameters that are named, each once; `all` is every free one.
 fn minos_of(py: Python<'_>, model: &Model, names: Vec<String>, fixed: &[bool]) -> PyResult<Vec<usize>> {
     let mut wanted = Vec::new();
@@ -114,15 +125,13 @@ pub(crate) fn fit_document<'py>(
     (on, names): (FittedOn, Bound<'py, PyTuple>),
     mut result: FitResult,
 ) -> PyResult<Bound<'py, PyDict>> {
-    if result.nll.is_finite() {
-        result.warnings.extend(documents::negative_yield(&on.model, &result.bestfit));
-    }
     result.covariance = None;
     // As Python's numbers and words, one by one, they would take longer than the fit.
     let (bestfit, uncertainties) = (std::mem::take(&mut result.bestfit), std::mem::take(&mut result.uncertainties));
     let par_names = std::mem::take(&mut result.par_names);
     let document = fields(py, &result)?;
     document.del_item("covariance")?;
+    document.del_item("warnings")?;
     document.set_item("par_names", names)?;
     document.set_item("bestfit", array(py, &bestfit))?;
     document.set_item("uncertainties", optional_array(py, &uncertainties))?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::convert::{array, fields, optional_array};
-use crate::fits::{FittedOn, fit_document};
+use crate::fits::{FittedOn, fit_document, warnings};
 use crate::interrupt::interruptible;
 use crate::model::PyModel;
 use crate::settings::{Setup, setup};
@@ -69,12 +69,12 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("converged", result.converged)?;
     document.set_item("goodness_of_fit", fields(py, &goodness)?)?;
     document.set_item("channels", channels(py, (&model, &data), &before, &after)?)?;
+    document.set_item("warnings", warnings(&model, &result))?;
     let (domain, _) = domain_and_start(&model, &options);
     let fit = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
     if options.multi_start.is_none() {
         fit.del_item("minima")?;
     }
-    document.set_item("warnings", fit.get_item("warnings")?)?;
     document.set_item("fit", fit)?;
     Ok(document)
 }

@@ -29,7 +29,7 @@ def _examples():
                 yield pytest.param(name, test, id=test.name)
 
 
-@pytest.mark.parametrize(("module", "test"), _examples())
+@pytest.mark.parametrize(("module", "test"), list(_examples()))
 def test_example(module, test, examples_folder):
     if test is None:
         pytest.skip(f"{module} needs what is not installed here")

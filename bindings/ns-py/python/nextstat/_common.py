@@ -104,7 +104,7 @@ def names(what: str, given: str | Sequence[str]) -> list[str]:
 def checked(result: _R, stacklevel: int = 3) -> _R:
     """`result`, with a warning if it is not to be trusted."""
     if result._fields.get("converged", True) is False:
-        warn("; ".join(result._fields.get("warnings", ())) or "a fit did not converge", stacklevel + 1)
+        warn("; ".join(getattr(result, "warnings", ())) or "a fit did not converge", stacklevel + 1)
     return result
 
 

@@ -227,6 +227,7 @@ _LATER: dict[str, Callable[[RawFit], dict[str, Any]]] = {
     "correlation": _matrices,
     "pulls": lambda later: {"pulls": later.pulls()},
     "mle_parameters": lambda later: {"mle_parameters": later.mle_parameters()},
+    "warnings": lambda later: {"warnings": later.warnings()},
 }
 
 

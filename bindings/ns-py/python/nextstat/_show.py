@@ -310,7 +310,7 @@ def _view(result: Result) -> _View:
         # Of a result that was made by hand and lacks fields.
         view = _any(result)
     fields = result._fields
-    view.warnings = fields.get("warnings", ())
+    view.warnings = getattr(result, "warnings", ())
     view.is_bad = view.is_bad or fields.get("converged", True) is False
     if view.is_bad and "converged" in fields and not any(name == "converged" for name, _ in view.facts):
         view.facts.insert(0, ("converged", "NO; do not use these numbers"))

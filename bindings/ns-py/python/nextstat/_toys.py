@@ -96,7 +96,7 @@ def fit_toys(
     if params is None:
         best = _nextstat.fit_model(model, given, False, [])
         if not best["converged"]:
-            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['warnings'])}")
+            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['later'].warnings())}")
         params = best["bestfit"]
     wanted = {"first": first, "end": first + n_toys, "is_aux_fixed": fixed_aux, "wants_uncertainty": poi_uncertainty}
     result = ToysResult(_nextstat.fit_toys_model(model, given, params, wanted, progress_of(progress, "toy")))

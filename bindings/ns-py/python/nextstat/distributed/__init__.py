@@ -98,7 +98,7 @@ def fit_toys(
     if params is None:
         best = _nextstat.fit_model(model, given, False, [])
         if not best["converged"]:
-            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['warnings'])}")
+            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['later'].warnings())}")
         params = best["bestfit"]
     pool = pool_of(on)
     digest, packed = _work.pack(model)
