@@ -1,0 +1,1 @@
+//! What an accelerator is: its kernels, and how they run.
