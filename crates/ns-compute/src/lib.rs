@@ -2,6 +2,7 @@
 //!
 //! `cpu` has SIMD bodies chosen at run time. Every number here is held against the plain reference in `ns_core::likelihood`.
 
+pub mod accel;
 pub mod cpu;
 
 pub use cpu::{CpuBatch, CpuLikelihood, DataSet, DataSets};

@@ -1,7 +1,7 @@
 // The kernel dialect: what a kernel may use, spelled for four front ends (CUDA, Metal, host C++, a check of address spaces).
 //
 // A kernel's text is written with these names only, so that one text is every device's. The rules:
-//   - no includes, no atomics, no recursion, no fast-math; every pointer names its address space (GLOBAL, CONSTANT, SHARED);
+//   - no includes, no atomics, no recursion, no fast-math; every pointer names its address space (GLOBAL, CONSTANT, SHARED, PRIVATE: a lane's own);
 //   - numbers with a point go through R(): R(0.5), never 0.5; R(1) does not compile;
 //   - one dynamic shared array of reals, carved by offsets; it holds garbage until it is written;
 //   - BARRIER() is reached by every lane of the block, SHUFFLE_XOR by every lane of the warp;
@@ -41,6 +41,7 @@ typedef float real;
 #define GLOBAL device
 #define CONSTANT constant
 #define SHARED threadgroup
+#define PRIVATE thread
 #define FN static inline
 #define TABLE(type, name) constant type name
 #ifndef ATTRIBUTE_
@@ -97,6 +98,7 @@ typedef unsigned int uint;
 #define GLOBAL
 #define CONSTANT const
 #define SHARED
+#define PRIVATE
 #define FN static __device__ __forceinline__
 #define TABLE(type, name) static __device__ const type name
 #define KERNEL(name) extern "C" __global__ void __launch_bounds__(MAX_LANES) name
@@ -137,6 +139,7 @@ typedef float real;
 #define GLOBAL __global
 #define CONSTANT const __constant
 #define SHARED __local
+#define PRIVATE __private
 #define FN static inline
 #define TABLE(type, name) __constant const type name
 struct Lanes_ {
@@ -182,6 +185,7 @@ typedef unsigned int uint;
 #define GLOBAL
 #define CONSTANT const
 #define SHARED
+#define PRIVATE
 #define FN static inline
 #define TABLE(type, name) static const type name
 #define KERNEL(name) static void name

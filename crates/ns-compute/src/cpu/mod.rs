@@ -12,8 +12,8 @@ mod evaluator;
 mod exact;
 mod factors;
 mod gram;
-mod plan;
-mod terms;
+pub(crate) mod plan;
+pub(crate) mod terms;
 
 pub use batch::{CpuBatch, DataSet, DataSets};
 pub use evaluator::CpuLikelihood;

@@ -1,0 +1,10 @@
+// The kernels' text in order; a front end includes its dialect first.
+#include "layout.h"
+#include "context.h"
+#include "interpolation.h"
+#include "poisson.h"
+#include "yields.h"
+#include "slopes.h"
+#include "solve.h"
+#include "fit.h"
+#include "kernels.h"

@@ -1,0 +1,82 @@
+// The kernels: each block takes every N_BLOCKS-th item of a batch, and works in its own part of `work`.
+//
+// An item is a data set with a point. Items that share their data have a step of 0.
+
+FN Context context_of(CONSTANT Layout* layout, const GLOBAL uint* indices, const GLOBAL real* reals, GLOBAL real* work, SHARED real* shared LANES_PARAM) {
+    Context context;
+    context.layout = layout;
+    context.indices = indices;
+    context.reals = reals;
+    context.work = work + BLOCK * layout->workspace;
+    context.shared = shared;
+    context.counts = reals;
+    context.aux = reals;
+    return context;
+}
+
+FN void take_item(PRIVATE Context* context, CONSTANT Task* task, const GLOBAL real* counts, const GLOBAL real* aux, uint item) {
+    context->counts = counts + item * task->counts_step;
+    context->aux = aux + item * task->aux_step;
+}
+
+// -ln L of every item, without constants.
+KERNEL(nll)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4), IN(real, aux, 5),
+            IN(real, params, 6), OUT(real, values, 7), OUT(real, work, 8) LANES) {
+    ENTER(shared);
+    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
+        take_item(&context, &task, counts, aux, item);
+        const real value = evaluate(context, params + item * layout.n_params LANES_ARG);
+        if (LANE == 0u) values[item] = value;
+    }
+}
+
+// -ln L of every item, without constants, and its gradient (P); zero outside the domain.
+KERNEL(nll_and_gradient)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
+                         IN(real, aux, 5), IN(real, params, 6), OUT(real, values, 7), OUT(real, gradients, 8), OUT(real, work, 9) LANES) {
+    ENTER(shared);
+    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
+        take_item(&context, &task, counts, aux, item);
+        const GLOBAL real* x = params + item * layout.n_params;
+        const real value = evaluate(context, x LANES_ARG);
+        fill_jacobian(context, x LANES_ARG);
+        BARRIER();
+        fill_gradient(context, x LANES_ARG);
+        BARRIER();
+        if (LANE == 0u) values[item] = value;
+        for (uint i = LANE; i < layout.n_params; i += N_LANES)
+            gradients[item * layout.n_params + i] = IS_FINITE(value) ? WORK(gradient)[i] : R(0.0);
+        BARRIER();
+    }
+}
+
+// One Newton step of every item from its point (P): with the exact Hessian, or with the Gauss-Newton matrix. NaN where that is not positive definite.
+KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
+               IN(real, aux, 5), IN(real, domain, 6), IN(real, params, 7), OUT(real, steps, 8), OUT(real, work, 9) LANES) {
+    ENTER(shared);
+    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
+    const Box box = box_of(domain, layout.n_params);
+    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
+        take_item(&context, &task, counts, aux, item);
+        copy_params(context, params + item * layout.n_params, WORK(point) LANES_ARG);
+        const real value = evaluate(context, WORK(point) LANES_ARG);
+        differentiate(context, WORK(point), task.exact != 0u LANES_ARG);
+        hold(context, box LANES_ARG);
+        const bool done = newton_step(context, R(0.0), task.exact != 0u LANES_ARG) && IS_FINITE(value);
+        for (uint i = LANE; i < layout.n_params; i += N_LANES) steps[item * layout.n_params + i] = done ? WORK(step)[i] : INF - INF;
+        BARRIER();
+    }
+}
+
+// A fit of every item from its point (P), which the minimum replaces.
+KERNEL(fit)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4), IN(real, aux, 5),
+            IN(real, domain, 6), OUT(real, params, 7), OUT(real, results, 8), OUT(real, work, 9) LANES) {
+    ENTER(shared);
+    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
+    const Box box = box_of(domain, layout.n_params);
+    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
+        take_item(&context, &task, counts, aux, item);
+        fit_one(context, box, task.max_iterations, task.variance_param, params + item * layout.n_params, results + item * RESULT_SIZE LANES_ARG);
+    }
+}

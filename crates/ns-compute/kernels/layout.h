@@ -1,0 +1,112 @@
+// Generated from ns_compute::accel::layout, where the fields are listed; do not edit.
+
+// A model's sizes and rules, the offsets of its tables, and those of a block's working memory (`work_…`).
+struct Layout {
+    uint n_params;  // P
+    uint n_bins;  // B
+    uint n_channels;  // C
+    uint n_templates;  // T
+    uint n_cells;  // cells: bins of templates
+    uint n_scalars;  // scalar modifiers: normfactor, lumi, normsys
+    uint n_weights;  // parameters of histosys modifiers
+    uint n_histosys;  // histosys modifiers
+    uint n_terms;  // K
+    uint n_global;  // G
+    uint n_local;  // L
+    uint matrix_stride;  // row length of the matrix of the global parameters
+    uint panel_stride;  // row length of a panel's transposed copy
+    uint workspace;  // numbers that a block works with
+    uint normsys_rule;  // which interpolation normsys modifiers have
+    uint histosys_rule;  // which interpolation histosys modifiers have
+    uint channel_bin;  // first bin of each channel (C + 1)
+    uint channel_template;  // first template of each channel (C + 1)
+    uint channel_column;  // first column of each channel (C + 1)
+    uint channel_stride;  // row length of each channel's Jacobian (C)
+    uint channel_jacobian;  // offset of each channel's Jacobian (C)
+    uint channel_pairs;  // offset of each channel's pairs of rows (C)
+    uint channel_factor;  // first per-bin factor of each channel that is shared with others (C + 1)
+    uint factor_column;  // its column, counted inside the channel
+    uint channel_mask;  // offset of each channel's slot masks (C)
+    uint slot_mask;  // whether a template has the local factor of a slot: slots by templates, for each channel
+    uint bin_channel;  // channel of each bin (B)
+    uint bin_local;  // first local parameter of each bin (B + 1)
+    uint bin_block;  // offset of each bin's block of local parameters (B)
+    uint template_channel;  // channel of each template (T)
+    uint template_cell;  // first cell of each template (T)
+    uint template_scalar;  // first scalar modifier of each template (T + 1)
+    uint template_histosys;  // first histosys of each template (T + 1)
+    uint template_factor;  // first per-bin modifier of each template (T + 1)
+    uint cell_template;  // template of each cell
+    uint scalar_param;  // parameter of each scalar modifier
+    uint scalar_normsys;  // its normsys, or none
+    uint weight_param;  // parameters of histosys modifiers
+    uint histosys_weight;  // which of those parameters each histosys has
+    uint histosys_cell;  // offset of each histosys in the template differences
+    uint histosys_template;  // template of each histosys
+    uint factor_param;  // parameter of the channel's first bin, for each per-bin modifier
+    uint term_param;  // parameter of each constraint term (K)
+    uint term_is_poisson;  // 1 for a Poisson term (K)
+    uint param_term;  // constraint term of each parameter, or none (P)
+    uint global_param;  // parameter of each global position (G)
+    uint local_param;  // parameter of each local position (L)
+    uint local_bin;  // bin of each local position (L)
+    uint local_coupling;  // offset of each local position's coupling row (L)
+    uint local_entry;  // first of the templates that have each local parameter (L + 1)
+    uint local_template;  // those templates
+    uint column_position;  // global position of each column
+    uint column_entry;  // first entry of each column, and the end
+    uint entry_kind;  // kind of each entry: scalar, histosys or per-bin factor
+    uint entry_use;  // which modifier of that kind it is
+    uint entry_template;  // template of each entry
+    uint entry_bin;  // bin of a per-bin factor, counted inside the channel
+    uint position_column;  // first column of each global position (G + 1)
+    uint use_channel;  // channel of those columns
+    uint use_column;  // column inside that channel
+    uint normsys;  // ln hi, ln lo and six coefficients of each normsys
+    uint nominal;  // nominal yields of all cells
+    uint up;  // template differences hi - nominal
+    uint down;  // template differences lo - nominal
+    uint term_scale;  // width of a Gaussian, rate of a Poisson term (K)
+    uint work_point;  // the point (P)
+    uint work_trial;  // the trial point (P)
+    uint work_step;  // the step (P)
+    uint work_gradient;  // the gradient (P)
+    uint work_constraint;  // curvature of the constraint terms (P)
+    uint work_diagonal;  // diagonal of the Gauss-Newton matrix (P)
+    uint work_scale;  // scale of the damping (P)
+    uint work_held;  // 1 for parameters that are left out of the step (P)
+    uint work_scalar_value;  // values of the scalar modifiers
+    uint work_scalar_slope;  // their logarithmic slopes
+    uint work_scalar_curve;  // their relative curvatures
+    uint work_weights;  // six histosys weights of each parameter that has any
+    uint work_template_scale;  // product of the scalar factors of each template (T)
+    uint work_template_sum;  // weighted yield of each template (T)
+    uint work_histosys_slope;  // weighted slope of each histosys
+    uint work_histosys_curve;  // weighted curvature of each histosys
+    uint work_cell_yield;  // yield of each cell
+    uint work_cell_scale;  // product of all factors of each cell
+    uint work_first;  // slope of each bin's Poisson term (B)
+    uint work_second;  // curvature of each bin's Poisson term (B)
+    uint work_row_weight;  // the same at the point that derivatives belong to (B)
+    uint work_jacobian;  // Jacobians of all channels
+    uint work_pairs;  // pairs of rows of all channels
+    uint work_column_diagonal;  // second derivatives of single modifiers, for each column
+    uint work_local_slope;  // slopes of the local parameters (L)
+    uint work_coupling;  // coupling rows of the local parameters
+    uint work_eliminated;  // the same times the inverse factor of their block
+    uint work_blocks;  // blocks of local parameters
+    uint work_block_factors;  // their Cholesky factors
+    uint work_local_rhs;  // right-hand sides of the local parameters (L)
+    uint work_matrix;  // matrix of the global parameters, with the right-hand side as its last row
+    uint work_panel;  // transposed copy of a panel of the factor
+};
+
+// What is to be done with a batch of items.
+struct Task {
+    uint n_items;  // number of items
+    uint counts_step;  // from one item's event counts to the next one's, 0 if they share them
+    uint aux_step;  // from one item's auxiliary data to the next one's, 0 if they share them
+    uint max_iterations;  // steps after which a fit gives up
+    uint variance_param;  // parameter whose variance is wanted, or none
+    uint exact;  // whether the exact Hessian is wanted
+};

@@ -1,0 +1,325 @@
+// One damped Newton step: local parameters are eliminated bin by bin, what remains is factorised by Cholesky in panels.
+//
+// With the Hessian (A C'; C E), E block-diagonal with factors E = L L' and Z = L^-1 C, the matrix of the global parameters is A - Z'Z. The right-hand
+// side is carried along as its last row, so that the factorisation solves the first triangle too. Held parameters are left out.
+
+#define PANEL 16u
+#define TILE 4u
+
+FN real damped(const Context context, uint param, real damping) {
+    return WORK(constraint)[param] + damping * WORK(scale)[param];
+}
+
+FN real downhill(const Context context, uint param) {
+    return WORK(held)[param] != R(0.0) ? R(0.0) : -WORK(gradient)[param];
+}
+
+// Row of the entry `index` of a lower triangle that is counted row by row.
+FN uint triangle_row(uint index) {
+    uint row = uint((SQRT(R(8.0) * real(index) + R(1.0)) - R(1.0)) * R(0.5));
+    while ((row + 1u) * (row + 2u) / 2u <= index) ++row;
+    while (row * (row + 1u) / 2u > index) --row;
+    return row;
+}
+
+// Cholesky factors of the blocks of local parameters, and L^-1 times their right-hand sides. Whether all are positive definite.
+FN bool factor_locals(const Context context, real damping LANES_PARAM) {
+    CONSTANT Layout* layout = context.layout;
+    Compensated n_failed = nothing();
+    for (uint bin = LANE; bin < layout->n_bins; bin += N_LANES) {
+        const uint first = INDEX(bin_local)[bin];
+        const uint m = INDEX(bin_local)[bin + 1u] - first;
+        const GLOBAL real* source = WORK(blocks) + INDEX(bin_block)[bin];
+        GLOBAL real* factor = WORK(block_factors) + INDEX(bin_block)[bin];
+        for (uint i = 0u; i < m; ++i) {
+            const uint param = INDEX(local_param)[first + i];
+            const bool is_held = WORK(held)[param] != R(0.0);
+            real rhs = downhill(context, param);
+            for (uint j = 0u; j <= i; ++j) {
+                const bool other_held = WORK(held)[INDEX(local_param)[first + j]] != R(0.0);
+                real value = is_held || other_held ? R(0.0) : source[i * m + j];
+                if (i == j) value = is_held ? R(1.0) : value + damped(context, param, damping);
+                for (uint k = 0u; k < j; ++k) value -= factor[i * m + k] * factor[j * m + k];
+                if (i != j) {
+                    factor[i * m + j] = value / factor[j * m + j];
+                } else {
+                    if (!(value > R(0.0)) || !IS_FINITE(value)) {
+                        n_failed = plus(n_failed, R(1.0));
+                        value = R(1.0);
+                    }
+                    factor[i * m + i] = SQRT(value);
+                }
+            }
+            for (uint k = 0u; k < i; ++k) rhs -= factor[i * m + k] * WORK(local_rhs)[first + k];
+            WORK(local_rhs)[first + i] = rhs / factor[i * m + i];
+        }
+    }
+    return block_sum(context, n_failed LANES_ARG) == R(0.0);
+}
+
+// Z = L^-1 C of every bin with local parameters.
+FN void eliminate_locals(const Context context LANES_PARAM) {
+    CONSTANT Layout* layout = context.layout;
+    for (uint bin = 0u; bin < layout->n_bins; ++bin) {
+        const uint first = INDEX(bin_local)[bin];
+        const uint m = INDEX(bin_local)[bin + 1u] - first;
+        if (m == 0u) continue;
+        const uint stride = INDEX(channel_stride)[INDEX(bin_channel)[bin]];
+        const GLOBAL real* source = WORK(coupling) + INDEX(local_coupling)[first];
+        GLOBAL real* out = WORK(eliminated) + INDEX(local_coupling)[first];
+        const GLOBAL real* factor = WORK(block_factors) + INDEX(bin_block)[bin];
+        for (uint column = LANE; column < stride; column += N_LANES) {
+            for (uint i = 0u; i < m; ++i) {
+                const bool is_held = WORK(held)[INDEX(local_param)[first + i]] != R(0.0);
+                real value = is_held ? R(0.0) : source[i * stride + column];
+                for (uint k = 0u; k < i; ++k) value -= factor[i * m + k] * out[k * stride + column];
+                out[i * stride + column] = value / factor[i * m + i];
+            }
+        }
+    }
+    BARRIER();
+}
+
+// Adds to `sum` the products of one tile of rows i with one tile of rows j.
+FN void add_products(PRIVATE real* sum, const GLOBAL real* i, const GLOBAL real* j, real weight) {
+    for (uint a = 0u; a < TILE; ++a) {
+        const real left = weight * i[a];
+        for (uint b = 0u; b < TILE; ++b) sum[a * TILE + b] += left * j[b];
+    }
+}
+
+// Adds one channel's part of A - Z'Z to the matrix; held parameters are left out.
+FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM) {
+    const uint stride = INDEX(channel_stride)[channel];
+    const uint first_column = INDEX(channel_column)[channel];
+    const uint n_columns = INDEX(channel_column)[channel + 1u] - first_column;
+    const uint first_bin = INDEX(channel_bin)[channel];
+    const uint end_bin = INDEX(channel_bin)[channel + 1u];
+    const uint first_local = INDEX(bin_local)[first_bin];
+    const uint n_locals = INDEX(bin_local)[end_bin] - first_local;
+    const uint n_templates = INDEX(channel_template)[channel + 1u] - INDEX(channel_template)[channel];
+    const uint n_factors = INDEX(channel_factor)[channel + 1u] - INDEX(channel_factor)[channel];
+    const uint n_pairs = exact ? n_templates + n_factors : 0u;
+    const uint n_tiles = stride / TILE;
+    const uint matrix_stride = context.layout->matrix_stride;
+    for (uint tile = LANE; tile < n_tiles * (n_tiles + 1u) / 2u; tile += N_LANES) {
+        const uint row = triangle_row(tile);
+        const uint i = TILE * row;
+        const uint j = TILE * (tile - row * (row + 1u) / 2u);
+        real sum[TILE * TILE];
+        for (uint k = 0u; k < TILE * TILE; ++k) sum[k] = R(0.0);
+        const GLOBAL real* rows = WORK(jacobian) + INDEX(channel_jacobian)[channel];
+        for (uint bin = first_bin; bin < end_bin; ++bin, rows += stride) add_products(sum, rows + i, rows + j, WORK(row_weight)[bin]);
+        rows = WORK(eliminated) + (n_locals == 0u ? 0u : INDEX(local_coupling)[first_local]);
+        for (uint local = 0u; local < n_locals; ++local, rows += stride) add_products(sum, rows + i, rows + j, R(-1.0));
+        rows = WORK(pairs) + INDEX(channel_pairs)[channel];
+        for (uint pair = 0u; pair < n_pairs; ++pair, rows += 2u * stride) {
+            add_products(sum, rows + i, rows + stride + j, R(1.0));
+            add_products(sum, rows + stride + i, rows + j, R(1.0));
+        }
+        for (uint a = 0u; a < TILE; ++a) {
+            if (i + a >= n_columns) continue;
+            const uint position = INDEX(column_position)[first_column + i + a];
+            if (WORK(held)[INDEX(global_param)[position]] != R(0.0)) continue;
+            for (uint b = 0u; b < TILE; ++b) {
+                if (j + b > i + a) continue;
+                const uint other = INDEX(column_position)[first_column + j + b];
+                if (WORK(held)[INDEX(global_param)[other]] == R(0.0)) WORK(matrix)[position * matrix_stride + other] += sum[a * TILE + b];
+            }
+        }
+    }
+    BARRIER();
+}
+
+// The matrix of the global parameters, and the right-hand side as its last row.
+FN void assemble_globals(const Context context, real damping, bool exact LANES_PARAM) {
+    CONSTANT Layout* layout = context.layout;
+    const uint n = layout->n_global;
+    const uint stride = layout->matrix_stride;
+    for (uint item = LANE; item < n * stride; item += N_LANES) WORK(matrix)[item] = R(0.0);
+    BARRIER();
+    for (uint channel = 0u; channel < layout->n_channels; ++channel) add_channel(context, channel, exact LANES_ARG);
+    for (uint position = LANE; position < n; position += N_LANES) {
+        const uint param = INDEX(global_param)[position];
+        const bool is_held = WORK(held)[param] != R(0.0);
+        real diagonal = damped(context, param, damping);
+        real rhs = downhill(context, param);
+        for (uint i = INDEX(position_column)[position]; i < INDEX(position_column)[position + 1u]; ++i) {
+            const uint channel = INDEX(use_channel)[i];
+            const uint column = INDEX(use_column)[i];
+            const uint channel_stride = INDEX(channel_stride)[channel];
+            if (exact) diagonal += WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
+            const uint first = INDEX(bin_local)[INDEX(channel_bin)[channel]];
+            const uint end = INDEX(bin_local)[INDEX(channel_bin)[channel + 1u]];
+            for (uint local = first; local < end; ++local)
+                rhs -= WORK(eliminated)[INDEX(local_coupling)[first] + (local - first) * channel_stride + column] * WORK(local_rhs)[local];
+        }
+        WORK(matrix)[position * stride + position] = is_held ? R(1.0) : WORK(matrix)[position * stride + position] + diagonal;
+        WORK(matrix)[n * stride + position] = is_held ? R(0.0) : rhs;
+    }
+    BARRIER();
+}
+
+// Factorises the diagonal block of a panel in shared memory. Whether it is positive definite; the same answer for every lane.
+FN bool factor_diagonal(SHARED real* block, uint size LANES_PARAM) {
+    for (uint k = 0u; k < size; ++k) {
+        const real pivot = block[k * PANEL + k];
+        BARRIER();
+        if (!(pivot > R(0.0)) || !IS_FINITE(pivot)) return false;
+        const real root = SQRT(pivot);
+        for (uint i = k + LANE; i < size; i += N_LANES) block[i * PANEL + k] = i == k ? root : block[i * PANEL + k] / root;
+        BARRIER();
+        const uint rest = size - k - 1u;
+        for (uint item = LANE; item < rest * rest; item += N_LANES) {
+            const uint i = k + 1u + item / rest;
+            const uint j = k + 1u + item % rest;
+            if (j <= i) block[i * PANEL + j] -= block[i * PANEL + k] * block[j * PANEL + k];
+        }
+        BARRIER();
+    }
+    return true;
+}
+
+// Replaces the rows below a panel's diagonal block by their part of the factor, and keeps a transposed copy.
+FN void solve_panel(const Context context, const SHARED real* block, uint start, uint size LANES_PARAM) {
+    const uint stride = context.layout->matrix_stride;
+    const uint n_rows = context.layout->n_global + 1u;
+    const uint panel_stride = context.layout->panel_stride;
+    for (uint i = start + size + LANE; i < n_rows; i += N_LANES) {
+        GLOBAL real* row = WORK(matrix) + i * stride + start;
+        real values[PANEL];
+        for (uint k = 0u; k < PANEL; ++k) {
+            if (k >= size) continue;
+            real value = row[k];
+            for (uint l = 0u; l < k; ++l) value -= block[k * PANEL + l] * values[l];
+            value = value / block[k * PANEL + k];
+            values[k] = value;
+            row[k] = value;
+            WORK(panel)[k * panel_stride + i] = value;
+        }
+    }
+    BARRIER();
+}
+
+// Subtracts the panel's products from the rows and columns after it.
+FN void update_rest(const Context context, uint start, uint size LANES_PARAM) {
+    const uint stride = context.layout->matrix_stride;
+    const uint panel_stride = context.layout->panel_stride;
+    const uint n = context.layout->n_global;
+    const uint first = start + size;
+    if (first >= n) return;
+    const uint n_tiles = (n + 1u - first + TILE - 1u) / TILE;
+    for (uint tile = LANE; tile < n_tiles * (n_tiles + 1u) / 2u; tile += N_LANES) {
+        const uint tile_row = triangle_row(tile);
+        const uint i = first + TILE * tile_row;
+        const uint j = first + TILE * (tile - tile_row * (tile_row + 1u) / 2u);
+        real sum[TILE * TILE];
+        for (uint k = 0u; k < TILE * TILE; ++k) sum[k] = R(0.0);
+        for (uint k = 0u; k < size; ++k) {
+            const GLOBAL real* column = WORK(panel) + k * panel_stride;
+            add_products(sum, column + i, column + j, R(-1.0));
+        }
+        for (uint a = 0u; a < TILE; ++a)
+            for (uint b = 0u; b < TILE; ++b)
+                if (i + a <= n && j + b < n && j + b <= i + a) WORK(matrix)[(i + a) * stride + j + b] += sum[a * TILE + b];
+    }
+    BARRIER();
+}
+
+// Whether the matrix is positive definite; its factor is then in its place, and its last row solves the first triangle.
+FN bool factor_globals(const Context context LANES_PARAM) {
+    const uint n = context.layout->n_global;
+    const uint stride = context.layout->matrix_stride;
+    SHARED real* block = context.shared + 2u * N_LANES;
+    for (uint start = 0u; start < n; start += PANEL) {
+        const uint size = n - start < PANEL ? n - start : PANEL;
+        for (uint item = LANE; item < size * size; item += N_LANES) {
+            const uint i = item / size;
+            const uint j = item - i * size;
+            block[i * PANEL + j] = WORK(matrix)[(start + i) * stride + start + j];
+        }
+        BARRIER();
+        if (!factor_diagonal(block, size LANES_ARG)) return false;
+        for (uint item = LANE; item < size * size; item += N_LANES) {
+            const uint i = item / size;
+            const uint j = item - i * size;
+            if (j <= i) WORK(matrix)[(start + i) * stride + start + j] = block[i * PANEL + j];
+        }
+        solve_panel(context, block, start, size LANES_ARG);
+        update_rest(context, start, size LANES_ARG);
+    }
+    return true;
+}
+
+// The second triangle: the step of the global parameters, in panels from the last one on.
+FN void solve_globals(const Context context LANES_PARAM) {
+    const uint n = context.layout->n_global;
+    const uint stride = context.layout->matrix_stride;
+    GLOBAL real* rhs = WORK(matrix) + n * stride;
+    for (uint end = n; end > 0u;) {
+        const uint size = end % PANEL == 0u ? PANEL : end % PANEL;
+        const uint start = end - size;
+        // Every lane solves the panel's own triangle for itself.
+        real values[PANEL];
+        for (uint back = 0u; back < PANEL; ++back) {
+            if (back >= size) continue;
+            const uint k = size - 1u - back;
+            real value = rhs[start + k];
+            for (uint l = 0u; l < PANEL; ++l)
+                if (l > k && l < size) value -= WORK(matrix)[(start + l) * stride + start + k] * values[l];
+            values[k] = value / WORK(matrix)[(start + k) * stride + start + k];
+        }
+        BARRIER();
+        for (uint i = LANE; i < end; i += N_LANES) {
+            real value = rhs[i];
+            for (uint k = 0u; k < PANEL; ++k) {
+                if (k >= size) continue;
+                if (i < start) value -= WORK(matrix)[(start + k) * stride + i] * values[k];
+                if (i == start + k) value = values[k];
+            }
+            rhs[i] = value;
+        }
+        BARRIER();
+        end = start;
+    }
+}
+
+// The step of all parameters (P), zero for held ones, from the solution for the global ones.
+FN void spread_step(const Context context LANES_PARAM) {
+    CONSTANT Layout* layout = context.layout;
+    const GLOBAL real* solution = WORK(matrix) + layout->n_global * layout->matrix_stride;
+    for (uint position = LANE; position < layout->n_global; position += N_LANES)
+        WORK(step)[INDEX(global_param)[position]] = solution[position];
+    for (uint bin = LANE; bin < layout->n_bins; bin += N_LANES) {
+        const uint first = INDEX(bin_local)[bin];
+        const uint m = INDEX(bin_local)[bin + 1u] - first;
+        if (m == 0u) continue;
+        const uint channel = INDEX(bin_channel)[bin];
+        const uint stride = INDEX(channel_stride)[channel];
+        const uint first_column = INDEX(channel_column)[channel];
+        const uint n_columns = INDEX(channel_column)[channel + 1u] - first_column;
+        const GLOBAL real* rows = WORK(eliminated) + INDEX(local_coupling)[first];
+        const GLOBAL real* factor = WORK(block_factors) + INDEX(bin_block)[bin];
+        for (uint back = 0u; back < m; ++back) {
+            const uint i = m - 1u - back;
+            const uint param = INDEX(local_param)[first + i];
+            real value = WORK(local_rhs)[first + i];
+            for (uint column = 0u; column < n_columns; ++column)
+                value -= rows[i * stride + column] * solution[INDEX(column_position)[first_column + column]];
+            for (uint k = i + 1u; k < m; ++k) value -= factor[k * m + i] * WORK(step)[INDEX(local_param)[first + k]];
+            WORK(step)[param] = WORK(held)[param] != R(0.0) ? R(0.0) : value / factor[i * m + i];
+        }
+    }
+    BARRIER();
+}
+
+// The step -(H + damping * scale)^-1 g over the parameters that are not held. Whether the matrix is positive definite.
+FN bool newton_step(const Context context, real damping, bool exact LANES_PARAM) {
+    if (!factor_locals(context, damping LANES_ARG)) return false;
+    eliminate_locals(context LANES_ARG);
+    assemble_globals(context, damping, exact LANES_ARG);
+    if (!factor_globals(context LANES_ARG)) return false;
+    solve_globals(context LANES_ARG);
+    spread_step(context LANES_ARG);
+    return true;
+}

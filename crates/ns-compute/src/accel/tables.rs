@@ -1,0 +1,414 @@
+//! A model as kernels read it: one buffer of indices, one of numbers, and the [`Layout`] that says where each table stands.
+//!
+//! It is the same plan that the CPU bodies use, plus the lists that let every lane gather what it writes, so that nothing is added by two lanes.
+
+use super::layout::{Layout, NONE};
+use crate::cpu::plan::{BinFactorTarget, ChannelPlan, Plan, TemplatePlan};
+use ns_core::interpolate::{HistoSysInterpolation, NormSysFactor, NormSysInterpolation};
+use ns_core::model::Model;
+use ns_core::parameters::Constraint;
+
+/// Rows of Jacobians are padded to a multiple of this; `TILE` in `kernels/solve.h`.
+const TILE: usize = 4;
+
+/// Rows of the factor that are worked on at once; `PANEL` in `kernels/solve.h`.
+pub(crate) const PANEL: usize = 16;
+
+/// Kinds of entries, as in `kernels/slopes.h`.
+const SCALAR: u32 = 0;
+const HISTOSYS: u32 = 1;
+const FACTOR: u32 = 2;
+
+/// The tables of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tables {
+    pub(crate) layout: Layout,
+    pub(crate) indices: Vec<u32>,
+    pub(crate) reals: Vec<f64>,
+}
+
+/// One modifier's share of a column of the Jacobian.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    kind: u32,
+    modifier: u32,
+    template: u32,
+    bin: u32,
+}
+
+impl Tables {
+    /// The tables of `model`, laid out like `plan`.
+    ///
+    /// # Errors
+    /// The number of working numbers if they cannot be counted with 32 bits.
+    pub(crate) fn new(model: &Model, plan: &Plan) -> Result<Self, TooLarge> {
+        let mut tables = Self { layout: Layout::default(), indices: Vec::new(), reals: Vec::new() };
+        tables.add_sizes(model, plan);
+        tables.add_templates(model, plan);
+        tables.add_constraints(model, plan);
+        tables.add_partition(plan);
+        tables.add_columns(plan);
+        let extent = tables.add_channels(plan);
+        tables.add_workspace(plan, &extent)?;
+        Ok(tables)
+    }
+
+    fn index(&mut self, values: impl IntoIterator<Item = u32>) -> u32 {
+        let start = self.indices.len() as u32;
+        self.indices.extend(values);
+        start
+    }
+
+    fn real(&mut self, values: impl IntoIterator<Item = f64>) -> u32 {
+        let start = self.reals.len() as u32;
+        self.reals.extend(values);
+        start
+    }
+
+    fn add_sizes(&mut self, model: &Model, plan: &Plan) {
+        let layout = &mut self.layout;
+        let count = |n: usize| n as u32;
+        layout.n_params = count(plan.n_params);
+        layout.n_bins = count(plan.n_bins());
+        layout.n_channels = count(plan.channels.len());
+        layout.n_templates = count(plan.templates.len());
+        layout.n_cells = plan.channels.iter().map(|c| count(c.bins.len() * c.templates.len())).sum();
+        layout.n_scalars = count(plan.scales.len() + plan.normsys.len());
+        layout.n_weights = count(plan.histosys_params.len());
+        layout.n_histosys = count(plan.histosys.len());
+        layout.n_terms = count(plan.terms.len());
+        layout.n_global = count(plan.partition.n_global());
+        layout.n_local = count(plan.partition.n_local());
+        layout.matrix_stride = count(plan.partition.n_global().next_multiple_of(TILE));
+        layout.panel_stride = count((plan.partition.n_global() + 1 + TILE).next_multiple_of(TILE));
+        layout.normsys_rule = match model.interpolation.normsys {
+            NormSysInterpolation::Exponential => 0,
+            NormSysInterpolation::SmoothExponential => 1,
+        };
+        layout.histosys_rule = match model.interpolation.histosys {
+            HistoSysInterpolation::Linear => 0,
+            HistoSysInterpolation::Quadratic => 1,
+            HistoSysInterpolation::SmoothLinear => 2,
+        };
+    }
+
+    fn add_templates(&mut self, model: &Model, plan: &Plan) {
+        let (mut channel_of, mut first_cell, mut cell_template) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut nominal, mut up, mut down) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut histosys_cell, mut histosys_template) = (Vec::new(), Vec::new());
+        let (mut scalar_param, mut scalar_normsys) = (Vec::new(), Vec::new());
+        let mut starts = [vec![0], vec![0], vec![0]];
+        for (c, t, template, n_bins) in each_template(plan) {
+            channel_of.push(c as u32);
+            first_cell.push(cell_template.len() as u32);
+            cell_template.extend(std::iter::repeat_n(t as u32, n_bins));
+            nominal.extend_from_slice(&plan.nominal[template.cells..template.cells + n_bins]);
+            for modifier in &plan.histosys[template.histosys.clone()] {
+                let cells = modifier.cells as usize..modifier.cells as usize + n_bins;
+                histosys_cell.push(up.len() as u32);
+                histosys_template.push(t as u32);
+                up.extend_from_slice(&plan.up[cells.clone()]);
+                down.extend_from_slice(&plan.down[cells]);
+            }
+            for scale in &plan.scales[template.scales.clone()] {
+                scalar_param.push(scale.param);
+                scalar_normsys.push(NONE);
+            }
+            for (e, normsys) in template.normsys.clone().zip(&plan.normsys[template.normsys.clone()]) {
+                scalar_param.push(normsys.param);
+                scalar_normsys.push(e as u32);
+            }
+            starts[0].push(scalar_param.len() as u32);
+            starts[1].push(template.histosys.end as u32);
+            starts[2].push(template.bin_factors.end as u32);
+        }
+        let weight = |param: u32| plan.histosys_params.partition_point(|&p| p < param) as u32;
+        let [scalars, histosys, factors] = starts;
+        self.layout.template_channel = self.index(channel_of);
+        self.layout.template_cell = self.index(first_cell);
+        self.layout.cell_template = self.index(cell_template);
+        self.layout.template_scalar = self.index(scalars);
+        self.layout.template_histosys = self.index(histosys);
+        self.layout.template_factor = self.index(factors);
+        self.layout.scalar_param = self.index(scalar_param);
+        self.layout.scalar_normsys = self.index(scalar_normsys);
+        self.layout.weight_param = self.index(plan.histosys_params.iter().copied());
+        self.layout.histosys_weight = self.index(plan.histosys.iter().map(|h| weight(h.param)));
+        self.layout.histosys_cell = self.index(histosys_cell);
+        self.layout.histosys_template = self.index(histosys_template);
+        self.layout.factor_param = self.index(plan.bin_factors.iter().map(|f| f.first_param));
+        self.layout.normsys = self.real(normsys_numbers(model));
+        self.layout.nominal = self.real(nominal);
+        self.layout.up = self.real(up);
+        self.layout.down = self.real(down);
+    }
+
+    fn add_constraints(&mut self, model: &Model, plan: &Plan) {
+        let mut term_of = vec![NONE; model.n_params()];
+        let (mut is_poisson, mut scale) = (Vec::new(), Vec::new());
+        for (k, term) in plan.terms.iter().enumerate() {
+            term_of[term.param as usize] = k as u32;
+            let (poisson, value) = match term.constraint {
+                Constraint::Gaussian { sigma } => (0, sigma),
+                Constraint::Poisson { tau } => (1, tau),
+            };
+            is_poisson.push(poisson);
+            scale.push(value);
+        }
+        self.layout.term_param = self.index(plan.terms.iter().map(|term| term.param));
+        self.layout.term_is_poisson = self.index(is_poisson);
+        self.layout.param_term = self.index(term_of);
+        self.layout.term_scale = self.real(scale);
+    }
+
+    fn add_partition(&mut self, plan: &Plan) {
+        let partition = &*plan.partition;
+        let (mut bin_channel, mut bin_local, mut bin_block) = (Vec::new(), vec![0], Vec::new());
+        let (mut local_bin, mut local_coupling) = (Vec::new(), Vec::new());
+        let (mut coupling, mut block) = (0, 0);
+        for (c, channel) in plan.channels.iter().enumerate() {
+            for bin in channel.bins.clone() {
+                bin_channel.push(c as u32);
+                bin_block.push(block);
+                block += (channel.n_slots * channel.n_slots) as u32;
+                for _ in 0..channel.n_slots {
+                    local_bin.push(bin as u32);
+                    local_coupling.push(coupling);
+                    coupling += stride(channel) as u32;
+                }
+                bin_local.push(local_bin.len() as u32);
+            }
+        }
+        self.layout.bin_channel = self.index(bin_channel);
+        self.layout.bin_local = self.index(bin_local);
+        self.layout.bin_block = self.index(bin_block);
+        self.layout.local_bin = self.index(local_bin);
+        self.layout.local_coupling = self.index(local_coupling);
+        self.layout.global_param = self.index(partition.global.iter().copied());
+        self.layout.local_param = self.index(partition.local.iter().copied());
+    }
+
+    /// The columns of all channels with their entries, and for each global position the columns that are its own.
+    fn add_columns(&mut self, plan: &Plan) {
+        let mut uses = vec![Vec::new(); plan.partition.n_global()];
+        let (mut starts, mut entries, mut positions) = (vec![0], Vec::new(), Vec::new());
+        for (c, channel) in plan.channels.iter().enumerate() {
+            for (column, entries_of) in column_entries(plan, channel).into_iter().enumerate() {
+                positions.push(channel.columns[column]);
+                uses[channel.columns[column] as usize].push([c as u32, column as u32]);
+                entries.extend(entries_of);
+                starts.push(entries.len() as u32);
+            }
+        }
+        self.layout.column_position = self.index(positions);
+        self.layout.column_entry = self.index(starts);
+        self.layout.entry_kind = self.index(entries.iter().map(|entry: &Entry| entry.kind));
+        self.layout.entry_use = self.index(entries.iter().map(|entry| entry.modifier));
+        self.layout.entry_template = self.index(entries.iter().map(|entry| entry.template));
+        self.layout.entry_bin = self.index(entries.iter().map(|entry| entry.bin));
+        let ends = uses.iter().scan(0, |end, columns| {
+            *end += columns.len() as u32;
+            Some(*end)
+        });
+        let starts: Vec<u32> = std::iter::once(0).chain(ends).collect();
+        self.layout.position_column = self.index(starts);
+        self.layout.use_channel = self.index(uses.iter().flatten().map(|[channel, _]| *channel));
+        self.layout.use_column = self.index(uses.iter().flatten().map(|[_, column]| *column));
+    }
+
+    fn add_channels(&mut self, plan: &Plan) -> Extent {
+        let mut extent = Extent::default();
+        let mut tables: [Vec<u32>; 7] = std::array::from_fn(|_| Vec::new());
+        let (mut factor_columns, mut masks) = (Vec::new(), Vec::new());
+        let (mut local_starts, mut local_templates) = (vec![0], Vec::new());
+        for channel in &plan.channels {
+            let factors = shared_factors(plan, channel);
+            let n_rows = channel.templates.len() + factors.len();
+            let numbers = [
+                channel.bins.start,
+                channel.templates.start,
+                extent.columns,
+                stride(channel),
+                extent.jacobian,
+                extent.pairs,
+                factor_columns.len(),
+            ];
+            tables.iter_mut().zip(numbers).for_each(|(table, number)| table.push(number as u32));
+            extent.masks.push(masks.len() as u32);
+            extent.columns += channel.columns.len();
+            extent.jacobian += channel.bins.len() * stride(channel);
+            extent.pairs += 2 * n_rows * stride(channel);
+            extent.coupling += channel.bins.len() * channel.n_slots * stride(channel);
+            extent.blocks += channel.bins.len() * channel.n_slots * channel.n_slots;
+            factor_columns.extend(factors);
+            let has = slot_masks(plan, channel);
+            for _ in channel.bins.clone() {
+                for mask in has.chunks(channel.templates.len().max(1)) {
+                    let of_slot = channel.templates.clone().zip(mask).filter(|(_, has)| **has == 1);
+                    local_templates.extend(of_slot.map(|(t, _)| t as u32));
+                    local_starts.push(local_templates.len() as u32);
+                }
+            }
+            masks.extend(has);
+        }
+        let ends = [plan.n_bins(), plan.templates.len(), extent.columns, 0, 0, 0, factor_columns.len()];
+        tables.iter_mut().zip(ends).for_each(|(table, end)| table.push(end as u32));
+        let [bins, templates, columns, strides, jacobian, pairs, factors] = tables;
+        self.layout.channel_bin = self.index(bins);
+        self.layout.channel_template = self.index(templates);
+        self.layout.channel_column = self.index(columns);
+        self.layout.channel_stride = self.index(strides);
+        self.layout.channel_jacobian = self.index(jacobian);
+        self.layout.channel_pairs = self.index(pairs);
+        self.layout.channel_factor = self.index(factors);
+        self.layout.factor_column = self.index(factor_columns);
+        self.layout.channel_mask = self.index(extent.masks.clone());
+        self.layout.slot_mask = self.index(masks);
+        self.layout.local_entry = self.index(local_starts);
+        self.layout.local_template = self.index(local_templates);
+        extent
+    }
+
+    fn add_workspace(&mut self, plan: &Plan, extent: &Extent) -> Result<(), TooLarge> {
+        let layout = &mut self.layout;
+        let (p, n_bins, n_local) = (plan.n_params, plan.n_bins(), plan.partition.n_local());
+        let (n_cells, n_scalars) = (layout.n_cells as usize, layout.n_scalars as usize);
+        let (n_templates, n_histosys) = (plan.templates.len(), plan.histosys.len());
+        let matrix = (plan.partition.n_global() + 1) * layout.matrix_stride as usize;
+        let mut end: u64 = 0;
+        let mut place = |slot: &mut u32, len: usize| {
+            *slot = u32::try_from(end).unwrap_or(u32::MAX);
+            end += len as u64;
+        };
+        for slot in [
+            &mut layout.work_point,
+            &mut layout.work_trial,
+            &mut layout.work_step,
+            &mut layout.work_gradient,
+            &mut layout.work_constraint,
+            &mut layout.work_diagonal,
+            &mut layout.work_scale,
+            &mut layout.work_held,
+        ] {
+            place(slot, p);
+        }
+        place(&mut layout.work_scalar_value, n_scalars);
+        place(&mut layout.work_scalar_slope, n_scalars);
+        place(&mut layout.work_scalar_curve, n_scalars);
+        place(&mut layout.work_weights, 6 * plan.histosys_params.len());
+        place(&mut layout.work_template_scale, n_templates);
+        place(&mut layout.work_template_sum, n_templates);
+        place(&mut layout.work_histosys_slope, n_histosys);
+        place(&mut layout.work_histosys_curve, n_histosys);
+        place(&mut layout.work_cell_yield, n_cells);
+        place(&mut layout.work_cell_scale, n_cells);
+        place(&mut layout.work_first, n_bins);
+        place(&mut layout.work_second, n_bins);
+        place(&mut layout.work_row_weight, n_bins);
+        place(&mut layout.work_jacobian, extent.jacobian);
+        place(&mut layout.work_pairs, extent.pairs);
+        place(&mut layout.work_column_diagonal, extent.columns);
+        place(&mut layout.work_local_slope, n_local);
+        place(&mut layout.work_coupling, extent.coupling);
+        place(&mut layout.work_eliminated, extent.coupling);
+        place(&mut layout.work_blocks, extent.blocks);
+        place(&mut layout.work_block_factors, extent.blocks);
+        place(&mut layout.work_local_rhs, n_local);
+        place(&mut layout.work_matrix, matrix);
+        place(&mut layout.work_panel, PANEL * layout.panel_stride as usize);
+        layout.workspace = u32::try_from(end).map_err(|_| TooLarge { numbers: end })?;
+        Ok(())
+    }
+}
+
+/// A model whose working memory cannot be addressed with 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLarge {
+    /// How many numbers a block would work with.
+    pub(crate) numbers: u64,
+}
+
+/// How far the pieces of working memory reach that channels share.
+#[derive(Debug, Default)]
+struct Extent {
+    columns: usize,
+    jacobian: usize,
+    pairs: usize,
+    coupling: usize,
+    blocks: usize,
+    masks: Vec<u32>,
+}
+
+/// Every template with its number, its channel's number, and the channel's number of bins.
+fn each_template(plan: &Plan) -> impl Iterator<Item = (usize, usize, &TemplatePlan, usize)> {
+    plan.channels
+        .iter()
+        .enumerate()
+        .flat_map(move |(c, channel)| channel.templates.clone().map(move |t| (c, t, &plan.templates[t], channel.bins.len())))
+}
+
+/// The row length of a channel's Jacobian.
+fn stride(channel: &ChannelPlan) -> usize {
+    channel.columns.len().next_multiple_of(TILE)
+}
+
+/// ln hi, ln lo and the six coefficients of every normsys.
+fn normsys_numbers(model: &Model) -> Vec<f64> {
+    let (lo, hi) = (model.values(model.layout.normsys_lo), model.values(model.layout.normsys_hi));
+    let numbers = |(&lo, &hi): (&f64, &f64)| {
+        let factor = NormSysFactor::new(lo, hi);
+        let [a, b, c, d, e, f] = factor.coefficients;
+        [factor.ln_hi, factor.ln_lo, a, b, c, d, e, f]
+    };
+    lo.iter().zip(hi).flat_map(numbers).collect()
+}
+
+/// The entries of each column of `channel`.
+fn column_entries(plan: &Plan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
+    let mut columns = vec![Vec::new(); channel.columns.len()];
+    for t in channel.templates.clone() {
+        let template = &plan.templates[t];
+        let mut add = |column: usize, kind, modifier: usize, bin| {
+            columns[column].push(Entry { kind, modifier: modifier as u32, template: t as u32, bin });
+        };
+        // Scalar modifiers are numbered by template, scales before normsys.
+        let first_scalar = template.scales.start + template.normsys.start;
+        for (i, scale) in plan.scales[template.scales.clone()].iter().enumerate() {
+            add(scale.column as usize, SCALAR, first_scalar + i, NONE);
+        }
+        for (i, normsys) in plan.normsys[template.normsys.clone()].iter().enumerate() {
+            add(normsys.column as usize, SCALAR, first_scalar + template.scales.len() + i, NONE);
+        }
+        for (h, histosys) in template.histosys.clone().zip(&plan.histosys[template.histosys.clone()]) {
+            add(histosys.column as usize, HISTOSYS, h, NONE);
+        }
+        for (f, factor) in template.bin_factors.clone().zip(&plan.bin_factors[template.bin_factors.clone()]) {
+            if let BinFactorTarget::Global { first_column } = factor.target {
+                for bin in 0..channel.bins.len() {
+                    add(first_column as usize + bin, FACTOR, f, bin as u32);
+                }
+            }
+        }
+    }
+    columns
+}
+
+/// Columns of `channel` whose parameters are per-bin factors shared with other channels, ascending.
+fn shared_factors(plan: &Plan, channel: &ChannelPlan) -> Vec<u32> {
+    let entries = column_entries(plan, channel);
+    let is_factor = |(_, entries): &(usize, Vec<Entry>)| entries.iter().any(|entry| entry.kind == FACTOR);
+    entries.into_iter().enumerate().filter(is_factor).map(|(column, _)| column as u32).collect()
+}
+
+/// For each slot and each template of `channel`: whether the template has the local factor of that slot.
+fn slot_masks(plan: &Plan, channel: &ChannelPlan) -> Vec<u32> {
+    let mut masks = vec![0; channel.n_slots * channel.templates.len()];
+    for (i, t) in channel.templates.clone().enumerate() {
+        for factor in &plan.bin_factors[plan.templates[t].bin_factors.clone()] {
+            if let BinFactorTarget::Local { slot } = factor.target {
+                masks[slot as usize * channel.templates.len() + i] = 1;
+            }
+        }
+    }
+    masks
+}
