@@ -20,6 +20,11 @@
 // A step from nearer than this, with the exact Hessian, is the last one: its square is below what a double can tell.
 #define LAST_BELOW SQRT(EPSILON)
 #define LEAST_DAMPING (R(1e7) * EPSILON)
+#define STEP_FOUND 0u
+#define STEP_INDEFINITE 1u
+#define STEP_UNSETTLED 2u
+// The active set is found in a few rounds, or with more damping.
+#define ROUNDS 8u
 #define MAX_DAMPING R(1e12)
 // A matrix that needs no more damping than this is singular to rounding, and not indefinite.
 #define MOST_SINGULAR (R(100.0) * LEAST_DAMPING)
@@ -59,9 +64,13 @@ FN void hold(const Context context, const Box box LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
         const real slope = WORK(gradient)[i];
+        const bool is_fixed = box.fixed[i] != R(0.0);
         const bool at_lower = x[i] <= lower_end(box, i, x[i]) && slope > R(0.0);
         const bool at_upper = x[i] >= upper_end(box, i, x[i]) && slope < R(0.0);
-        WORK(held)[i] = box.fixed[i] != R(0.0) || at_lower || at_upper ? R(1.0) : R(0.0);
+        WORK(held)[i] = is_fixed || at_lower || at_upper ? R(1.0) : R(0.0);
+        WORK(side)[i] = is_fixed ? R(0.0) : at_lower ? R(-1.0) : at_upper ? R(1.0) : R(0.0);
+        WORK(displaced)[i] = R(0.0);
+        WORK(rhs)[i] = -slope;
         const real range = box.upper[i] - box.lower[i];
         const real least = IS_FINITE(range) && range > R(0.0) ? R(1.0) / (range * range) : R(1e-12);
         WORK(scale)[i] = MAX(WORK(diagonal)[i], least);
@@ -69,63 +78,88 @@ FN void hold(const Context context, const Box box LANES_PARAM) {
     BARRIER();
 }
 
-// Holds what is at an end of the box and would be moved out of it, although its own slope leads inwards. How many there are.
-FN real hold_blocked(const Context context, const Box box LANES_PARAM) {
+// Adds the steps of parameters that were put on an end of the box, and holds those whose step leaves it. How many there are.
+FN real hold_violators(const Context context, const Box box LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     Compensated own = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        if (WORK(held)[i] != R(0.0)) continue;
+        if (WORK(held)[i] != R(0.0)) {
+            WORK(step)[i] = WORK(displaced)[i];
+            continue;
+        }
+        const real to_lower = lower_end(box, i, x[i]) - x[i];
+        const real to_upper = upper_end(box, i, x[i]) - x[i];
         const real step = WORK(step)[i];
-        const bool below = x[i] <= lower_end(box, i, x[i]) && step < R(0.0);
-        const bool above = x[i] >= upper_end(box, i, x[i]) && step > R(0.0);
-        if (!below && !above) continue;
+        if (step >= to_lower && step <= to_upper) continue;
         WORK(held)[i] = R(1.0);
+        WORK(side)[i] = step < to_lower ? R(-2.0) : R(2.0);
+        WORK(displaced)[i] = step < to_lower ? to_lower : to_upper;
         own = plus(own, R(1.0));
     }
     return block_sum(context, own LANES_ARG);
 }
 
-// The Newton step inside the box as far as its ends at the point itself go. Whether the matrix is positive definite.
-FN bool bounded_step(const Context context, const Box box, real damping, bool exact LANES_PARAM) {
-    for (uint round = 0u; round < 8u; ++round) {
-        if (!newton_step(context, damping, exact LANES_ARG)) return false;
-        if (hold_blocked(context, box LANES_ARG) == R(0.0)) return true;
+// Releases held parameters that the quadratic model would rather have inside; after `multiply`. How many there are.
+FN real release_held(const Context context, real damping LANES_PARAM) {
+    Compensated own = nothing();
+    for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
+        if (WORK(side)[i] == R(0.0)) continue;
+        if (ABS(WORK(side)[i]) == R(2.0)) {
+            // Free in this round still.
+            WORK(side)[i] *= R(0.5);
+            continue;
+        }
+        const real multiplier = WORK(gradient)[i] + WORK(product)[i] + damping * WORK(scale)[i] * WORK(step)[i];
+        if (multiplier * WORK(side)[i] <= R(0.0)) continue;
+        WORK(held)[i] = R(0.0);
+        WORK(side)[i] = R(0.0);
+        WORK(displaced)[i] = R(0.0);
+        own = plus(own, R(1.0));
     }
-    return newton_step(context, damping, exact LANES_ARG);
+    return block_sum(context, own LANES_ARG);
 }
 
-// What a step promises, and where it leads.
-struct Promise {
-    real edm;        // -g'p / 2
-    real decrease;   // what the quadratic model promises
-    bool is_cut;     // whether an end of the box is in the way
-};
+FN bool any_at_end(const Context context LANES_PARAM) {
+    Compensated own = nothing();
+    for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
+        if (WORK(side)[i] != R(0.0)) own = plus(own, R(1.0));
+    return block_sum(context, own LANES_ARG) != R(0.0);
+}
 
-// Sets the trial point to x + p inside the box.
-FN Promise try_step(const Context context, const Box box, real damping LANES_PARAM) {
+// The minimum of the quadratic model inside the box, by a primal-dual active set (Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865):
+// what leaves the box is put on its end, what would rather be inside is released, until nothing changes.
+FN uint bounded_step(const Context context, const Box box, real damping, bool exact LANES_PARAM) {
+    for (uint round = 0u; round < ROUNDS; ++round) {
+        if (!newton_step(context, damping, exact LANES_ARG)) return STEP_INDEFINITE;
+        const real n_new = hold_violators(context, box LANES_ARG);
+        if (!any_at_end(context LANES_ARG)) return STEP_FOUND;
+        multiply(context, WORK(step), exact LANES_ARG);
+        const real n_released = release_held(context, damping LANES_ARG);
+        if (n_new == R(0.0) && n_released == R(0.0)) return STEP_FOUND;
+        multiply(context, WORK(displaced), exact LANES_ARG);
+        for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = -WORK(gradient)[i] - WORK(product)[i];
+        BARRIER();
+    }
+    return STEP_UNSETTLED;
+}
+
+// Sets the trial point to x + p, inside the box whatever the rounding. The decrease that the undamped quadratic model promises there.
+FN real try_step(const Context context, const Box box, bool exact LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
-    const GLOBAL real* step = WORK(step);
-    Compensated slope = nothing(), cut_slope = nothing(), damped_square = nothing(), n_cut = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        const real wanted = x[i] + step[i];
+        const real wanted = x[i] + (WORK(held)[i] != R(0.0) ? WORK(displaced)[i] : WORK(step)[i]);
         real trial = MIN(MAX(wanted, lower_end(box, i, x[i])), upper_end(box, i, x[i]));
         if (box.fixed[i] != R(0.0)) trial = x[i];
         if (trial == R(0.0) && is_kinked(box, i)) trial = COPYSIGN(R(0.0), x[i]);
         WORK(trial)[i] = trial;
-        if (WORK(held)[i] != R(0.0)) continue;
-        slope = plus(slope, WORK(gradient)[i] * step[i]);
-        cut_slope = plus(cut_slope, WORK(gradient)[i] * (trial - x[i]));
-        damped_square = plus(damped_square, damping * WORK(scale)[i] * step[i] * step[i]);
-        if (trial != wanted) n_cut = plus(n_cut, R(1.0));
+        WORK(step)[i] = trial - x[i];
     }
-    Promise promise;
-    const real total = block_sum(context, slope LANES_ARG);
-    const real cut = block_sum(context, cut_slope LANES_ARG);
-    promise.is_cut = block_sum(context, n_cut LANES_ARG) != R(0.0);
-    promise.edm = R(-0.5) * total;
-    promise.decrease = R(0.5) * (block_sum(context, damped_square LANES_ARG) - total);
-    if (promise.is_cut) promise.decrease = R(-0.5) * cut;
-    return promise;
+    BARRIER();
+    multiply(context, WORK(step), exact LANES_ARG);
+    Compensated gain = nothing();
+    for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
+        gain = plus(gain, WORK(step)[i] * (WORK(gradient)[i] + R(0.5) * WORK(product)[i]));
+    return -block_sum(context, gain LANES_ARG);
 }
 
 FN void copy_params(const Context context, const GLOBAL real* from, GLOBAL real* to LANES_PARAM) {
@@ -168,7 +202,7 @@ FN real variance_of(const Context context, const Box box, uint param LANES_PARAM
     differentiate(context, WORK(point), true LANES_ARG);
     hold(context, box LANES_ARG);
     const bool is_held = WORK(held)[param] != R(0.0);
-    for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(gradient)[i] = i == param ? R(-1.0) : R(0.0);
+    for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = i == param ? R(1.0) : R(0.0);
     BARRIER();
     if (is_held || !newton_step(context, R(0.0), true LANES_ARG)) return INF - INF;
     return WORK(step)[param];
@@ -194,7 +228,13 @@ FN void fit_one(const Context context, const Box box, uint max_iterations, uint 
         }
         hold(context, box LANES_ARG);
         const real used = exact ? damping : MAX(damping, LEAST_DAMPING);
-        if (!bounded_step(context, box, used, exact LANES_ARG)) {
+        const uint found = bounded_step(context, box, used, exact LANES_ARG);
+        if (found == STEP_UNSETTLED) {
+            damping = MAX(R(8.0) * damping, R(1e-2));
+            if (damping > MAX_DAMPING) status = STALLED;
+            continue;
+        }
+        if (found == STEP_INDEFINITE) {
             if (exact && damping == R(0.0)) {
                 // Singular to rounding, perhaps: a trifle helps there.
                 is_singular = true;
@@ -213,16 +253,15 @@ FN void fit_one(const Context context, const Box box, uint max_iterations, uint 
             }
             continue;
         }
-        const Promise promise = try_step(context, box, used LANES_ARG);
-        edm = promise.edm;
+        const real promised = try_step(context, box, exact LANES_ARG);
+        edm = ABS(promised);
         const bool is_undamped = damping == R(0.0) || (is_singular && damping <= MOST_SINGULAR);
-        const bool is_last = exact && is_undamped && !promise.is_cut && edm <= LAST_BELOW;
+        const bool is_last = exact && is_undamped && edm <= LAST_BELOW;
         const real trial_value = evaluate(context, WORK(trial) LANES_ARG);
         const real noise = R(100.0) * EPSILON * MAX(R(1.0), ABS(value));
-        const real ratio = (value - trial_value) / promise.decrease;
-        // A step that was cut off may promise nothing although the minimum is far: then a shorter one is wanted.
-        const bool is_noise = promise.decrease < noise && (!promise.is_cut || edm < noise);
-        const bool gains = trial_value < value && (promise.decrease <= R(0.0) || ratio > R(1e-4));
+        const real ratio = (value - trial_value) / promised;
+        const bool is_noise = promised < noise;
+        const bool gains = trial_value < value && ratio > R(1e-4);
         if (IS_FINITE(trial_value) && (gains || (is_noise && trial_value <= value + noise))) {
             copy_params(context, WORK(trial), x LANES_ARG);
             value = trial_value;

@@ -24,6 +24,7 @@ struct Layout {
     uint channel_stride;  // row length of each channel's Jacobian (C)
     uint channel_jacobian;  // offset of each channel's Jacobian (C)
     uint channel_pairs;  // offset of each channel's pairs of rows (C)
+    uint channel_dots;  // offset of each channel's products of rows (C)
     uint channel_factor;  // first per-bin factor of each channel that is shared with others (C + 1)
     uint factor_column;  // its column, counted inside the channel
     uint channel_mask;  // offset of each channel's slot masks (C)
@@ -75,6 +76,11 @@ struct Layout {
     uint work_diagonal;  // diagonal of the Gauss-Newton matrix (P)
     uint work_scale;  // scale of the damping (P)
     uint work_held;  // 1 for parameters that are left out of the step (P)
+    uint work_side;  // -1 or 1 for parameters held at the lower or upper end of the box (P)
+    uint work_displaced;  // the step of those parameters, onto the end (P)
+    uint work_product;  // the Hessian times a step (P)
+    uint work_rhs;  // right-hand side of the step (P)
+    uint work_dots;  // products of a step with the rows of all channels
     uint work_scalar_value;  // values of the scalar modifiers
     uint work_scalar_slope;  // their logarithmic slopes
     uint work_scalar_curve;  // their relative curvatures

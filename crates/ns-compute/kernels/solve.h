@@ -10,8 +10,82 @@ FN real damped(const Context context, uint param, real damping) {
     return WORK(constraint)[param] + damping * WORK(scale)[param];
 }
 
-FN real downhill(const Context context, uint param) {
-    return WORK(held)[param] != R(0.0) ? R(0.0) : -WORK(gradient)[param];
+FN real right_hand_side(const Context context, uint param) {
+    return WORK(held)[param] != R(0.0) ? R(0.0) : WORK(rhs)[param];
+}
+
+// The sum of one row of a channel, its length being the number of columns, with `x` (P).
+FN real row_product(const Context context, uint channel, const GLOBAL real* row, const GLOBAL real* x) {
+    const uint first = INDEX(channel_column)[channel];
+    const uint n_columns = INDEX(channel_column)[channel + 1u] - first;
+    real sum = R(0.0);
+    for (uint column = 0u; column < n_columns; ++column) sum += row[column] * x[INDEX(global_param)[INDEX(column_position)[first + column]]];
+    return sum;
+}
+
+// How many pairs of rows the exact Hessian has in a channel.
+FN uint n_pairs_of(const Context context, uint channel) {
+    const uint n_templates = INDEX(channel_template)[channel + 1u] - INDEX(channel_template)[channel];
+    return n_templates + INDEX(channel_factor)[channel + 1u] - INDEX(channel_factor)[channel];
+}
+
+// The share of one use of a global position in the Hessian times `x`.
+FN real column_product(const Context context, uint channel, uint column, real own, const GLOBAL real* x, bool exact) {
+    const uint stride = INDEX(channel_stride)[channel];
+    const uint first_bin = INDEX(channel_bin)[channel];
+    const uint n_bins = INDEX(channel_bin)[channel + 1u] - first_bin;
+    const GLOBAL real* dots = WORK(dots) + INDEX(channel_dots)[channel];
+    const GLOBAL real* rows = WORK(jacobian) + INDEX(channel_jacobian)[channel] + column;
+    real sum = R(0.0);
+    for (uint bin = 0u; bin < n_bins; ++bin) sum += WORK(row_weight)[first_bin + bin] * rows[bin * stride] * dots[bin];
+    const uint first_local = INDEX(bin_local)[first_bin];
+    const uint end_local = INDEX(bin_local)[first_bin + n_bins];
+    for (uint local = first_local; local < end_local; ++local)
+        sum += WORK(coupling)[INDEX(local_coupling)[local] + column] * x[INDEX(local_param)[local]];
+    if (!exact) return sum;
+    dots += n_bins;
+    rows = WORK(pairs) + INDEX(channel_pairs)[channel] + column;
+    const uint n_pairs = n_pairs_of(context, channel);
+    for (uint pair = 0u; pair < n_pairs; ++pair)
+        sum += rows[2u * pair * stride] * dots[2u * pair + 1u] + rows[(2u * pair + 1u) * stride] * dots[2u * pair];
+    return sum + own * WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
+}
+
+// The undamped Hessian times `x` (P), written to `product` (P).
+FN void multiply(const Context context, const GLOBAL real* x, bool exact LANES_PARAM) {
+    CONSTANT Layout* layout = context.layout;
+    for (uint channel = 0u; channel < layout->n_channels; ++channel) {
+        const uint n_bins = INDEX(channel_bin)[channel + 1u] - INDEX(channel_bin)[channel];
+        const uint stride = INDEX(channel_stride)[channel];
+        const uint n_rows = n_bins + (exact ? 2u * n_pairs_of(context, channel) : 0u);
+        for (uint row = LANE; row < n_rows; row += N_LANES) {
+            const GLOBAL real* jacobian = WORK(jacobian) + INDEX(channel_jacobian)[channel] + row * stride;
+            const GLOBAL real* pairs = WORK(pairs) + INDEX(channel_pairs)[channel] + (row - n_bins) * stride;
+            WORK(dots)[INDEX(channel_dots)[channel] + row] = row_product(context, channel, row < n_bins ? jacobian : pairs, x);
+        }
+    }
+    BARRIER();
+    for (uint position = LANE; position < layout->n_params; position += N_LANES) {
+        real sum;
+        uint param;
+        if (position < layout->n_global) {
+            param = INDEX(global_param)[position];
+            sum = WORK(constraint)[param] * x[param];
+            for (uint i = INDEX(position_column)[position]; i < INDEX(position_column)[position + 1u]; ++i)
+                sum += column_product(context, INDEX(use_channel)[i], INDEX(use_column)[i], x[param], x, exact);
+        } else {
+            const uint local = position - layout->n_global;
+            const uint bin = INDEX(local_bin)[local];
+            const uint first = INDEX(bin_local)[bin];
+            const uint m = INDEX(bin_local)[bin + 1u] - first;
+            const GLOBAL real* block = WORK(blocks) + INDEX(bin_block)[bin] + (local - first) * m;
+            param = INDEX(local_param)[local];
+            sum = WORK(constraint)[param] * x[param] + row_product(context, INDEX(bin_channel)[bin], WORK(coupling) + INDEX(local_coupling)[local], x);
+            for (uint other = 0u; other < m; ++other) sum += block[other] * x[INDEX(local_param)[first + other]];
+        }
+        WORK(product)[param] = sum;
+    }
+    BARRIER();
 }
 
 // Row of the entry `index` of a lower triangle that is counted row by row.
@@ -34,7 +108,7 @@ FN bool factor_locals(const Context context, real damping LANES_PARAM) {
         for (uint i = 0u; i < m; ++i) {
             const uint param = INDEX(local_param)[first + i];
             const bool is_held = WORK(held)[param] != R(0.0);
-            real rhs = downhill(context, param);
+            real rhs = right_hand_side(context, param);
             for (uint j = 0u; j <= i; ++j) {
                 const bool other_held = WORK(held)[INDEX(local_param)[first + j]] != R(0.0);
                 real value = is_held || other_held ? R(0.0) : source[i * m + j];
@@ -97,9 +171,7 @@ FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM)
     const uint end_bin = INDEX(channel_bin)[channel + 1u];
     const uint first_local = INDEX(bin_local)[first_bin];
     const uint n_locals = INDEX(bin_local)[end_bin] - first_local;
-    const uint n_templates = INDEX(channel_template)[channel + 1u] - INDEX(channel_template)[channel];
-    const uint n_factors = INDEX(channel_factor)[channel + 1u] - INDEX(channel_factor)[channel];
-    const uint n_pairs = exact ? n_templates + n_factors : 0u;
+    const uint n_pairs = exact ? n_pairs_of(context, channel) : 0u;
     const uint n_tiles = stride / TILE;
     const uint matrix_stride = context.layout->matrix_stride;
     for (uint tile = LANE; tile < n_tiles * (n_tiles + 1u) / 2u; tile += N_LANES) {
@@ -143,7 +215,7 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
         const uint param = INDEX(global_param)[position];
         const bool is_held = WORK(held)[param] != R(0.0);
         real diagonal = damped(context, param, damping);
-        real rhs = downhill(context, param);
+        real rhs = right_hand_side(context, param);
         for (uint i = INDEX(position_column)[position]; i < INDEX(position_column)[position + 1u]; ++i) {
             const uint channel = INDEX(use_channel)[i];
             const uint column = INDEX(use_column)[i];
@@ -313,7 +385,7 @@ FN void spread_step(const Context context LANES_PARAM) {
     BARRIER();
 }
 
-// The step -(H + damping * scale)^-1 g over the parameters that are not held. Whether the matrix is positive definite.
+// The step (H + damping * scale)^-1 rhs over the parameters that are not held. Whether the matrix is positive definite.
 FN bool newton_step(const Context context, real damping, bool exact LANES_PARAM) {
     if (!factor_locals(context, damping LANES_ARG)) return false;
     eliminate_locals(context LANES_ARG);

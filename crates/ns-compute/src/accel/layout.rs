@@ -78,6 +78,8 @@ constants! {
         channel_jacobian,
         /// offset of each channel's pairs of rows (C)
         channel_pairs,
+        /// offset of each channel's products of rows (C)
+        channel_dots,
         /// first per-bin factor of each channel that is shared with others (C + 1)
         channel_factor,
         /// its column, counted inside the channel
@@ -180,6 +182,16 @@ constants! {
         work_scale,
         /// 1 for parameters that are left out of the step (P)
         work_held,
+        /// -1 or 1 for parameters held at the lower or upper end of the box (P)
+        work_side,
+        /// the step of those parameters, onto the end (P)
+        work_displaced,
+        /// the Hessian times a step (P)
+        work_product,
+        /// right-hand side of the step (P)
+        work_rhs,
+        /// products of a step with the rows of all channels
+        work_dots,
         /// values of the scalar modifiers
         work_scalar_value,
         /// their logarithmic slopes

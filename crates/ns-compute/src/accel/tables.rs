@@ -218,7 +218,7 @@ impl Tables {
 
     fn add_channels(&mut self, plan: &Plan) -> Extent {
         let mut extent = Extent::default();
-        let mut tables: [Vec<u32>; 7] = std::array::from_fn(|_| Vec::new());
+        let mut tables: [Vec<u32>; 8] = std::array::from_fn(|_| Vec::new());
         let (mut factor_columns, mut masks) = (Vec::new(), Vec::new());
         let (mut local_starts, mut local_templates) = (vec![0], Vec::new());
         for channel in &plan.channels {
@@ -231,6 +231,7 @@ impl Tables {
                 stride(channel),
                 extent.jacobian,
                 extent.pairs,
+                extent.dots,
                 factor_columns.len(),
             ];
             tables.iter_mut().zip(numbers).for_each(|(table, number)| table.push(number as u32));
@@ -238,6 +239,7 @@ impl Tables {
             extent.columns += channel.columns.len();
             extent.jacobian += channel.bins.len() * stride(channel);
             extent.pairs += 2 * n_rows * stride(channel);
+            extent.dots += channel.bins.len() + 2 * n_rows;
             extent.coupling += channel.bins.len() * channel.n_slots * stride(channel);
             extent.blocks += channel.bins.len() * channel.n_slots * channel.n_slots;
             factor_columns.extend(factors);
@@ -251,15 +253,16 @@ impl Tables {
             }
             masks.extend(has);
         }
-        let ends = [plan.n_bins(), plan.templates.len(), extent.columns, 0, 0, 0, factor_columns.len()];
+        let ends = [plan.n_bins(), plan.templates.len(), extent.columns, 0, 0, 0, 0, factor_columns.len()];
         tables.iter_mut().zip(ends).for_each(|(table, end)| table.push(end as u32));
-        let [bins, templates, columns, strides, jacobian, pairs, factors] = tables;
+        let [bins, templates, columns, strides, jacobian, pairs, dots, factors] = tables;
         self.layout.channel_bin = self.index(bins);
         self.layout.channel_template = self.index(templates);
         self.layout.channel_column = self.index(columns);
         self.layout.channel_stride = self.index(strides);
         self.layout.channel_jacobian = self.index(jacobian);
         self.layout.channel_pairs = self.index(pairs);
+        self.layout.channel_dots = self.index(dots);
         self.layout.channel_factor = self.index(factors);
         self.layout.factor_column = self.index(factor_columns);
         self.layout.channel_mask = self.index(extent.masks.clone());
@@ -289,9 +292,14 @@ impl Tables {
             &mut layout.work_diagonal,
             &mut layout.work_scale,
             &mut layout.work_held,
+            &mut layout.work_side,
+            &mut layout.work_displaced,
+            &mut layout.work_product,
+            &mut layout.work_rhs,
         ] {
             place(slot, p);
         }
+        place(&mut layout.work_dots, extent.dots);
         place(&mut layout.work_scalar_value, n_scalars);
         place(&mut layout.work_scalar_slope, n_scalars);
         place(&mut layout.work_scalar_curve, n_scalars);
@@ -334,6 +342,7 @@ struct Extent {
     columns: usize,
     jacobian: usize,
     pairs: usize,
+    dots: usize,
     coupling: usize,
     blocks: usize,
     masks: Vec<u32>,
