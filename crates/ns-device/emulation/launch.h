@@ -1,4 +1,4 @@
-// What crosses between Rust and the emulation: one launch, as plain data. Mirrored by src/emulated/enabled.rs.
+// What crosses between Rust and the emulation: one launch, as plain data. Mirrored by `EmulatedLaunch` of src/kernel.rs.
 #ifndef NS_EMULATION_LAUNCH_H
 #define NS_EMULATION_LAUNCH_H
 #include <cstdint>
@@ -25,8 +25,9 @@ struct Launch {
     uint32_t schedule;     // Schedule
     uint64_t seed;         // of the shuffled order
     uint32_t host_threads; // that blocks are spread over, on fibers; 0 and 1 mean the caller's alone
-    uint32_t unused;
+    uint32_t n_arguments;  // 0: not checked
     Failure* failure;
+    const uint64_t* argument_bytes; // of each argument: a struct's size, or 0 for a buffer; read if n_arguments isn't 0
 };
 
 // A kernel as exported: `arguments` holds, in order, the address of each CONSTANTS struct and of each buffer's first item.

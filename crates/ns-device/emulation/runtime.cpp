@@ -303,6 +303,23 @@ void fail(const Launch& launch, const std::string& message) {
 
 } // namespace
 
+bool matches(const Launch& launch, const size_t* constants_bytes, size_t n) {
+    if (launch.n_arguments == 0) return true;
+    if (launch.n_arguments != n) {
+        fail(launch, "the kernel takes " + std::to_string(n) + " arguments, " + std::to_string(launch.n_arguments) +
+                         " were passed");
+        return false;
+    }
+    for (size_t index = 0; index < n; ++index)
+        if (launch.argument_bytes[index] != constants_bytes[index]) {
+            fail(launch, "argument " + std::to_string(index) + " has " + std::to_string(launch.argument_bytes[index]) +
+                             " bytes of constants, the kernel takes " + std::to_string(constants_bytes[index]) +
+                             " (0: a buffer)");
+            return false;
+        }
+    return true;
+}
+
 void run(const Launch& launch, const Body& body, size_t shared_bytes) {
     if (launch.blocks == 0 || launch.lanes == 0) return;
     if (launch.schedule == THREADS) return ThreadBlock(launch, body, shared_bytes).run_all();

@@ -45,6 +45,8 @@ void barrier(Lane& lane, const char* file, int line);
 // Gives `bytes` (8 at most) of `value` to the warp and returns what lane `from` gave.
 void exchange(Lane& lane, uint32_t from, void* value, size_t bytes, const char* file, int line);
 void run(const Launch& launch, const Body& body, size_t shared_bytes);
+// Holds what a launch passes against what the kernel takes: the number of arguments, each struct's size.
+bool matches(const Launch& launch, const size_t* constants_bytes, size_t n);
 
 template <class T> T shuffle_xor(Lane& lane, T value, uint32_t mask, const char* file, int line) {
     static_assert(std::is_arithmetic<T>::value, "a shuffle moves a real or a uint");
@@ -54,9 +56,11 @@ template <class T> T shuffle_xor(Lane& lane, T value, uint32_t mask, const char*
 
 template <class T> struct Argument;
 template <class T> struct Argument<const T&> {
+    static const size_t constants = sizeof(T);
     static const T& from(void* address) { return *static_cast<const T*>(address); }
 };
 template <class T> struct Argument<T*> {
+    static const size_t constants = 0;
     static T* from(void* address) { return static_cast<T*>(address); }
 };
 
@@ -67,6 +71,11 @@ template <class... P, void (*kernel)(P...)> struct Unpacked<kernel> {
     static void with(void* const* arguments, Lane& lane, std::index_sequence<index...>) {
         kernel(Argument<std::tuple_element_t<index, std::tuple<P...>>>::from(arguments[index])..., lane);
     }
+    template <size_t... index> static bool matches(const Launch& launch, std::index_sequence<index...>) {
+        const size_t bytes[] = {Argument<std::tuple_element_t<index, std::tuple<P...>>>::constants...};
+        return emulation::matches(launch, bytes, sizeof...(index));
+    }
+    static bool matches(const Launch& launch) { return matches(launch, std::make_index_sequence<sizeof...(P) - 1>()); }
     static void call(void* const* arguments, Lane& lane) {
         with(arguments, lane, std::make_index_sequence<sizeof...(P) - 1>());
     }
@@ -105,6 +114,7 @@ struct Listed {
 #define EXPORT(kernel)                                                                                                 \
     extern "C" void NS_EXPORTED(kernel)(const emulation::Launch* launch, void* const* arguments);                      \
     extern "C" void NS_EXPORTED(kernel)(const emulation::Launch* launch, void* const* arguments) {                     \
+        if (!emulation::Unpacked<&kernel>::matches(*launch)) return;                                                   \
         const emulation::Body body = {emulation::Unpacked<&kernel>::call, arguments};                                  \
         emulation::run(*launch, body, size_t(launch->shared_reals) * sizeof(real));                                    \
     }                                                                                                                  \

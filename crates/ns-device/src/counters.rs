@@ -1,0 +1,76 @@
+//! Counts what a device was asked to do: the proof that it, and not the host, computed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a device did since it was opened, or since the counters were reset.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Kernels launched.
+    pub launches: u64,
+    /// Blocks of those kernels.
+    pub blocks: u64,
+    /// Copies to the device.
+    pub uploads: u64,
+    /// Bytes of them.
+    pub upload_bytes: u64,
+    /// Copies from the device.
+    pub downloads: u64,
+    /// Bytes of them.
+    pub download_bytes: u64,
+    /// Times that the host was told to wait for the device, the ends of downloads not counted.
+    pub synchronizations: u64,
+}
+
+/// The same, while counting.
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    launches: AtomicU64,
+    blocks: AtomicU64,
+    uploads: AtomicU64,
+    upload_bytes: AtomicU64,
+    downloads: AtomicU64,
+    download_bytes: AtomicU64,
+    synchronizations: AtomicU64,
+}
+
+impl Counting {
+    pub(crate) fn launch(&self, blocks: u32) {
+        self.launches.fetch_add(1, Ordering::Relaxed);
+        self.blocks.fetch_add(u64::from(blocks), Ordering::Relaxed);
+    }
+
+    pub(crate) fn upload(&self, bytes: usize) {
+        self.uploads.fetch_add(1, Ordering::Relaxed);
+        self.upload_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn download(&self, bytes: usize) {
+        self.downloads.fetch_add(1, Ordering::Relaxed);
+        self.download_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn synchronization(&self) {
+        self.synchronizations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Counters {
+        self.each(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// Sets all to zero and returns what they were.
+    pub(crate) fn reset(&self) -> Counters {
+        self.each(|counter| counter.swap(0, Ordering::Relaxed))
+    }
+
+    fn each(&self, get: impl Fn(&AtomicU64) -> u64) -> Counters {
+        Counters {
+            launches: get(&self.launches),
+            blocks: get(&self.blocks),
+            uploads: get(&self.uploads),
+            upload_bytes: get(&self.upload_bytes),
+            downloads: get(&self.downloads),
+            download_bytes: get(&self.download_bytes),
+            synchronizations: get(&self.synchronizations),
+        }
+    }
+}

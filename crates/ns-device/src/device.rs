@@ -1,0 +1,429 @@
+//! One open device: memory, launches in order, events, and what remains of it after a crash.
+
+use crate::counters::Counting;
+use crate::driver::{Driver, Fault, Handle, Loaded, RawArgument};
+use crate::pool::{Pool, PoolStatistics, class_of};
+use crate::{Argument, Backend, Buffer, Counters, DeviceError, Facts, Grid, Item, Kernel, Limit, Memory, Module};
+use crate::{Precision, WARP, cuda, emulated, metal, self_test};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How a device is opened.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// The kernels' precision; the device's best if not given.
+    pub precision: Option<Precision>,
+    /// Skips the self-test. For measuring the test itself, and devices under repair.
+    pub untested: bool,
+    /// How the host emulates; other backends ignore it.
+    pub emulation: EmulationOptions,
+}
+
+/// In which order the emulation runs lanes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Schedule {
+    /// Fibers, lane 0 first.
+    #[default]
+    Ascending,
+    /// Fibers, the last lane first.
+    Descending,
+    /// Fibers, in another order after every barrier.
+    Shuffled,
+    /// A thread per lane. A broken rule aborts the process.
+    Threads,
+}
+
+/// How the host emulates a device.
+#[derive(Debug, Clone)]
+pub struct EmulationOptions {
+    /// The order of lanes.
+    pub schedule: Schedule,
+    /// Of the shuffled order.
+    pub seed: u64,
+    /// Threads that blocks are spread over, where lanes are fibers.
+    pub host_threads: u32,
+    /// The memory that the device claims to have.
+    pub memory_bytes: u64,
+    /// A folder that every launch is written to, for replay under sanitizers. The environment's `NEXTSTAT_RECORD_LAUNCHES`
+    /// if not given.
+    pub record_to: Option<PathBuf>,
+}
+
+impl Default for EmulationOptions {
+    fn default() -> EmulationOptions {
+        EmulationOptions {
+            schedule: Schedule::default(),
+            seed: 1,
+            host_threads: 1,
+            memory_bytes: 8 << 30,
+            record_to: None,
+        }
+    }
+}
+
+/// What a compiler said about a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleLog {
+    /// The module.
+    pub module: &'static str,
+    /// Its compiler's words; empty if it had none.
+    pub log: String,
+}
+
+/// An open device. Copies are the same device.
+#[derive(Debug, Clone)]
+pub struct Device {
+    shared: Arc<Shared>,
+}
+
+/// What a device's buffers and events hold on to.
+pub(crate) struct Shared {
+    driver: Box<dyn Driver>,
+    backend: Backend,
+    index: usize,
+    precision: Precision,
+    facts: Facts,
+    pool: Mutex<Pool>,
+    counting: Counting,
+    modules: Mutex<Modules>,
+    poison: OnceLock<DeviceError>,
+}
+
+/// Modules and kernels that were needed so far; a module is known by its address.
+#[derive(Default)]
+struct Modules {
+    loaded: HashMap<usize, Handle>,
+    kernels: HashMap<(usize, &'static str), Loaded>,
+    logs: Vec<ModuleLog>,
+    last_launched: Option<&'static str>,
+}
+
+impl Device {
+    /// Opens a device in its best precision. The first time in a process, it has to pass its self-test.
+    pub fn open(backend: Backend, index: usize) -> Result<Device, DeviceError> {
+        Device::open_with(backend, index, &OpenOptions::default())
+    }
+
+    /// Opens a device as `options` say.
+    pub fn open_with(backend: Backend, index: usize, options: &OpenOptions) -> Result<Device, DeviceError> {
+        let (driver, facts, precision) = match backend {
+            Backend::Cuda => cuda::open(index, options)?,
+            Backend::Metal => metal::open(index, options)?,
+            Backend::Emulated => emulated::open(index, options)?,
+        };
+        let shared = Shared {
+            driver,
+            backend,
+            index,
+            precision,
+            facts,
+            pool: Mutex::default(),
+            counting: Counting::default(),
+            modules: Mutex::default(),
+            poison: OnceLock::new(),
+        };
+        let device = Device { shared: Arc::new(shared) };
+        if !options.untested {
+            self_test::once(&device, options)?;
+            device.trim();
+            device.reset_counters();
+        }
+        Ok(device)
+    }
+
+    /// How it is reached.
+    pub fn backend(&self) -> Backend {
+        self.shared.backend
+    }
+
+    /// Its number among its backend's devices.
+    pub fn index(&self) -> usize {
+        self.shared.index
+    }
+
+    /// What its kernels' `real` is.
+    pub fn precision(&self) -> Precision {
+        self.shared.precision
+    }
+
+    /// What is known about it.
+    pub fn facts(&self) -> &Facts {
+        &self.shared.facts
+    }
+
+    /// Its memory now. What this device object keeps for reuse counts as free.
+    pub fn memory(&self) -> Result<Memory, DeviceError> {
+        self.shared.memory()
+    }
+
+    /// Compares what the device computes with what the host does; its kernels know nothing of the client's.
+    pub fn self_test(&self) -> Result<(), DeviceError> {
+        self_test::run(self, self_test::MODULE)
+    }
+
+    /// A buffer of zeros.
+    pub fn zeroed<T: Item>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        let mut buffer = self.uninitialised(length)?;
+        buffer.clear()?;
+        Ok(buffer)
+    }
+
+    /// A buffer of what was there before. For what a kernel writes before anyone reads.
+    pub fn uninitialised<T: Item>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX / 2);
+        let (block, class) = self.shared.allocate(bytes)?;
+        Ok(Buffer::new(Arc::clone(&self.shared), block, class, length))
+    }
+
+    /// A buffer with a copy of `items`.
+    pub fn upload<T: Item>(&self, items: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let mut buffer = self.uninitialised(items.len())?;
+        buffer.upload(items)?;
+        Ok(buffer)
+    }
+
+    /// Refuses what surely will not fit, before anything is done: `bytes` more than there are.
+    pub fn check_fits(&self, bytes: u64) -> Result<(), DeviceError> {
+        let Memory { free, total } = self.memory()?;
+        if bytes <= free { Ok(()) } else { Err(DeviceError::OutOfMemory { asked: bytes, free, total }) }
+    }
+
+    /// Starts a kernel and returns; the device does its work in the order in which it was asked for.
+    ///
+    /// # Errors
+    ///
+    /// A grid beyond the limits of device or kernel, a module that does not compile (its first kernel's launch compiles it),
+    /// a buffer of another device. What goes wrong inside the kernel shows at the next wait: a download or
+    /// [`synchronize`](Device::synchronize).
+    pub fn launch(&self, kernel: impl Kernel, grid: Grid, arguments: &[Argument<'_>]) -> Result<(), DeviceError> {
+        let shared = &*self.shared;
+        shared.is_sound()?;
+        let loaded = shared.loaded(kernel.module(), kernel.name())?;
+        let shared_bytes = shared.check(&loaded, grid, arguments)?;
+        let raw: Vec<RawArgument<'_>> = arguments.iter().map(|argument| argument.raw).collect();
+        shared.counting.launch(grid.blocks);
+        shared.sound(shared.driver.launch(&loaded, grid, shared_bytes, &raw))
+    }
+
+    /// Compiles a kernel's module and finds the kernel, as the first launch would.
+    pub fn prepare(&self, kernel: impl Kernel) -> Result<(), DeviceError> {
+        self.shared.is_sound()?;
+        self.shared.loaded(kernel.module(), kernel.name()).map(|_| ())
+    }
+
+    /// Waits until all work asked for so far is done.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.shared.is_sound()?;
+        self.shared.counting.synchronization();
+        self.shared.sound(self.shared.driver.synchronize())
+    }
+
+    /// An event that happens when all work asked for so far is done.
+    pub fn record(&self) -> Result<Event, DeviceError> {
+        self.shared.is_sound()?;
+        let handle = self.shared.sound(self.shared.driver.record())?;
+        Ok(Event { shared: Arc::clone(&self.shared), handle })
+    }
+
+    /// What the device did so far.
+    pub fn counters(&self) -> Counters {
+        self.shared.counting.read()
+    }
+
+    /// Sets the counters to zero and returns what they were.
+    pub fn reset_counters(&self) -> Counters {
+        self.shared.counting.reset()
+    }
+
+    /// Where the memory is that this device object took.
+    pub fn pool(&self) -> PoolStatistics {
+        lock(&self.shared.pool).statistics()
+    }
+
+    /// Gives memory that is kept for reuse back to the driver.
+    pub fn trim(&self) {
+        self.shared.trim();
+    }
+
+    /// What the compilers said about the modules that were needed so far.
+    pub fn module_logs(&self) -> Vec<ModuleLog> {
+        lock(&self.shared.modules).logs.clone()
+    }
+}
+
+impl Shared {
+    /// Turns a driver's answer into ours; a fatal fault poisons the device.
+    fn sound<T>(&self, answer: Result<T, Fault>) -> Result<T, DeviceError> {
+        answer.map_err(|fault| {
+            if !fault.fatal {
+                return fault.into();
+            }
+            let kernel = lock(&self.modules).last_launched.unwrap_or("none").to_owned();
+            self.poison.get_or_init(|| DeviceError::Poisoned { kernel, detail: fault.detail }).clone()
+        })
+    }
+
+    fn is_sound(&self) -> Result<(), DeviceError> {
+        self.poison.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    fn memory(&self) -> Result<Memory, DeviceError> {
+        self.is_sound()?;
+        let Memory { free, total } = self.sound(self.driver.memory())?;
+        Ok(Memory { free: free + lock(&self.pool).statistics().pooled_bytes, total })
+    }
+
+    /// A block of memory and its class: from the pool, from the driver, or from the driver after the pool was emptied.
+    fn allocate(&self, bytes: usize) -> Result<(Handle, usize), DeviceError> {
+        self.is_sound()?;
+        let class = class_of(bytes);
+        if let Some(block) = lock(&self.pool).take(class) {
+            return Ok((block, class));
+        }
+        let mut block = self.from_driver(class)?;
+        if block.is_none() && lock(&self.pool).statistics().pooled_bytes > 0 {
+            self.trim();
+            block = self.from_driver(class)?;
+        }
+        let Some(block) = block else {
+            let Memory { free, total } = self.memory()?;
+            return Err(DeviceError::OutOfMemory { asked: bytes as u64, free, total });
+        };
+        lock(&self.pool).add(class);
+        Ok((block, class))
+    }
+
+    /// Asks the driver, unless its own figures say that there isn't enough: some drivers would page to the host instead.
+    fn from_driver(&self, class: usize) -> Result<Option<Handle>, DeviceError> {
+        let Memory { free, .. } = self.sound(self.driver.memory())?;
+        if class as u64 > free { Ok(None) } else { self.sound(self.driver.allocate(class)) }
+    }
+
+    fn trim(&self) {
+        let blocks = lock(&self.pool).drain();
+        for (class, block) in blocks {
+            self.driver.free(block, class);
+        }
+    }
+
+    pub(crate) fn release(&self, block: Handle, class: usize) {
+        lock(&self.pool).give(class, block);
+    }
+
+    pub(crate) fn zero(&self, block: Handle, bytes: usize) -> Result<(), DeviceError> {
+        self.is_sound()?;
+        if bytes == 0 { Ok(()) } else { self.sound(self.driver.zero(block, bytes)) }
+    }
+
+    pub(crate) fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DeviceError> {
+        self.is_sound()?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.counting.upload(from.len());
+        self.sound(self.driver.upload(from, block, offset))
+    }
+
+    pub(crate) fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), DeviceError> {
+        self.is_sound()?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        self.counting.download(to.len());
+        self.sound(self.driver.download(block, offset, to))
+    }
+
+    /// A kernel ready for launch; compiled when it is first asked for.
+    fn loaded(&self, module: &'static Module, kernel: &'static str) -> Result<Loaded, DeviceError> {
+        let address = std::ptr::from_ref(module) as usize;
+        let mut modules = lock(&self.modules);
+        modules.last_launched = Some(kernel);
+        if let Some(loaded) = modules.kernels.get(&(address, kernel)) {
+            return Ok(*loaded);
+        }
+        let handle = match modules.loaded.get(&address) {
+            Some(&handle) => handle,
+            None => {
+                let (handle, log) = self.driver.load(module)?;
+                modules.logs.push(ModuleLog { module: module.name, log });
+                modules.loaded.insert(address, handle);
+                handle
+            }
+        };
+        let loaded = self.driver.kernel(module, handle, kernel)?;
+        modules.kernels.insert((address, kernel), loaded);
+        Ok(loaded)
+    }
+
+    /// Holds a launch against the limits; the bytes of shared memory that it needs.
+    fn check(&self, kernel: &Loaded, grid: Grid, arguments: &[Argument<'_>]) -> Result<usize, DeviceError> {
+        let limits = self.facts.limits;
+        let shared_bytes = grid.shared_reals as usize * self.precision.bytes();
+        let constants: usize = arguments.iter().map(|argument| argument.raw.constants_bytes()).sum();
+        let at_most = |limit, asked: u64, allowed: u64| {
+            if asked <= allowed { Ok(()) } else { Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed }) }
+        };
+        // CUDA's and Metal's grids are 2^31 - 1 blocks at most.
+        at_most(Limit::Blocks, u64::from(grid.blocks), i32::MAX as u64)?;
+        at_most(Limit::Lanes, u64::from(grid.lanes), u64::from(limits.lanes.min(kernel.max_lanes)))?;
+        at_most(Limit::SharedBytes, shared_bytes as u64, limits.shared_bytes as u64)?;
+        at_most(Limit::ConstantsBytes, constants as u64, limits.constants_bytes as u64)?;
+        if grid.blocks == 0 {
+            return Err(DeviceError::Grid { kernel: kernel.name, limit: Limit::Blocks, asked: 0, allowed: i32::MAX as u64 });
+        }
+        if grid.lanes == 0 || grid.lanes % WARP != 0 {
+            let (limit, asked) = (Limit::LanesOfWholeWarps, u64::from(grid.lanes));
+            let allowed = u64::from(limits.lanes.min(kernel.max_lanes));
+            return Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed });
+        }
+        let own = std::ptr::from_ref(self) as usize;
+        if arguments.iter().any(|argument| argument.device.is_some_and(|device| device != own)) {
+            return Err(DeviceError::OtherDevice);
+        }
+        Ok(shared_bytes)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.trim();
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {} ({}, {})", self.backend, self.index, self.facts.name, self.precision)
+    }
+}
+
+/// A point in a device's work.
+#[derive(Debug)]
+pub struct Event {
+    shared: Arc<Shared>,
+    handle: Handle,
+}
+
+impl Event {
+    /// The time that the device spent between an earlier event and this one. Waits for both.
+    pub fn since(&self, earlier: &Event) -> Result<Duration, DeviceError> {
+        if !Arc::ptr_eq(&self.shared, &earlier.shared) {
+            return Err(DeviceError::OtherDevice);
+        }
+        self.shared.is_sound()?;
+        self.shared.sound(self.shared.driver.elapsed(earlier.handle, self.handle))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.shared.driver.forget(self.handle);
+    }
+}
+
+/// The lock's content, after a panic elsewhere too: nothing here is left half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,176 @@
+//! What can go wrong with a device. Absent, not built in, refused and broken are different messages.
+
+use crate::{Backend, Precision, SelfTestFailure};
+use thiserror::Error;
+
+/// Why a device can't be had, or can't do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The feature is off.
+    #[error("this build has no {backend} backend")]
+    NotBuilt {
+        /// Which.
+        backend: Backend,
+    },
+    /// The backend exists on other platforms only.
+    #[error("{backend} devices exist on macOS only")]
+    NotHere {
+        /// Which.
+        backend: Backend,
+    },
+    /// The backend is built in, its driver isn't installed.
+    #[error("no NVIDIA driver was found{}", .detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default())]
+    NoDriver {
+        /// What the driver's library said, if there is one.
+        detail: Option<String>,
+    },
+    /// The driver is there, the device isn't.
+    #[error("no {backend} device has the number {index}: {n_devices} found")]
+    NoDevice {
+        /// Which backend.
+        backend: Backend,
+        /// The number asked for.
+        index: usize,
+        /// How many there are.
+        n_devices: usize,
+    },
+    /// The device computed something else than the host.
+    #[error("{backend} device {index} is refused, for it failed its self-test: {failure}")]
+    Refused {
+        /// Which backend.
+        backend: Backend,
+        /// Which device.
+        index: usize,
+        /// What it got wrong.
+        failure: SelfTestFailure,
+    },
+    /// Kernels of this precision can't run there.
+    #[error("{backend} devices don't compute in {precision}")]
+    NoPrecision {
+        /// Which backend.
+        backend: Backend,
+        /// The precision asked for.
+        precision: Precision,
+    },
+    /// More memory than the device has left.
+    #[error("{asked} bytes of device memory were asked for, {free} of {total} are free")]
+    OutOfMemory {
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes free, memory that is kept for reuse included.
+        free: u64,
+        /// Bytes there are.
+        total: u64,
+    },
+    /// A module without kernels for this backend and precision.
+    #[error("the kernels `{module}` were not made for {backend} in {precision}")]
+    NoKernels {
+        /// The module.
+        module: &'static str,
+        /// The device's backend.
+        backend: Backend,
+        /// The device's precision.
+        precision: Precision,
+    },
+    /// The driver's compiler refused a module.
+    #[error("the kernels `{module}` did not compile: {detail}\n{log}")]
+    Compile {
+        /// The module.
+        module: &'static str,
+        /// The driver's error.
+        detail: String,
+        /// The compiler's log.
+        log: String,
+    },
+    /// A kernel that its module does not contain.
+    #[error("there is no kernel `{kernel}` in `{module}`")]
+    NoKernel {
+        /// The module.
+        module: &'static str,
+        /// The kernel.
+        kernel: &'static str,
+    },
+    /// A launch that asks for more than the device or the kernel allows.
+    #[error("kernel `{kernel}` was launched with {asked} {limit}, {allowed} are allowed")]
+    Grid {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was asked for.
+        limit: Limit,
+        /// How much.
+        asked: u64,
+        /// How much may be.
+        allowed: u64,
+    },
+    /// A slice outside of a buffer.
+    #[error("items {start} to {end} were asked for of a buffer of {length}")]
+    Range {
+        /// First item.
+        start: usize,
+        /// One past the last item.
+        end: usize,
+        /// The buffer's items.
+        length: usize,
+    },
+    /// A buffer, or an event, of another device.
+    #[error("what is given to a device must be its own")]
+    OtherDevice,
+    /// The driver refused.
+    #[error("{operation} failed: {detail}")]
+    Driver {
+        /// What was tried.
+        operation: &'static str,
+        /// What the driver said.
+        detail: String,
+    },
+    /// A kernel crashed; the device object is of no more use.
+    #[error("the device stopped: {detail} (in or before kernel `{kernel}`)")]
+    Poisoned {
+        /// The kernel launched last.
+        kernel: String,
+        /// What the driver said.
+        detail: String,
+    },
+}
+
+impl DeviceError {
+    /// What to do about it, if there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            DeviceError::NotBuilt { backend } => Some(format!("rebuild with `--features {backend}`")),
+            DeviceError::NoDriver { .. } => Some("`nvidia-smi` should list the GPU".to_owned()),
+            DeviceError::OutOfMemory { .. } => Some("give the device less at a time".to_owned()),
+            DeviceError::Poisoned { .. } => Some("open the device anew, in a new process if that fails too".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// What a launch can ask too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// Blocks.
+    Blocks,
+    /// Lanes of a block.
+    Lanes,
+    /// Lanes of a block, which come in whole warps.
+    LanesOfWholeWarps,
+    /// Bytes of shared memory.
+    SharedBytes,
+    /// Bytes of constants.
+    ConstantsBytes,
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Limit::Blocks => "blocks",
+            Limit::Lanes => "lanes",
+            Limit::LanesOfWholeWarps => "lanes, not a multiple of 32",
+            Limit::SharedBytes => "bytes of shared memory",
+            Limit::ConstantsBytes => "bytes of constants",
+        })
+    }
+}

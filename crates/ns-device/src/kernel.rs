@@ -1,0 +1,212 @@
+//! Kernels as a client describes them: modules of compiled text, names, grids and arguments.
+
+use crate::driver::RawArgument;
+use crate::{Buffer, Item, Precision, item};
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+/// Lanes that run in lockstep, the unit that blocks come in: the dialect's `WARP`.
+pub const WARP: u32 = 32;
+
+/// One kernel text, as each backend takes it. A `static` of the client.
+#[derive(Debug)]
+pub struct Module {
+    /// For messages.
+    pub name: &'static str,
+    /// CUDA, double precision: the text of a `.ptx` made by `make ptx`.
+    pub ptx_f64: Option<&'static str>,
+    /// CUDA, single precision.
+    pub ptx_f32: Option<&'static str>,
+    /// Metal: the dialect and the headers, one after another.
+    pub msl: Option<&'static str>,
+    /// The host: made by [`emulated_kernels!`](crate::emulated_kernels).
+    pub emulated: &'static [EmulatedKernel],
+}
+
+/// A kernel's name and where it is from. Implemented by a client's enum, so that kernels have no misspelt names.
+pub trait Kernel {
+    /// The module that has the kernel.
+    fn module(&self) -> &'static Module;
+    /// Its name in the kernel text.
+    fn name(&self) -> &'static str;
+}
+
+/// A kernel compiled for the host.
+#[derive(Debug, Clone, Copy)]
+pub struct EmulatedKernel {
+    pub(crate) name: &'static str,
+    pub(crate) double: EmulatedFunction,
+    pub(crate) single: EmulatedFunction,
+}
+
+impl EmulatedKernel {
+    /// Names an exported kernel; [`emulated_kernels!`](crate::emulated_kernels) writes this.
+    ///
+    /// # Safety
+    ///
+    /// The functions must come from `EXPORT` of `emulation/runtime.h`, in double and in single precision, and the kernel must
+    /// stay within the buffers of every launch that its client makes.
+    #[expect(unsafe_code, reason = "whoever names a function vouches for it")]
+    pub const unsafe fn new(name: &'static str, double: EmulatedFunction, single: EmulatedFunction) -> EmulatedKernel {
+        EmulatedKernel { name, double, single }
+    }
+
+    pub(crate) fn function(&self, precision: Precision) -> EmulatedFunction {
+        match precision {
+            Precision::Double => self.double,
+            Precision::Single => self.single,
+        }
+    }
+}
+
+/// What `EXPORT` makes of a kernel.
+pub type EmulatedFunction = unsafe extern "C" fn(launch: *const EmulatedLaunch, arguments: *const *mut c_void);
+
+/// `emulation::Launch` of `emulation/launch.h`; opaque to clients.
+#[repr(C)]
+#[derive(Debug)]
+pub struct EmulatedLaunch {
+    pub(crate) blocks: u32,
+    pub(crate) lanes: u32,
+    pub(crate) shared_reals: u32,
+    pub(crate) schedule: u32,
+    pub(crate) seed: u64,
+    pub(crate) host_threads: u32,
+    pub(crate) n_arguments: u32,
+    pub(crate) failure: *mut c_void,
+    pub(crate) argument_bytes: *const u64,
+}
+
+/// The client's kernels for the host, by their names in the kernel text: a `&'static [EmulatedKernel]` for [`Module`].
+///
+/// Empty where the client's own feature `emulated` is off. The names must be `EXPORT`ed by the C++ file that the client's build
+/// script compiles (`ns-device-build`); one that is not fails to link.
+///
+/// ```ignore
+/// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], … };
+/// ```
+#[macro_export]
+macro_rules! emulated_kernels {
+    ($($kernel:ident),* $(,)?) => {{
+        #[cfg(feature = "emulated")]
+        #[expect(unsafe_code, reason = "kernels are C++")]
+        const KERNELS: &[$crate::EmulatedKernel] = {
+            $(mod $kernel {
+                // SAFETY: `EXPORT` defines both with this signature.
+                unsafe extern "C" {
+                    #[link_name = concat!(stringify!($kernel), "_f64")]
+                    pub(super) fn double(launch: *const $crate::EmulatedLaunch, arguments: *const *mut ::core::ffi::c_void);
+                    #[link_name = concat!(stringify!($kernel), "_f32")]
+                    pub(super) fn single(launch: *const $crate::EmulatedLaunch, arguments: *const *mut ::core::ffi::c_void);
+                }
+            })*
+            // SAFETY: exported by the client's own C++ file, which this macro's user vouches for.
+            unsafe { &[$($crate::EmulatedKernel::new(stringify!($kernel), $kernel::double, $kernel::single)),*] }
+        };
+        #[cfg(not(feature = "emulated"))]
+        const KERNELS: &[$crate::EmulatedKernel] = &[];
+        KERNELS
+    }};
+}
+
+/// The shape of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// `N_BLOCKS`.
+    pub blocks: u32,
+    /// `N_LANES`, a multiple of [`WARP`].
+    pub lanes: u32,
+    /// Reals of shared memory that each block has.
+    pub shared_reals: u32,
+}
+
+/// One argument of a launch. Arguments stand in the order of the kernel's parameters.
+#[derive(Debug)]
+pub struct Argument<'a> {
+    pub(crate) raw: RawArgument<'a>,
+    /// Which device a buffer belongs to.
+    pub(crate) device: Option<usize>,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> Argument<'a> {
+    /// For `CONSTANTS`: a struct's bytes, as [`Constants`] writes them.
+    pub fn constants(bytes: &'a [u8]) -> Argument<'a> {
+        Argument { raw: RawArgument::Constants(bytes), device: None, lifetime: PhantomData }
+    }
+
+    /// For `CONSTANTS` whose struct has `uint`s only.
+    pub fn uints(words: &'a [u32]) -> Argument<'a> {
+        Argument::constants(item::bytes_of(words))
+    }
+
+    /// For `IN`: the kernel reads the buffer.
+    pub fn read<T: Item>(buffer: &'a Buffer<T>) -> Argument<'a> {
+        Argument { raw: buffer.raw(false), device: Some(buffer.device_id()), lifetime: PhantomData }
+    }
+
+    /// For `OUT`: the kernel writes the buffer, and may read it.
+    pub fn write<T: Item>(buffer: &'a mut Buffer<T>) -> Argument<'a> {
+        Argument { raw: buffer.raw(true), device: Some(buffer.device_id()), lifetime: PhantomData }
+    }
+}
+
+/// Writes a `CONSTANTS` struct field by field, aligned as C++ does, with reals of a device's precision.
+///
+/// ```
+/// use ns_device::{Constants, Precision};
+/// // struct { uint n; real factor; }
+/// let constants = Constants::new(Precision::Double).uint(3).real(0.5);
+/// assert_eq!(constants.bytes().len(), 16);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Constants {
+    bytes: Vec<u8>,
+    /// Where the last field ends; padding follows.
+    end: usize,
+    precision: Precision,
+    alignment: usize,
+}
+
+impl Constants {
+    /// An empty struct for a device of this precision.
+    pub fn new(precision: Precision) -> Constants {
+        Constants { bytes: Vec::new(), end: 0, precision, alignment: 4 }
+    }
+
+    /// The next field, a `uint`.
+    #[must_use]
+    pub fn uint(self, value: u32) -> Constants {
+        self.field(&value.to_ne_bytes())
+    }
+
+    /// The next field, an array of `uint`s.
+    #[must_use]
+    pub fn uints(self, values: &[u32]) -> Constants {
+        values.iter().fold(self, |constants, &value| constants.uint(value))
+    }
+
+    /// The next field, a `real`: rounded if the device's precision is single.
+    #[must_use]
+    pub fn real(self, value: f64) -> Constants {
+        match self.precision {
+            Precision::Double => self.field(&value.to_ne_bytes()),
+            Precision::Single => self.field(&(value as f32).to_ne_bytes()),
+        }
+    }
+
+    /// The struct's bytes, padding included.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn field(mut self, bytes: &[u8]) -> Constants {
+        self.alignment = self.alignment.max(bytes.len());
+        self.bytes.truncate(self.end);
+        self.bytes.resize(self.end.next_multiple_of(bytes.len()), 0);
+        self.bytes.extend_from_slice(bytes);
+        self.end = self.bytes.len();
+        self.bytes.resize(self.end.next_multiple_of(self.alignment), 0);
+        self
+    }
+}

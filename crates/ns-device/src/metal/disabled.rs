@@ -1,0 +1,17 @@
+//! A build without Metal, or a platform without it: says which.
+
+use crate::driver::Opened;
+use crate::{Backend, DeviceError, Facts, OpenOptions};
+
+pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
+    Err(absent())
+}
+
+pub(crate) fn open(_index: usize, _options: &OpenOptions) -> Result<Opened, DeviceError> {
+    Err(absent())
+}
+
+fn absent() -> DeviceError {
+    let backend = Backend::Metal;
+    if cfg!(target_os = "macos") { DeviceError::NotBuilt { backend } } else { DeviceError::NotHere { backend } }
+}

@@ -1,0 +1,48 @@
+"""The kernel modules of this repository, for the scripts that compile, check and sanitize them. A client adds its own here."""
+import dataclasses
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEVICE = ROOT / "crates/ns-device"
+DIALECT = DEVICE / "kernels/dialect.h"
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelModule:
+    """One text of kernels."""
+
+    # The `NAME` of `NAME.f64.ptx`.
+    name: str
+    # The crate's folder; its kernels are in `kernels/` there.
+    crate: str
+    # Headers in the order in which they are put together, the dialect before them.
+    headers: tuple[str, ...]
+    # For which PTX is made.
+    precisions: tuple[str, ...] = ("f64",)
+    # The C++ file that exports the kernels on the host.
+    emulated: str = "emulated.cpp"
+    # Tests whose launches are recorded and replayed under sanitizers: arguments of `cargo test`.
+    record: tuple[str, ...] = ()
+    # More options for NVRTC.
+    options: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> pathlib.Path:
+        return ROOT / self.crate / "kernels"
+
+    def sources(self) -> list[pathlib.Path]:
+        return [DIALECT, *(self.folder / header for header in self.headers)]
+
+    def text(self) -> str:
+        return "".join(path.read_text() for path in self.sources())
+
+
+MODULES = (
+    KernelModule(
+        name="self_test",
+        crate="crates/ns-device",
+        headers=("self_test.h",),
+        precisions=("f64", "f32"),
+        record=("-p", "ns-device", "--test", "emulation", "self_test_passes"),
+    ),
+)
