@@ -3,6 +3,7 @@
 //! A [`spec::Workspace`] is a model as written; [`compile()`] turns it into a [`Model`] of flat arrays, where every check is made and
 //! every name becomes an index. No I/O, no threads, no unsafe code.
 
+pub mod batch;
 pub mod check;
 pub mod compile;
 pub mod curvature;

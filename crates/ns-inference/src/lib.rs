@@ -2,6 +2,7 @@
 //!
 //! Everything here stands on the trait `ns_core::Likelihood` and knows neither documents nor devices.
 
+pub mod accelerator;
 pub mod asymptotic;
 pub mod chi_squared;
 pub mod contour;
@@ -32,6 +33,7 @@ pub mod test_statistic;
 pub mod toys;
 pub mod yields;
 
+pub use accelerator::Accelerator;
 pub use degeneracy::degeneracy;
 pub use fit::{Errors, FitOptions, MultiStart, fit};
 pub use result::FitResult;

@@ -119,6 +119,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
+    /// Takes `best` for the free minimum of a likelihood whose data have changed: somebody else found it.
+    pub fn adopt(&mut self, best: Minimum) {
+        (self.hessian, self.has_several_minima, self.best) = (None, false, best);
+    }
+
     /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
     pub fn refit(&mut self, starts: &[&[f64]]) {
         (self.hessian, self.has_several_minima, self.best) = (None, false, unknown());

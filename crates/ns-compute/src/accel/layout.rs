@@ -23,9 +23,9 @@ macro_rules! constants {
                 text + "};\n"
             }
 
-            /// The bytes that a launch hands over.
-            pub(crate) fn bytes(&self) -> Vec<u8> {
-                [$(self.$field),*].iter().flat_map(|value| value.to_ne_bytes()).collect()
+            /// The fields in order, as a launch hands them over.
+            pub(crate) fn words(&self) -> Vec<u32> {
+                vec![$(self.$field),*]
             }
         }
     };

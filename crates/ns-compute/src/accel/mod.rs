@@ -1,6 +1,13 @@
 //! Batches of likelihoods and whole fits on an accelerator: one kernel text for CUDA, Metal and the emulation on the host.
+//!
+//! A [`Session`] is a model on a device of `ns_device`. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
 
+mod error;
+mod kernels;
 mod layout;
+mod reals;
+mod session;
 mod tables;
-#[cfg(all(test, feature = "emulated"))]
-mod tests;
+
+pub use error::AccelError;
+pub use session::{Items, Session};

@@ -1,9 +1,11 @@
 //! Fits of an ensemble of toys, each started where the toys were thrown.
 
+use super::ahead::{Ahead, Known, Thrown};
 use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
-use crate::fit::FitOptions;
+use crate::accelerator::Accelerator;
+use crate::fit::{FitOptions, domain_and_start};
 use crate::minimize::Outcome;
 use crate::monitor::Silent;
 use crate::profile::Profiler;
@@ -52,18 +54,38 @@ impl FitToys<'_> {
         run: &Run<'_>,
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
     ) -> Result<Ended, E> {
-        let make = || likelihood.clone();
         let n_starts = n_starts(self.model, likelihood, self.options, self.thrower, run);
-        let work = |likelihood: &mut L, toys: Range<u64>| self.batch(likelihood, toys, n_starts);
-        in_batches(toys, run, make, work, |fits| sink(fits).map(ControlFlow::Continue))
+        let ahead = |accelerator: &Accelerator<'_>, toys| {
+            let (domain, start) = domain_and_start(self.model, self.options);
+            let thrown = |toy| Thrown { thrower: self.thrower, toy, n_starts };
+            Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, self.uncertainty_of))
+        };
+        let work = |likelihood: &mut L, ahead: &Ahead, toys| {
+            self.batch(likelihood, toys, (ahead, run.accelerator), n_starts)
+        };
+        let make = || likelihood.clone();
+        in_batches(toys, run, ahead, (make, work), |fits| sink(fits).map(ControlFlow::Continue))
     }
 
-    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, toys: Range<u64>, n_starts: usize) -> Vec<ToyFit> {
+    fn batch<L: DataLikelihood>(
+        &self,
+        likelihood: &mut L,
+        toys: Range<u64>,
+        (ahead, accelerator): (&Ahead, Option<&Accelerator<'_>>),
+        n_starts: usize,
+    ) -> Vec<ToyFit> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
         let mut data = Data::default();
         let mut one = |toy| {
-            refit(&mut profiler, self.thrower, toy, &mut data, n_starts);
-            self.result(&mut profiler, toy)
+            let Some((known, accelerator)) = ahead.of(toy).zip(accelerator) else {
+                refit(&mut profiler, self.thrower, toy, &mut data, n_starts);
+                return self.result(&mut profiler, toy);
+            };
+            if !refit_from(&mut profiler, accelerator, known) {
+                return self.result(&mut profiler, toy);
+            }
+            let uncertainty = self.uncertainty_of.and(known.free.variance).map(f64::sqrt);
+            Self::result_with(&profiler, toy, uncertainty)
         };
         toys.map(&mut one).collect()
     }
@@ -75,6 +97,10 @@ impl FitToys<'_> {
             let variance = hessian.variance(i);
             (hessian.is_positive_definite() && variance > 0.0).then(|| variance.sqrt())
         });
+        Self::result_with(profiler, toy, uncertainty)
+    }
+
+    fn result_with<L: DataLikelihood>(profiler: &Profiler<'_, L>, toy: u64, uncertainty: Option<f64>) -> ToyFit {
         let best = profiler.best();
         ToyFit { toy, outcome: best.outcome, nll: best.nll, params: best.params.clone(), uncertainty }
     }
@@ -92,6 +118,22 @@ pub(super) fn refit<L: DataLikelihood>(
     profiler.likelihood().set_data(data);
     let starts = thrower.starts(data);
     profiler.refit(&starts.each_ref().map(Vec::as_slice)[..n_starts]);
+}
+
+/// Takes the free minimum that an accelerator found for a toy, or goes on from where it ended. Whether there was nothing left to do.
+pub(super) fn refit_from<L: DataLikelihood>(
+    profiler: &mut Profiler<'_, L>,
+    accelerator: &Accelerator<'_>,
+    known: Known<'_>,
+) -> bool {
+    profiler.likelihood().set_data(known.data);
+    let minimum = accelerator.minimum(known.free);
+    let is_done = minimum.is_some();
+    match minimum {
+        Some(minimum) => profiler.adopt(minimum),
+        None => profiler.refit(&[&known.free.params]),
+    }
+    is_done
 }
 
 /// The fits of the toys `toys`, all in memory, on one thread.

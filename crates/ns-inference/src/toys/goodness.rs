@@ -2,11 +2,13 @@
 //!
 //! It needs no large counts, and knows what a bound or a kink does to the degrees of freedom.
 
-use super::fit::refit;
+use super::ahead::{Ahead, Thrown};
+use super::fit::{refit, refit_from};
 use super::p_value::{PValue, threshold};
 use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
+use crate::accelerator::Accelerator;
 use crate::fit::{FitOptions, domain_and_start};
 use crate::gof::{Deviance, saturated_deviance};
 use crate::profile::Profiler;
@@ -37,14 +39,23 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     observed: &Deviance,
 ) -> (GoodnessToys, Ended) {
     let n_starts = n_starts(model, likelihood, options, thrower, run);
-    let fixed = domain_and_start(model, options).0.fixed;
-    let batch = |likelihood: &mut L, toys: Range<u64>| {
+    let (domain, start) = domain_and_start(model, options);
+    let ahead = |accelerator: &Accelerator<'_>, toys| {
+        let thrown = |toy| Thrown { thrower, toy, n_starts };
+        Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, None))
+    };
+    let batch = |likelihood: &mut L, ahead: &Ahead, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
         let mut data = Data::default();
         let mut one = |toy| {
-            refit(&mut profiler, thrower, toy, &mut data, n_starts);
+            if let Some((known, accelerator)) = ahead.of(toy).zip(run.accelerator) {
+                refit_from(&mut profiler, accelerator, known);
+                data.clone_from(known.data);
+            } else {
+                refit(&mut profiler, thrower, toy, &mut data, n_starts);
+            }
             let best = profiler.best();
-            best.converged().then(|| saturated_deviance(model, &data, &best.params, &fixed))
+            best.converged().then(|| saturated_deviance(model, &data, &best.params, &domain.fixed))
         };
         toys.map(&mut one).collect::<Vec<Option<Deviance>>>()
     };
@@ -52,8 +63,8 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     let Ok(ended) = in_batches(
         toys,
         run,
-        || likelihood.clone(),
-        batch,
+        ahead,
+        (|| likelihood.clone(), batch),
         |toys| {
             toys.iter().for_each(|toy| tally.add(toy.as_ref()));
             Ok::<_, Infallible>(ControlFlow::Continue(()))

@@ -3,12 +3,14 @@
 //! Conventions are those of pyhf 0.7's toy calculator. For upper limits the tested hypothesis has the parameter of interest at μ and the alternative at 0;
 //! for a discovery (q0) it is tested at μ, usually 0, against 1. Nuisance parameters are at their conditional best fit to the data in each.
 
-use super::fit::refit;
+use super::ahead::{Ahead, Known, Thrown};
+use super::fit::{refit, refit_from};
 use super::p_value::{HypotestToys, Observed, Samples};
 use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::{Aux, Ensemble, Source, Thrower};
-use crate::fit::FitOptions;
+use crate::accelerator::Accelerator;
+use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
 use crate::profile::Profiler;
@@ -195,14 +197,54 @@ impl<'a> Hypotest<'a> {
     ) -> Result<Ended, E> {
         let pilot = |hypothesis: &Hypothesis| n_starts(self.model, likelihood, self.options, &hypothesis.thrower, run);
         let n_starts = *self.n_starts.get_or_init(|| self.hypotheses.each_ref().map(pilot));
-        let work = |likelihood: &mut L, units: Range<u64>| self.batch(likelihood, units, n_starts);
-        in_batches(units, run, || likelihood.clone(), work, sink)
+        let ahead = |accelerator: &Accelerator<'_>, units| self.ahead(accelerator, units, run, n_starts);
+        let work = |likelihood: &mut L, ahead: &Ahead, units: Range<u64>| {
+            self.batch(likelihood, units, (ahead, run.accelerator), n_starts)
+        };
+        in_batches(units, run, ahead, (|| likelihood.clone(), work), sink)
     }
 
-    fn batch<L: DataLikelihood>(&self, likelihood: &mut L, units: Range<u64>, n_starts: [usize; 2]) -> Vec<ToyTest> {
+    /// The free and the conditional minima of the toys `units`, as far as the accelerator finds them.
+    fn ahead(
+        &self,
+        accelerator: &Accelerator<'_>,
+        units: Range<u64>,
+        run: &Run<'_>,
+        n_starts: [usize; 2],
+    ) -> Option<Ahead> {
+        let HypotestSettings { poi, mu, .. } = self.settings;
+        let (domain, start) = domain_and_start(self.model, self.options);
+        let thrown = |unit| {
+            let Unit { which, toy } = self.settings.unit(unit);
+            Thrown { thrower: &self.hypotheses[which].thrower, toy, n_starts: n_starts[which] }
+        };
+        let free = Ahead::free(accelerator, units, thrown, (&domain, &start), (run, None))?;
+        let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
+        free.then_conditional(accelerator, (poi, mu), &domain, predict)
+    }
+
+    /// Where the conditional minimum of a toy should be whose free one is `best` (P).
+    fn predict(&self, unit: Unit, best: &[f64]) -> Vec<f64> {
+        let step = self.settings.mu - best[self.settings.poi];
+        best.iter().zip(&self.hypotheses[unit.which].direction).map(|(x, d)| x + step * d).collect()
+    }
+
+    fn batch<L: DataLikelihood>(
+        &self,
+        likelihood: &mut L,
+        units: Range<u64>,
+        (ahead, accelerator): (&Ahead, Option<&Accelerator<'_>>),
+        n_starts: [usize; 2],
+    ) -> Vec<ToyTest> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
         let mut data = Data::default();
-        let mut one = |unit| self.test_one(&mut profiler, &mut data, self.settings.unit(unit), n_starts);
+        let mut one = |number| {
+            let unit = self.settings.unit(number);
+            match ahead.of(number).zip(accelerator) {
+                Some((known, accelerator)) => self.finish_one(&mut profiler, unit, known, accelerator),
+                None => self.test_one(&mut profiler, &mut data, unit, n_starts),
+            }
+        };
         units.map(&mut one).collect()
     }
 
@@ -213,18 +255,45 @@ impl<'a> Hypotest<'a> {
         unit: Unit,
         n_starts: [usize; 2],
     ) -> ToyTest {
-        let Hypothesis { thrower, direction } = &self.hypotheses[unit.which];
-        let n_starts = n_starts[unit.which];
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        refit(profiler, thrower, unit.toy, data, n_starts);
-        let best = &profiler.best().params;
-        let step = mu - best[poi];
-        let predicted: Vec<f64> = best.iter().zip(direction).map(|(x, d)| x + step * d).collect();
+        refit(profiler, &self.hypotheses[unit.which].thrower, unit.toy, data, n_starts[unit.which]);
+        let predicted = self.predict(unit, &profiler.best().params);
         let conditional = profiler.at_from(&[(poi, mu)], &[predicted]);
-        let mut tested = judge(profiler, test_statistic, poi, mu, conditional);
+        let tested = judge(profiler, test_statistic, poi, mu, conditional);
+        self.test_again_if_needed(profiler, unit, tested)
+    }
+
+    /// The test of a toy that an accelerator has fitted.
+    fn finish_one<L: DataLikelihood>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        unit: Unit,
+        known: Known<'_>,
+        accelerator: &Accelerator<'_>,
+    ) -> ToyTest {
+        let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
+        refit_from(profiler, accelerator, known);
+        let conditional = match known.conditional.map(|arrival| (accelerator.minimum(arrival), arrival)) {
+            Some((Some(minimum), _)) => minimum,
+            Some((None, arrival)) => profiler.at_from(&[(poi, mu)], std::slice::from_ref(&arrival.params)),
+            None => profiler.at(&[(poi, mu)]),
+        };
+        let tested = judge(profiler, test_statistic, poi, mu, conditional);
+        self.test_again_if_needed(profiler, unit, tested)
+    }
+
+    /// A toy without a value is fitted again from more points.
+    fn test_again_if_needed<L: DataLikelihood>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        unit: Unit,
+        mut tested: Tested,
+    ) -> ToyTest {
+        let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
         if tested.value.is_none() {
-            profiler.refit_widely(thrower.params());
-            let starts = [profiler.best().params.clone(), thrower.params().to_vec()];
+            let thrown_at = self.hypotheses[unit.which].thrower.params();
+            profiler.refit_widely(thrown_at);
+            let starts = [profiler.best().params.clone(), thrown_at.to_vec()];
             let conditional = profiler.at_from(&[(poi, mu)], &starts);
             tested = judge(profiler, test_statistic, poi, mu, conditional);
         }

@@ -4,6 +4,7 @@
 //! asks how often toys fit worse than the data. Every number depends on the seed, the ensemble and the toy's number only, whatever the threads,
 //! batches or shards in which they are made.
 
+mod ahead;
 mod distribution;
 mod fit;
 mod goodness;

@@ -1,5 +1,7 @@
 //! Long runs over toys: batches on several threads, handed over in order, so that memory does not grow with the number of toys.
 
+use super::ahead::Ahead;
+use crate::accelerator::Accelerator;
 use crate::monitor::Monitor;
 use crate::parallel::{self, Crew};
 use std::num::NonZeroUsize;
@@ -8,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 /// Batches of one round per thread; after a round results are handed over.
 const BATCHES_PER_THREAD: usize = 8;
 
-/// How to run, which no result depends on.
+/// How to run. No result depends on it, but for the last digits of fits that an accelerator did.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Threads to use.
@@ -19,13 +21,15 @@ pub struct Run<'a> {
     pub monitor: &'a dyn Monitor,
     /// First toy and end of the whole, of which only a part may be asked for at a time; for the monitor.
     pub whole: Option<[u64; 2]>,
+    /// Who fits many toys at a time; the host alone if nobody.
+    pub accelerator: Option<&'a Accelerator<'a>>,
 }
 
 impl<'a> Run<'a> {
     /// On so many threads, watched by `monitor`.
     #[must_use]
     pub fn new(threads: NonZeroUsize, monitor: &'a dyn Monitor) -> Self {
-        Self { threads, batch: Self::BATCH, monitor, whole: None }
+        Self { threads, batch: Self::BATCH, monitor, whole: None, accelerator: None }
     }
 
     /// Toys that a thread takes at a time, unless something else is wanted.
@@ -47,6 +51,8 @@ pub enum Ended {
     Enough,
     /// Cancelled by the monitor.
     Cancelled,
+    /// Stopped because the accelerator failed, which knows why.
+    Failed,
 }
 
 /// Counts a round's batches as units of the whole run.
@@ -74,26 +80,38 @@ fn count(n: u64) -> usize {
 
 /// `work` on every unit of `units`, whose results `sink` gets in order, many at a time.
 ///
+/// With an accelerator, `ahead` is asked to do what it can for as many units as the accelerator takes at a time.
+///
 /// # Errors
 /// Those of `sink`; what it was given before stays with it.
 pub(super) fn in_batches<S, T: Send, E>(
     units: Range<u64>,
     run: &Run<'_>,
-    make: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, Range<u64>) -> Vec<T> + Sync,
+    ahead: impl Fn(&Accelerator<'_>, Range<u64>) -> Option<Ahead>,
+    (make, work): (impl Fn() -> S + Sync, impl Fn(&mut S, &Ahead, Range<u64>) -> Vec<T> + Sync),
     mut sink: impl FnMut(Vec<T>) -> Result<ControlFlow<()>, E>,
 ) -> Result<Ended, E> {
     let batch = run.batch.get() as u64;
-    let most = batch * (run.threads.get() * BATCHES_PER_THREAD) as u64;
+    let most = match run.accelerator {
+        Some(accelerator) => accelerator.batch_size() as u64,
+        None => batch * (run.threads.get() * BATCHES_PER_THREAD) as u64,
+    };
     let [first, last] = run.whole.unwrap_or([units.start, units.end]);
     let mut next = units.start;
     while next < units.end {
         let end = units.end.min(next.saturating_add(most));
+        let known = match run.accelerator.map(|accelerator| (ahead(accelerator, next..end), accelerator)) {
+            None => Ahead::default(),
+            Some((Some(known), _)) => known,
+            Some((None, accelerator)) => {
+                return Ok(if accelerator.has_failed() { Ended::Failed } else { Ended::Cancelled });
+            }
+        };
         let n_batches = count((end - next).div_ceil(batch));
         let monitor = Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
         let crew = Crew { threads: run.threads, monitor: &monitor };
-        let results = parallel::map(n_batches, crew, &make, |state, i| work(state, of(i)));
+        let results = parallel::map(n_batches, crew, &make, |state, i| work(state, &known, of(i)));
         let n_results = results.len();
         let finished: Vec<Vec<T>> = results.into_iter().map_while(|batch| batch).collect();
         let is_whole = finished.len() == n_results;

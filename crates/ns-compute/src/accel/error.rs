@@ -1,0 +1,38 @@
+//! Why a model, or a batch of fits of it, cannot be had on a device.
+
+use ns_device::DeviceError;
+use thiserror::Error;
+
+/// Why a device does not do what was asked of it.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum AccelError {
+    /// The device itself says no.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The model is too large for kernels, which count with 32 bits.
+    #[error("one fit of this model would work with {numbers} numbers, and kernels can count 2^32 of them")]
+    TooLarge {
+        /// How many numbers one block would need.
+        numbers: u64,
+    },
+    /// Single precision cannot hold what a term of the model needs.
+    #[error("the constraint of `{parameter}` has a rate of {tau:e}, which single precision cannot resolve")]
+    TooPrecise {
+        /// The parameter.
+        parameter: String,
+        /// The rate of its Poisson constraint.
+        tau: f64,
+    },
+}
+
+impl AccelError {
+    /// What to do about it, if there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Device(error) => error.hint(),
+            Self::TooLarge { .. } | Self::TooPrecise { .. } => Some("`--device cpu` fits it".to_owned()),
+        }
+    }
+}

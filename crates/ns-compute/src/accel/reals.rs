@@ -1,0 +1,52 @@
+//! Buffers of a device's own numbers: doubles, or floats that are rounded on their way there.
+
+use ns_device::{Argument, Buffer, Device, DeviceError, Precision};
+
+/// A buffer in the precision of its device.
+#[derive(Debug)]
+pub(crate) enum Reals {
+    Double(Buffer<f64>),
+    Single(Buffer<f32>),
+}
+
+impl Reals {
+    pub(crate) fn upload(device: &Device, numbers: &[f64]) -> Result<Self, DeviceError> {
+        Ok(match device.precision() {
+            Precision::Double => Self::Double(device.upload(numbers)?),
+            Precision::Single => Self::Single(device.upload(&rounded(numbers))?),
+        })
+    }
+
+    /// Numbers that a kernel writes before it reads them.
+    pub(crate) fn uninitialised(device: &Device, len: usize) -> Result<Self, DeviceError> {
+        Ok(match device.precision() {
+            Precision::Double => Self::Double(device.uninitialised(len)?),
+            Precision::Single => Self::Single(device.uninitialised(len)?),
+        })
+    }
+
+    pub(crate) fn download(&self) -> Result<Vec<f64>, DeviceError> {
+        match self {
+            Self::Double(buffer) => buffer.download(),
+            Self::Single(buffer) => Ok(buffer.download()?.into_iter().map(f64::from).collect()),
+        }
+    }
+
+    pub(crate) fn read(&self) -> Argument<'_> {
+        match self {
+            Self::Double(buffer) => Argument::read(buffer),
+            Self::Single(buffer) => Argument::read(buffer),
+        }
+    }
+
+    pub(crate) fn write(&mut self) -> Argument<'_> {
+        match self {
+            Self::Double(buffer) => Argument::write(buffer),
+            Self::Single(buffer) => Argument::write(buffer),
+        }
+    }
+}
+
+fn rounded(numbers: &[f64]) -> Vec<f32> {
+    numbers.iter().map(|&x| x as f32).collect()
+}

@@ -1,0 +1,285 @@
+//! A model on a device: its tables are uploaded once, then batches of points and of fits are done there.
+//!
+//! Each block of lanes does one item after the other, in memory of its own. The part of -ln L that depends on the data alone is added on the host, in
+//! double precision, so that a device in single precision works with numbers that are small near a minimum.
+//!
+//! Legend: N items, P parameters, B bins, K auxiliary data.
+
+use super::error::AccelError;
+use super::kernels::LikelihoodKernel;
+use super::layout::{Layout, NONE, Task};
+use super::reals::Reals;
+use super::tables::{PANEL, Tables};
+use crate::cpu::plan::Plan;
+use crate::cpu::terms;
+use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
+use ns_core::model::{Data, Model};
+use ns_core::parameters::Constraint;
+use ns_device::{Argument, Backend, Buffer, Device, DeviceError, Grid, Precision};
+
+/// Lanes of a block.
+const LANES: u32 = 128;
+/// An emulated block has as few lanes as a block can have: they take turns.
+const EMULATED_LANES: u32 = 32;
+
+/// Blocks that are kept on a device at a time, at most.
+const MOST_BLOCKS: u32 = 1024;
+
+/// Numbers of a fit's result; `RESULT_…` in `kernels/fit.h`.
+const RESULT: usize = 8;
+const NLL: usize = 0;
+const EDM: usize = 1;
+const STATUS: usize = 2;
+const ITERATIONS: usize = 3;
+const VARIANCE: usize = 4;
+
+/// Steps after which a fit on a device is left to the host.
+const MAX_ITERATIONS: u32 = 100;
+
+/// A Poisson constraint of a larger rate is narrower than single precision can resolve.
+const LARGEST_SINGLE_RATE: f64 = 1e8;
+
+/// A model on a device.
+#[derive(Debug)]
+pub struct Session {
+    device: Device,
+    plan: Plan,
+    layout: Layout,
+    indices: Buffer<u32>,
+    reals: Reals,
+    work: Option<Work>,
+}
+
+/// The memory that blocks work in.
+#[derive(Debug)]
+struct Work {
+    blocks: u32,
+    numbers: Reals,
+}
+
+/// What a batch of items is: data and a point for each of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Items<'a> {
+    /// The data.
+    pub data: BatchData<'a>,
+    /// The points (N × P), row by row.
+    pub points: &'a [f64],
+}
+
+/// The data of a batch on the device.
+struct Uploaded {
+    counts: Reals,
+    aux: Reals,
+    /// The part of -ln L of each item that depends on its data alone; one number if they are shared.
+    constants: Vec<f64>,
+    counts_step: u32,
+    aux_step: u32,
+}
+
+impl Session {
+    /// Uploads `model`.
+    ///
+    /// # Errors
+    /// A device without room for it, and models that a device's numbers cannot hold.
+    pub fn new(device: &Device, model: &Model) -> Result<Self, AccelError> {
+        let plan = Plan::new(model);
+        if device.precision() == Precision::Single {
+            check_rates(model)?;
+        }
+        let tables = Tables::new(model, &plan).map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
+        let (indices, reals) = (device.upload(&tables.indices)?, Reals::upload(device, &tables.reals)?);
+        Ok(Self { device: device.clone(), plan, layout: tables.layout, indices, reals, work: None })
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// -ln L of every item (N), with all constants; +∞ outside the model's domain.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn nll(&mut self, items: &Items<'_>) -> Result<Vec<f64>, AccelError> {
+        let n = self.n_items(items.points);
+        let data = self.upload_data(items.data)?;
+        let points = Reals::upload(&self.device, items.points)?;
+        let mut values = Reals::uninitialised(&self.device, n)?;
+        let task = self.task(n, &data, Task::default());
+        let arguments = vec![data.counts.read(), data.aux.read(), points.read(), values.write()];
+        self.run(LikelihoodKernel::Nll, &task, arguments)?;
+        Ok(data.with_constants(values.download()?))
+    }
+
+    /// -ln L of every item (N) and its gradient (N × P), which is zero outside the model's domain.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn nll_and_grad(&mut self, items: &Items<'_>) -> Result<(Vec<f64>, Vec<f64>), AccelError> {
+        let n = self.n_items(items.points);
+        let data = self.upload_data(items.data)?;
+        let points = Reals::upload(&self.device, items.points)?;
+        let mut values = Reals::uninitialised(&self.device, n)?;
+        let mut gradients = Reals::uninitialised(&self.device, items.points.len())?;
+        let task = self.task(n, &data, Task::default());
+        let arguments = vec![data.counts.read(), data.aux.read(), points.read(), values.write(), gradients.write()];
+        self.run(LikelihoodKernel::NllAndGradient, &task, arguments)?;
+        Ok((data.with_constants(values.download()?), gradients.download()?))
+    }
+
+    /// One Newton step of every fit of `task` from its start (N × P), with the exact Hessian or with the Gauss-Newton matrix; NaN where that is not
+    /// positive definite. Parameters at the end of their range towards which the slope leads are held.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn newton_steps(&mut self, task: &BatchTask<'_>, exact: bool) -> Result<Vec<f64>, AccelError> {
+        let n = self.n_items(task.starts);
+        let data = self.upload_data(task.data)?;
+        let domain = Reals::upload(&self.device, &domain(task))?;
+        let points = Reals::upload(&self.device, task.starts)?;
+        let mut steps = Reals::uninitialised(&self.device, task.starts.len())?;
+        let constants = self.task(n, &data, Task { exact: u32::from(exact), ..Task::default() });
+        let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), points.read(), steps.write()];
+        self.run(LikelihoodKernel::Newton, &constants, arguments)?;
+        Ok(steps.download()?)
+    }
+
+    /// Does every fit of `task`.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn fit(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
+        let n = self.n_items(task.starts);
+        let data = self.upload_data(task.data)?;
+        let domain = Reals::upload(&self.device, &domain(task))?;
+        let mut params = Reals::upload(&self.device, task.starts)?;
+        let mut results = Reals::uninitialised(&self.device, n * RESULT)?;
+        let variance_param = task.variance_of.map_or(NONE, |param| param as u32);
+        let wanted = Task { max_iterations: MAX_ITERATIONS, variance_param, ..Task::default() };
+        let constants = self.task(n, &data, wanted);
+        let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), params.write(), results.write()];
+        self.run(LikelihoodKernel::Fit, &constants, arguments)?;
+        let (params, results) = (params.download()?, results.download()?);
+        let rows = params.chunks_exact(self.plan.n_params).zip(results.chunks_exact(RESULT)).enumerate();
+        Ok(rows.map(|(i, (params, result))| arrival(params, result, data.constant(i))).collect())
+    }
+
+    fn n_items(&self, points: &[f64]) -> usize {
+        points.len() / self.plan.n_params.max(1)
+    }
+
+    fn task(&self, n: usize, data: &Uploaded, wanted: Task) -> Task {
+        Task { n_items: n as u32, counts_step: data.counts_step, aux_step: data.aux_step, ..wanted }
+    }
+
+    fn upload_data(&self, data: BatchData<'_>) -> Result<Uploaded, DeviceError> {
+        let sets = match data {
+            BatchData::Shared(data) => std::slice::from_ref(data),
+            BatchData::Each(sets) => sets,
+        };
+        let step = |len: usize| if matches!(data, BatchData::Shared(_)) { 0 } else { len as u32 };
+        let flat = |part: fn(&Data) -> &[f64]| -> Vec<f64> { sets.iter().flat_map(part).copied().collect() };
+        Ok(Uploaded {
+            counts: Reals::upload(&self.device, &flat(|data| &data.main))?,
+            aux: Reals::upload(&self.device, &flat(|data| &data.aux))?,
+            constants: sets.iter().map(|data| terms::constants(&self.plan.terms, data)).collect(),
+            counts_step: step(self.plan.n_bins()),
+            aux_step: step(self.plan.terms.len()),
+        })
+    }
+
+    /// Launches `kernel` on as many blocks as there are items, or as fit.
+    fn run(&mut self, kernel: LikelihoodKernel, task: &Task, own: Vec<Argument<'_>>) -> Result<(), AccelError> {
+        if task.n_items == 0 {
+            return Ok(());
+        }
+        self.make_room(task.n_items)?;
+        let Self { device, layout, indices, reals, work, .. } = self;
+        let Some(Work { blocks, numbers }) = work else { return Ok(()) };
+        let lanes = if device.backend() == Backend::Emulated { EMULATED_LANES } else { LANES };
+        let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
+        let grid = Grid { blocks: task.n_items.min(*blocks), lanes, shared_reals };
+        let (layout, task) = (layout.words(), task.words());
+        let mut arguments =
+            vec![Argument::uints(&layout), Argument::uints(&task), Argument::read(indices), reals.read()];
+        arguments.extend(own);
+        arguments.push(numbers.write());
+        device.launch(kernel, grid, &arguments)?;
+        Ok(())
+    }
+
+    /// Memory for as many blocks as there are items, or as fit into half of what is free.
+    fn make_room(&mut self, n_items: u32) -> Result<(), AccelError> {
+        let wanted = n_items.min(MOST_BLOCKS);
+        if self.work.as_ref().is_some_and(|work| work.blocks >= wanted) {
+            return Ok(());
+        }
+        self.work = None;
+        let workspace = u64::from(self.layout.workspace);
+        let bytes = workspace * self.device.precision().bytes() as u64;
+        let fitting = self.device.memory()?.free / 2 / bytes.max(1);
+        let addressable = u64::from(u32::MAX) / workspace.max(1);
+        let blocks = u64::from(wanted).min(fitting).min(addressable).max(1);
+        let numbers = Reals::uninitialised(&self.device, (blocks * workspace) as usize)?;
+        self.work = Some(Work { blocks: blocks as u32, numbers });
+        Ok(())
+    }
+}
+
+impl BatchMinimizer for Session {
+    fn batch_size(&self) -> usize {
+        4 * MOST_BLOCKS as usize
+    }
+
+    fn is_exact(&self) -> bool {
+        self.device.precision() == Precision::Double
+    }
+
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+        Ok(self.fit(task)?)
+    }
+}
+
+impl Uploaded {
+    fn constant(&self, item: usize) -> f64 {
+        self.constants[if self.constants.len() == 1 { 0 } else { item }]
+    }
+
+    fn with_constants(&self, values: Vec<f64>) -> Vec<f64> {
+        values.into_iter().enumerate().map(|(i, value)| value + self.constant(i)).collect()
+    }
+}
+
+/// Lower and upper ends, what is fixed, and what has a kink at zero (each P).
+fn domain(task: &BatchTask<'_>) -> Vec<f64> {
+    let flags = |flags: &[bool]| -> Vec<f64> {
+        (0..task.lower.len()).map(|i| f64::from(flags.get(i).copied().unwrap_or(false))).collect()
+    };
+    [task.lower, task.upper, &flags(task.fixed), &flags(task.kinked)].concat()
+}
+
+fn arrival(params: &[f64], result: &[f64], constant: f64) -> Arrival {
+    let has_arrived = result[STATUS] == 0.0;
+    Arrival {
+        // -0 served as the lower side of a kink.
+        params: params.iter().map(|&x| x + 0.0).collect(),
+        nll: if result[NLL].is_finite() { result[NLL] + constant } else { f64::INFINITY },
+        edm: result[EDM],
+        has_arrived,
+        variance: Some(result[VARIANCE]).filter(|variance| has_arrived && *variance > 0.0),
+        iterations: result[ITERATIONS] as usize,
+    }
+}
+
+fn check_rates(model: &Model) -> Result<(), AccelError> {
+    for (constraint, name) in model.parameters.constraint.iter().zip(&model.parameters.names) {
+        match *constraint {
+            Some(Constraint::Poisson { tau }) if tau > LARGEST_SINGLE_RATE => {
+                return Err(AccelError::TooPrecise { parameter: name.clone(), tau });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! An accelerator as procedures use it: many starting points in, minima out; what it does not reach is left to the host.
+//!
+//! The first failure of the device is kept, and nothing more is asked of it: a procedure then stops where it is and says so.
+
+use crate::minimize::{Domain, Minimum, Outcome};
+use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A [`BatchMinimizer`] shared by the parts of a procedure.
+pub struct Accelerator<'a> {
+    minimizer: Mutex<&'a mut dyn BatchMinimizer>,
+    batch_size: usize,
+    is_exact: bool,
+    failure: Mutex<Option<BatchError>>,
+    n_fits: AtomicU64,
+    n_left: AtomicU64,
+}
+
+/// How many fits were asked for, and how many of them the host has to do again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Share {
+    /// Fits that the device did.
+    pub n_fits: u64,
+    /// Fits among them that ended elsewhere than in a minimum.
+    pub n_left: u64,
+}
+
+impl<'a> Accelerator<'a> {
+    /// Fits on `minimizer` from now on.
+    pub fn new(minimizer: &'a mut dyn BatchMinimizer) -> Self {
+        let (batch_size, is_exact) = (minimizer.batch_size().max(1), minimizer.is_exact());
+        Self {
+            minimizer: Mutex::new(minimizer),
+            batch_size,
+            is_exact,
+            failure: Mutex::new(None),
+            n_fits: AtomicU64::new(0),
+            n_left: AtomicU64::new(0),
+        }
+    }
+
+    /// How many fits should be asked for at a time.
+    #[must_use]
+    pub fn batch_size(&self) -> usize {
+        self.batch_size
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        Share { n_fits: self.n_fits.load(Ordering::Relaxed), n_left: self.n_left.load(Ordering::Relaxed) }
+    }
+
+    /// Why it does nothing any more, if so.
+    pub fn take_failure(&self) -> Option<BatchError> {
+        lock(&self.failure).take()
+    }
+
+    /// Whether the device failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        lock(&self.failure).is_some()
+    }
+
+    /// The minima of `data` from `starts` (N × P), what is fixed in `domain` being held; `None` once the device has failed.
+    pub fn fit(
+        &self,
+        data: BatchData<'_>,
+        starts: &[f64],
+        domain: &Domain,
+        variance_of: Option<usize>,
+    ) -> Option<Vec<Arrival>> {
+        if self.has_failed() {
+            return None;
+        }
+        let Domain { lower, upper, fixed, kinked, .. } = domain;
+        let task = BatchTask { data, starts, lower, upper, fixed, kinked, variance_of };
+        let found = lock(&self.minimizer).minimize(&task);
+        match found {
+            Ok(arrivals) => {
+                let n_left = arrivals.iter().filter(|arrival| !arrival.has_arrived).count();
+                self.n_fits.fetch_add(arrivals.len() as u64, Ordering::Relaxed);
+                self.n_left.fetch_add(n_left as u64, Ordering::Relaxed);
+                Some(arrivals)
+            }
+            Err(error) => {
+                *lock(&self.failure) = Some(error);
+                None
+            }
+        }
+    }
+
+    /// `arrival` as a minimum that needs no more work; `None` if the host has to go on from there.
+    #[must_use]
+    pub fn minimum(&self, arrival: &Arrival) -> Option<Minimum> {
+        (self.is_exact && arrival.has_arrived).then(|| Minimum {
+            params: arrival.params.clone(),
+            nll: arrival.nll,
+            gradient: vec![0.0; arrival.params.len()],
+            edm: arrival.edm,
+            outcome: Outcome::Converged,
+            iterations: arrival.iterations,
+            evaluations: arrival.iterations,
+            at_edge: false,
+        })
+    }
+}
+
+impl std::fmt::Debug for Accelerator<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Accelerator").field("share", &self.share()).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

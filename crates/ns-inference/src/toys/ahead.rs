@@ -1,0 +1,119 @@
+//! Toys thrown and fitted many at a time by an accelerator, before each is looked at by itself.
+
+use super::run::Run;
+use super::throw::Thrower;
+use crate::accelerator::Accelerator;
+use crate::minimize::Domain;
+use crate::monitor::Quiet;
+use crate::parallel::{self, Crew};
+use ns_core::Data;
+use ns_core::batch::{Arrival, BatchData};
+use std::ops::Range;
+
+/// Toys that a thread throws at a time.
+const BATCH: u64 = 64;
+
+/// Data sets, and where the accelerator's fits of them ended; empty without an accelerator.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    first: u64,
+    data: Vec<Data>,
+    free: Vec<Arrival>,
+    conditional: Vec<Arrival>,
+}
+
+/// What is known of one toy ahead of its own fit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) data: &'a Data,
+    pub(super) free: &'a Arrival,
+    pub(super) conditional: Option<&'a Arrival>,
+}
+
+/// A toy among others: who throws it, its number, and from how many starting points it is fitted.
+pub(super) struct Thrown<'a> {
+    pub(super) thrower: &'a Thrower,
+    pub(super) toy: u64,
+    pub(super) n_starts: usize,
+}
+
+impl Ahead {
+    /// Throws the units `units`, each as `thrown` says, and finds their free minima; `None` if the accelerator fails.
+    pub(super) fn free<'a>(
+        accelerator: &Accelerator<'_>,
+        units: Range<u64>,
+        thrown: impl Fn(u64) -> Thrown<'a> + Sync,
+        (domain, start): (&Domain, &[f64]),
+        (run, variance_of): (&Run<'_>, Option<usize>),
+    ) -> Option<Self> {
+        let first = units.start;
+        let n = usize::try_from(units.end - units.start).ok()?;
+        let of = |batch: usize| {
+            let start = first + batch as u64 * BATCH;
+            start..units.end.min(start + BATCH)
+        };
+        let throw = |(): &mut (), batch: usize| -> Vec<(Data, [Vec<f64>; 2])> {
+            let one = |unit| {
+                let Thrown { thrower, toy, .. } = thrown(unit);
+                let mut data = Data::default();
+                thrower.throw(toy, &mut data);
+                let starts = thrower.starts(&data);
+                (data, starts)
+            };
+            of(batch).map(one).collect()
+        };
+        let crew = Crew { threads: run.threads, monitor: &Quiet(run.monitor) };
+        let batches = parallel::map(n.div_ceil(BATCH as usize), crew, || (), throw);
+        let batches: Option<Vec<_>> = batches.into_iter().collect();
+        let (data, starts): (Vec<Data>, Vec<[Vec<f64>; 2]>) = batches?.into_iter().flatten().unzip();
+        let held = |from: &[f64]| -> Vec<f64> {
+            (0..from.len()).map(|i| if domain.fixed[i] { start[i] } else { from[i] }).collect()
+        };
+        let from = |which: usize| starts.iter().flat_map(|starts| held(&starts[which])).collect::<Vec<f64>>();
+        let mut free = accelerator.fit(BatchData::Each(&data), &from(0), domain, variance_of)?;
+        if units.clone().any(|unit| thrown(unit).n_starts > 1) {
+            let others = accelerator.fit(BatchData::Each(&data), &from(1), domain, variance_of)?;
+            for (unit, (arrival, other)) in units.zip(free.iter_mut().zip(others)) {
+                if thrown(unit).n_starts > 1 && is_better(&other, arrival) {
+                    *arrival = other;
+                }
+            }
+        }
+        Some(Self { first, data, free, conditional: Vec::new() })
+    }
+
+    /// Finds the minima of all toys with the parameter `held` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
+    pub(super) fn then_conditional(
+        mut self,
+        accelerator: &Accelerator<'_>,
+        (held, value): (usize, f64),
+        domain: &Domain,
+        predict: impl Fn(u64, &[f64]) -> Vec<f64>,
+    ) -> Option<Self> {
+        let mut domain = domain.clone();
+        domain.fixed[held] = true;
+        let start = |(i, arrival): (usize, &Arrival)| {
+            let mut start = predict(self.first + i as u64, &arrival.params);
+            start[held] = value;
+            start
+        };
+        let starts: Vec<f64> = self.free.iter().enumerate().flat_map(start).collect();
+        self.conditional = accelerator.fit(BatchData::Each(&self.data), &starts, &domain, None)?;
+        Some(self)
+    }
+
+    /// What is known of unit `unit`.
+    pub(super) fn of(&self, unit: u64) -> Option<Known<'_>> {
+        let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
+        let (data, free) = (self.data.get(i)?, self.free.get(i)?);
+        Some(Known { data, free, conditional: self.conditional.get(i) })
+    }
+}
+
+/// Whether `a` is the better of two ends of the same fit.
+fn is_better(a: &Arrival, b: &Arrival) -> bool {
+    match (a.has_arrived, b.has_arrived) {
+        (true, true) => a.nll < b.nll,
+        (a, b) => a && !b,
+    }
+}
