@@ -63,8 +63,8 @@ fn scan_model<'py>(
     let Setup { model, data, likelihood, options, threads, .. } = &mut setup;
     let threads = *threads;
     let mut result = watched(py, callback(progress).as_ref(), |monitor| match axes.as_slice() {
-        [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew { threads, monitor })),
-        _ => scan(model, likelihood, options, &axes[0], Crew { threads, monitor }),
+        [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew::new(threads, monitor))),
+        _ => scan(model, likelihood, options, &axes[0], Crew::new(threads, monitor)),
     })?;
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(model, data, &result.best.params).map(|reason| reason.to_string()));
@@ -86,7 +86,7 @@ fn grid_part_model<'py>(
     let Setup { model, likelihood, options, threads, .. } = &setup;
     let threads = *threads;
     let result = watched(py, None, |monitor| {
-        grid_part(model, likelihood, options, [&axes[0], &axes[1]], (part, Crew { threads, monitor }))
+        grid_part(model, likelihood, options, [&axes[0], &axes[1]], (part, Crew::new(threads, monitor)))
     })?;
     object(py, &result)
 }
@@ -146,7 +146,7 @@ fn contours_model<'py>(
     let Setup { model, likelihood, options, threads, .. } = &mut setup;
     let threads = *threads;
     let result = watched(py, callback(progress).as_ref(), |monitor| {
-        contours(model, likelihood, options, &wanted, Crew { threads, monitor })
+        contours(model, likelihood, options, &wanted, Crew::new(threads, monitor))
     })?;
     let document = fields(py, &result)?;
     document.set_item("par_names", &model.parameters.names)?;

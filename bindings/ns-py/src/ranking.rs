@@ -36,7 +36,7 @@ fn ranking_model<'py>(
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
     let Setup { model, data, likelihood, threads, .. } = setup;
     let mut result = watched(py, callback(progress).as_ref(), |monitor| {
-        ranking::ranking_of_parts(&model, &data, &likelihood, &options, (&parts, Crew { threads, monitor }))
+        ranking::ranking_of_parts(&model, &data, &likelihood, &options, (&parts, Crew::new(threads, monitor)))
     })?;
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(&model, &data, &result.best.params).map(|reason| reason.to_string()));
@@ -59,7 +59,7 @@ fn ranking_part<'py>(
     let options = options(py, &setup, methods, groups, minos)?;
     let Setup { model, data, likelihood, threads, .. } = setup;
     let result = watched(py, None, |monitor| {
-        ranking::ranking_part(&model, &data, &likelihood, &options, (part, Crew { threads, monitor }))
+        ranking::ranking_part(&model, &data, &likelihood, &options, (part, Crew::new(threads, monitor)))
     })?;
     object(py, &result)
 }

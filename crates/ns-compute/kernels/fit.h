@@ -37,12 +37,12 @@ struct Box {
     const GLOBAL real* kinked;
 };
 
-FN Box box_of(const GLOBAL real* domain, uint n_params) {
+FN Box box_of(const GLOBAL real* domain, uint n_params, uint fixed_offset) {
     Box box;
     box.lower = domain;
     box.upper = domain + n_params;
-    box.fixed = domain + 2u * n_params;
-    box.kinked = domain + 3u * n_params;
+    box.kinked = domain + 2u * n_params;
+    box.fixed = domain + 3u * n_params + fixed_offset;
     return box;
 }
 

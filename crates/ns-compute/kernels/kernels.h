@@ -56,9 +56,9 @@ KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, 
                IN(real, aux, 5), IN(real, domain, 6), IN(real, params, 7), OUT(real, steps, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
     Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    const Box box = box_of(domain, layout.n_params);
     for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
         take_item(&context, &task, counts, aux, item);
+        const Box box = box_of(domain, layout.n_params, item * task.fixed_step);
         copy_params(context, params + item * layout.n_params, WORK(point) LANES_ARG);
         const real value = evaluate(context, WORK(point) LANES_ARG);
         differentiate(context, WORK(point), task.exact != 0u LANES_ARG);
@@ -74,9 +74,9 @@ KERNEL(fit)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, ind
             IN(real, domain, 6), OUT(real, params, 7), OUT(real, results, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
     Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    const Box box = box_of(domain, layout.n_params);
     for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
         take_item(&context, &task, counts, aux, item);
+        const Box box = box_of(domain, layout.n_params, item * task.fixed_step);
         fit_one(context, box, task.max_iterations, task.variance_param, params + item * layout.n_params, results + item * RESULT_SIZE LANES_ARG);
     }
 }

@@ -112,6 +112,7 @@ struct Task {
     uint n_items;  // number of items
     uint counts_step;  // from one item's event counts to the next one's, 0 if they share them
     uint aux_step;  // from one item's auxiliary data to the next one's, 0 if they share them
+    uint fixed_step;  // from one item's held parameters to the next one's, 0 if they share them
     uint max_iterations;  // steps after which a fit gives up
     uint variance_param;  // parameter whose variance is wanted, or none
     uint exact;  // whether the exact Hessian is wanted

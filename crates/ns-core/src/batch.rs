@@ -26,7 +26,7 @@ pub struct BatchTask<'a> {
     pub lower: &'a [f64],
     /// Upper ends (P).
     pub upper: &'a [f64],
-    /// Parameters that are held (P).
+    /// Parameters that are held (P), or those of each fit (N × P), row by row.
     pub fixed: &'a [bool],
     /// Parameters with a kink at zero (P); may be empty if there are none.
     pub kinked: &'a [bool],

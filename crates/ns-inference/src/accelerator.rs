@@ -3,13 +3,15 @@
 //! The first failure of the device is kept, and nothing more is asked of it: a procedure then stops where it is and says so.
 
 use crate::minimize::{Domain, Minimum, Outcome};
+use ns_core::Data;
 use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A [`BatchMinimizer`] shared by the parts of a procedure.
-pub struct Accelerator<'a> {
-    minimizer: Mutex<&'a mut dyn BatchMinimizer>,
+pub struct Accelerator {
+    minimizer: Mutex<Box<dyn BatchMinimizer>>,
     batch_size: usize,
     is_exact: bool,
     failure: Mutex<Option<BatchError>>,
@@ -26,9 +28,9 @@ pub struct Share {
     pub n_left: u64,
 }
 
-impl<'a> Accelerator<'a> {
+impl Accelerator {
     /// Fits on `minimizer` from now on.
-    pub fn new(minimizer: &'a mut dyn BatchMinimizer) -> Self {
+    pub fn new(minimizer: Box<dyn BatchMinimizer>) -> Self {
         let (batch_size, is_exact) = (minimizer.batch_size().max(1), minimizer.is_exact());
         Self {
             minimizer: Mutex::new(minimizer),
@@ -63,7 +65,7 @@ impl<'a> Accelerator<'a> {
         lock(&self.failure).is_some()
     }
 
-    /// The minima of `data` from `starts` (N × P), what is fixed in `domain` being held; `None` once the device has failed.
+    /// The minima of `data` from `starts` (N × P), what is fixed in `domain` (P, or N × P) being held; `None` once the device has failed.
     pub fn fit(
         &self,
         data: BatchData<'_>,
@@ -107,7 +109,64 @@ impl<'a> Accelerator<'a> {
     }
 }
 
-impl std::fmt::Debug for Accelerator<'_> {
+/// An accelerator, and the data of the procedure that it helps.
+#[derive(Debug, Clone, Copy)]
+pub struct Assistant<'a> {
+    /// Who fits.
+    pub accelerator: &'a Accelerator,
+    /// What.
+    pub data: &'a Data,
+}
+
+impl Assistant<'_> {
+    /// Where the fit from `start` (P) ends, for the host to go on from; `None` where it leads nowhere, or once the device has failed.
+    #[must_use]
+    pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
+        let arrivals = self.accelerator.fit(BatchData::Shared(self.data), start, domain, None)?;
+        arrivals.into_iter().next().filter(|arrival| arrival.nll.is_finite()).map(|arrival| arrival.params)
+    }
+
+    /// Where the fits of `points` end: each holds some parameters at their values, and starts from a point of its own (P).
+    pub(crate) fn conditional(&self, domain: &Domain, points: Vec<(Vec<(usize, f64)>, Vec<f64>)>) -> Hints {
+        let (mut starts, mut fixed) = (Vec::new(), Vec::new());
+        for (held, start) in &points {
+            let (first_start, first_fixed) = (starts.len(), fixed.len());
+            starts.extend_from_slice(start);
+            fixed.extend_from_slice(&domain.fixed);
+            for &(i, value) in held {
+                (starts[first_start + i], fixed[first_fixed + i]) = (value, true);
+            }
+        }
+        let domain = Domain { fixed, ..domain.clone() };
+        let found = self.accelerator.fit(BatchData::Shared(self.data), &starts, &domain, None);
+        let mut hints = Hints::default();
+        for ((held, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
+            if arrival.nll.is_finite() {
+                hints.params.insert(key(&held), arrival.params);
+            }
+        }
+        hints
+    }
+}
+
+/// Where conditional minima are, by what is held: starting points that are nearly arrivals.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hints {
+    params: HashMap<Vec<(usize, u64)>, Vec<f64>>,
+}
+
+impl Hints {
+    /// The minimum (P) with the parameters of `held` at their values, if it is known.
+    pub(crate) fn of(&self, held: &[(usize, f64)]) -> Option<&Vec<f64>> {
+        if self.params.is_empty() { None } else { self.params.get(&key(held)) }
+    }
+}
+
+fn key(held: &[(usize, f64)]) -> Vec<(usize, u64)> {
+    held.iter().map(|&(i, value)| (i, value.to_bits())).collect()
+}
+
+impl std::fmt::Debug for Accelerator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Accelerator").field("share", &self.share()).finish_non_exhaustive()
     }

@@ -1,5 +1,6 @@
 //! Independent units of work on several threads, with results that do not depend on how many.
 
+use crate::accelerator::Assistant;
 use crate::monitor::{Monitor, Silent};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -18,16 +19,24 @@ pub struct Crew<'a> {
     pub threads: NonZeroUsize,
     /// Told how far the work is; may stop it.
     pub monitor: &'a dyn Monitor,
+    /// Who finds many minima at a time, for the others to start from.
+    pub assistant: Option<Assistant<'a>>,
 }
 
 impl Crew<'_> {
     /// One thread that nobody watches.
     pub const ALONE: Crew<'static> = Crew::unwatched(NonZeroUsize::MIN);
 
+    /// So many threads, watched by `monitor`.
+    #[must_use]
+    pub fn new(threads: NonZeroUsize, monitor: &dyn Monitor) -> Crew<'_> {
+        Crew { threads, monitor, assistant: None }
+    }
+
     /// So many threads that nobody watches.
     #[must_use]
     pub const fn unwatched(threads: NonZeroUsize) -> Crew<'static> {
-        Crew { threads, monitor: &Silent }
+        Crew { threads, monitor: &Silent, assistant: None }
     }
 }
 
@@ -43,7 +52,7 @@ impl std::fmt::Debug for Crew<'_> {
 /// not let anything that matters pass from one unit to the next through that state.
 pub fn map<S, T: Send>(
     n: usize,
-    Crew { threads, monitor }: Crew<'_>,
+    Crew { threads, monitor, .. }: Crew<'_>,
     make: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<Option<T>> {

@@ -4,12 +4,14 @@
 //! Newton steps reach it; one that lies below the free minimum shows that the free minimum was another one, which is then replaced.
 //! Scans, rankings, test statistics and limits are all made of [`Profiler::at`].
 
+use crate::accelerator::Hints;
 use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::result::BestFit;
 use crate::search::Search;
 use ns_core::{Likelihood, Model};
+use std::sync::Arc;
 
 /// How far below the free minimum a conditional one must be for the free one to be looked for again.
 const LOWER: f64 = 1e-9;
@@ -44,6 +46,8 @@ pub struct Profiler<'a, L: ?Sized> {
     has_several_minima: bool,
     /// Minima (P each) that are not the lowest: with parameters held one of them may be.
     others: Vec<Vec<f64>>,
+    /// Where somebody else has found conditional minima.
+    hints: Arc<Hints>,
 }
 
 impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
@@ -116,12 +120,18 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             hessian: None,
             has_several_minima: false,
             others: Vec::new(),
+            hints: Arc::default(),
         }
     }
 
     /// Takes `best` for the free minimum of a likelihood whose data have changed: somebody else found it.
     pub fn adopt(&mut self, best: Minimum) {
         (self.hessian, self.has_several_minima, self.best) = (None, false, best);
+    }
+
+    /// Starts conditional fits where `hints` say, as far as they know.
+    pub(crate) fn hint(&mut self, hints: &Arc<Hints>) {
+        self.hints = hints.clone();
     }
 
     /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
@@ -275,7 +285,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             held.iter().for_each(|&(i, value)| start[i] = value);
             start
         };
-        let mut lowest = self.lowest(&with_held(&starts[0]));
+        let hints = self.hints.clone();
+        let mut lowest = self.lowest(&with_held(hints.of(held).unwrap_or(&starts[0])));
         for start in starts[1..].iter().chain(&self.others.clone()) {
             let other = self.search.run(&with_held(start));
             lowest = self.lower_of(lowest, other);

@@ -237,7 +237,7 @@ fn a_model_without_minimum_is_not_ranked() {
 }
 
 fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
-    let crew = Crew { threads: NonZeroUsize::new(threads).expect("not zero"), monitor };
+    let crew = Crew::new(NonZeroUsize::new(threads).expect("not zero"), monitor);
     ranking(model, &model.observed, &CpuLikelihood::new(model), &options(model), crew)
 }
 

@@ -39,7 +39,7 @@ pub(super) fn run(
         question(setup_of(setup, workspace, name)?)
     };
     let entries = set.patches();
-    let crew = Crew { threads: threads.count(), monitor: &progress };
+    let crew = Crew::new(threads.count(), &progress);
     let answers = parallel::map(entries.len(), crew, || (), |(), i| answer(&entries[i]));
     drop(progress);
 

@@ -24,7 +24,7 @@ pub(super) fn run(args: &RankingArgs) -> Result<Status, CliError> {
     let options = RankingOptions { poi, methods: args.method.into(), minos: args.minos, groups, fit };
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "parameters");
-    let crew = Crew { threads: args.threads.count(), monitor: &progress };
+    let crew = Crew::new(args.threads.count(), &progress);
     let mut result = ranking(&model, &data, &likelihood, &options, crew);
     drop(progress);
     if !result.best.nll.is_finite() {

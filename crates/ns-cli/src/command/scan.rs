@@ -25,7 +25,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let axes = axes(args, &model, &domain)?;
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "points");
-    let crew = Crew { threads: args.threads.count(), monitor: &progress };
+    let crew = Crew::new(args.threads.count(), &progress);
     let contours = wanted_contours(args, &axes)?;
     let mut result = match axes.as_slice() {
         [a, b] => grid(&model, &likelihood, &options, [a, b], crew),

@@ -252,6 +252,8 @@ constants! {
         counts_step,
         /// from one item's auxiliary data to the next one's, 0 if they share them
         aux_step,
+        /// from one item's held parameters to the next one's, 0 if they share them
+        fixed_step,
         /// steps after which a fit gives up
         max_iterations,
         /// parameter whose variance is wanted, or none

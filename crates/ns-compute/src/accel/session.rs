@@ -139,7 +139,7 @@ impl Session {
         let domain = Reals::upload(&self.device, &domain(task))?;
         let points = Reals::upload(&self.device, task.starts)?;
         let mut steps = Reals::uninitialised(&self.device, task.starts.len())?;
-        let constants = self.task(n, &data, Task { exact: u32::from(exact), ..Task::default() });
+        let constants = self.task(n, &data, Task { exact: u32::from(exact), fixed_step: fixed_step(task), ..Task::default() });
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), points.read(), steps.write()];
         self.run(LikelihoodKernel::Newton, &constants, arguments)?;
         Ok(steps.download()?)
@@ -156,7 +156,7 @@ impl Session {
         let mut params = Reals::upload(&self.device, task.starts)?;
         let mut results = Reals::uninitialised(&self.device, n * RESULT)?;
         let variance_param = task.variance_of.map_or(NONE, |param| param as u32);
-        let wanted = Task { max_iterations: MAX_ITERATIONS, variance_param, ..Task::default() };
+        let wanted = Task { max_iterations: MAX_ITERATIONS, variance_param, fixed_step: fixed_step(task), ..Task::default() };
         let constants = self.task(n, &data, wanted);
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), params.write(), results.write()];
         self.run(LikelihoodKernel::Fit, &constants, arguments)?;
@@ -251,12 +251,17 @@ impl Uploaded {
     }
 }
 
-/// Lower and upper ends, what is fixed, and what has a kink at zero (each P).
+/// Lower and upper ends, what has a kink at zero (each P), and what is fixed (P or N × P).
 fn domain(task: &BatchTask<'_>) -> Vec<f64> {
-    let flags = |flags: &[bool]| -> Vec<f64> {
-        (0..task.lower.len()).map(|i| f64::from(flags.get(i).copied().unwrap_or(false))).collect()
+    let flags = |flags: &[bool], n: usize| -> Vec<f64> {
+        (0..n).map(|i| f64::from(flags.get(i).copied().unwrap_or(false))).collect()
     };
-    [task.lower, task.upper, &flags(task.fixed), &flags(task.kinked)].concat()
+    [task.lower, task.upper, &flags(task.kinked, task.lower.len()), &flags(task.fixed, task.fixed.len())].concat()
+}
+
+fn fixed_step(task: &BatchTask<'_>) -> u32 {
+    let n_params = task.lower.len();
+    if task.fixed.len() > n_params { n_params as u32 } else { 0 }
 }
 
 fn arrival(params: &[f64], result: &[f64], constant: f64) -> Arrival {

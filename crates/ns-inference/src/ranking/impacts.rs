@@ -1,6 +1,7 @@
 //! The refits of one nuisance parameter, each started where the covariance points to.
 
 use super::{Covariance, Impact, Impacts, RankingOptions};
+use crate::accelerator::{Assistant, Hints};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
 use crate::minos::{self, Profile};
@@ -11,6 +12,7 @@ use crate::scan::is_lower;
 use crate::search::Search;
 use ns_core::{Constraint, Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A conditional minimum this much higher than a parabola's may be the wrong one of several: it is looked for from elsewhere, too.
 const STEEP: f64 = 1.02;
@@ -24,6 +26,14 @@ pub(super) struct Plan<'a> {
     pub(super) best: BestFit,
     pub(super) domain: Domain,
     pub(super) covariance: Covariance,
+    /// Where an accelerator has found the minima of the classic refits.
+    pub(super) hints: Arc<Hints>,
+}
+
+/// Where a parameter is held, and how far that is along its column of the covariance.
+struct Refit {
+    at: f64,
+    step: f64,
 }
 
 /// What was done for one parameter.
@@ -48,7 +58,32 @@ impl<'a> Plan<'a> {
         let best = profiler.best_fit();
         let domain = profiler.domain().clone();
         let covariance = Covariance::new(profiler, &best, options.poi);
-        Self { model, data, options, minimum: profiler.best().clone(), best, domain, covariance }
+        Self { model, data, options, minimum: profiler.best().clone(), best, domain, covariance, hints: Arc::default() }
+    }
+
+    /// Lets `assistant` find the minima of the classic refits, for the host to start from.
+    pub(super) fn assisted(mut self, assistant: Option<Assistant<'_>>) -> Self {
+        let Some(assistant) = assistant.filter(|_| self.options.methods.classic) else { return self };
+        let mut points = Vec::new();
+        for k in 0..self.n_works() {
+            let i = self.covariance.nuisances[k];
+            let best = self.best.params[i];
+            let widths = [self.best.uncertainties[i], prefit_width(self.model, self.data, i)];
+            let ends = widths.into_iter().flatten().flat_map(|width| [best - width, best + width]);
+            points.extend(ends.map(|wanted| {
+                let Refit { at, step } = self.refit_at(k, i, wanted);
+                (vec![(i, at)], self.predicted(&self.covariance.columns[k], step))
+            }));
+        }
+        self.hints = Arc::new(assistant.conditional(&self.domain, points));
+        self
+    }
+
+    /// Where parameter `i`, the `k`-th nuisance, is held when it should be at `wanted`.
+    fn refit_at(&self, k: usize, i: usize, wanted: f64) -> Refit {
+        let at = wanted.clamp(self.domain.lower[i], self.domain.upper[i]);
+        let variance = self.covariance.columns[k][i];
+        Refit { at, step: if variance > 0.0 { (at - self.best.params[i]) / variance } else { 0.0 } }
     }
 
     /// How many parameters there is work on.
@@ -89,6 +124,7 @@ impl<'a> Plan<'a> {
             }
         }
         let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+        profiler.hint(&self.hints);
         work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
         let width = prefit_width(self.model, self.data, i);
         work.prefit =
@@ -114,10 +150,9 @@ impl<'a> Plan<'a> {
         [down, up]: [f64; 2],
     ) -> Impacts {
         let mut refit = |wanted: f64| {
-            let at = wanted.clamp(self.domain.lower[i], self.domain.upper[i]);
-            let column = &self.covariance.columns[k];
-            let step = if column[i] > 0.0 { (at - self.best.params[i]) / column[i] } else { 0.0 };
-            let mut minimum = profiler.at_from(&[(i, at)], &[self.predicted(column, step)]);
+            let Refit { at, step } = self.refit_at(k, i, wanted);
+            let predicted = self.predicted(&self.covariance.columns[k], step);
+            let mut minimum = profiler.at_from(&[(i, at)], &[predicted]);
             // ½ (θ - θ̂)²/C_θθ
             let parabola = 0.5 * step * (at - self.best.params[i]);
             if minimum.nll - self.minimum.nll > STEEP * parabola {

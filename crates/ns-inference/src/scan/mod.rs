@@ -17,6 +17,7 @@ use crate::response::Response;
 use crate::result::BestFit;
 use ns_core::{Likelihood, Model};
 use serde::Serialize;
+use std::sync::Arc;
 use sweep::Sweep;
 
 /// How often a lower free minimum may make a scan start again.
@@ -106,6 +107,11 @@ pub fn scan<L: Likelihood + ?Sized>(
         }
         let domain = profiler.domain().clone();
         let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &[axis.parameter]);
+        if let Some(assistant) = crew.assistant {
+            let point = |&value: &f64| (vec![(axis.parameter, value)], response.moved(&best.params, &[value]));
+            let hints = assistant.conditional(&domain, values.iter().map(point).collect());
+            profiler.hint(&Arc::new(hints));
+        }
         let line = Sweep { held: &[], parameter: axis.parameter, values: &values, response: &response, crew };
         let found = line.run(&mut profiler, &best.params);
         keep_lower(&mut minima, found);

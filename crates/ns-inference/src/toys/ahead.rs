@@ -40,7 +40,7 @@ pub(super) struct Thrown<'a> {
 impl Ahead {
     /// Throws the units `units`, each as `thrown` says, and finds their free minima; `None` if the accelerator fails.
     pub(super) fn free<'a>(
-        accelerator: &Accelerator<'_>,
+        accelerator: &Accelerator,
         units: Range<u64>,
         thrown: impl Fn(u64) -> Thrown<'a> + Sync,
         (domain, start): (&Domain, &[f64]),
@@ -62,7 +62,8 @@ impl Ahead {
             };
             of(batch).map(one).collect()
         };
-        let crew = Crew { threads: run.threads, monitor: &Quiet(run.monitor) };
+        let quiet = Quiet(run.monitor);
+        let crew = Crew::new(run.threads, &quiet);
         let batches = parallel::map(n.div_ceil(BATCH as usize), crew, || (), throw);
         let batches: Option<Vec<_>> = batches.into_iter().collect();
         let (data, starts): (Vec<Data>, Vec<[Vec<f64>; 2]>) = batches?.into_iter().flatten().unzip();
@@ -85,7 +86,7 @@ impl Ahead {
     /// Finds the minima of all toys with the parameter `held` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
     pub(super) fn then_conditional(
         mut self,
-        accelerator: &Accelerator<'_>,
+        accelerator: &Accelerator,
         (held, value): (usize, f64),
         domain: &Domain,
         predict: impl Fn(u64, &[f64]) -> Vec<f64>,

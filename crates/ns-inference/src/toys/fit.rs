@@ -55,7 +55,7 @@ impl FitToys<'_> {
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
     ) -> Result<Ended, E> {
         let n_starts = n_starts(self.model, likelihood, self.options, self.thrower, run);
-        let ahead = |accelerator: &Accelerator<'_>, toys| {
+        let ahead = |accelerator: &Accelerator, toys| {
             let (domain, start) = domain_and_start(self.model, self.options);
             let thrown = |toy| Thrown { thrower: self.thrower, toy, n_starts };
             Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, self.uncertainty_of))
@@ -71,7 +71,7 @@ impl FitToys<'_> {
         &self,
         likelihood: &mut L,
         toys: Range<u64>,
-        (ahead, accelerator): (&Ahead, Option<&Accelerator<'_>>),
+        (ahead, accelerator): (&Ahead, Option<&Accelerator>),
         n_starts: usize,
     ) -> Vec<ToyFit> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
@@ -123,7 +123,7 @@ pub(super) fn refit<L: DataLikelihood>(
 /// Takes the free minimum that an accelerator found for a toy, or goes on from where it ended. Whether there was nothing left to do.
 pub(super) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
-    accelerator: &Accelerator<'_>,
+    accelerator: &Accelerator,
     known: Known<'_>,
 ) -> bool {
     profiler.likelihood().set_data(known.data);

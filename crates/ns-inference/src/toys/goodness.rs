@@ -40,7 +40,7 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
 ) -> (GoodnessToys, Ended) {
     let n_starts = n_starts(model, likelihood, options, thrower, run);
     let (domain, start) = domain_and_start(model, options);
-    let ahead = |accelerator: &Accelerator<'_>, toys| {
+    let ahead = |accelerator: &Accelerator, toys| {
         let thrown = |toy| Thrown { thrower, toy, n_starts };
         Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, None))
     };

@@ -197,7 +197,7 @@ impl<'a> Hypotest<'a> {
     ) -> Result<Ended, E> {
         let pilot = |hypothesis: &Hypothesis| n_starts(self.model, likelihood, self.options, &hypothesis.thrower, run);
         let n_starts = *self.n_starts.get_or_init(|| self.hypotheses.each_ref().map(pilot));
-        let ahead = |accelerator: &Accelerator<'_>, units| self.ahead(accelerator, units, run, n_starts);
+        let ahead = |accelerator: &Accelerator, units| self.ahead(accelerator, units, run, n_starts);
         let work = |likelihood: &mut L, ahead: &Ahead, units: Range<u64>| {
             self.batch(likelihood, units, (ahead, run.accelerator), n_starts)
         };
@@ -207,7 +207,7 @@ impl<'a> Hypotest<'a> {
     /// The free and the conditional minima of the toys `units`, as far as the accelerator finds them.
     fn ahead(
         &self,
-        accelerator: &Accelerator<'_>,
+        accelerator: &Accelerator,
         units: Range<u64>,
         run: &Run<'_>,
         n_starts: [usize; 2],
@@ -233,7 +233,7 @@ impl<'a> Hypotest<'a> {
         &self,
         likelihood: &mut L,
         units: Range<u64>,
-        (ahead, accelerator): (&Ahead, Option<&Accelerator<'_>>),
+        (ahead, accelerator): (&Ahead, Option<&Accelerator>),
         n_starts: [usize; 2],
     ) -> Vec<ToyTest> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
@@ -269,7 +269,7 @@ impl<'a> Hypotest<'a> {
         profiler: &mut Profiler<'_, L>,
         unit: Unit,
         known: Known<'_>,
-        accelerator: &Accelerator<'_>,
+        accelerator: &Accelerator,
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
         refit_from(profiler, accelerator, known);

@@ -39,7 +39,8 @@ pub(super) fn n_starts<L: DataLikelihood + Clone + Sync>(
         })
     };
     let n_batches = (TOYS / BATCH) as usize;
-    let crew = Crew { threads: run.threads, monitor: &Quiet(run.monitor) };
+    let quiet = Quiet(run.monitor);
+    let crew = Crew::new(run.threads, &quiet);
     let found = parallel::map(n_batches, crew, || likelihood.clone(), differs);
     if found.into_iter().flatten().any(|differs| differs) { 2 } else { 1 }
 }

@@ -22,7 +22,7 @@ pub struct Run<'a> {
     /// First toy and end of the whole, of which only a part may be asked for at a time; for the monitor.
     pub whole: Option<[u64; 2]>,
     /// Who fits many toys at a time; the host alone if nobody.
-    pub accelerator: Option<&'a Accelerator<'a>>,
+    pub accelerator: Option<&'a Accelerator>,
 }
 
 impl<'a> Run<'a> {
@@ -87,7 +87,7 @@ fn count(n: u64) -> usize {
 pub(super) fn in_batches<S, T: Send, E>(
     units: Range<u64>,
     run: &Run<'_>,
-    ahead: impl Fn(&Accelerator<'_>, Range<u64>) -> Option<Ahead>,
+    ahead: impl Fn(&Accelerator, Range<u64>) -> Option<Ahead>,
     (make, work): (impl Fn() -> S + Sync, impl Fn(&mut S, &Ahead, Range<u64>) -> Vec<T> + Sync),
     mut sink: impl FnMut(Vec<T>) -> Result<ControlFlow<()>, E>,
 ) -> Result<Ended, E> {
@@ -110,7 +110,7 @@ pub(super) fn in_batches<S, T: Send, E>(
         let n_batches = count((end - next).div_ceil(batch));
         let monitor = Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
-        let crew = Crew { threads: run.threads, monitor: &monitor };
+        let crew = Crew::new(run.threads, &monitor);
         let results = parallel::map(n_batches, crew, &make, |state, i| work(state, &known, of(i)));
         let n_results = results.len();
         let finished: Vec<Vec<T>> = results.into_iter().map_while(|batch| batch).collect();
