@@ -3,6 +3,7 @@
 //! Nothing here looks into a workspace; names and numbers are taken as typed, and `command` finds out what is meant.
 
 mod check;
+mod device;
 mod digest;
 mod evaluate;
 mod fit;
@@ -20,6 +21,7 @@ mod values;
 mod workspaces;
 
 pub(crate) use check::CheckArgs;
+pub(crate) use device::{DeviceArgs, DeviceChoice, DevicesArgs};
 pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;
@@ -99,6 +101,8 @@ pub(crate) enum Verb {
     Patchset(PatchsetArgs),
     /// Print the digest of a workspace, as patch sets carry it
     Digest(DigestArgs),
+    /// List the devices that can compute, test each, and say of the others why they cannot
+    Devices(DevicesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }

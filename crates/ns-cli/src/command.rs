@@ -5,6 +5,8 @@
 pub(crate) mod check;
 mod combine;
 mod completions;
+mod device;
+mod devices;
 mod digest;
 mod document;
 mod each_patch;
@@ -78,6 +80,7 @@ pub(crate) fn run(verb: Verb) -> Result<Status, CliError> {
         Verb::Sort(args) => sort::run(&args),
         Verb::Patchset(args) => patchset::run(args.verb),
         Verb::Digest(args) => digest::run(&args),
+        Verb::Devices(args) => devices::run(&args),
         Verb::Completions(args) => completions::run(args.shell),
     }
 }

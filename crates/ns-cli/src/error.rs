@@ -2,7 +2,9 @@
 
 use std::io;
 
+use ns_compute::accel::AccelError;
 use ns_core::CompileError;
+use ns_core::batch::BatchError;
 use ns_core::likelihood::NonFinite;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
@@ -103,6 +105,17 @@ pub(crate) enum CliError {
     /// A grid that leads nowhere.
     #[error("the grid's start {start} is not below its stop {stop}")]
     EmptyGrid { start: f64, stop: f64 },
+    /// A device that cannot be had, or not with this model.
+    #[error(transparent)]
+    Device(#[from] AccelError),
+    /// A device that stopped in the middle.
+    #[error("on {device}: {error}")]
+    DeviceFailed {
+        /// Which.
+        device: String,
+        /// Its words.
+        error: BatchError,
+    },
     /// A file of toys that cannot be written, continued or merged.
     #[error(transparent)]
     ToyFile(#[from] ToyFileError),
@@ -151,6 +164,8 @@ impl CliError {
             }
             Self::NotRewritable(error) => error.hint(),
             Self::ToyFile(error) => error.hint(),
+            Self::Device(error) => error.hint(),
+            Self::DeviceFailed { .. } => Some("`--device cpu` does without it".to_owned()),
             Self::Toys(ToysError::NotThrown(_)) => {
                 Some("`nextstat evaluate` shows what a model expects at a point".to_owned())
             }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{EXIT_CODES, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
+use super::{DeviceArgs, EXIT_CODES, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
@@ -33,6 +33,9 @@ pub(crate) struct FitArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 
     #[command(flatten)]
     pub(crate) ignored: IgnoredArgs,

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use ns_inference::ranking::Methods;
 
 use super::values::{GroupPatterns, group};
-use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
+use super::{DeviceArgs, EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `ranking`.
 #[derive(Debug, Args)]
@@ -34,6 +34,9 @@ pub(crate) struct RankingArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }
 
 /// What impact means.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::values::{finite, fraction};
-use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
+use super::{DeviceArgs, EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `scan`.
 #[derive(Debug, Args)]
@@ -57,4 +57,7 @@ pub(crate) struct ScanArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }

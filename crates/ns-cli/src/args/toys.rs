@@ -8,7 +8,7 @@ use ns_inference::toys::Aux;
 use ns_translate::toys::Shard;
 
 use super::values::{ValueError, finite, n_toys};
-use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
+use super::{DeviceArgs, EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Toys that a thread takes at a time, if nothing is said.
 pub(super) const BATCH: NonZeroUsize = NonZeroUsize::new(16).unwrap();
@@ -76,6 +76,9 @@ pub(crate) struct ThrowArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }
 
 /// Arguments of `hypotest-toys`.
@@ -117,6 +120,9 @@ pub(crate) struct HypotestToysArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }
 
 /// How toys are made and divided.

@@ -10,6 +10,16 @@ pub enum AccelError {
     /// The device itself says no.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The device computed something else than the CPU.
+    #[error("the device is refused: {what} of a small model is {value} there and {expected} on the CPU")]
+    SelfTest {
+        /// What was compared.
+        what: &'static str,
+        /// The device's number.
+        value: f64,
+        /// The right one.
+        expected: f64,
+    },
     /// The model is too large for kernels, which count with 32 bits.
     #[error("one fit of this model would work with {numbers} numbers, and kernels can count 2^32 of them")]
     TooLarge {
@@ -32,7 +42,7 @@ impl AccelError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(error) => error.hint(),
-            Self::TooLarge { .. } | Self::TooPrecise { .. } => Some("`--device cpu` fits it".to_owned()),
+            Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => Some("the CPU can do it".to_owned()),
         }
     }
 }

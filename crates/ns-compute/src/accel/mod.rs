@@ -6,8 +6,10 @@ mod error;
 mod kernels;
 mod layout;
 mod reals;
+mod self_test;
 mod session;
 mod tables;
 
 pub use error::AccelError;
+pub use self_test::self_test;
 pub use session::{Items, Session};

@@ -9,6 +9,7 @@ use super::error::AccelError;
 use super::kernels::LikelihoodKernel;
 use super::layout::{Layout, NONE, Task};
 use super::reals::Reals;
+use super::self_test::self_test;
 use super::tables::{PANEL, Tables};
 use crate::cpu::plan::Plan;
 use crate::cpu::terms;
@@ -77,11 +78,17 @@ struct Uploaded {
 }
 
 impl Session {
-    /// Uploads `model`.
+    /// Uploads `model`. A device's first model is a small one of ours, on which it has to agree with the CPU.
     ///
     /// # Errors
-    /// A device without room for it, and models that a device's numbers cannot hold.
+    /// A device that computes wrongly or has no room, and models that a device's numbers cannot hold.
     pub fn new(device: &Device, model: &Model) -> Result<Self, AccelError> {
+        self_test(device)?;
+        Self::untested(device, model)
+    }
+
+    /// The same on a device that is still to be tested.
+    pub(super) fn untested(device: &Device, model: &Model) -> Result<Self, AccelError> {
         let plan = Plan::new(model);
         if device.precision() == Precision::Single {
             check_rates(model)?;

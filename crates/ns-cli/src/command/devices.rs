@@ -1,0 +1,89 @@
+//! `nextstat devices`: every device, whether it can be used, and if not, why.
+
+use ns_compute::accel;
+use ns_device::{Device, DeviceError, Found};
+use serde_json::{Value, json};
+
+use super::Status;
+use crate::args::DevicesArgs;
+use crate::error::CliError;
+use crate::report::{self, Talk};
+
+pub(super) fn run(args: &DevicesArgs) -> Result<Status, CliError> {
+    let devices: Vec<Tested> = ns_device::probe().into_iter().map(Tested::new).collect();
+    let document = json!({
+        "cpu": {"threads": ns_inference::parallel::all_threads().get()},
+        "devices": devices.iter().map(|device| device.document(args.log)).collect::<Vec<Value>>(),
+    });
+    report::write_json(&document, &args.output)?;
+    Talk::new(&args.output).say(|_| devices.iter().map(|device| format!("{}\n", device.line())).collect());
+    let is_refused = |device: &Tested| device.refusal.is_some();
+    Ok(Status::positive_if(!devices.iter().any(is_refused)))
+}
+
+/// A device, and what its tests said.
+struct Tested {
+    found: Found,
+    /// Why it must not be used although it is there.
+    refusal: Option<String>,
+    log: Vec<Value>,
+}
+
+impl Tested {
+    fn new(found: Found) -> Self {
+        if found.facts.is_none() {
+            return Self { found, refusal: None, log: Vec::new() };
+        }
+        let opened = Device::open(found.backend, found.index);
+        let (refusal, log) = match &opened {
+            Err(error) => (Some(error.to_string()), Vec::new()),
+            Ok(device) => (accel::self_test(device).err().map(|error| error.to_string()), log_of(device)),
+        };
+        Self { found, refusal, log }
+    }
+
+    fn state(&self) -> &'static str {
+        match &self.found.problem {
+            _ if self.refusal.is_some() => "refused",
+            None => "available",
+            Some(DeviceError::NotBuilt { .. }) => "not built in",
+            Some(DeviceError::NotHere { .. }) => "not on this platform",
+            Some(DeviceError::NoDriver { .. }) => "no driver",
+            Some(DeviceError::NoDevice { .. }) => "no device",
+            Some(_) => "refused",
+        }
+    }
+
+    fn document(&self, with_log: bool) -> Value {
+        let Found { backend, index, facts, problem } = &self.found;
+        let reason = self.refusal.clone().or_else(|| problem.as_ref().map(ToString::to_string));
+        let mut document = json!({
+            "backend": backend.name(),
+            "state": self.state(),
+            "reason": reason,
+        });
+        if let Some(facts) = facts {
+            document["index"] = json!(index);
+            document["name"] = json!(facts.name);
+            document["precisions"] = json!(facts.precisions.iter().map(ToString::to_string).collect::<Vec<_>>());
+            document["memory_bytes"] = json!(facts.memory_bytes);
+            document["compute_capability"] = json!(facts.compute_capability.map(|(major, minor)| [major, minor]));
+        }
+        if with_log {
+            document["log"] = json!(self.log);
+        }
+        document
+    }
+
+    fn line(&self) -> String {
+        match &self.refusal {
+            Some(refusal) => format!("{}: {refusal}", self.found),
+            None if self.found.is_available() => format!("{}: passes its self-test", self.found),
+            None => self.found.to_string(),
+        }
+    }
+}
+
+fn log_of(device: &Device) -> Vec<Value> {
+    device.module_logs().into_iter().map(|log| json!({"kernels": log.module, "compiler": log.log})).collect()
+}

@@ -1,0 +1,144 @@
+//! A small model on a device against the CPU, before anything else is trusted to it.
+//!
+//! The model has every kind of modifier. Values, gradients and one fit must be the CPU's within what the device's precision allows.
+
+use super::error::AccelError;
+use super::session::{Items, Session};
+use crate::cpu::CpuLikelihood;
+use ns_core::batch::{BatchData, BatchTask};
+use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
+use ns_core::{CompileOptions, Likelihood, Model, compile};
+use ns_device::{Backend, Device, Precision};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// What was found out about devices in this process.
+type Verdicts = HashMap<(Backend, usize, Precision), Result<(), AccelError>>;
+static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
+
+/// Compares what `device` makes of a small model with what the CPU does; once per device and process.
+///
+/// # Errors
+/// What the device got wrong, or could not do.
+pub fn self_test(device: &Device) -> Result<(), AccelError> {
+    let key = (device.backend(), device.index(), device.precision());
+    let mut verdicts = VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
+    verdicts.entry(key).or_insert_with(|| run(device)).clone()
+}
+
+fn run(device: &Device) -> Result<(), AccelError> {
+    let Ok(model) = compile(&workspace(), &CompileOptions::default()) else {
+        return Err(AccelError::SelfTest { what: "the model of the test", value: f64::NAN, expected: 0.0 });
+    };
+    let mut session = Session::untested(device, &model)?;
+    let mut cpu = CpuLikelihood::new(&model);
+    compare_values(&mut session, &mut cpu, &model)?;
+    compare_fit(&mut session, &mut cpu, &model)
+}
+
+/// How far a number may be off, relative to the larger of 1 and its size.
+fn tolerance(device: &Device) -> f64 {
+    match device.precision() {
+        Precision::Double => 1e-10,
+        Precision::Single => 1e-3,
+    }
+}
+
+fn check(device: &Device, what: &'static str, value: f64, expected: f64) -> Result<(), AccelError> {
+    let is_right = (value - expected).abs() <= tolerance(device) * expected.abs().max(1.0);
+    if is_right { Ok(()) } else { Err(AccelError::SelfTest { what, value, expected }) }
+}
+
+fn compare_values(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
+    let device = session.device().clone();
+    let mut point = model.parameters.init.clone();
+    for (i, value) in point.iter_mut().enumerate() {
+        *value += [0.3, -0.7, 0.05, 1.4, -1.2][i % 5] * if model.parameters.init[i] == 0.0 { 1.0 } else { 0.1 };
+    }
+    let items = Items { data: BatchData::Shared(&model.observed), points: &point };
+    let (values, gradients) = session.nll_and_grad(&items)?;
+    let mut gradient = vec![0.0; point.len()];
+    let value = cpu.nll_and_grad(&point, &mut gradient);
+    check(&device, "-ln L", values[0], value)?;
+    check(&device, "-ln L alone", session.nll(&items)?[0], value)?;
+    for (found, expected) in gradients.iter().zip(&gradient) {
+        check(&device, "the gradient", *found, *expected)?;
+    }
+    Ok(())
+}
+
+/// At the minimum that the device finds, the CPU's gradient must be next to nothing.
+fn compare_fit(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
+    let device = session.device().clone();
+    let parameters = &model.parameters;
+    let task = BatchTask {
+        data: BatchData::Shared(&model.observed),
+        starts: &parameters.init,
+        lower: &parameters.lower,
+        upper: &parameters.upper,
+        fixed: &parameters.fixed,
+        kinked: &[],
+        variance_of: None,
+    };
+    let arrivals = session.fit(&task)?;
+    let arrival = &arrivals[0];
+    check(&device, "whether the fit arrived", f64::from(arrival.has_arrived), 1.0)?;
+    let mut gradient = vec![0.0; arrival.params.len()];
+    check(&device, "-ln L of the fit", arrival.nll, cpu.nll_and_grad(&arrival.params, &mut gradient))?;
+    // A gradient is as uncertain as the curvature times the point: looser by its largest size here.
+    let slack = 1e3;
+    for slope in &gradient {
+        check(&device, "the slope at the minimum", slope / slack, 0.0)?;
+    }
+    Ok(())
+}
+
+/// Two channels with all seven modifiers; inside, one staterror and one shapefactor that both channels share.
+fn workspace() -> Workspace {
+    let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };
+    let signal = |data: Vec<f64>| Sample {
+        name: "signal".to_owned(),
+        data,
+        modifiers: vec![modifier("mu", ModifierData::NormFactor), modifier("lumi", ModifierData::Lumi)],
+    };
+    let shifted = |data: &[f64], factor: f64| data.iter().map(|y| y * factor).collect::<Vec<f64>>();
+    let background = |data: Vec<f64>, channel: &str| Sample {
+        name: "background".to_owned(),
+        modifiers: vec![
+            modifier("scale", ModifierData::NormSys { lo: 0.9, hi: 1.15 }),
+            modifier("shape", ModifierData::HistoSys { lo_data: shifted(&data, 0.96), hi_data: shifted(&data, 1.08) }),
+            modifier(&format!("stat_{channel}"), ModifierData::StatError(shifted(&data, 0.06))),
+        ],
+        data,
+    };
+    let fake = |data: Vec<f64>, channel: &str| Sample {
+        name: "fake".to_owned(),
+        modifiers: vec![
+            modifier(&format!("fake_{channel}"), ModifierData::ShapeSys(shifted(&data, 0.2))),
+            modifier("common", ModifierData::ShapeFactor),
+        ],
+        data,
+    };
+    let channel = |name: &str, signal: Sample, yields: [Vec<f64>; 2]| {
+        let [first, second] = yields;
+        Channel { name: name.to_owned(), samples: vec![signal, background(first, name), fake(second, name)] }
+    };
+    let observation = |name: &str, data: Vec<f64>| Observation { name: name.to_owned(), data };
+    let lumi = ParameterConfig {
+        name: "lumi".to_owned(),
+        inits: Some(vec![1.0]),
+        bounds: Some(vec![[0.5, 1.5]]),
+        auxdata: Some(vec![1.0]),
+        sigmas: Some(vec![0.02]),
+        ..ParameterConfig::default()
+    };
+    Workspace {
+        channels: vec![
+            channel("one", signal(vec![3.0, 7.0, 11.0]), [vec![60.0, 45.0, 20.0], vec![10.0, 8.0, 6.0]]),
+            channel("two", signal(vec![1.0, 1.0, 0.5]), [vec![300.0, 250.0, 150.0], vec![40.0, 30.0, 20.0]]),
+        ],
+        observations: vec![observation("one", vec![71.0, 60.0, 33.0]), observation("two", vec![352.0, 274.0, 175.0])],
+        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi] }],
+        version: "1.0.0".to_owned(),
+    }
+}
