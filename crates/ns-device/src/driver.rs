@@ -26,7 +26,12 @@ impl From<Fault> for DeviceError {
 pub(crate) enum RawArgument<'a> {
     Constants(&'a [u8]),
     /// A buffer, its bytes in use, and whether the kernel writes it.
-    Buffer { handle: Handle, bytes: usize, written: bool },
+    #[cfg_attr(not(feature = "emulated"), expect(dead_code, reason = "only launches that are recorded need the size"))]
+    Buffer {
+        handle: Handle,
+        bytes: usize,
+        written: bool,
+    },
 }
 
 impl RawArgument<'_> {
@@ -44,6 +49,10 @@ pub(crate) type Opened = (Box<dyn Driver>, crate::Facts, crate::Precision);
 /// A kernel that is ready to be launched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loaded {
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "emulated", all(feature = "metal", target_os = "macos"))),
+        expect(dead_code, reason = "no backend is built in that would read it")
+    )]
     pub(crate) handle: Handle,
     pub(crate) name: &'static str,
     /// Lanes of a block, for this kernel.
@@ -63,7 +72,13 @@ pub(crate) trait Driver: Send + Sync {
     /// The module and the compiler's log, or the error and the log.
     fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError>;
     fn kernel(&self, module: &'static Module, loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError>;
-    fn launch(&self, kernel: &Loaded, grid: Grid, shared_bytes: usize, arguments: &[RawArgument<'_>]) -> Result<(), Fault>;
+    fn launch(
+        &self,
+        kernel: &Loaded,
+        grid: Grid,
+        shared_bytes: usize,
+        arguments: &[RawArgument<'_>],
+    ) -> Result<(), Fault>;
     fn synchronize(&self) -> Result<(), Fault>;
     /// An event that happens when all work asked for so far is done.
     fn record(&self) -> Result<Handle, Fault>;
