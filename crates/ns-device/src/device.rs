@@ -342,7 +342,7 @@ impl Shared {
         let mut modules = lock(&self.modules);
         modules.last_launched = Some(kernel);
         if let Some(loaded) = modules.kernels.get(&(address, kernel)) {
-            return Ok(*loaded);
+            return Ok(loaded.clone());
         }
         let handle = match modules.loaded.get(&address) {
             Some(&handle) => handle,
@@ -354,7 +354,7 @@ impl Shared {
             }
         };
         let loaded = self.driver.kernel(module, handle, kernel)?;
-        modules.kernels.insert((address, kernel), loaded);
+        modules.kernels.insert((address, kernel), loaded.clone());
         Ok(loaded)
     }
 
@@ -388,12 +388,29 @@ impl Shared {
             let allowed = u64::from(limits.lanes.min(kernel.max_lanes));
             return Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed });
         }
+        check_arguments(kernel, arguments)?;
         let own = std::ptr::from_ref(self) as usize;
         if arguments.iter().any(|argument| argument.device.is_some_and(|device| device != own)) {
             return Err(DeviceError::OtherDevice);
         }
         Ok(shared_bytes)
     }
+}
+
+/// Holds arguments against the kernel's parameters, where they are known: a driver would read past the end of them.
+fn check_arguments(kernel: &Loaded, arguments: &[Argument<'_>]) -> Result<(), DeviceError> {
+    let Some(parameters) = &kernel.parameters else { return Ok(()) };
+    let (kernel, passed) = (kernel.name, arguments.len());
+    if parameters.len() != passed {
+        return Err(DeviceError::ArgumentCount { kernel, taken: parameters.len(), passed });
+    }
+    let sizes = parameters.iter().zip(arguments.iter().map(|argument| argument.raw.constants_bytes())).enumerate();
+    for (index, (&taken, passed)) in sizes {
+        if taken != passed {
+            return Err(DeviceError::ArgumentSize { kernel, index, taken, passed });
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Shared {

@@ -1,6 +1,7 @@
 //! What a backend does for a device; everything above it is the same for all.
 
 use crate::{DeviceError, Grid, Memory, Module};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A block of device memory, a module, a kernel or an event, as its backend knows it.
@@ -47,7 +48,7 @@ impl RawArgument<'_> {
 pub(crate) type Opened = (Box<dyn Driver>, crate::Facts, crate::Precision);
 
 /// A kernel that is ready to be launched.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     #[cfg_attr(
         not(any(feature = "cuda", feature = "emulated", all(feature = "metal", target_os = "macos"))),
@@ -57,6 +58,8 @@ pub(crate) struct Loaded {
     pub(crate) name: &'static str,
     /// Lanes of a block, for this kernel.
     pub(crate) max_lanes: u32,
+    /// The bytes of each parameter's constants, 0 for a buffer; none where the backend can't tell.
+    pub(crate) parameters: Option<Arc<[usize]>>,
 }
 
 /// One open device. Work is done in the order in which it is asked for; only `download`, `synchronize` and `elapsed` wait.

@@ -103,6 +103,28 @@ pub enum DeviceError {
         /// How much may be.
         allowed: u64,
     },
+    /// More or fewer arguments than the kernel takes.
+    #[error("kernel `{kernel}` takes {taken} arguments, {passed} were passed")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its parameters.
+        taken: usize,
+        /// The launch's arguments.
+        passed: usize,
+    },
+    /// A buffer in the place of constants, or the other way round, or constants of another size.
+    #[error("argument {index} of kernel `{kernel}` has {taken} bytes of constants (0: a buffer), {passed} were passed")]
+    ArgumentSize {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument, from 0.
+        index: usize,
+        /// Bytes of the kernel's struct; 0 for a buffer.
+        taken: usize,
+        /// Bytes passed.
+        passed: usize,
+    },
     /// A slice outside of a buffer.
     #[error("items {start} to {end} were asked for of a buffer of {length}")]
     Range {

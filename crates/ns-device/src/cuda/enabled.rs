@@ -11,6 +11,8 @@ use std::ffi::{CString, c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod signature;
+
 /// Shared memory that a kernel may have without asking for more.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 /// Of the compiler's logs.
@@ -105,6 +107,13 @@ fn fault(operation: &'static str) -> impl Fn(DriverError) -> Fault {
 }
 
 impl Cuda {
+    fn ptx(&self, module: &Module) -> Option<&'static str> {
+        match self.precision {
+            Precision::Double => module.ptx_f64,
+            Precision::Single => module.ptx_f32,
+        }
+    }
+
     fn current(&self) -> Result<(), Fault> {
         self.context.bind_to_thread().map_err(fault("making the context current"))
     }
@@ -164,13 +173,9 @@ impl Driver for Cuda {
     }
 
     fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError> {
-        let ptx = match self.precision {
-            Precision::Double => module.ptx_f64,
-            Precision::Single => module.ptx_f32,
-        };
         let absent =
             || DeviceError::NoKernels { module: module.name, backend: Backend::Cuda, precision: self.precision };
-        let ptx = ptx.and_then(|ptx| CString::new(ptx).ok()).ok_or_else(absent)?;
+        let ptx = self.ptx(module).and_then(|ptx| CString::new(ptx).ok()).ok_or_else(absent)?;
         self.current()?;
         let (mut log, mut errors) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
         use sys::CUjit_option as Option_;
@@ -236,7 +241,8 @@ impl Driver for Cuda {
             )
         }
         .map_err(fault("allowing shared memory"))?;
-        Ok(Loaded { handle: function as usize as Handle, name, max_lanes: max_lanes as u32 })
+        let parameters = self.ptx(module).and_then(|ptx| signature::of(ptx, name)).map(Into::into);
+        Ok(Loaded { handle: function as usize as Handle, name, max_lanes: max_lanes as u32, parameters })
     }
 
     fn launch(
@@ -255,7 +261,7 @@ impl Driver for Cuda {
             })
             .collect();
         // SAFETY: the function is of a loaded module; the driver copies the parameters before it returns, as many bytes as the
-        // kernel takes, which the emulation has held against the client's; blocks of buffers live until the pool frees them,
+        // kernel takes, which the launch was held against; blocks of buffers live until the pool frees them,
         // and freeing waits for the kernel.
         unsafe {
             result::launch_kernel(

@@ -147,7 +147,12 @@ impl Driver for Emulation {
         let index = module.emulated.iter().position(|kernel| kernel.name == name);
         let index = index.ok_or(DeviceError::NoKernel { module: module.name, kernel: name })?;
         let kernel: &'static crate::EmulatedKernel = &module.emulated[index];
-        Ok(Loaded { handle: std::ptr::from_ref(kernel) as usize as Handle, name, max_lanes: MAX_LANES })
+        Ok(Loaded {
+            handle: std::ptr::from_ref(kernel) as usize as Handle,
+            name,
+            max_lanes: MAX_LANES,
+            parameters: None,
+        })
     }
 
     fn launch(

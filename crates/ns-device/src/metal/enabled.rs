@@ -253,7 +253,7 @@ impl Driver for Metal {
                 return Err(fault("making a pipeline", &detail).into());
             }
             let max_lanes = pipeline.maxTotalThreadsPerThreadgroup() as u32;
-            Ok(Loaded { handle: handle_of(pipeline), name, max_lanes })
+            Ok(Loaded { handle: handle_of(pipeline), name, max_lanes, parameters: None })
         })
     }
 
