@@ -89,7 +89,7 @@ pub struct EmulatedLaunch {
 /// script compiles (`ns-device-build`); one that is not fails to link.
 ///
 /// ```ignore
-/// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], … };
+/// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], ..NOTHING };
 /// ```
 #[macro_export]
 macro_rules! emulated_kernels {

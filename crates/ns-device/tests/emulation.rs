@@ -348,3 +348,17 @@ fn constants_are_laid_out_as_cpp_does() {
     let constants = Constants::new(Precision::Single).uint(1).real(0.5).uints(&[2, 3]);
     assert_eq!(constants.bytes().len(), 16);
 }
+
+#[test]
+fn devices_go_between_threads() {
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Device>();
+    is_send_and_sync::<ns_device::Buffer<f64>>();
+    let device = open(Precision::Double, Schedule::Shuffled);
+    let right = sum(&device, Broken::RightSum);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(sum(&device, Broken::RightSum), right));
+        }
+    });
+}
