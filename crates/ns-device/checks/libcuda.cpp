@@ -3,7 +3,8 @@
 // Kernels run by emulation, found by the names in the PTX that is "compiled". A stream is really asynchronous: copies and
 // kernels happen when the stream is waited for, with whatever is then in host memory. A call without a current context, a copy
 // outside of an allocation, more shared memory than was allowed, a wrong handle: each is an error, as from the driver.
-// STAND_IN_CRASH names a kernel that then crashes; STAND_IN_DEVICES is how many devices there are.
+// STAND_IN_CRASH names a kernel that then crashes; STAND_IN_DEVICES is how many devices there are; with STAND_IN_OLD they
+// are of compute capability 6.0, with STAND_IN_FAIL the driver does not start.
 #include "runtime.h"
 #include <chrono>
 #include <cstdlib>
@@ -132,7 +133,7 @@ API cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = MEMORY, SUCCESS; }
 API cuDeviceGetAttribute(int* value, int attribute, int) {
     switch (attribute) {
     case 1: *value = 1024; break;
-    case 75: *value = 9; break;
+    case 75: *value = std::getenv("STAND_IN_OLD") ? 6 : 9; break;
     case 76: *value = 0; break;
     case 97: *value = MAX_SHARED; break;
     default: *value = 0;

@@ -78,11 +78,9 @@ fn of_backend(backend: Backend) -> Vec<Found> {
         Ok(devices) => {
             let with_index = devices.into_iter().enumerate();
             with_index
-                .map(|(index, facts)| Found {
-                    backend,
-                    index,
-                    facts: Some(facts),
-                    problem: self_test::refusal(backend, index),
+                .map(|(index, facts)| {
+                    let problem = cuda::too_old(index, &facts).or_else(|| self_test::refusal(backend, index));
+                    Found { backend, index, facts: Some(facts), problem }
                 })
                 .collect()
         }

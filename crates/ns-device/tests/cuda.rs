@@ -184,17 +184,22 @@ fn a_crash_stops_the_device_object() {
 }
 
 #[test]
-fn a_driver_without_devices_and_one_that_fails_are_told_apart() {
-    let name = "a_driver_without_devices_and_one_that_fails_are_told_apart";
+fn no_device_no_driver_and_an_old_device_are_told_apart() {
+    let name = "no_device_no_driver_and_an_old_device_are_told_apart";
     if std::env::var_os("NS_DEVICE_STAND_IN").is_none() {
         in_stand_in(name, &[("STAND_IN_DEVICES", "0")]);
         in_stand_in(name, &[("STAND_IN_FAIL", "1")]);
+        in_stand_in(name, &[("STAND_IN_OLD", "1")]);
         return;
     }
     let line = ns_device::probe()[0].to_string();
     if std::env::var_os("STAND_IN_FAIL").is_some() {
         assert_eq!(line, "cuda: no NVIDIA driver was found (an error (CUDA_ERROR_OF_THE_STAND_IN))");
+    } else if std::env::var_os("STAND_IN_OLD").is_some() {
+        let problem = "cuda device 0 has compute capability 6.0, the kernels need 7.0";
+        assert!(line.ends_with(problem), "{line}");
+        assert_eq!(Device::open(Backend::Cuda, 0).expect_err("too old").to_string(), problem);
     } else {
-        assert_eq!(line, "cuda: no cuda device has the number 0: 0 found");
+        assert_eq!(line, "cuda: no cuda device was found");
     }
 }

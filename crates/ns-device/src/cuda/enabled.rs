@@ -42,6 +42,9 @@ pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, Device
         return Err(DeviceError::NoDevice { backend: Backend::Cuda, index, n_devices });
     }
     let facts = facts(index)?;
+    if let Some(problem) = super::too_old(index, &facts) {
+        return Err(problem);
+    }
     let context = CudaContext::new(index).map_err(fault("opening the device"))?;
     let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(fault("making a stream"))?;
     let precision = options.precision.unwrap_or(Precision::Double);
