@@ -17,7 +17,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask
 
-.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat fuzz clean
+.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat ptx kernels-check kernels-sanitize fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,19 @@ compat: ## hold nextstat.pyhf against pyhf and cabinetry, installed with pip; wr
 	$(CARGO) build --release --locked --package ns-py
 	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
 	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces --write docs/compatibility.md
+
+ptx: ## compile the kernels to PTX where their sources changed (pinned compiler from PyPI; no GPU, no CUDA toolkit)
+	$(PYTHON) scripts/ptx.py
+	$(PYTHON) scripts/ptx.py --ptxas sm_90
+
+kernels-check: ## read the kernels as Metal would (needs clang), and the Metal launcher's types (needs Rust's Apple target)
+	$(PYTHON) scripts/kernels_check.py
+	@if rustup target list --installed 2>/dev/null | grep -q aarch64-apple-darwin; \
+	then $(CARGO) check --locked --package ns-device --features metal --target aarch64-apple-darwin; \
+	else echo "warning: skipped: the target aarch64-apple-darwin is not installed"; fi
+
+kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (a minute)
+	$(PYTHON) scripts/kernels_sanitize.py
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

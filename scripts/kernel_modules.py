@@ -43,6 +43,6 @@ MODULES = (
         crate="crates/ns-device",
         headers=("self_test.h",),
         precisions=("f64", "f32"),
-        record=("-p", "ns-device", "--test", "emulation", "self_test_passes"),
+        record=("-p", "ns-device", "--test", "emulation", "--", "self_test_passes_in_both", "recorded_for_the_sanitizers"),
     ),
 )

@@ -52,8 +52,8 @@ KERNEL(broken_sum)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, values, 1), OU
     if (LANE == 0) sums[BLOCK] = total;
 }
 
-// Writes far outside of its buffer, for sanitizers alone.
+// Writes two reals past its lanes: within what the pool rounds up to, so that AddressSanitizer alone sees it.
 KERNEL(broken_bounds)(OUT(real, out, 0) LANES) {
     ENTER(shared);
-    out[LANE + N_LANES] = R(0.0);
+    out[LANE + 2] = R(0.0);
 }

@@ -40,19 +40,24 @@ KERNEL(self_test_product)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, matrix,
     }
 }
 
+TABLE(real, SELF_TEST_SIGNS)[2] = {R(1.0), R(-1.0)};
+
+FN real self_test_sign(CONSTANT real* signs, real x) { return signs[SIGN_BIT(x) ? 1 : 0]; }
+
+FN uint self_test_at(CONSTANT SelfTestLayout& layout, uint row, uint i) { return row * layout.n + i; }
+
 // values (8 x n): each function at each x (n, all positive).
 KERNEL(self_test_functions)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, x, 1), OUT(real, values, 2) LANES) {
     ENTER(shared);
-    const uint n = layout.n;
-    for (uint i = BLOCK * N_LANES + LANE; i < n; i += N_LANES * N_BLOCKS) {
-        values[i] = LN(x[i]);
-        values[n + i] = EXP(-x[i]);
-        values[2 * n + i] = SQRT(x[i]);
-        values[3 * n + i] = POW(x[i], R(1.5));
-        values[4 * n + i] = SIN(x[i]);
-        values[5 * n + i] = COS(x[i]);
-        values[6 * n + i] = R(1.0) / x[i];
-        values[7 * n + i] = COPYSIGN(FLOOR(MIN(x[i], R(1000.0))), SIGN_BIT(-x[i]) ? R(-1.0) : R(1.0));
+    for (uint i = BLOCK * N_LANES + LANE; i < layout.n; i += N_LANES * N_BLOCKS) {
+        values[self_test_at(layout, 0, i)] = LN(x[i]);
+        values[self_test_at(layout, 1, i)] = EXP(-x[i]);
+        values[self_test_at(layout, 2, i)] = SQRT(x[i]);
+        values[self_test_at(layout, 3, i)] = POW(x[i], R(1.5));
+        values[self_test_at(layout, 4, i)] = SIN(x[i]);
+        values[self_test_at(layout, 5, i)] = COS(x[i]);
+        values[self_test_at(layout, 6, i)] = R(1.0) / x[i];
+        values[self_test_at(layout, 7, i)] = COPYSIGN(FLOOR(MIN(x[i], R(1000.0))), self_test_sign(SELF_TEST_SIGNS, -x[i]));
     }
 }
 

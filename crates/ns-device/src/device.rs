@@ -283,10 +283,10 @@ impl Shared {
         if let Some(block) = lock(&self.pool).take(class) {
             return Ok((block, class));
         }
-        let mut block = self.from_driver(class)?;
+        let mut block = self.ask_driver(class)?;
         if block.is_none() && lock(&self.pool).statistics().pooled_bytes > 0 {
             self.trim();
-            block = self.from_driver(class)?;
+            block = self.ask_driver(class)?;
         }
         let Some(block) = block else {
             let Memory { free, total } = self.memory()?;
@@ -297,7 +297,7 @@ impl Shared {
     }
 
     /// Asks the driver, unless its own figures say that there isn't enough: some drivers would page to the host instead.
-    fn from_driver(&self, class: usize) -> Result<Option<Handle>, DeviceError> {
+    fn ask_driver(&self, class: usize) -> Result<Option<Handle>, DeviceError> {
         let Memory { free, .. } = self.sound(self.driver.memory())?;
         if class as u64 > free { Ok(None) } else { self.sound(self.driver.allocate(class)) }
     }
@@ -342,7 +342,7 @@ impl Shared {
         let mut modules = lock(&self.modules);
         modules.last_launched = Some(kernel);
         if let Some(loaded) = modules.kernels.get(&(address, kernel)) {
-            return Ok(*loaded);
+            return Ok(loaded.clone());
         }
         let handle = match modules.loaded.get(&address) {
             Some(&handle) => handle,
@@ -354,7 +354,7 @@ impl Shared {
             }
         };
         let loaded = self.driver.kernel(module, handle, kernel)?;
-        modules.kernels.insert((address, kernel), loaded);
+        modules.kernels.insert((address, kernel), loaded.clone());
         Ok(loaded)
     }
 
@@ -364,7 +364,11 @@ impl Shared {
         let shared_bytes = grid.shared_reals as usize * self.precision.bytes();
         let constants: usize = arguments.iter().map(|argument| argument.raw.constants_bytes()).sum();
         let at_most = |limit, asked: u64, allowed: u64| {
-            if asked <= allowed { Ok(()) } else { Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed }) }
+            if asked <= allowed {
+                Ok(())
+            } else {
+                Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed })
+            }
         };
         // CUDA's and Metal's grids are 2^31 - 1 blocks at most.
         at_most(Limit::Blocks, u64::from(grid.blocks), i32::MAX as u64)?;
@@ -372,19 +376,41 @@ impl Shared {
         at_most(Limit::SharedBytes, shared_bytes as u64, limits.shared_bytes as u64)?;
         at_most(Limit::ConstantsBytes, constants as u64, limits.constants_bytes as u64)?;
         if grid.blocks == 0 {
-            return Err(DeviceError::Grid { kernel: kernel.name, limit: Limit::Blocks, asked: 0, allowed: i32::MAX as u64 });
+            return Err(DeviceError::Grid {
+                kernel: kernel.name,
+                limit: Limit::Blocks,
+                asked: 0,
+                allowed: i32::MAX as u64,
+            });
         }
-        if grid.lanes == 0 || grid.lanes % WARP != 0 {
+        if grid.lanes == 0 || !grid.lanes.is_multiple_of(WARP) {
             let (limit, asked) = (Limit::LanesOfWholeWarps, u64::from(grid.lanes));
             let allowed = u64::from(limits.lanes.min(kernel.max_lanes));
             return Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed });
         }
+        check_arguments(kernel, arguments)?;
         let own = std::ptr::from_ref(self) as usize;
         if arguments.iter().any(|argument| argument.device.is_some_and(|device| device != own)) {
             return Err(DeviceError::OtherDevice);
         }
         Ok(shared_bytes)
     }
+}
+
+/// Holds arguments against the kernel's parameters, where they are known: a driver would read past the end of them.
+fn check_arguments(kernel: &Loaded, arguments: &[Argument<'_>]) -> Result<(), DeviceError> {
+    let Some(parameters) = &kernel.parameters else { return Ok(()) };
+    let (kernel, passed) = (kernel.name, arguments.len());
+    if parameters.len() != passed {
+        return Err(DeviceError::ArgumentCount { kernel, taken: parameters.len(), passed });
+    }
+    let sizes = parameters.iter().zip(arguments.iter().map(|argument| argument.raw.constants_bytes())).enumerate();
+    for (index, (&taken, passed)) in sizes {
+        if taken != passed {
+            return Err(DeviceError::ArgumentSize { kernel, index, taken, passed });
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Shared {

@@ -1,6 +1,7 @@
 //! What a backend does for a device; everything above it is the same for all.
 
 use crate::{DeviceError, Grid, Memory, Module};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A block of device memory, a module, a kernel or an event, as its backend knows it.
@@ -26,7 +27,12 @@ impl From<Fault> for DeviceError {
 pub(crate) enum RawArgument<'a> {
     Constants(&'a [u8]),
     /// A buffer, its bytes in use, and whether the kernel writes it.
-    Buffer { handle: Handle, bytes: usize, written: bool },
+    #[cfg_attr(not(feature = "emulated"), expect(dead_code, reason = "only launches that are recorded need the size"))]
+    Buffer {
+        handle: Handle,
+        bytes: usize,
+        written: bool,
+    },
 }
 
 impl RawArgument<'_> {
@@ -42,12 +48,18 @@ impl RawArgument<'_> {
 pub(crate) type Opened = (Box<dyn Driver>, crate::Facts, crate::Precision);
 
 /// A kernel that is ready to be launched.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Loaded {
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "emulated", all(feature = "metal", target_os = "macos"))),
+        expect(dead_code, reason = "no backend is built in that would read it")
+    )]
     pub(crate) handle: Handle,
     pub(crate) name: &'static str,
     /// Lanes of a block, for this kernel.
     pub(crate) max_lanes: u32,
+    /// The bytes of each parameter's constants, 0 for a buffer; none where the backend can't tell.
+    pub(crate) parameters: Option<Arc<[usize]>>,
 }
 
 /// One open device. Work is done in the order in which it is asked for; only `download`, `synchronize` and `elapsed` wait.
@@ -63,7 +75,13 @@ pub(crate) trait Driver: Send + Sync {
     /// The module and the compiler's log, or the error and the log.
     fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError>;
     fn kernel(&self, module: &'static Module, loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError>;
-    fn launch(&self, kernel: &Loaded, grid: Grid, shared_bytes: usize, arguments: &[RawArgument<'_>]) -> Result<(), Fault>;
+    fn launch(
+        &self,
+        kernel: &Loaded,
+        grid: Grid,
+        shared_bytes: usize,
+        arguments: &[RawArgument<'_>],
+    ) -> Result<(), Fault>;
     fn synchronize(&self) -> Result<(), Fault>;
     /// An event that happens when all work asked for so far is done.
     fn record(&self) -> Result<Handle, Fault>;

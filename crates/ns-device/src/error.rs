@@ -26,7 +26,7 @@ pub enum DeviceError {
         detail: Option<String>,
     },
     /// The driver is there, the device isn't.
-    #[error("no {backend} device has the number {index}: {n_devices} found")]
+    #[error("{}", no_device(*backend, *index, *n_devices))]
     NoDevice {
         /// Which backend.
         backend: Backend,
@@ -34,6 +34,16 @@ pub enum DeviceError {
         index: usize,
         /// How many there are.
         n_devices: usize,
+    },
+    /// An NVIDIA GPU from before what the kernels are compiled for.
+    #[error("cuda device {index} has compute capability {}.{}, the kernels need {}.{}", .has.0, .has.1, .needs.0, .needs.1)]
+    TooOld {
+        /// Which device.
+        index: usize,
+        /// Its compute capability.
+        has: (u32, u32),
+        /// The least that will do.
+        needs: (u32, u32),
     },
     /// The device computed something else than the host.
     #[error("{backend} device {index} is refused, for it failed its self-test: {failure}")]
@@ -103,6 +113,28 @@ pub enum DeviceError {
         /// How much may be.
         allowed: u64,
     },
+    /// More or fewer arguments than the kernel takes.
+    #[error("kernel `{kernel}` takes {taken} arguments, {passed} were passed")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its parameters.
+        taken: usize,
+        /// The launch's arguments.
+        passed: usize,
+    },
+    /// A buffer in the place of constants, or the other way round, or constants of another size.
+    #[error("argument {index} of kernel `{kernel}` has {taken} bytes of constants (0: a buffer), {passed} were passed")]
+    ArgumentSize {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument, from 0.
+        index: usize,
+        /// Bytes of the kernel's struct; 0 for a buffer.
+        taken: usize,
+        /// Bytes passed.
+        passed: usize,
+    },
     /// A slice outside of a buffer.
     #[error("items {start} to {end} were asked for of a buffer of {length}")]
     Range {
@@ -134,12 +166,23 @@ pub enum DeviceError {
     },
 }
 
+fn no_device(backend: Backend, index: usize, n_devices: usize) -> String {
+    match n_devices {
+        0 => format!("no {backend} device was found"),
+        1 => format!("no {backend} device has the number {index}; the only one has 0"),
+        _ => format!("no {backend} device has the number {index}; there are 0 to {}", n_devices - 1),
+    }
+}
+
 impl DeviceError {
     /// What to do about it, if there is something.
     pub fn hint(&self) -> Option<String> {
         match self {
             DeviceError::NotBuilt { backend } => Some(format!("rebuild with `--features {backend}`")),
             DeviceError::NoDriver { .. } => Some("`nvidia-smi` should list the GPU".to_owned()),
+            DeviceError::Compile { detail, .. } if detail.contains("UNSUPPORTED_PTX_VERSION") => {
+                Some("the kernels need an NVIDIA driver of version 525 or later".to_owned())
+            }
             DeviceError::OutOfMemory { .. } => Some("give the device less at a time".to_owned()),
             DeviceError::Poisoned { .. } => Some("open the device anew, in a new process if that fails too".to_owned()),
             _ => None,
@@ -168,7 +211,7 @@ impl std::fmt::Display for Limit {
         formatter.write_str(match self {
             Limit::Blocks => "blocks",
             Limit::Lanes => "lanes",
-            Limit::LanesOfWholeWarps => "lanes, not a multiple of 32",
+            Limit::LanesOfWholeWarps => "lanes (they come in 32s)",
             Limit::SharedBytes => "bytes of shared memory",
             Limit::ConstantsBytes => "bytes of constants",
         })

@@ -24,7 +24,7 @@ pub struct Module {
 }
 
 /// A kernel's name and where it is from. Implemented by a client's enum, so that kernels have no misspelt names.
-pub trait Kernel {
+pub trait Kernel: Copy {
     /// The module that has the kernel.
     fn module(&self) -> &'static Module;
     /// Its name in the kernel text.
@@ -51,7 +51,13 @@ impl EmulatedKernel {
         EmulatedKernel { name, double, single }
     }
 
-    pub(crate) fn function(&self, precision: Precision) -> EmulatedFunction {
+    /// The kernel's name in the kernel text.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The kernel in one precision.
+    pub fn function(&self, precision: Precision) -> EmulatedFunction {
         match precision {
             Precision::Double => self.double,
             Precision::Single => self.single,
@@ -83,7 +89,7 @@ pub struct EmulatedLaunch {
 /// script compiles (`ns-device-build`); one that is not fails to link.
 ///
 /// ```ignore
-/// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], … };
+/// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], ..NOTHING };
 /// ```
 #[macro_export]
 macro_rules! emulated_kernels {

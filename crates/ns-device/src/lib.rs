@@ -20,6 +20,20 @@
 //! # }
 //! ```
 //!
+//! # Adding kernels
+//!
+//! 1. Write `kernels/fit.h` in the dialect: `KERNEL(fit)(CONSTANTS(FitLayout, layout, 0), IN(real, reals, 1), OUT(real, results,
+//!    2) LANES) { ENTER(shared); … }`.
+//! 2. Write `kernels/emulated.cpp`, ten lines that include it and `EXPORT(fit)`, and call `ns_device_build::Emulation` from the
+//!    build script under the crate's own feature `emulated = ["ns-device/emulated", "dep:ns-device-build"]`.
+//! 3. Name the module, its headers and precisions in `scripts/kernel_modules.py`, and run `make ptx`, which writes
+//!    `kernels/fit.f64.ptx` to be committed; a test of this crate says when it is out of date.
+//! 4. Describe it: a `static` [`Module`] with the PTX, the text for Metal (the dialect and the headers, by
+//!    `concat!` of `include_str!`s) and [`emulated_kernels!`]`[fit]`; and an enum that implements [`Kernel`].
+//! 5. Name tests that launch it in `scripts/kernel_modules.py`, and run `make kernels-check kernels-sanitize`.
+//!
+//! # Features
+//!
 //! Backends are features: `cuda`, `metal` (macOS only) and `emulated` (tests). A build without one says so; it never takes
 //! another device than the one that was asked for.
 

@@ -72,7 +72,10 @@ impl Pool {
         self.statistics.total_bytes -= self.statistics.pooled_bytes;
         self.statistics.pooled_bytes = 0;
         let classes = std::mem::take(&mut self.free);
-        classes.into_iter().flat_map(|(class, handles)| handles.into_iter().map(move |handle| (class, handle))).collect()
+        classes
+            .into_iter()
+            .flat_map(|(class, handles)| handles.into_iter().map(move |handle| (class, handle)))
+            .collect()
     }
 
     pub(crate) fn statistics(&self) -> PoolStatistics {

@@ -41,7 +41,14 @@ impl fmt::Display for Found {
         };
         let precisions: Vec<String> = facts.precisions.iter().map(ToString::to_string).collect();
         let gib = facts.memory_bytes as f64 / f64::from(1 << 30);
-        write!(formatter, "{} {}: {}, {gib:.1} GiB, {}", self.backend, self.index, facts.name, precisions.join(" and "))?;
+        write!(
+            formatter,
+            "{} {}: {}, {gib:.1} GiB, {}",
+            self.backend,
+            self.index,
+            facts.name,
+            precisions.join(" and ")
+        )?;
         if let Some((major, minor)) = facts.compute_capability {
             write!(formatter, ", compute capability {major}.{minor}")?;
         }
@@ -71,11 +78,9 @@ fn of_backend(backend: Backend) -> Vec<Found> {
         Ok(devices) => {
             let with_index = devices.into_iter().enumerate();
             with_index
-                .map(|(index, facts)| Found {
-                    backend,
-                    index,
-                    facts: Some(facts),
-                    problem: self_test::refusal(backend, index),
+                .map(|(index, facts)| {
+                    let problem = cuda::too_old(index, &facts).or_else(|| self_test::refusal(backend, index));
+                    Found { backend, index, facts: Some(facts), problem }
                 })
                 .collect()
         }

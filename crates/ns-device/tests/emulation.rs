@@ -18,6 +18,7 @@ static BROKEN: Module = Module {
         broken_shared,
         broken_unwritten,
         broken_sum,
+        broken_bounds,
         self_test_sum,
     ],
 };
@@ -30,6 +31,7 @@ enum Broken {
     Shared,
     Unwritten,
     Sum,
+    Bounds,
     RightSum,
     Missing,
 }
@@ -47,6 +49,7 @@ impl Kernel for Broken {
             Broken::Shared => "broken_shared",
             Broken::Unwritten => "broken_unwritten",
             Broken::Sum => "broken_sum",
+            Broken::Bounds => "broken_bounds",
             Broken::RightSum => "self_test_sum",
             Broken::Missing => "broken_missing",
         }
@@ -158,6 +161,33 @@ fn threads_that_part_abort_with_the_lines() {
         assert!(!output.status.success());
         assert!(stderr.contains("emulation: lanes part in block 0: lane"), "{stderr}");
     }
+}
+
+/// `make kernels-sanitize` replays these launches, and fails if the sanitizers find nothing wrong with them.
+#[test]
+fn broken_kernels_are_recorded_for_the_sanitizers() {
+    let device = open(Precision::Double, Schedule::Ascending);
+    sum(&device, Broken::Sum);
+    let mut out = device.zeroed::<f64>(33).expect("fits");
+    let grid = Grid { blocks: 1, lanes: 32, shared_reals: 0 };
+    device.launch(Broken::Bounds, grid, &[Argument::write(&mut out)]).expect("what is rounded up hides it");
+}
+
+#[test]
+fn a_launch_is_recorded_with_what_it_read_and_wrote() {
+    let folder = std::env::temp_dir().join(format!("ns-device-{}", std::process::id()));
+    let emulation = EmulationOptions { record_to: Some(folder.clone()), ..EmulationOptions::default() };
+    let options = OpenOptions { emulation, untested: true, ..OpenOptions::default() };
+    let device = Device::open_with(Backend::Emulated, 0, &options).expect("the emulation is built in");
+    let sums = sum(&device, Broken::RightSum);
+    let files: Vec<_> = folder.read_dir().expect("made").flatten().map(|entry| entry.path()).collect();
+    assert_eq!(files.len(), 1);
+    let bytes = std::fs::read(&files[0]).expect("written");
+    std::fs::remove_dir_all(&folder).expect("ours");
+    assert_eq!(&bytes[..8], b"NSREPLAY");
+    // Header, name, three arguments with what they held before, and the sums after.
+    assert_eq!(bytes.len(), 8 + 24 + "self_test_sum_f64".len() + 3 * 12 + 8 + 24_000 + 24 + 24);
+    assert_eq!(bytes[bytes.len() - 24..bytes.len() - 16], sums[0].to_ne_bytes());
 }
 
 #[test]
@@ -317,4 +347,18 @@ fn constants_are_laid_out_as_cpp_does() {
     assert_eq!(constants.bytes()[8..16], 0.5f64.to_ne_bytes());
     let constants = Constants::new(Precision::Single).uint(1).real(0.5).uints(&[2, 3]);
     assert_eq!(constants.bytes().len(), 16);
+}
+
+#[test]
+fn devices_go_between_threads() {
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Device>();
+    is_send_and_sync::<ns_device::Buffer<f64>>();
+    let device = open(Precision::Double, Schedule::Shuffled);
+    let right = sum(&device, Broken::RightSum);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(sum(&device, Broken::RightSum), right));
+        }
+    });
 }

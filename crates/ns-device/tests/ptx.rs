@@ -12,7 +12,7 @@ fn field<'a>(line: &'a str, key: &str) -> &'a str {
 
 fn committed(crates: &Path) -> Vec<PathBuf> {
     let folders = crates.read_dir().expect("the crates").flatten().map(|entry| entry.path().join("kernels"));
-    let files = folders.filter_map(|folder| folder.read_dir().ok()).flat_map(|files| files.flatten());
+    let files = folders.filter_map(|folder| folder.read_dir().ok()).flat_map(Iterator::flatten);
     files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect()
 }
 

@@ -2,7 +2,9 @@
 
 use crate::driver::{Driver, Fault, Handle, Loaded, Opened, RawArgument};
 use crate::kernel::EmulatedLaunch;
-use crate::{Backend, DeviceError, EmulationOptions, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision, Schedule};
+use crate::{
+    Backend, DeviceError, EmulationOptions, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision, Schedule,
+};
 use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::PathBuf;
@@ -145,10 +147,21 @@ impl Driver for Emulation {
         let index = module.emulated.iter().position(|kernel| kernel.name == name);
         let index = index.ok_or(DeviceError::NoKernel { module: module.name, kernel: name })?;
         let kernel: &'static crate::EmulatedKernel = &module.emulated[index];
-        Ok(Loaded { handle: std::ptr::from_ref(kernel) as usize as Handle, name, max_lanes: MAX_LANES })
+        Ok(Loaded {
+            handle: std::ptr::from_ref(kernel) as usize as Handle,
+            name,
+            max_lanes: MAX_LANES,
+            parameters: None,
+        })
     }
 
-    fn launch(&self, kernel: &Loaded, grid: Grid, _shared_bytes: usize, arguments: &[RawArgument<'_>]) -> Result<(), Fault> {
+    fn launch(
+        &self,
+        kernel: &Loaded,
+        grid: Grid,
+        _shared_bytes: usize,
+        arguments: &[RawArgument<'_>],
+    ) -> Result<(), Fault> {
         // Constants as words, which are aligned as any struct of uints and reals must be.
         let constants: Vec<Vec<u64>> = arguments.iter().map(constant_words).collect();
         let addresses: Vec<*mut c_void> = arguments
@@ -172,9 +185,10 @@ impl Driver for Emulation {
             failure: (&raw mut failure).cast(),
             argument_bytes: bytes.as_ptr(),
         };
-        let recording = self.record_to.as_ref().map(|folder| {
-            record::Recording::begin(folder, kernel.name, self.precision, grid, arguments)
-        });
+        let recording = self
+            .record_to
+            .as_ref()
+            .map(|folder| record::Recording::begin(folder, kernel.name, self.precision, grid, arguments));
         // SAFETY: the handle is the address of a `static`'s item, made by `kernel`.
         let function = unsafe { &*(kernel.handle as usize as *const crate::EmulatedKernel) }.function(self.precision);
         // SAFETY: `launch` and the arguments live until the call returns, which is when the kernel has ended; the runtime

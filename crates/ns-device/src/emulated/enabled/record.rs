@@ -29,7 +29,8 @@ impl Recording {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("{}-{number:06}-{name}.replay", std::process::id()));
         let mut bytes = b"NSREPLAY".to_vec();
-        let header = [name.len(), grid.blocks as usize, grid.lanes as usize, grid.shared_reals as usize, precision.bytes()];
+        let header =
+            [name.len(), grid.blocks as usize, grid.lanes as usize, grid.shared_reals as usize, precision.bytes()];
         for word in header.into_iter().chain([arguments.len()]) {
             bytes.extend_from_slice(&(word as u32).to_ne_bytes());
         }
@@ -66,6 +67,8 @@ fn content<'a>(argument: &RawArgument<'a>) -> &'a [u8] {
         RawArgument::Constants(bytes) => bytes,
         // SAFETY: the launch's arguments borrow their buffers, whose blocks were filled when they were allocated, and no
         // kernel runs while this is read.
-        RawArgument::Buffer { handle, bytes, .. } => unsafe { std::slice::from_raw_parts(handle as usize as *const u8, bytes) },
+        RawArgument::Buffer { handle, bytes, .. } => unsafe {
+            std::slice::from_raw_parts(handle as usize as *const u8, bytes)
+        },
     }
 }

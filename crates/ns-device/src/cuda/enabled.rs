@@ -1,0 +1,325 @@
+//! NVIDIA GPUs through the driver interface: the device's primary context and one stream of our own.
+//!
+//! The driver's library is looked for before anything is called: `cudarc` panics where it is missing. PTX is compiled by the
+//! driver, whose log is kept.
+
+use crate::driver::{Driver, Fault, Handle, Loaded, Opened, RawArgument};
+use crate::{Backend, DeviceError, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute};
+use cudarc::driver::{CudaContext, DriverError, result};
+use std::ffi::{CString, c_int, c_uint, c_void};
+use std::sync::Arc;
+use std::time::Duration;
+
+mod signature;
+
+/// Shared memory that a kernel may have without asking for more.
+const DEFAULT_SHARED_BYTES: usize = 48 << 10;
+/// Of the compiler's logs.
+const LOG_BYTES: usize = 16 << 10;
+
+struct Cuda {
+    context: Arc<CudaContext>,
+    stream: sys::CUstream,
+    precision: Precision,
+}
+
+// SAFETY: a stream may be used from any thread that has made its context current, which every method does.
+#[expect(unsafe_code, reason = "the driver's handles are pointers")]
+unsafe impl Send for Cuda {}
+// SAFETY: as above; the driver locks.
+#[expect(unsafe_code, reason = "the driver's handles are pointers")]
+unsafe impl Sync for Cuda {}
+
+pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
+    let n_devices = count()?;
+    (0..n_devices).map(facts).collect()
+}
+
+pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, DeviceError> {
+    let n_devices = count()?;
+    if index >= n_devices {
+        return Err(DeviceError::NoDevice { backend: Backend::Cuda, index, n_devices });
+    }
+    let facts = facts(index)?;
+    if let Some(problem) = super::too_old(index, &facts) {
+        return Err(problem);
+    }
+    let context = CudaContext::new(index).map_err(fault("opening the device"))?;
+    let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(fault("making a stream"))?;
+    let precision = options.precision.unwrap_or(Precision::Double);
+    Ok((Box::new(Cuda { context, stream, precision }), facts, precision))
+}
+
+/// The number of devices; says so if there is no driver to ask.
+#[expect(unsafe_code, reason = "looks for a library")]
+fn count() -> Result<usize, DeviceError> {
+    // SAFETY: opens the driver's library and closes it; its initialisers are as safe as using it is.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(DeviceError::NoDriver { detail: None });
+    }
+    match result::init().and_then(|()| result::device::get_count()) {
+        Ok(n_devices) => Ok(usize::try_from(n_devices).unwrap_or(0)),
+        Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
+        Err(error) => Err(DeviceError::NoDriver { detail: Some(words(error)) }),
+    }
+}
+
+#[expect(unsafe_code, reason = "asks the driver about a device")]
+fn facts(index: usize) -> Result<Facts, DeviceError> {
+    let ask = || {
+        let device = result::device::get(index as c_int)?;
+        // SAFETY: the driver gave the device just now, here and below.
+        let attribute = |attribute| unsafe { result::device::get_attribute(device, attribute) };
+        let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32;
+        let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32;
+        let shared_bytes = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize;
+        Ok(Facts {
+            name: result::device::get_name(device)?,
+            precisions: vec![Precision::Double, Precision::Single],
+            // SAFETY: as above.
+            memory_bytes: unsafe { result::device::total_mem(device) }? as u64,
+            compute_capability: Some((major, minor)),
+            limits: Limits {
+                lanes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)? as u32,
+                shared_bytes: shared_bytes.max(DEFAULT_SHARED_BYTES),
+                // A launch has 4 KB of parameters; 32 buffers take 256 bytes of them.
+                constants_bytes: 3840,
+            },
+        })
+    };
+    ask().map_err(|error| fault("asking about a device")(error).into())
+}
+
+/// The driver's words for an error.
+fn words(error: DriverError) -> String {
+    let text = |text: Result<&std::ffi::CStr, DriverError>| text.map(|text| text.to_string_lossy().into_owned()).ok();
+    let name = text(error.error_name()).unwrap_or_else(|| format!("{:?}", error.0));
+    text(error.error_string()).map_or(name.clone(), |description| format!("{description} ({name})"))
+}
+
+/// Turns the driver's errors of one operation into ours. After those of a crashed kernel the context is of no more use.
+fn fault(operation: &'static str) -> impl Fn(DriverError) -> Fault {
+    move |error| {
+        let code = error.0 as u32;
+        // ECC, NVLink; illegal address, time-out, destroyed context, assertion; stack, instruction, alignment, address space,
+        // program counter, launch failure; unknown.
+        let fatal = matches!(code, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 999);
+        Fault { operation, detail: words(error), fatal }
+    }
+}
+
+impl Cuda {
+    fn ptx(&self, module: &Module) -> Option<&'static str> {
+        match self.precision {
+            Precision::Double => module.ptx_f64,
+            Precision::Single => module.ptx_f32,
+        }
+    }
+
+    fn current(&self) -> Result<(), Fault> {
+        self.context.bind_to_thread().map_err(fault("making the context current"))
+    }
+}
+
+#[expect(unsafe_code, reason = "the driver interface is C")]
+impl Driver for Cuda {
+    fn memory(&self) -> Result<Memory, Fault> {
+        self.current()?;
+        let (free, total) = result::mem_get_info().map_err(fault("asking for free memory"))?;
+        Ok(Memory { free: free as u64, total: total as u64 })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, Fault> {
+        self.current()?;
+        // SAFETY: the context is current; the pool frees what it was given, once.
+        match unsafe { result::malloc_sync(bytes) } {
+            Ok(block) => Ok(Some(block)),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
+            Err(error) => Err(fault("allocation")(error)),
+        }
+    }
+
+    fn free(&self, block: Handle, _bytes: usize) {
+        if self.current().is_ok() {
+            // SAFETY: allocated by `allocate`, in no buffer any more; the driver waits for kernels that still use it. After a
+            // crash it refuses, and the memory goes with the context.
+            let _ = unsafe { result::free_sync(block) };
+        }
+    }
+
+    fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault> {
+        self.current()?;
+        // SAFETY: a buffer asks for no more bytes than its block has.
+        unsafe { result::memset_d8_async(block, 0, bytes, self.stream) }.map_err(fault("clearing memory"))
+    }
+
+    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault> {
+        self.current()?;
+        // SAFETY: the buffer has checked the range; `from` outlives the copy, for the stream is waited for before returning.
+        // PERF: memory that nobody pinned is staged by the driver, which need not be waited for; ours can't know.
+        unsafe {
+            result::memcpy_htod_async(block + offset as u64, from, self.stream)
+                .and_then(|()| result::stream::synchronize(self.stream))
+        }
+        .map_err(fault("upload"))
+    }
+
+    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), Fault> {
+        self.current()?;
+        // SAFETY: the buffer has checked the range; `to` outlives the copy, as above.
+        unsafe {
+            result::memcpy_dtoh_async(to, block + offset as u64, self.stream)
+                .and_then(|()| result::stream::synchronize(self.stream))
+        }
+        .map_err(fault("download"))
+    }
+
+    fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError> {
+        let absent =
+            || DeviceError::NoKernels { module: module.name, backend: Backend::Cuda, precision: self.precision };
+        let ptx = self.ptx(module).and_then(|ptx| CString::new(ptx).ok()).ok_or_else(absent)?;
+        self.current()?;
+        let (mut log, mut errors) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
+        use sys::CUjit_option as Option_;
+        let mut options = [
+            Option_::CU_JIT_INFO_LOG_BUFFER,
+            Option_::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+            Option_::CU_JIT_ERROR_LOG_BUFFER,
+            Option_::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            Option_::CU_JIT_LOG_VERBOSE,
+        ];
+        // Numbers are passed in the place of pointers.
+        let mut values: [*mut c_void; 5] = [
+            log.as_mut_ptr().cast(),
+            LOG_BYTES as *mut c_void,
+            errors.as_mut_ptr().cast(),
+            LOG_BYTES as *mut c_void,
+            std::ptr::without_provenance_mut(1),
+        ];
+        let mut loaded = std::ptr::null_mut();
+        // SAFETY: the text ends with a zero, options and values are as many as said, and the logs' sizes are theirs.
+        let outcome = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut loaded,
+                ptx.as_ptr().cast(),
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        let text = |bytes: &[u8]| {
+            let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+        };
+        match outcome.result() {
+            Ok(()) => Ok((loaded as usize as Handle, text(&log))),
+            Err(error) => Err(DeviceError::Compile { module: module.name, detail: words(error), log: text(&errors) }),
+        }
+    }
+
+    fn kernel(&self, module: &'static Module, loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError> {
+        self.current()?;
+        let absent = DeviceError::NoKernel { module: module.name, kernel: name };
+        let Ok(c_name) = CString::new(name) else { return Err(absent) };
+        // SAFETY: the module was loaded by `load` and is never unloaded while its context lives.
+        let function = match unsafe { result::module::get_function(loaded as usize as sys::CUmodule, c_name) } {
+            Ok(function) => function,
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => return Err(absent),
+            Err(error) => return Err(fault("finding a kernel")(error).into()),
+        };
+        // SAFETY: the driver gave the function just now.
+        let attribute = |attribute| unsafe { result::function::get_function_attribute(function, attribute) };
+        let asking = fault("asking about a kernel");
+        let max_lanes = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).map_err(&asking)?;
+        let most = self.context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let fixed = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES).map_err(&asking)?;
+        let most = most.map_err(&asking)?.max(DEFAULT_SHARED_BYTES as c_int) - fixed;
+        // SAFETY: as above. The limit allows what a launch may then ask for; it reserves nothing.
+        unsafe {
+            result::function::set_function_attribute(
+                function,
+                FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                most,
+            )
+        }
+        .map_err(fault("allowing shared memory"))?;
+        let parameters = self.ptx(module).and_then(|ptx| signature::of(ptx, name)).map(Into::into);
+        Ok(Loaded { handle: function as usize as Handle, name, max_lanes: max_lanes as u32, parameters })
+    }
+
+    fn launch(
+        &self,
+        kernel: &Loaded,
+        grid: Grid,
+        shared_bytes: usize,
+        arguments: &[RawArgument<'_>],
+    ) -> Result<(), Fault> {
+        self.current()?;
+        let mut parameters: Vec<*mut c_void> = arguments
+            .iter()
+            .map(|argument| match argument {
+                RawArgument::Constants(bytes) => bytes.as_ptr() as *mut c_void,
+                RawArgument::Buffer { handle, .. } => std::ptr::from_ref(handle) as *mut c_void,
+            })
+            .collect();
+        // SAFETY: the function is of a loaded module; the driver copies the parameters before it returns, as many bytes as the
+        // kernel takes, which the launch was held against; blocks of buffers live until the pool frees them,
+        // and freeing waits for the kernel.
+        unsafe {
+            result::launch_kernel(
+                kernel.handle as usize as sys::CUfunction,
+                (grid.blocks, 1, 1),
+                (grid.lanes, 1, 1),
+                shared_bytes as c_uint,
+                self.stream,
+                &mut parameters,
+            )
+        }
+        .map_err(fault("launch"))
+    }
+
+    fn synchronize(&self) -> Result<(), Fault> {
+        self.current()?;
+        // SAFETY: our stream, which lives as long as we do.
+        unsafe { result::stream::synchronize(self.stream) }.map_err(fault("waiting for the device"))
+    }
+
+    fn record(&self) -> Result<Handle, Fault> {
+        self.current()?;
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(fault("making an event"))?;
+        // SAFETY: both were made in this context.
+        unsafe { result::event::record(event, self.stream) }.map_err(fault("recording an event"))?;
+        Ok(event as usize as Handle)
+    }
+
+    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, Fault> {
+        self.current()?;
+        let (from, to) = (from as usize as sys::CUevent, to as usize as sys::CUevent);
+        // SAFETY: `record` made both, and they have not been forgotten.
+        let milliseconds = unsafe {
+            result::event::synchronize(from)
+                .and_then(|()| result::event::synchronize(to))
+                .and_then(|()| result::event::elapsed(from, to))
+        };
+        let milliseconds = milliseconds.map_err(fault("waiting for an event"))?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
+    }
+
+    fn forget(&self, event: Handle) {
+        if self.current().is_ok() {
+            // SAFETY: `record` made it, and it is forgotten once.
+            let _ = unsafe { result::event::destroy(event as usize as sys::CUevent) };
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "the driver interface is C")]
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        if self.current().is_ok() {
+            // SAFETY: our stream, used by nobody after this. Modules go with the context.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+    }
+}

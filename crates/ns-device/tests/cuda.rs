@@ -1,0 +1,205 @@
+//! The CUDA backend against a stand-in for the driver's library: every call it makes, in an order that a real one accepts.
+//!
+//! Each test runs itself in a process that finds the stand-in (`checks/libcuda.cpp`) in the driver's place. It is no GPU: it says
+//! nothing of NVIDIA's compiler or of numbers on real hardware, for which `hardware.rs` runs where there is some.
+
+#![cfg(target_os = "linux")]
+
+use ns_device::{Argument, Backend, Device, DeviceError, Grid, Kernel, Module, OpenOptions, Precision};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+/// The folder with `libcuda.so`, compiled once; none where there is no compiler.
+static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand-in");
+    std::fs::create_dir_all(&folder).ok()?;
+    let compile = |arguments: &[&str], output: &str| {
+        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+        let mut command = Command::new(compiler);
+        command.args(["-std=c++17", "-O1", "-fPIC", "-pthread", "-ffp-contract=off", "-DNS_EMULATION_LIST"]);
+        command.args(["-Iemulation", "-Ikernels"]).args(arguments).arg("-o").arg(folder.join(output));
+        command.current_dir(root).status().ok().filter(std::process::ExitStatus::success)
+    };
+    compile(&["-c", "-DREAL=double", "-DPRECISION=f64", "kernels/emulated.cpp"], "f64.o")?;
+    compile(&["-c", "-DREAL=float", "-DPRECISION=f32", "kernels/emulated.cpp"], "f32.o")?;
+    let objects = ["f64.o", "f32.o"].map(|name| folder.join(name).display().to_string());
+    compile(
+        &["-shared", "-fvisibility=hidden", "checks/libcuda.cpp", "emulation/runtime.cpp", &objects[0], &objects[1]],
+        "libcuda.so",
+    )?;
+    Some(folder)
+});
+
+/// Runs the test called `name` again where the stand-in is the driver. True in that process, which then does the work.
+fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
+    if std::env::var_os("NS_DEVICE_STAND_IN").is_some() {
+        return true;
+    }
+    let Some(folder) = STAND_IN.as_ref() else {
+        eprintln!("skipped: no C++ compiler made the stand-in");
+        return false;
+    };
+    let mut child = Command::new(std::env::current_exe().expect("a test has a file"));
+    child.args(["--exact", name, "--nocapture"]).env("NS_DEVICE_STAND_IN", "1").env("LD_LIBRARY_PATH", folder);
+    let output = child.envs(environment.iter().copied()).output().expect("a test can run itself");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "no test is called `{name}`");
+    false
+}
+
+static MODULE: Module = Module {
+    name: "self_test",
+    ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
+    ptx_f32: None,
+    msl: None,
+    emulated: &[],
+};
+static BAD: Module = Module { name: "bad", ptx_f64: Some("nonsense"), ..EMPTY };
+const EMPTY: Module = Module { name: "empty", ptx_f64: None, ptx_f32: None, msl: None, emulated: &[] };
+
+#[derive(Debug, Clone, Copy)]
+struct Named(&'static Module, &'static str);
+
+impl Kernel for Named {
+    fn module(&self) -> &'static Module {
+        self.0
+    }
+
+    fn name(&self) -> &'static str {
+        self.1
+    }
+}
+
+const SUM: Named = Named(&MODULE, "self_test_sum");
+const GRID: Grid = Grid { blocks: 2, lanes: 64, shared_reals: 2 };
+
+fn open() -> Device {
+    Device::open(Backend::Cuda, 0).expect("the stand-in is there")
+}
+
+#[test]
+fn a_device_is_found_and_passes_its_self_test_in_both_precisions() {
+    if !in_stand_in("a_device_is_found_and_passes_its_self_test_in_both_precisions", &[]) {
+        return;
+    }
+    let line = ns_device::probe()[0].to_string();
+    assert_eq!(line, "cuda 0: stand-in GPU, 0.1 GiB, f64 and f32, compute capability 9.0");
+    let device = open();
+    assert_eq!((device.precision(), device.counters().launches), (Precision::Double, 0));
+    device.self_test().expect("kernels are emulated");
+    assert_eq!(device.counters().launches, 6);
+    let log = &device.module_logs()[0];
+    assert_eq!((log.module, log.log.as_str()), ("self_test", "compiled by the stand-in"));
+    let options = OpenOptions { precision: Some(Precision::Single), ..OpenOptions::default() };
+    Device::open_with(Backend::Cuda, 0, &options).expect("kernels are emulated");
+    assert!(matches!(Device::open(Backend::Cuda, 1), Err(DeviceError::NoDevice { index: 1, n_devices: 1, .. })));
+}
+
+#[test]
+fn work_is_done_in_order_and_memory_is_counted() {
+    if !in_stand_in("work_is_done_in_order_and_memory_is_counted", &[]) {
+        return;
+    }
+    let device = open();
+    let mut values = device.zeroed::<f64>(200).expect("fits");
+    let mut sums = device.zeroed::<f64>(2).expect("fits");
+    let start = device.record().expect("sound");
+    // What is uploaded may change at once; the first launch must not see the second upload.
+    let mut host = vec![1.0; 200];
+    let launch = |values: &_, sums: &mut _| {
+        let arguments = [Argument::uints(&[100, 0]), Argument::read(values), Argument::write(sums)];
+        device.launch(SUM, GRID, &arguments).expect("a right launch");
+    };
+    values.upload(&host).expect("fits");
+    host.fill(3.0);
+    launch(&values, &mut sums);
+    let mut second = device.zeroed::<f64>(2).expect("fits");
+    values.upload(&host).expect("fits");
+    launch(&values, &mut second);
+    assert_eq!(sums.download().expect("sound"), [100.0, 100.0]);
+    assert_eq!(second.download().expect("sound"), [300.0, 300.0]);
+    let end = device.record().expect("sound");
+    assert!(end.since(&start).expect("both happened").as_nanos() > 0);
+    let error = device.zeroed::<u8>(65 << 20).expect_err("there are 64 MiB");
+    assert!(matches!(error, DeviceError::OutOfMemory { asked, total, .. } if asked == 65 << 20 && total == 64 << 20));
+    drop((values, sums, second));
+    device.trim();
+    assert_eq!(device.pool().total_bytes, 0);
+    let memory = device.memory().expect("sound");
+    assert_eq!(memory.free, memory.total);
+    std::thread::scope(|scope| {
+        scope.spawn(|| device.upload(&[1.0]).expect("a context for every thread").download().expect("sound"));
+    });
+}
+
+#[test]
+fn wrong_launches_are_refused_before_the_driver_sees_them() {
+    if !in_stand_in("wrong_launches_are_refused_before_the_driver_sees_them", &[]) {
+        return;
+    }
+    let device = open();
+    let values = device.zeroed::<f64>(200).expect("fits");
+    let mut sums = device.zeroed::<f64>(2).expect("fits");
+    let layout = [100, 0];
+    let error = device.launch(SUM, GRID, &[Argument::uints(&layout), Argument::read(&values)]).expect_err("too few");
+    assert_eq!(error, DeviceError::ArgumentCount { kernel: "self_test_sum", taken: 3, passed: 2 });
+    let arguments = [Argument::uints(&layout[..1]), Argument::read(&values), Argument::write(&mut sums)];
+    let error = device.launch(SUM, GRID, &arguments).expect_err("too small");
+    assert_eq!(error, DeviceError::ArgumentSize { kernel: "self_test_sum", index: 0, taken: 8, passed: 4 });
+    let arguments = [Argument::uints(&layout), Argument::read(&values), Argument::write(&mut sums)];
+    let error = device.launch(SUM, Grid { lanes: 256, ..GRID }, &arguments).expect_err("compiled for 128");
+    assert!(matches!(error, DeviceError::Grid { asked: 256, allowed: 128, .. }), "{error}");
+    let error = device.launch(Named(&MODULE, "missing"), GRID, &[]).expect_err("not there");
+    assert_eq!(error, DeviceError::NoKernel { module: "self_test", kernel: "missing" });
+    let error = device.prepare(Named(&BAD, "any")).expect_err("no PTX");
+    let words = "the kernels `bad` did not compile: an error (CUDA_ERROR_INVALID_PTX)\nline 1: not PTX";
+    assert_eq!(error.to_string(), words);
+    let options = OpenOptions { precision: Some(Precision::Single), untested: true, ..OpenOptions::default() };
+    let single = Device::open_with(Backend::Cuda, 0, &options).expect("the stand-in is there");
+    assert!(matches!(single.prepare(SUM), Err(DeviceError::NoKernels { precision: Precision::Single, .. })));
+    // More than 48 KB of shared memory is allowed, for the kernel was told so.
+    device.launch(SUM, Grid { shared_reals: 10_000, ..GRID }, &arguments).expect("80 KB of 100");
+    device.synchronize().expect("sound");
+}
+
+#[test]
+fn a_crash_stops_the_device_object() {
+    if !in_stand_in("a_crash_stops_the_device_object", &[("STAND_IN_CRASH", "self_test_sum")]) {
+        return;
+    }
+    let options = OpenOptions { untested: true, ..OpenOptions::default() };
+    let device = Device::open_with(Backend::Cuda, 0, &options).expect("the stand-in is there");
+    let values = device.zeroed::<f64>(200).expect("fits");
+    let mut sums = device.zeroed::<f64>(2).expect("fits");
+    let arguments = [Argument::uints(&[100, 0]), Argument::read(&values), Argument::write(&mut sums)];
+    device.launch(SUM, GRID, &arguments).expect("crashes later");
+    let error = sums.download().expect_err("crashed");
+    let words = "the device stopped: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS) (in or before kernel \
+                 `self_test_sum`)";
+    assert_eq!(error.to_string(), words);
+    assert_eq!(device.upload(&[1.0]).expect_err("stopped"), error);
+    assert_eq!(device.memory().expect_err("stopped"), error);
+}
+
+#[test]
+fn no_device_no_driver_and_an_old_device_are_told_apart() {
+    let name = "no_device_no_driver_and_an_old_device_are_told_apart";
+    if std::env::var_os("NS_DEVICE_STAND_IN").is_none() {
+        in_stand_in(name, &[("STAND_IN_DEVICES", "0")]);
+        in_stand_in(name, &[("STAND_IN_FAIL", "1")]);
+        in_stand_in(name, &[("STAND_IN_OLD", "1")]);
+        return;
+    }
+    let line = ns_device::probe()[0].to_string();
+    if std::env::var_os("STAND_IN_FAIL").is_some() {
+        assert_eq!(line, "cuda: no NVIDIA driver was found (an error (CUDA_ERROR_OF_THE_STAND_IN))");
+    } else if std::env::var_os("STAND_IN_OLD").is_some() {
+        let problem = "cuda device 0 has compute capability 6.0, the kernels need 7.0";
+        assert!(line.ends_with(problem), "{line}");
+        assert_eq!(Device::open(Backend::Cuda, 0).expect_err("too old").to_string(), problem);
+    } else {
+        assert_eq!(line, "cuda: no cuda device was found");
+    }
+}
