@@ -23,7 +23,7 @@ class KernelModule:
     emulated: str = "emulated.cpp"
     # Tests whose launches are recorded and replayed under sanitizers: arguments of `cargo test`.
     record: tuple[str, ...] = ()
-    # More options for NVRTC.
+    # More options for NVRTC, or others: `--fmad=true` where products and sums may be fused.
     options: tuple[str, ...] = ()
 
     @property

@@ -37,7 +37,7 @@ OPTIONS = (
 
 def first_line(module: KernelModule, precision: str) -> str:
     """What a PTX must begin with to be up to date."""
-    options = " ".join([*options_of(module, precision)])
+    options = " ".join(options_of(module, precision))
     compiler = NVRTC.split("==")[1]
     digest = hashlib.sha256()
     for path in module.sources():
@@ -48,7 +48,10 @@ def first_line(module: KernelModule, precision: str) -> str:
 
 
 def options_of(module: KernelModule, precision: str) -> tuple[str, ...]:
-    return (*OPTIONS, *module.options, f"-DREAL={REALS[precision]}")
+    """The module's own options replace ours of the same name."""
+    own = {option.split("=")[0] for option in module.options}
+    ours = [option for option in OPTIONS if option.split("=")[0] not in own]
+    return (*ours, *module.options, f"-DREAL={REALS[precision]}")
 
 
 def targets():

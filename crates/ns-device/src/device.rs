@@ -280,7 +280,9 @@ impl Shared {
     fn allocate(&self, bytes: usize) -> Result<(Handle, usize), DeviceError> {
         self.is_sound()?;
         let class = class_of(bytes);
-        if let Some(block) = lock(&self.pool).take(class) {
+        let pooled = lock(&self.pool).take(class);
+        if let Some(block) = pooled {
+            self.driver.reused(block, class);
             return Ok((block, class));
         }
         let mut block = self.ask_driver(class)?;

@@ -67,6 +67,8 @@ pub(crate) trait Driver: Send + Sync {
     fn memory(&self) -> Result<Memory, Fault>;
     /// Uninitialised memory, or none if there isn't enough.
     fn allocate(&self, bytes: usize) -> Result<Option<Handle>, Fault>;
+    /// Told that a block goes from one buffer to another. The emulation spoils what it held.
+    fn reused(&self, _block: Handle, _bytes: usize) {}
     fn free(&self, block: Handle, bytes: usize);
     fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault>;
     /// When it returns, `from` may change.

@@ -206,6 +206,18 @@ fn dropped_buffers_are_used_again() {
 }
 
 #[test]
+fn memory_that_nobody_wrote_is_nan_new_or_used() {
+    let device = open(Precision::Double, Schedule::Ascending);
+    for _ in 0..2 {
+        let mut buffer = device.uninitialised::<f64>(10).expect("fits");
+        assert!(buffer.download().expect("sound").iter().all(|value| value.is_nan()));
+        buffer.clear().expect("sound");
+        assert_eq!(buffer.download().expect("sound"), [0.0; 10]);
+    }
+    assert_eq!(device.pool().hits, 1);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_figures() {
     let emulation = EmulationOptions { memory_bytes: 10_000, ..EmulationOptions::default() };
     let options = OpenOptions { emulation, untested: true, ..OpenOptions::default() };

@@ -106,6 +106,11 @@ impl Driver for Emulation {
         Ok(Some(block as usize as Handle))
     }
 
+    fn reused(&self, block: Handle, bytes: usize) {
+        // SAFETY: the pool holds the block, whose size this is, and no buffer does.
+        unsafe { address(block, 0).write_bytes(0xff, bytes) };
+    }
+
     fn free(&self, block: Handle, bytes: usize) {
         if let Ok(layout) = layout(bytes) {
             // SAFETY: the pool frees what `allocate` gave, once, with the size it asked for.
