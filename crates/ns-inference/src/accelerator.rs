@@ -127,7 +127,7 @@ impl Assistant<'_> {
     }
 
     /// Where the fits of `points` end: each holds some parameters at their values, and starts from a point of its own (P).
-    pub(crate) fn conditional(&self, domain: &Domain, points: Vec<(Vec<(usize, f64)>, Vec<f64>)>) -> Hints {
+    pub(crate) fn conditional(&self, domain: &Domain, points: Vec<(Held, Vec<f64>)>) -> Hints {
         let (mut starts, mut fixed) = (Vec::new(), Vec::new());
         for (held, start) in &points {
             let (first_start, first_fixed) = (starts.len(), fixed.len());
@@ -148,6 +148,9 @@ impl Assistant<'_> {
         hints
     }
 }
+
+/// Parameters that are held, each at its value.
+pub(crate) type Held = Vec<(usize, f64)>;
 
 /// Where conditional minima are, by what is held: starting points that are nearly arrivals.
 #[derive(Debug, Clone, Default)]

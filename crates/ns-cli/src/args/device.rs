@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use super::{EXIT_CODES, OutputArgs};
 
 /// Where to compute.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct DeviceArgs {
     /// Find minima on this device; the CPU finishes what it does not reach. A device that is not there is an error
     #[arg(long, value_name = "DEVICE", value_enum, default_value_t)]

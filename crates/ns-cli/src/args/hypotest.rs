@@ -5,7 +5,9 @@ use ns_inference::test_statistic::TestStatistic;
 
 use super::toys::{AuxChoice, BATCH};
 use super::values::{finite, fraction};
-use super::{EXIT_CODES, HypotestToysArgs, IgnoredArgs, OutputArgs, RunArgs, SetupArgs, ThreadArgs, ToyStatistic};
+use super::{
+    DeviceArgs, EXIT_CODES, HypotestToysArgs, IgnoredArgs, OutputArgs, RunArgs, SetupArgs, ThreadArgs, ToyStatistic,
+};
 
 /// Arguments of `hypotest`.
 #[derive(Debug, Args)]
@@ -64,6 +66,7 @@ impl HypotestArgs {
             run: RunArgs { aux: AuxChoice::default(), shard: None, resume: false, batch: BATCH },
             output: self.output,
             threads: self.threads,
+            device: DeviceArgs::default(),
         })
     }
 }

@@ -7,6 +7,7 @@ use ns_inference::toys::{Ended, Hypotest, HypotestSettings, HypotestToys, Run, S
 use ns_translate::toys::{Identity, ToyFile, ToyFileError};
 
 use super::Status;
+use super::device::{Chosen, choose};
 use super::setup::{Setup, setup};
 use super::toys::{TestRecord, common, mode, needs_file, test_identity};
 use crate::args::{HypotestToysArgs, ToyStatistic};
@@ -25,11 +26,13 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
     let identity = test_identity(known, &test, args.stop_at_error, &args.run);
     let mut work = Work { identity, samples: Samples::default(), file: None, n_done: 0 };
     work.open(args, &settings)?;
-    let ended = work.run(args, &test, likelihood)?;
+    let chosen = choose(&args.device, model)?;
+    let ended = work.run(args, &test, likelihood, chosen.as_ref())?;
+    let device = chosen.as_ref().map(Chosen::report).transpose()?;
     let range = work.identity.range();
     let interrupted = (ended == Ended::Cancelled).then_some((work.n_done, range.end - range.start));
     let result = HypotestToys::new(test.observed(), &work.samples);
-    report::hypotest_toys::write(&work.identity, result, interrupted, &args.output)
+    report::hypotest_toys::write(&work.identity, result, interrupted, (device, &args.output))
 }
 
 fn settings(args: &HypotestToysArgs, setup: &Setup) -> Result<HypotestSettings, CliError> {
@@ -82,11 +85,13 @@ impl Work {
         args: &HypotestToysArgs,
         test: &Hypotest<'_>,
         likelihood: &ns_compute::CpuLikelihood,
+        chosen: Option<&Chosen>,
     ) -> Result<Ended, ToyFileError> {
         let (range, stop) = (self.identity.range(), args.stop_at_error);
         let progress = Progress::new(Talk::new(&args.output), "toys");
         let whole = Some([range.start, range.end]);
-        let run = Run { batch: args.run.batch, whole, ..Run::new(args.threads.count(), &progress) };
+        let accelerator = chosen.map(Chosen::accelerator);
+        let run = Run { batch: args.run.batch, whole, accelerator, ..Run::new(args.threads.count(), &progress) };
         let is_finished = self.file.as_ref().is_some_and(ToyFile::is_complete);
         loop {
             let next = range.start + self.n_done;
@@ -103,7 +108,7 @@ impl Work {
                 self.n_done += tests.len() as u64;
                 Ok(ControlFlow::Continue(()))
             })?;
-            if ended == Ended::Cancelled {
+            if matches!(ended, Ended::Cancelled | Ended::Failed) {
                 return Ok(ended);
             }
         }

@@ -28,7 +28,7 @@ pub(crate) fn write(
     identity: &Identity,
     mut result: HypotestToys,
     interrupted: Option<(u64, u64)>,
-    output: &OutputArgs,
+    (device, output): (Option<Value>, &OutputArgs),
 ) -> Result<Status, CliError> {
     if identity.settings["aux"] == "fixed" {
         result.warnings.insert(0, FIXED_AUX.to_owned());
@@ -47,7 +47,11 @@ pub(crate) fn write(
     if let Some((done, wanted)) = interrupted {
         result.warnings.insert(0, format!("interrupted after {done} of {wanted} toys"));
     }
-    write_json(&document(identity, &result), output)?;
+    let mut document = document(identity, &result);
+    if let Some(device) = device {
+        document["device"] = device;
+    }
+    write_json(&document, output)?;
     let n_failed = result.n_failed[0] + result.n_failed[1];
     let alarm = (!result.warnings.is_empty()).then(|| result.warnings.join("; "));
     let poi = identity.settings["poi"].as_str().unwrap_or("mu");

@@ -153,12 +153,15 @@ impl Document {
     }
 
     /// Writes what all toys are together, of `wanted`.
-    pub(crate) fn end(mut self, tally: &Tally, wanted: u64) -> Result<(), CliError> {
+    pub(crate) fn end(mut self, tally: &Tally, wanted: u64, device: Option<&Value>) -> Result<(), CliError> {
         self.stream.write(if self.has_toys { "\n    ]" } else { "]" })?;
         if let Value::Object(totals) = tally.totals(wanted) {
             for (key, value) in totals {
                 self.stream.write(&format!(",\n    {}: {value}", json!(key)))?;
             }
+        }
+        if let Some(device) = device {
+            self.stream.write(&format!(",\n    \"device\": {device}"))?;
         }
         self.stream.write("\n}\n")?;
         self.stream.end()

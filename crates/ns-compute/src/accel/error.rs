@@ -42,7 +42,9 @@ impl AccelError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(error) => error.hint(),
-            Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => Some("the CPU can do it".to_owned()),
+            Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => {
+                Some("the CPU can do it".to_owned())
+            }
         }
     }
 }

@@ -146,7 +146,8 @@ impl Session {
         let domain = Reals::upload(&self.device, &domain(task))?;
         let points = Reals::upload(&self.device, task.starts)?;
         let mut steps = Reals::uninitialised(&self.device, task.starts.len())?;
-        let constants = self.task(n, &data, Task { exact: u32::from(exact), fixed_step: fixed_step(task), ..Task::default() });
+        let constants =
+            self.task(n, &data, Task { exact: u32::from(exact), fixed_step: fixed_step(task), ..Task::default() });
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), points.read(), steps.write()];
         self.run(LikelihoodKernel::Newton, &constants, arguments)?;
         Ok(steps.download()?)
@@ -163,7 +164,8 @@ impl Session {
         let mut params = Reals::upload(&self.device, task.starts)?;
         let mut results = Reals::uninitialised(&self.device, n * RESULT)?;
         let variance_param = task.variance_of.map_or(NONE, |param| param as u32);
-        let wanted = Task { max_iterations: MAX_ITERATIONS, variance_param, fixed_step: fixed_step(task), ..Task::default() };
+        let wanted =
+            Task { max_iterations: MAX_ITERATIONS, variance_param, fixed_step: fixed_step(task), ..Task::default() };
         let constants = self.task(n, &data, wanted);
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), params.write(), results.write()];
         self.run(LikelihoodKernel::Fit, &constants, arguments)?;

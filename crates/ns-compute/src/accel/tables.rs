@@ -350,10 +350,9 @@ struct Extent {
 
 /// Every template with its number, its channel's number, and the channel's number of bins.
 fn each_template(plan: &Plan) -> impl Iterator<Item = (usize, usize, &TemplatePlan, usize)> {
-    plan.channels
-        .iter()
-        .enumerate()
-        .flat_map(move |(c, channel)| channel.templates.clone().map(move |t| (c, t, &plan.templates[t], channel.bins.len())))
+    plan.channels.iter().enumerate().flat_map(move |(c, channel)| {
+        channel.templates.clone().map(move |t| (c, t, &plan.templates[t], channel.bins.len()))
+    })
 }
 
 /// The row length of a channel's Jacobian.

@@ -60,9 +60,8 @@ impl FitToys<'_> {
             let thrown = |toy| Thrown { thrower: self.thrower, toy, n_starts };
             Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, self.uncertainty_of))
         };
-        let work = |likelihood: &mut L, ahead: &Ahead, toys| {
-            self.batch(likelihood, toys, (ahead, run.accelerator), n_starts)
-        };
+        let work =
+            |likelihood: &mut L, ahead: &Ahead, toys| self.batch(likelihood, toys, (ahead, run.accelerator), n_starts);
         let make = || likelihood.clone();
         in_batches(toys, run, ahead, (make, work), |fits| sink(fits).map(ControlFlow::Continue))
     }

@@ -60,16 +60,10 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
         toys.map(&mut one).collect::<Vec<Option<Deviance>>>()
     };
     let mut tally = Tally::of(observed);
-    let Ok(ended) = in_batches(
-        toys,
-        run,
-        ahead,
-        (|| likelihood.clone(), batch),
-        |toys| {
-            toys.iter().for_each(|toy| tally.add(toy.as_ref()));
-            Ok::<_, Infallible>(ControlFlow::Continue(()))
-        },
-    );
+    let Ok(ended) = in_batches(toys, run, ahead, (|| likelihood.clone(), batch), |toys| {
+        toys.iter().for_each(|toy| tally.add(toy.as_ref()));
+        Ok::<_, Infallible>(ControlFlow::Continue(()))
+    });
     (tally.p_values(), ended)
 }
 

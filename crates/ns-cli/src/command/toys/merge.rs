@@ -41,7 +41,7 @@ fn fits(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
             written.is_ok()
         })?;
         written?;
-        document.end(&tally, tally.n_toys())?;
+        document.end(&tally, tally.n_toys(), None)?;
     }
     let alarm = tally.alarm(tally.n_toys(), None);
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| tally.summary(tally.n_toys(), None, paint));
@@ -79,5 +79,5 @@ fn tests(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
     }
     let output_file = args.output.output_file.clone().filter(|_| to_file.is_none());
     let output = OutputArgs { output_file, summary: args.output.summary, quiet: args.output.quiet };
-    report::hypotest_toys::write(&merged.identity, result, None, &output)
+    report::hypotest_toys::write(&merged.identity, result, None, (None, &output))
 }

@@ -13,8 +13,10 @@ use std::path::Path;
 use ns_inference::toys::{Ended, Ensemble, FitToys, Run, Source, Thrower, ToyFit, ToysError};
 use ns_inference::{Errors, FitOptions, fit};
 use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
+use serde_json::Value;
 
 use super::Status;
+use super::device::{Chosen, choose};
 use super::setup::{Setup, setup};
 use crate::args::{RunArgs, ThrowArgs, ThrowAt, ToysArgs, ToysVerb};
 use crate::error::CliError;
@@ -51,6 +53,7 @@ struct Plan {
     identity: Identity,
     threads: NonZeroUsize,
     batch: NonZeroUsize,
+    chosen: Option<Chosen>,
 }
 
 fn throw(args: &ThrowArgs) -> Result<Status, CliError> {
@@ -83,7 +86,9 @@ fn plan(args: &ThrowArgs) -> Result<Plan, CliError> {
     let written = written(&args.parameter, &setup)?;
     let uncertainty_of = if args.poi_uncertainty { Some(setup.poi("--poi-uncertainty")?) } else { None };
     let identity = identity::fit_identity(args, &setup, &thrower, &written);
-    Ok(Plan { setup, thrower, written, uncertainty_of, identity, threads: args.threads.count(), batch: args.run.batch })
+    let chosen = choose(&args.device, &setup.model)?;
+    let (threads, batch) = (args.threads.count(), args.run.batch);
+    Ok(Plan { setup, thrower, written, uncertainty_of, identity, threads, batch, chosen })
 }
 
 /// The point at which toys are thrown.
@@ -119,7 +124,8 @@ impl Plan {
         let range = self.identity.range();
         let progress = Progress::new(talk, "toys");
         let whole = Some([range.start, range.end]);
-        let run = Run { batch: self.batch, whole, ..Run::new(self.threads, &progress) };
+        let accelerator = self.chosen.as_ref().map(Chosen::accelerator);
+        let run = Run { batch: self.batch, whole, accelerator, ..Run::new(self.threads, &progress) };
         let (model, options) = (&self.setup.model, &self.setup.options);
         let toys = FitToys { model, options, thrower: &self.thrower, uncertainty_of: self.uncertainty_of };
         toys.run(&self.setup.likelihood, first..range.end, &run, sink)
@@ -135,6 +141,7 @@ impl Plan {
         })?;
         let first = self.identity.range().start + file.n_records();
         let ended = self.fit(first, talk, |fits| file.append(&self.encode(&record, &fits, &mut tally)))?;
+        self.device_report()?;
         if ended != Ended::Cancelled {
             file.finish()?;
         }
@@ -149,8 +156,13 @@ impl Plan {
             let records = self.encode(&record, &fits, &mut tally);
             records.chunks_exact(record.bytes()).try_for_each(|bytes| document.toy(&record.read(bytes)))
         })?;
-        document.end(&tally, self.identity.n_toys)?;
+        document.end(&tally, self.identity.n_toys, self.device_report()?.as_ref())?;
         Ok((ended, tally))
+    }
+
+    /// What the device did; an error if it failed.
+    fn device_report(&self) -> Result<Option<Value>, CliError> {
+        self.chosen.as_ref().map(Chosen::report).transpose()
     }
 
     /// The records of `fits`, which `tally` counts.
