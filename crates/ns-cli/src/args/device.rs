@@ -41,6 +41,7 @@ pub(crate) enum DeviceChoice {
     Metal,
     /// The kernels of the GPUs on the CPU, for tests of them: slow
     #[cfg(feature = "emulated")]
+    #[value(hide = true)]
     Emulated,
 }
 

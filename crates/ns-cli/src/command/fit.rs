@@ -5,7 +5,7 @@ use ns_core::expected::lowest_negative_yield;
 use ns_inference::{Errors, FitOptions, fit};
 
 use super::Status;
-use super::device::{choose, with_device};
+use super::device::choose;
 use super::setup::{Setup, setup};
 use crate::args::FitArgs;
 use crate::error::CliError;
@@ -20,7 +20,7 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     let errors = if wants_matrix { Errors::Covariance } else { Errors::Hessian };
     let options = FitOptions { minos, errors, ..options };
     let chosen = choose(&args.device, &model)?;
-    let options = chosen.iter().fold(options, |options, chosen| chosen.started(&model, &data, options));
+    let options = chosen.started(&model, &data, options);
     let mut result = fit(&model, &data, &mut likelihood, &options);
     if result.nll.is_finite() {
         result.warnings.extend(negative_yield(&model, &result.bestfit));
@@ -28,7 +28,7 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
 
     let wanted = report::fit::Matrices { covariance: args.covariance, correlation: args.correlation };
     let document = report::fit::document(&model, &result, wanted, options.multi_start.is_some());
-    report::write_json(&with_device(document, chosen.as_ref())?, &args.output)?;
+    report::write_json(&chosen.sign(document)?, &args.output)?;
     Talk::new(&args.output).warn(&args.ignored.warnings());
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |paint| report::fit::summary(&model, &data, &result, paint));

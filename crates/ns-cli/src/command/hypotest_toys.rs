@@ -27,8 +27,8 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
     let mut work = Work { identity, samples: Samples::default(), file: None, n_done: 0 };
     work.open(args, &settings)?;
     let chosen = choose(&args.device, model)?;
-    let ended = work.run(args, &test, likelihood, chosen.as_ref())?;
-    let device = chosen.as_ref().map(Chosen::report).transpose()?;
+    let ended = work.run(args, &test, likelihood, &chosen)?;
+    let device = chosen.report()?;
     let range = work.identity.range();
     let interrupted = (ended == Ended::Cancelled).then_some((work.n_done, range.end - range.start));
     let result = HypotestToys::new(test.observed(), &work.samples);
@@ -85,12 +85,12 @@ impl Work {
         args: &HypotestToysArgs,
         test: &Hypotest<'_>,
         likelihood: &ns_compute::CpuLikelihood,
-        chosen: Option<&Chosen>,
+        chosen: &Chosen,
     ) -> Result<Ended, ToyFileError> {
         let (range, stop) = (self.identity.range(), args.stop_at_error);
         let progress = Progress::new(Talk::new(&args.output), "toys");
         let whole = Some([range.start, range.end]);
-        let accelerator = chosen.map(Chosen::accelerator);
+        let accelerator = chosen.accelerator();
         let run = Run { batch: args.run.batch, whole, accelerator, ..Run::new(args.threads.count(), &progress) };
         let is_finished = self.file.as_ref().is_some_and(ToyFile::is_complete);
         loop {

@@ -7,7 +7,7 @@ use ns_inference::parallel::Crew;
 use ns_inference::ranking::{Group, RankingOptions, ranking};
 
 use super::Status;
-use super::device::{assisted, choose, with_device};
+use super::device::choose;
 use super::setup::{Setup, setup};
 use crate::args::RankingArgs;
 use crate::error::CliError;
@@ -26,14 +26,14 @@ pub(super) fn run(args: &RankingArgs) -> Result<Status, CliError> {
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "parameters");
     let chosen = choose(&args.device, &model)?;
-    let crew = assisted(Crew::new(args.threads.count(), &progress), chosen.as_ref(), &data);
+    let crew = chosen.assist(Crew::new(args.threads.count(), &progress), &data);
     let mut result = ranking(&model, &data, &likelihood, &options, crew);
     drop(progress);
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(&model, &data, &result.best.params).map(|reason| reason.to_string()));
     }
 
-    let document = with_device(report::ranking::document(&model, &result), chosen.as_ref())?;
+    let document = chosen.sign(report::ranking::document(&model, &result))?;
     report::write_json(&document, &args.output)?;
     let alarm = (!result.converged || !result.is_complete).then(|| result.warnings.join("; "));
     talk.say_or_warn(alarm.as_deref(), |paint| report::ranking::summary(&result, args.top, paint));

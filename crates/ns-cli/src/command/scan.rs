@@ -10,7 +10,7 @@ use ns_inference::profile::DISTINCT;
 use ns_inference::scan::{Axis, Values, grid, scan};
 
 use super::Status;
-use super::device::{assisted, choose, with_device};
+use super::device::choose;
 use super::setup::{Setup, setup};
 use crate::args::ScanArgs;
 use crate::error::CliError;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "points");
     let chosen = choose(&args.device, &model)?;
-    let crew = assisted(Crew::new(args.threads.count(), &progress), chosen.as_ref(), &data);
+    let crew = chosen.assist(Crew::new(args.threads.count(), &progress), &data);
     let contours = wanted_contours(args, &axes)?;
     let mut result = match axes.as_slice() {
         [a, b] => grid(&model, &likelihood, &options, [a, b], crew),
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     }
 
     let document = report::scan::document(&model, &axes, &result, contours.as_ref(), !args.no_params);
-    report::write_json(&with_device(document, chosen.as_ref())?, &args.output)?;
+    report::write_json(&chosen.sign(document)?, &args.output)?;
     let is_good = result.converged && contours.as_ref().is_none_or(|contours| contours.converged);
     let is_complete = result.is_complete && contours.as_ref().is_none_or(|contours| contours.is_complete);
     let warnings = || result.warnings.iter().chain(contours.iter().flat_map(|contours| &contours.warnings));

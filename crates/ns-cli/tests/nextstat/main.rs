@@ -1,6 +1,7 @@
 //! The built command, run as its users run it: what it writes, what it says, how it exits.
 
 mod commands;
+mod devices;
 mod docs;
 mod gallery;
 mod pyhf_commands;

@@ -13,7 +13,6 @@ use std::path::Path;
 use ns_inference::toys::{Ended, Ensemble, FitToys, Run, Source, Thrower, ToyFit, ToysError};
 use ns_inference::{Errors, FitOptions, fit};
 use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
-use serde_json::Value;
 
 use super::Status;
 use super::device::{Chosen, choose};
@@ -53,7 +52,7 @@ struct Plan {
     identity: Identity,
     threads: NonZeroUsize,
     batch: NonZeroUsize,
-    chosen: Option<Chosen>,
+    chosen: Chosen,
 }
 
 fn throw(args: &ThrowArgs) -> Result<Status, CliError> {
@@ -124,7 +123,7 @@ impl Plan {
         let range = self.identity.range();
         let progress = Progress::new(talk, "toys");
         let whole = Some([range.start, range.end]);
-        let accelerator = self.chosen.as_ref().map(Chosen::accelerator);
+        let accelerator = self.chosen.accelerator();
         let run = Run { batch: self.batch, whole, accelerator, ..Run::new(self.threads, &progress) };
         let (model, options) = (&self.setup.model, &self.setup.options);
         let toys = FitToys { model, options, thrower: &self.thrower, uncertainty_of: self.uncertainty_of };
@@ -141,7 +140,7 @@ impl Plan {
         })?;
         let first = self.identity.range().start + file.n_records();
         let ended = self.fit(first, talk, |fits| file.append(&self.encode(&record, &fits, &mut tally)))?;
-        self.device_report()?;
+        self.chosen.report()?;
         if ended != Ended::Cancelled {
             file.finish()?;
         }
@@ -156,13 +155,8 @@ impl Plan {
             let records = self.encode(&record, &fits, &mut tally);
             records.chunks_exact(record.bytes()).try_for_each(|bytes| document.toy(&record.read(bytes)))
         })?;
-        document.end(&tally, self.identity.n_toys, self.device_report()?.as_ref())?;
+        document.end(&tally, self.identity.n_toys, self.chosen.report()?.as_ref())?;
         Ok((ended, tally))
-    }
-
-    /// What the device did; an error if it failed.
-    fn device_report(&self) -> Result<Option<Value>, CliError> {
-        self.chosen.as_ref().map(Chosen::report).transpose()
     }
 
     /// The records of `fits`, which `tally` counts.

@@ -1,0 +1,124 @@
+//! `--device`: what is not there is an error and never the CPU in silence; what is there finds the CPU's minima.
+//!
+//! The device of these tests is the emulation, which runs the GPUs' kernels on the host.
+
+use ns_device::{Backend, DeviceError};
+use serde_json::Value;
+
+use crate::support::{Run, folder, nextstat};
+
+fn examples(arguments: &[&str]) -> Run {
+    nextstat(&folder("examples"), arguments)
+}
+
+fn document(arguments: &[&str]) -> Value {
+    let run = examples(arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{}", run.stdout);
+    serde_json::from_str(&run.stdout).expect("a document")
+}
+
+/// The documents of the CPU and of the emulated device, the latter without what it says of the device.
+fn both(arguments: &[&str]) -> (Value, Value, Value) {
+    let on = |device: &str| document(&[arguments, &["--device", device]].concat());
+    let (cpu, mut emulated) = (on("cpu"), on("emulated"));
+    let device = emulated.as_object_mut().and_then(|entries| entries.remove("device")).expect("what the device did");
+    assert_eq!(device["backend"], "emulated");
+    assert!(device["launches"].as_u64() > Some(0), "{device}");
+    (cpu, emulated, device)
+}
+
+/// Numbers by their place in a document.
+fn numbers(document: &Value, place: String, out: &mut Vec<(String, f64)>) {
+    match document {
+        Value::Object(entries) => entries.iter().for_each(|(key, value)| numbers(value, format!("{place}/{key}"), out)),
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(i, value)| numbers(value, format!("{place}/{i}"), out))
+        }
+        Value::Number(number) => out.extend(number.as_f64().map(|number| (place, number))),
+        _ => {}
+    }
+}
+
+/// What belongs to the way to a minimum and not to the minimum.
+const OF_THE_WAY: [&str; 5] = ["/edm", "/n_iterations", "/n_evaluations", "/projected_gradient", "/slope"];
+
+fn assert_alike(a: &Value, b: &Value, tolerance: f64) {
+    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+    numbers(a, String::new(), &mut of_a);
+    numbers(b, String::new(), &mut of_b);
+    assert_eq!(of_a.len(), of_b.len());
+    for ((place, a), (_, b)) in of_a.into_iter().zip(of_b) {
+        let counts = !OF_THE_WAY.iter().any(|end| place.ends_with(end));
+        assert!(!counts || (a - b).abs() <= tolerance * b.abs().max(1.0), "{place}: {a} and {b}");
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error() {
+    let is_there = |backend| ns_device::probe().iter().any(|found| found.backend == backend && found.is_available());
+    if !is_there(Backend::Cuda) {
+        for option in [&["--device", "cuda"], &["--gpu", "cuda"]] {
+            let run = examples(&[&["fit", "simple.json"], &option[..]].concat());
+            assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+            assert!(run.stderr.contains("NVIDIA") || run.stderr.contains("cuda"), "{}", run.stderr);
+        }
+    }
+    if !is_there(Backend::Metal) {
+        let run = examples(&["hypotest-toys", "simple.json", "--gpu", "metal", "--n-toys", "10"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+        assert!(run.stderr.contains("metal"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_device_is_named_once() {
+    let run = examples(&["fit", "simple.json", "--gpu", "cuda", "--device", "cpu"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("--gpu"), "{}", run.stderr);
+}
+
+#[test]
+fn devices_says_of_each_backend_what_there_is() {
+    let run = examples(&["devices"]);
+    let document: Value = serde_json::from_str(&run.stdout).expect("a document");
+    let state = |backend: &str| {
+        let devices = document["devices"].as_array().expect("a list");
+        let device = devices.iter().find(|device| device["backend"] == backend).expect("every backend is listed");
+        device["state"].as_str().expect("a word").to_owned()
+    };
+    assert_eq!(state("emulated"), "available");
+    for found in ns_device::probe() {
+        match found.problem {
+            Some(DeviceError::NoDriver { .. }) => assert_eq!(state("cuda"), "no driver"),
+            Some(DeviceError::NotHere { .. }) => assert_eq!(state("metal"), "not on this platform"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn fits_scans_and_rankings_on_a_device_are_the_cpus() {
+    for example in ["simple.json", "shapes.json"] {
+        let (cpu, emulated, device) = both(&["fit", example]);
+        assert_alike(&emulated, &cpu, 1e-6);
+        assert_eq!(device["fits"], 1);
+        let (cpu, emulated, device) = both(&["scan", example, "--start", "0", "--stop", "2", "--points", "7"]);
+        assert_alike(&emulated, &cpu, 1e-6);
+        assert_eq!(device["fits"], 7);
+        let (cpu, emulated, device) = both(&["ranking", example]);
+        assert_alike(&emulated, &cpu, 1e-6);
+        assert!(device["fits"].as_u64() >= Some(4), "{device}");
+    }
+}
+
+#[test]
+fn toys_on_a_device_are_the_cpus() {
+    let toys = ["toys", "shapes.json", "--n-toys", "40", "--seed", "3", "--poi-uncertainty"];
+    let (cpu, emulated, device) = both(&toys);
+    assert_alike(&emulated, &cpu, 1e-5);
+    assert_eq!((device["fits"].as_u64(), device["launches"].as_u64()), (Some(40), Some(1)));
+    let (cpu, emulated, device) =
+        both(&["hypotest-toys", "shapes.json", "--n-toys", "40", "--seed", "3", "--mu", "1.2"]);
+    assert_alike(&emulated, &cpu, 1e-6);
+    assert_eq!((device["fits"].as_u64(), device["launches"].as_u64()), (Some(160), Some(2)));
+}
