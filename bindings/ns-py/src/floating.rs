@@ -226,7 +226,7 @@ fn fields<'py>(py: Python<'py>, mut result: FitResult, at_bounds: &[(usize, f64)
     let document = PyDict::new(py);
     document.set_item("bestfit", array(py, &result.bestfit))?;
     document.set_item("uncertainties", optional_array(py, &result.uncertainties))?;
-    let square = |values: Option<Vec<f64>>| values.map(|values| matrix(py, &values, [n, n])).transpose();
+    let square = |values: Option<Vec<f64>>| values.map(|values| matrix(py, values, [n, n])).transpose();
     document.set_item("correlation", square(correlation)?)?;
     document.set_item("covariance", square(result.covariance)?)?;
     document.set_item("twice_nll", result.twice_nll)?;

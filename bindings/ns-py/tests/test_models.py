@@ -81,7 +81,9 @@ def test_points_outside_the_domain(root):
     model = nextstat.load_workspace(root / "examples/simple.json")
     point = [-100.0, 1.0, 1.0]
     nll, gradient = model.nll_and_grad(point)
-    assert nll == np.inf == model.nll(point) and (gradient == 0).all()
+    assert nll == np.inf == model.nll(point) and np.isnan(gradient).all()
+    values, gradients = model.nll_and_grad([model.init, point, model.init], threads=2)
+    assert np.isfinite(values).tolist() == np.isfinite(gradients).all(axis=1).tolist() == [True, False, True]
     assert "negative" in model.diagnose(point) or "expected" in model.diagnose(point)
     assert model.diagnose(model.init) is None
 
@@ -153,10 +155,10 @@ WRONG = [
         "the model has no parameter `Mu`",
         "parameter names are case sensitive; did you mean `mu`?",
     ),
-    (lambda m: nextstat.fit(m, fixed=[1]), TypeError, "`fixed` is to be a dictionary of names with a value", None),
+    (lambda m: nextstat.fit(m, fixed=[1]), TypeError, "`fixed` is to be a dictionary of names with a value, not `[1]`", None),
     (lambda m: nextstat.fit(m, fixed={"mu": np.nan}), nextstat.ParameterError, "`mu` cannot be held at NaN", None),
     (lambda m: nextstat.fit(m, bounds={"mu": (2, 1)}), nextstat.ParameterError, "the range 2 to 1 of `mu` is empty", None),
-    (lambda m: nextstat.fit(m, bounds={"mu": 2}), TypeError, "`bounds` is to be a dictionary of names with two numbers", None),
+    (lambda m: nextstat.fit(m, bounds={"mu": 2}), TypeError, "`bounds`: the range of `mu` is to be two numbers, not `2`", None),
     (lambda m: nextstat.fit(m, init={"mu": np.inf}), nextstat.ParameterError, "`mu` cannot start at inf", None),
     (
         lambda m: nextstat.fit(m, fixed={"fakes_method": 1.0, "fakes_method[0]": 1.0}),
@@ -170,7 +172,7 @@ WRONG = [
     (lambda m: nextstat.profile_scan(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),
     (lambda m: nextstat.profile_scan(m, [0, np.inf]), nextstat.ParameterError, "a scan cannot go to inf", None),
     (lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")), nextstat.ParameterError, "a parameter is scanned against itself", None),
-    (lambda m: nextstat.profile_scan(m, progress=3), TypeError, "`progress` is True, or a callable that takes (done, total)", None),
+    (lambda m: nextstat.profile_scan(m, progress=3), TypeError, "`progress` is True, or a callable that takes (done, total), not `3`", None),
     (
         lambda m: nextstat.profile_scan(m, parameter="fakes_method"),
         nextstat.ParameterError,
@@ -201,12 +203,12 @@ WRONG = [
         "no parameter belongs to the group `jets`",
         "`model.par_names` has the parameters; `*` stands for anything",
     ),
-    (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys` is -1, and must be at least 0", None),
+    (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys`: `-1` is not a whole number from 1 to 281474976710656", None),
     (lambda m: nextstat.throw_toys(m, m.init[:2]), nextstat.DataError, "`params` has 2 values for 18 parameters", None),
     (lambda m: nextstat.throw_toys(m, m.init, aux="free"), nextstat.ParameterError, "`aux` is `fluctuated` or `fixed`, not `free`", None),
     (lambda m: nextstat.fit(m, device="cuda"), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
     (lambda m: nextstat.fit(m, device="gpu"), nextstat.DeviceError, "`gpu` is no device; there are `auto`, `cpu`, `cuda` and `metal`", None),
-    (lambda m: nextstat.fit("ws.json"), TypeError, "a Model is needed, not `str`: see `load_workspace` and `model_of`", None),
+    (lambda m: nextstat.fit("ws.json"), TypeError, "a Model is needed, not the path of one: `nextstat.load_workspace('ws.json')` reads it", None),
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
     (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),
     (lambda m: nextstat.model_of({"a": object()}), TypeError, "`object` is not part of a JSON document", None),

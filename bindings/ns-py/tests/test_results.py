@@ -25,7 +25,7 @@ def _results(root):
         nextstat.contours(model, ("mu", "norm_ttbar"), points=8),
         nextstat.ranking(model, groups={"statistics": "mc_stat_*"}),
         nextstat.fit_toys(model, n_toys=10, poi_uncertainty=True),
-        nextstat.fit_toys(model, n_toys=0),
+        nextstat.fit_toys(model, n_toys=1),
         nextstat.hypotest_toys(model, n_toys=10),
         nextstat.goodness_of_fit(model),
         nextstat.goodness_of_fit(model, toys=10),
