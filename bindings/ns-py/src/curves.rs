@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::depythonize;
 
-use crate::convert::{array, fields, matrix, object, optional_array};
+use crate::convert::{array, fields, frozen_matrix, matrix, object, optional_array};
 use crate::error;
 use crate::interrupt::Interruptible;
 use crate::memory::room;
@@ -128,7 +128,7 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
     document.set_item("values", values)?;
     document.set_item("delta_nll", delta)?;
     document.set_item("twice_delta_nll", twice)?;
-    document.set_item("params", matrix(py, params, [n_points, n_params])?)?;
+    document.set_item("params", frozen_matrix(py, params, [n_points, n_params])?)?;
     document.set_item("par_names", &model.parameters.names)?;
     document.set_item("measurement", &model.measurement)?;
     Ok(document)

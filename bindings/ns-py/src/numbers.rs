@@ -13,6 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyString};
 
 use crate::error;
+use crate::interrupt::{VALUES_OF_A_PART, in_parts};
 use crate::memory::room;
 
 /// Numbers with their shape, of at most two dimensions.
@@ -119,6 +120,7 @@ fn all_threads() -> NonZeroUsize {
 
 /// Reads the argument called `what`.
 pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers> {
+    let py = values.py();
     let array = match values.cast::<PyArrayDyn<f64>>() {
         Ok(array) => array.clone(),
         Err(_) => converted(values, what)?,
@@ -139,8 +141,15 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
             return Err(error::data(format!("`{what}` has {} dimensions instead of one or two", shape.len())));
         }
     };
-    let mut values = room(array.len() as u64, 1, "numbers")?;
-    values.extend(array.iter().copied());
+    let mut values: Vec<f64> = room(array.len() as u64, 1, "numbers")?;
+    match array.as_slice() {
+        _ if array.len() <= VALUES_OF_A_PART => values.extend(array.iter().copied()),
+        Some(all) => in_parts(py, (all.len(), 1), |part| values.extend_from_slice(&all[part]))?,
+        None => {
+            let mut all = array.iter().copied();
+            in_parts(py, (array.len(), 1), |part| values.extend(all.by_ref().take(part.len())))?;
+        }
+    }
     Ok(Numbers { values, rows })
 }
 

@@ -16,7 +16,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{array, fields, matrix, object, optional_array};
+use crate::convert::{array, fields, frozen_matrix, matrix, object, optional_array};
 use crate::error;
 use crate::interrupt::{in_parts, interruptible};
 use crate::memory::room;
@@ -127,7 +127,7 @@ fn toy_fields<'py>(
     document.set_item("poi", setup.model.poi().map(|i| &setup.model.parameters.names[i]))?;
     let toys: Vec<u64> = fits.iter().map(|fit| fit.toy).collect();
     document.set_item("toys", PyArray1::from_vec(py, toys))?;
-    document.set_item("params", matrix(py, params, [fits.len(), setup.model.n_params()])?)?;
+    document.set_item("params", frozen_matrix(py, params, [fits.len(), setup.model.n_params()])?)?;
     document.set_item("nll", PyArray1::from_vec(py, fits.iter().map(|fit| fit.nll).collect()))?;
     let converged: Vec<bool> = fits.iter().map(|fit| fit.outcome == Outcome::Converged).collect();
     document.set_item("n_failed", converged.iter().filter(|converged| !**converged).count())?;
