@@ -154,6 +154,9 @@ fn contours_model<'py>(
     room::<f64>(n_points as u64, setup.model.n_params(), "points")?;
     let (first, second) = parameters;
     let wanted = ContourOptions { parameters: [name(&first)?, name(&second)?], levels, n_points };
+    if wanted.parameters[0] == wanted.parameters[1] {
+        return Err(error::parameter(py, format!("a contour of `{first}` and itself is none"), None));
+    }
     let Setup { model, likelihood, options, threads, .. } = &setup;
     let threads = *threads;
     let result = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {

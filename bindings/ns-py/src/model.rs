@@ -22,7 +22,7 @@ use crate::error;
 use crate::evaluate::{Evaluated, Points, expected};
 use crate::interrupt::in_parts;
 use crate::memory::{filled, room};
-use crate::numbers::{Flag, data, data_sets, point, points, shown};
+use crate::numbers::{HasAux, data, data_sets, point, points, shown};
 use crate::settings::index_of;
 
 /// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
@@ -252,14 +252,14 @@ impl PyModel {
     /// >>> model = nextstat.load_workspace("examples/simple.json")
     /// >>> float(model.expected_data(model.init, aux=False).sum())
     /// 125.0
-    #[pyo3(signature = (params, *, aux=Flag(true)), text_signature = "($self, params, *, aux=True)")]
+    #[pyo3(signature = (params, *, aux=HasAux(true)), text_signature = "($self, params, *, aux=True)")]
     fn expected_data<'py>(
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
-        aux: Flag,
+        aux: HasAux,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Flag(has_aux) = aux;
+        let HasAux(has_aux) = aux;
         let found = points(&self.model, params)?;
         let (n, n_params) = (found.rows.unwrap_or(1), self.model.n_params());
         let width = self.model.n_bins() + if has_aux { self.model.n_aux() } else { 0 };

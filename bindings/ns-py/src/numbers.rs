@@ -69,14 +69,14 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, what: impl FnOnce() -> String) ->
     found.ok_or_else(|| PyTypeError::new_err(format!("{} is to be a number, not `{}`", what(), shown(value))))
 }
 
-/// True or False, and nothing that could be taken for them.
-pub(crate) struct Flag(pub(crate) bool);
+/// Whether auxiliary data are wanted: True or False, and nothing that could be taken for them.
+pub(crate) struct HasAux(pub(crate) bool);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Flag {
+impl<'a, 'py> FromPyObject<'a, 'py> for HasAux {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let wrong = |_| PyTypeError::new_err(format!("it is to be True or False, not `{}`", shown(&value)));
+        let wrong = |_| PyTypeError::new_err(format!("`aux` is to be True or False, not `{}`", shown(&value)));
         value.extract().map(Self).map_err(wrong)
     }
 }
@@ -137,20 +137,25 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
     let rows = match array.shape() {
         [_] => None,
         [rows, _] => Some(*rows),
+        [] => return Err(not_an_array(values, what)),
         shape => {
             return Err(error::data(format!("`{what}` has {} dimensions instead of one or two", shape.len())));
         }
     };
-    let mut values: Vec<f64> = room(array.len() as u64, 1, "numbers")?;
+    let mut all_values: Vec<f64> = room(array.len() as u64, 1, "numbers")?;
     match array.as_slice() {
-        _ if array.len() <= VALUES_OF_A_PART => values.extend(array.iter().copied()),
-        Some(all) => in_parts(py, (all.len(), 1), |part| values.extend_from_slice(&all[part]))?,
+        _ if array.len() <= VALUES_OF_A_PART => all_values.extend(array.iter().copied()),
+        Some(all) => in_parts(py, (all.len(), 1), |part| all_values.extend_from_slice(&all[part]))?,
         None => {
             let mut all = array.iter().copied();
-            in_parts(py, (array.len(), 1), |part| values.extend(all.by_ref().take(part.len())))?;
+            in_parts(py, (array.len(), 1), |part| all_values.extend(all.by_ref().take(part.len())))?;
         }
     }
-    Ok(Numbers { values, rows })
+    Ok(Numbers { values: all_values, rows })
+}
+
+fn not_an_array(values: &Bound<'_, PyAny>, what: &str) -> PyErr {
+    PyTypeError::new_err(format!("`{what}` is to be an array of numbers, not `{}`", shown(values)))
 }
 
 /// An array of what is none yet, or none of such numbers.
@@ -164,6 +169,9 @@ fn converted<'py>(values: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py,
     let array = AS_ARRAY.import(py, "numpy", "asarray")?.call1((values,)).map_err(|error| {
         if error.is_instance_of::<PyMemoryError>(py) { error } else { wrong("") }
     })?;
+    if array.getattr("ndim")?.extract::<usize>()? == 0 {
+        return Err(not_an_array(values, what));
+    }
     match kind(&array) {
         Some('f' | 'i' | 'u') => {}
         Some('O') => {
@@ -172,7 +180,7 @@ fn converted<'py>(values: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py,
                 number(&value, String::new).map_err(|_| wrong(&format!(": it has `{}`", shown(&value))))?;
             }
         }
-        Some('U' | 'S') => return Err(wrong(if values.is_instance_of::<PyString>() { "" } else { ": it has text" })),
+        Some('U' | 'S') => return Err(wrong(": it has text")),
         Some('c') => return Err(wrong(": it has complex numbers")),
         Some('b') => return Err(wrong(": it has truth values")),
         _ => return Err(wrong("")),

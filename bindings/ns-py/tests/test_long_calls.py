@@ -67,7 +67,6 @@ def test_ctrl_c_stops_at_once(examples_folder, call):
     out, err = process.communicate(timeout=30)
     word, when, converged = out.split()
     assert (word, converged, process.returncode, err) == ("interrupted", "True", 0, "")
-    print("LATENCY", call, float(when) - sent)
     assert float(when) - sent < 0.5
 
 

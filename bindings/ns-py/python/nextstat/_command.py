@@ -56,7 +56,7 @@ def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str |
     ... ).CLs_obs
     True
     """
-    if isinstance(arguments, (str, bytes, os.PathLike)):
+    if isinstance(arguments, (str, bytes)) or not hasattr(arguments, "__iter__"):
         raise TypeError(f"`arguments` is a sequence of words, such as ['fit', 'workspace.json'], not `{shown(arguments)}`")
     if input is not None and not isinstance(input, str):
         raise TypeError(f"`input` is text, not `{shown(input)}`")

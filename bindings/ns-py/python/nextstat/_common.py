@@ -67,7 +67,7 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
 
 def refuse(device: object) -> None:
     """Says why there is no such device: absent from the build, or no device at all."""
-    if device in ("cuda", "metal"):
+    if isinstance(device, str) and device in ("cuda", "metal"):
         raise with_hint(DeviceError(f"this build has no {device} backend"), 'leave `device` out, or say `device="cpu"`')
     raise DeviceError(f"`{device if isinstance(device, str) else shown(device)}` is no device; there are `auto`, `cpu`, `cuda` and `metal`")
 

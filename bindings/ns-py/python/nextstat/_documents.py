@@ -132,14 +132,18 @@ class PatchSet:
     def values(self, name: str) -> dict[str, Any]:
         """The values of the patch `name`, by label."""
         for patch in self._inspected["patches"]:
-            if patch["name"] == name:
+            if patch["name"] == text("name", name):
                 return dict(zip(self.labels, patch["values"]))
         self._raw.patch(name)
         raise KeyError(name)
 
     def patch(self, name: str) -> list[dict[str, Any]]:
         """The operations of the patch `name`."""
-        return json.loads(self._raw.patch(name))
+        return json.loads(self._raw.patch(text("name", name)))
+
+    def require(self, workspace: Document) -> None:
+        """Raises a `WorkspaceError` if the set was not made for `workspace`."""
+        self._raw.grid(document_bytes(workspace))
 
     def verify(self, workspace: Document) -> dict[str, Any]:
         """Whether the set was made for `workspace`: ``verified``, and every digest with what was found."""
@@ -147,7 +151,7 @@ class PatchSet:
 
     def apply(self, workspace: Document, name: str) -> dict[str, Any]:
         """`workspace`, which the set must be made for, with the patch `name`."""
-        return json.loads(self._raw.apply(document_bytes(workspace), name))
+        return json.loads(self._raw.apply(document_bytes(workspace), text("name", name)))
 
     def model(
         self,
@@ -161,7 +165,7 @@ class PatchSet:
     ) -> Model:
         """The model of `workspace` with the patch `name`; the other arguments are those of `load_workspace`."""
         choice = choice_of(measurement, poi, interp_defaults, interpolation)
-        return self._raw.grid(document_bytes(workspace)).model(name, choice)
+        return self._raw.grid(document_bytes(workspace)).model(text("name", name), choice)
 
     def __len__(self) -> int:
         return len(self._inspected["patches"])
@@ -250,8 +254,8 @@ def _answers(
 
     stopper = _nextstat.Stopper()
     with ThreadPoolExecutor(min(n_threads, max(len(names), 1))) as pool:
-        futures = [pool.submit(stopper.call, answer, name) for name in names]
         try:
+            futures = [pool.submit(stopper.call, answer, name) for name in names]
             for done, future in enumerate(as_completed(futures), 1):
                 future.result()
                 if tell is not None:

@@ -64,7 +64,7 @@ def load_workspace(
     if isinstance(path, (dict, bytes)) or (isinstance(path, str) and is_json(path)):
         raise TypeError(f"`path` is to be that of a file: `nextstat.model_of` makes a model of a `{type(path).__name__}`")
     of_set = None if patchset is None else (path_of("patchset", patchset), text("patch_name", patch_name))
-    several = (patches,) if isinstance(patches, (str, os.PathLike)) else tuple(patches)
+    several = patches if hasattr(patches, "__iter__") and not isinstance(patches, (str, os.PathLike)) else (patches,)
     paths = [path_of("patches", patch) for patch in several]
     return Model.load(path_of("path", path), paths, of_set, choice_of(measurement, poi, interp_defaults, interpolation))
 

@@ -112,4 +112,10 @@ def index_of(par_names: Sequence[str], name: str) -> int:
     except ValueError:
         from .._nextstat import ParameterError
 
-        raise ParameterError(f"there is no parameter `{name}`") from None
+        from .._common import shown, with_hint
+
+        error = ParameterError(f"there is no parameter `{name if isinstance(name, str) else shown(name)}`")
+        near = [known for known in par_names if known.lower() == str(name).lower() or known.startswith(f"{name}[")]
+        if near:
+            with_hint(error, f"there is `{near[0]}`")
+        raise error from None

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .. import _nextstat
-from .._common import checked, count, document_bytes, flag, is_fixed, names, progress_of, settings, text, toys, warn
+from .._common import checked, count, document_bytes, flag, is_fixed, names, progress_of, settings, shown, text, toys, warn
+from .._documents import PatchSet
 from .._curves import axes_of_grid, ranking_of
 from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult
 from .._tests import wanted_of_toys
@@ -320,6 +321,8 @@ def run_all(
     [0.3457, 0.0161]
     """
     _known(text("procedure", procedure))
+    if not hasattr(models, "items"):
+        raise TypeError(f"`models` is a dictionary of models by name, not `{shown(models)}`")
     payloads: dict[str, bytes] = {}
     digests: dict[int, str] = {}
     calls = []
@@ -336,7 +339,7 @@ def run_all(
 
 def signal_grid(
     workspace: Document,
-    patchset: Document,
+    patchset: PatchSet | Document,
     *,
     on: Any,
     procedure: str = "upper_limit",
@@ -356,7 +359,7 @@ def signal_grid(
     ----------
     workspace : path, JSON text or dict
         The background.
-    patchset : path, JSON text or dict
+    patchset : PatchSet, path, JSON text or dict
         The signals; the digests in it must be those of `workspace`.
     procedure : str
         The function's name, as of `run_all`.
@@ -377,17 +380,10 @@ def signal_grid(
         Results by the names of the patches, in the order of the set.
     """
     _known(text("procedure", procedure))
-    background, found = document_bytes(workspace), json.loads(document_bytes(patchset))
-    for algorithm, wanted in found["metadata"]["digests"].items():
-        if _nextstat.digest_of(background, algorithm) != wanted:
-            raise _nextstat.WorkspaceError(f"the patch set was made for another workspace: its {algorithm} digest is {wanted}")
-    signals = {patch["metadata"]["name"]: patch["patch"] for patch in found["patches"]}
-    if patches is not None:
-        wanted_names = names("patches", patches if isinstance(patches, str) else list(patches))
-        for name in wanted_names:
-            if name not in signals:
-                raise _nextstat.WorkspaceError(f"the patch set has no patch `{name}`; it has {', '.join(signals)}")
-        signals = {name: signals[name] for name in wanted_names}
+    background, found = document_bytes(workspace), patchset if isinstance(patchset, PatchSet) else PatchSet(patchset)
+    found.require(background)
+    wanted = found.names if patches is None else names("patches", patches if isinstance(patches, str) else list(patches))
+    signals = {name: found.patch(name) for name in wanted}
     choice = {"measurement": measurement, "poi": poi, "interp_defaults": interp_defaults, "interpolation": interpolation}
     digest, packed = _work.pack(background)
     calls = []

@@ -218,6 +218,7 @@ def run(
     A call whose worker was lost is made again, up to `retries` times. Any other error ends the run, or is the call's result if `returns_errors`.
     `is_enough` is asked whenever the first of them have grown in number; the others are then not waited for.
     """
+    retries = count("retries", retries)
     results: list[Any] = [None] * len(calls)
     arrived, n_first = [False] * len(calls), 0
     waiting = deque((k, 0, False) for k in range(len(calls)))
