@@ -67,7 +67,8 @@ def test_ctrl_c_stops_at_once(examples_folder, call):
     out, err = process.communicate(timeout=30)
     word, when, converged = out.split()
     assert (word, converged, process.returncode, err) == ("interrupted", "True", 0, "")
-    assert float(when) - sent < 0.5
+    # It takes a twentieth of a second; machines that run tests may be busy.
+    assert float(when) - sent < 2
 
 
 def test_a_handler_of_signals_is_called_and_may_go_on(examples_folder):

@@ -13,7 +13,8 @@ from ._nextstat import MOST_TOYS, Model, NextstatError, ParameterError, count_of
 from ._nextstat import count as _count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
+    from concurrent.futures import Future
     from typing import TypeAlias
 
     from numpy.typing import ArrayLike
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Poi: TypeAlias = str | Sequence[str] | None
 
 _R = TypeVar("_R", bound="Result")
+_T = TypeVar("_T")
 
 
 class NextstatWarning(UserWarning):
@@ -203,6 +205,19 @@ def progress_of(progress: Progress, unit: str) -> Callable[[int, int], object] |
             bar.close()
 
     return update
+
+
+def first_done(futures: Collection[Future[_T]]) -> set[Future[_T]]:
+    """Those of `futures` that are done, once there are some.
+
+    The wait is a loop because a signal that the system hands to another thread does not end a wait of this one.
+    """
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    while True:
+        done = wait(futures, timeout=0.1, return_when=FIRST_COMPLETED).done
+        if done or not futures:
+            return done
 
 
 def is_json(text: str) -> bool:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
-from ._common import NextstatWarning, count, document_bytes, json_bytes, model_needed, progress_of, shown, text
+from ._common import NextstatWarning, count, document_bytes, first_done, json_bytes, model_needed, progress_of, shown, text
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet
 from ._results import CheckResult, GridResult, InspectResult
@@ -250,16 +250,19 @@ def _answers(
     answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None
 ) -> list[dict[str, Any]]:
     """The answers for all names, in order; what ends the wait for them ends them too."""
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import ThreadPoolExecutor
 
     stopper = _nextstat.Stopper()
     with ThreadPoolExecutor(min(n_threads, max(len(names), 1))) as pool:
         try:
             futures = [pool.submit(stopper.call, answer, name) for name in names]
-            for done, future in enumerate(as_completed(futures), 1):
-                future.result()
-                if tell is not None:
-                    tell(done, len(names))
+            waiting = set(futures)
+            while waiting:
+                for future in first_done(waiting):
+                    future.result()
+                    waiting.remove(future)
+                    if tell is not None:
+                        tell(len(names) - len(waiting), len(names))
         except BaseException:
             stopper.stop()
             pool.shutdown(cancel_futures=True)

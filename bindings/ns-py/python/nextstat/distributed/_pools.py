@@ -10,10 +10,10 @@ import contextlib
 import multiprocessing
 import os
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._common import count
+from .._common import count, first_done
 from . import _work
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Processes:
         return future
 
     def done(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
-        found = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        found = list(first_done(list(futures)))
         for future in found:
             slot = self._at.pop(future)
             if isinstance(future.exception(), BrokenExecutor):
@@ -141,7 +141,7 @@ class Borrowed:
         self._is_own = True
 
     def done(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
-        found = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        found = list(first_done(list(futures)))
         self._running.difference_update(found)
         return found
 
