@@ -350,7 +350,7 @@ def test_minos_of_every_parameter(model):
 
 
 def test_files_that_are_not_of_toys_say_so(tmp_path, root):
-    with pytest.raises(nextstat.ToyError, match="README.md.json`, which belongs beside it, is not there"):
+    with pytest.raises(nextstat.ToyError, match=r"README\.md\.json`, which belongs beside it, is not there"):
         nextstat.load_toys(root / "README.md")
     with pytest.raises(FileNotFoundError):
         nextstat.load_toys(tmp_path / "absent.npy")
@@ -359,7 +359,7 @@ def test_files_that_are_not_of_toys_say_so(tmp_path, root):
     whole = (tmp_path / "toys.npy").read_bytes()
     for broken in (b"", b"text", whole[:-8], whole[:100]):
         (tmp_path / "toys.npy").write_bytes(broken)
-        with pytest.raises(nextstat.ToyError, match="toys.npy"):
+        with pytest.raises(nextstat.ToyError, match=r"toys\.npy"):
             nextstat.load_toys(tmp_path / "toys.npy")
     np.save(tmp_path / "toys.npy", np.zeros(3))
     with pytest.raises(nextstat.ToyError, match="is not the file that"):

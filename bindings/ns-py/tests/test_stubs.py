@@ -56,10 +56,10 @@ def test_the_stub_names_the_members_of_classes():
 def test_the_guide_names_the_calls_that_take_threads(root):
     text = (root / "docs/python.md").read_text("utf-8")
     sentence = next(part for part in text.replace("\n", " ").split(". ") if "on one thread" in part)
-    alone = {name for name in nextstat.__all__ if inspect.isfunction(getattr(nextstat, name)) and f"`{name}`" in sentence}
-    models = {name for name in nextstat.__all__ if inspect.isfunction(getattr(nextstat, name)) and "data" in inspect.signature(getattr(nextstat, name)).parameters}
-    threaded = {name for name in models if "threads" in inspect.signature(getattr(nextstat, name)).parameters}
-    assert models - threaded == alone
+    functions = {name: inspect.signature(getattr(nextstat, name)).parameters for name in nextstat.__all__ if inspect.isfunction(getattr(nextstat, name))}
+    computing = {name for name, arguments in functions.items() if "data" in arguments}
+    threaded = {name for name, arguments in functions.items() if "threads" in arguments}
+    assert computing - threaded == {name for name in functions if f"`{name}`" in sentence}
 
 
 def test_everything_public_is_typed():

@@ -246,9 +246,7 @@ def every_patch(
     return result
 
 
-def _answers(
-    answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None
-) -> list[dict[str, Any]]:
+def _answers(answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None) -> list[dict[str, Any]]:
     """The answers for all names, in order; what ends the wait for them ends them too."""
     from concurrent.futures import ThreadPoolExecutor
 

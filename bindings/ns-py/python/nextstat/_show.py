@@ -347,7 +347,8 @@ def model_html(model: Model) -> str:
     """A model as notebooks show it."""
     view = _View(f"Model {model.measurement}")
     view.facts = [("parameters of interest" if len(model.pois) > 1 else "parameter of interest", ", ".join(model.pois) or "none")]
-    view.facts += [("parameters", str(model.n_params)), ("bins", str(model.n_bins)), ("auxiliary data", str(model.n_aux)), ("samples", ", ".join(model.samples))]
+    counts = (("parameters", model.n_params), ("bins", model.n_bins), ("auxiliary data", model.n_aux))
+    view.facts += [*((what, str(n)) for what, n in counts), ("samples", ", ".join(model.samples))]
     channels = zip(model.channels, model.channel_n_bins)
     view.tables = _cut(((name, str(n_bins)) for name, n_bins in channels), ("channel", "bins"))
     rows = ((found["name"], str(found["len"]), ", ".join(found["kinds"]), found["constraint"] or "free") for found in model.parameter_sets())

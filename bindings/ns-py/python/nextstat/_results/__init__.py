@@ -9,6 +9,7 @@ from .tests import HypotestResult, LimitResult, SignificanceResult, ToyHypotestR
 from .toys import OUTCOMES, ToysResult
 
 __all__ = [
+    "OUTCOMES",
     "CheckResult",
     "CommandResult",
     "ContourResult",
@@ -18,7 +19,6 @@ __all__ = [
     "HypotestResult",
     "InspectResult",
     "LimitResult",
-    "OUTCOMES",
     "RankingResult",
     "Record",
     "ReportResult",

@@ -110,9 +110,8 @@ def index_of(par_names: Sequence[str], name: str) -> int:
     try:
         return par_names.index(name)
     except ValueError:
-        from .._nextstat import ParameterError
-
         from .._common import shown, with_hint
+        from .._nextstat import ParameterError
 
         error = ParameterError(f"there is no parameter `{name if isinstance(name, str) else shown(name)}`")
         near = [known for known in par_names if known.lower() == str(name).lower() or known.startswith(f"{name}[")]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+
 class ScanResult(Result):
     """A profile likelihood scan over N points, or N1 x N2 of two parameters.
 

@@ -10,6 +10,7 @@ from .base import Result, plain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 class InspectResult(Result):
     """What a workspace contains.
 

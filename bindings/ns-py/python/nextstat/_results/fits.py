@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .._nextstat import RawFit
 
+
 class FitResult(Result):
     """The result of a fit. P is the number of parameters.
 

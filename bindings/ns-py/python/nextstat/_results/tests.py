@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+
 class HypotestResult(Result):
     """The test of one value of the parameter of interest.
 

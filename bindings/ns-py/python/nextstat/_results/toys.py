@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+
 class ToysResult(Result):
     """Fits of T toys.
 

@@ -22,8 +22,8 @@ import numpy
 
 from .. import _nextstat
 from .._common import checked, count, document_bytes, flag, is_fixed, names, progress_of, settings, shown, text, toys, warn
-from .._documents import PatchSet
 from .._curves import axes_of_grid, ranking_of
+from .._documents import PatchSet
 from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult
 from .._tests import wanted_of_toys
 from . import _work
@@ -232,10 +232,10 @@ def ranking(
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     shares = _shares(model.n_params, pool.size, parts, 4)
-    calls = [
-        Call(digest, "ranking", {"settings": given, "methods": wanted, "minos": has_intervals, "part": [k, len(shares)]}, end - start, f"part {k + 1} of the ranking")
-        for k, (start, end) in enumerate(shares)
-    ]
+    calls = []
+    for k, (start, end) in enumerate(shares):
+        arguments = {"settings": given, "methods": wanted, "minos": has_intervals, "part": [k, len(shares)]}
+        calls.append(Call(digest, "ranking", arguments, end - start, f"part {k + 1} of the ranking"))
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "parameter"))
     return checked(RankingResult(_nextstat.ranking_model(model, given, wanted, patterns, has_intervals, None, found)))
 

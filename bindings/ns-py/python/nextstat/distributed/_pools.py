@@ -97,8 +97,8 @@ class Processes:
 def _leave_writing_to_workers(executor: ProcessPoolExecutor) -> None:
     """Closes this process's own end of the pipe of results, in which only the worker writes.
 
-    A worker that is killed within a result then ends the pipe. With an end left open the thread that reads it would wait for the rest for ever, and this program
-    for that thread.
+    A worker that is killed within a result then ends the pipe. With an end left open the thread that reads it would wait for the rest for ever, and this
+    program for that thread.
     """
     with contextlib.suppress(AttributeError, OSError):
         executor._result_queue._writer.close()

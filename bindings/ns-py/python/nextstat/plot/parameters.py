@@ -39,9 +39,7 @@ def _draw_pulls(ax, rows, pulls, widths):
     ax.errorbar(pulls, rows, xerr=widths, fmt="o", color="black", markersize=4, elinewidth=1.2, capsize=2, zorder=4)
 
 
-def pulls(
-    result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None
-) -> Axes:
+def pulls(result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None) -> Axes:
     """Pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error bar.
 
     Parameters

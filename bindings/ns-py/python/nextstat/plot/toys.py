@@ -35,8 +35,8 @@ def toys(result: ToyHypotestResult, *, bins: int | Sequence[float] = 50, log: bo
     tested, alternative = (numpy.asarray(values) for values in (result.toys_tested, result.toys_alternative))
     if tested.size + alternative.size == 0:
         raise ValueError("`result` has no toys whose fits converged")
-    ax = new_axes(ax, 5.4, 4.0)
     edges = _edges(numpy.concatenate([tested, alternative]), result.q, bins)
+    ax = new_axes(ax, 5.4, 4.0)
     is_discovery = result.test_stat == "q0"
     names = ("background", "signal and background") if is_discovery else (rf"$\mu = {result.mu:g}$", r"$\mu = 0$")
     parts = ((tested, COLOURS[0], names[0], "CLsb_obs"), (alternative, COLOURS[1], names[1], "CLb_obs"))
