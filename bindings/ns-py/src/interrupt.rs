@@ -112,11 +112,8 @@ impl Watch {
     /// # Errors
     /// `KeyboardInterrupt` under a stopper that has stopped.
     pub(crate) fn new() -> PyResult<Self> {
-        let watch = Self {
-            is_stopped: AtomicBool::new(false),
-            stopper: STOPPER.with_borrow(Clone::clone),
-            questions: None,
-        };
+        let watch =
+            Self { is_stopped: AtomicBool::new(false), stopper: STOPPER.with_borrow(Clone::clone), questions: None };
         watch.check_stopper().map(|()| watch)
     }
 

@@ -70,6 +70,7 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, what: impl FnOnce() -> String) ->
 }
 
 /// Whether auxiliary data are wanted: True or False, and nothing that could be taken for them.
+#[derive(Clone, Copy)]
 pub(crate) struct HasAux(pub(crate) bool);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for HasAux {
@@ -166,9 +167,10 @@ fn converted<'py>(values: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py,
         let found = type_name(values);
         PyTypeError::new_err(format!("`{what}` is to be an array of numbers, which this `{found}` is not{because}"))
     };
-    let array = AS_ARRAY.import(py, "numpy", "asarray")?.call1((values,)).map_err(|error| {
-        if error.is_instance_of::<PyMemoryError>(py) { error } else { wrong("") }
-    })?;
+    let array = AS_ARRAY
+        .import(py, "numpy", "asarray")?
+        .call1((values,))
+        .map_err(|error| if error.is_instance_of::<PyMemoryError>(py) { error } else { wrong("") })?;
     if array.getattr("ndim")?.extract::<usize>()? == 0 {
         return Err(not_an_array(values, what));
     }
@@ -274,8 +276,7 @@ fn count_of_toys(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResu
         Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(error),
         number => number.ok(),
     };
-    number_of_toys(number, &shown(value))
-        .map_err(|problem| error::parameter(py, format!("`{name}`: {problem}"), None))
+    number_of_toys(number, &shown(value)).map_err(|problem| error::parameter(py, format!("`{name}`: {problem}"), None))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

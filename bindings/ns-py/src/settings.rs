@@ -116,8 +116,7 @@ fn range(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
     let wrong = || {
         PyTypeError::new_err(format!("`bounds`: the range of `{name}` is to be two numbers, not `{}`", shown(value)))
     };
-    let ends: Vec<Bound<'_, PyAny>> =
-        value.try_iter().and_then(|ends| ends.take(3).collect()).map_err(|_| wrong())?;
+    let ends: Vec<Bound<'_, PyAny>> = value.try_iter().and_then(|ends| ends.take(3).collect()).map_err(|_| wrong())?;
     match ends.as_slice() {
         _ if value.is_instance_of::<PyString>() => Err(wrong()),
         [lower, upper] => {

@@ -191,7 +191,9 @@ fn hypotest_toys_model<'py>(
     watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
         let run = Run { whole: Some([first, end]), ..Run::new(setup.threads, monitor) };
         let mut next = first;
-        while next < end && !monitor.is_cancelled() && !wanted.is_enough(next, &samples, &test.observed(), stop_at_error)
+        while next < end
+            && !monitor.is_cancelled()
+            && !wanted.is_enough(next, &samples, &test.observed(), stop_at_error)
         {
             let stop = wanted.next_check(next, stop_at_error).min(end);
             let Ok(_) = test.run(likelihood, next..stop, &run, |tests| {
