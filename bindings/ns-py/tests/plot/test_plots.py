@@ -6,6 +6,7 @@ Images are compared without their text and with a tolerance, so that they are th
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy
@@ -248,7 +249,7 @@ WRONG = {
     "top of yields": (lambda: plot.data_mc(made.yields(), "signal_region", top=-1), ValueError, "`top` is -1, and must be at least 1"),
     "one axes of two": (lambda: plot.data_mc(made.yields(), "signal_region", ax=3), TypeError, "`ax` is a pair of axes"),
     "yields of a fit": (lambda: plot.data_mc(made.fit()), TypeError, "`result` is to be a `YieldsResult`, as `nextstat.yields` returns it, not a `FitResult`"),
-    "limits of tests": (lambda: plot.brazil(made.fit()), TypeError, "`tests` is to be a sequence of tests"),
+    "limits of tests": (lambda: plot.brazil(made.fit()), TypeError, "`tests` is to be a sequence of results, not a `FitResult`"),
     "tests of anything": (lambda: plot.brazil([made.fit()]), TypeError, "`tests` is to be a `HypotestResult` or `ToyHypotestResult`"),
     "a limit of anything": (lambda: plot.brazil(made.tests(), 3), TypeError, "`limit` is to be a `LimitResult`"),
     "no tests": (lambda: plot.brazil([]), ValueError, "`tests` is empty"),
@@ -265,13 +266,14 @@ WRONG = {
     "pulls of a number": (lambda: plot.pulls(made.fit(), parameters=3), TypeError, "`parameters` is a name or a sequence of names, not `3`"),
     "pulls on no axes": (lambda: plot.pulls(made.fit(), ax="axes"), TypeError, "`ax` is to be axes of matplotlib, not `'axes'`"),
     "no limits": (lambda: plot.limits([], []), ValueError, "`results` is empty"),
-    "one limit": (lambda: plot.limits([1], made.limit()), TypeError, "`results` is to be a sequence of limits"),
+    "one limit": (lambda: plot.limits([1], made.limit()), TypeError, "`results` is to be a sequence of results, not a `LimitResult`"),
     "too many values": (lambda: plot.limits([1, 2], [made.limit()]), ValueError, "`values` has 2 for 1 limits"),
     "limits of two levels": (
         lambda: plot.limits([1, 2], [made.limit(), _without(made.limit(), level=0.1)]),
         ValueError,
         "`results` are limits of different levels: 0.05, 0.1",
     ),
+    "values that are none": (lambda: plot.limits([1, numpy.nan, 3], made.limits()), ValueError, "`values` has nan, which has no place on an axis"),
     "a short theory": (lambda: plot.limits(made.SIGNALS, made.limits(), theory=[1.0]), ValueError, "`theory` has 1 values for 3 limits"),
     "the last of a ranking": (lambda: plot.ranking(made.ranking(), top=-1), ValueError, "`top` is -1, and must be at least 1"),
     "none of a ranking": (lambda: plot.ranking(made.ranking(), top=0), ValueError, "`top` is 0, and must be at least 1"),
@@ -301,6 +303,14 @@ def test_what_cannot_be_drawn_is_said(case):
 def test_limits_on_a_grid_are_bands_of_their_own():
     ax = plot.brazil(nextstat.upper_limit(made.shapes(), grid=made.GRID))
     assert ax.get_title(loc="left")
+
+
+def test_one_point_is_drawn_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot.brazil(iter(made.tests()[4:5]))
+        plot.limits(numpy.array([300]), made.limits()[:1])
+        plot.scan(nextstat.profile_scan(made.shapes(), [1.0]))
 
 
 def run(code):

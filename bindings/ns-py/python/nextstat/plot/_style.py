@@ -42,17 +42,27 @@ def needed(result, kind, source, name="result"):
         raise TypeError(f"`{name}` is to be a {wanted}, as `nextstat.{source}` returns it, not a `{type(result).__name__}`")
 
 
+def listed(name, results):
+    """A sequence of results as a list."""
+    if hasattr(results, "_fields") or not hasattr(results, "__iter__"):
+        raise TypeError(f"`{name}` is to be a sequence of results, not a `{type(results).__name__}`")
+    return list(results)
+
+
 def numbers_of(name, values):
     """`values` (N) as an array."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise TypeError(f"`{name}` is to be a sequence of numbers, not `{shown(values)}`")
-    return numpy.array([number(value, f"a value of `{name}`") for value in values], dtype=float)
+    found = numpy.array([number(value, f"a value of `{name}`") for value in values], dtype=float)
+    if not numpy.isfinite(found).all():
+        raise ValueError(f"`{name}` has {found[~numpy.isfinite(found)][0]}, which has no place on an axis")
+    return found
 
 
 def ascending(name, values):
     """`values` as an array, if each is above the one before."""
     found = numbers_of(name, values)
-    if not (numpy.isfinite(found).all() and (numpy.diff(found) > 0).all()):
+    if not (numpy.diff(found) > 0).all():
         raise ValueError(f"`{name}` is to ascend from each value to the next, which {shown(found.tolist())} does not")
     return found
 

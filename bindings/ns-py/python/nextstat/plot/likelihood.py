@@ -71,7 +71,8 @@ def _frame(ax, result, values, rise, levels):
     best = _best(result, 0)
     if values[0] <= best <= values[-1]:
         ax.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", zorder=1)
-    ax.set_xlim(values[0], values[-1])
+    if values[0] < values[-1]:
+        ax.set_xlim(values[0], values[-1])
     top = numpy.nanmax(rise, initial=max([1.0, *(1.25 * height for height in heights)]))
     ax.set_ylim(min(0.0, numpy.nanmin(rise, initial=0.0)), 1.05 * top)
     ax.set_xlabel(result.parameters[0])

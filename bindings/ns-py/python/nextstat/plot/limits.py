@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import HypotestResult, LimitResult, ToyHypotestResult
-from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, needed, new_axes, numbers_of
+from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, listed, needed, new_axes, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +63,7 @@ def brazil(
     -------
     matplotlib.axes.Axes
     """
+    tests = tests if isinstance(tests, LimitResult) else listed("tests", tests)
     level = _checked(tests, limit, level)
     if isinstance(tests, LimitResult):
         limit = tests if limit is None else limit
@@ -82,7 +83,8 @@ def brazil(
     ax.annotate(text, (1, level), **place, ha="right", color=COLOURS[2], fontsize="small")
     if limit is not None:
         _mark(ax, limit, level, observed)
-    ax.set_xlim(mu[0], mu[-1])
+    if mu[0] < mu[-1]:
+        ax.set_xlim(mu[0], mu[-1])
     ax.set_ylim(0, 1.02)
     ax.set_xlabel((limit._fields.get("parameter") if limit is not None else _field(tests[0], "parameter")) or r"$\mu$")
     ax.set_ylabel("CLs")
@@ -94,14 +96,9 @@ def _checked(tests, limit, level):
     """The level, if what is to be drawn belongs together."""
     if limit is not None:
         needed(limit, LimitResult, "upper_limit", "limit")
-    if isinstance(tests, LimitResult):
-        every = [tests]
-    elif isinstance(tests, (list, tuple)):
-        every = list(tests)
-        for test in every:
-            needed(test, (HypotestResult, ToyHypotestResult), "hypotest", "tests")
-    else:
-        raise TypeError(f"`tests` is to be a sequence of tests, or the limits of `upper_limit(model, grid=values)`, not a `{type(tests).__name__}`")
+    every = [tests] if isinstance(tests, LimitResult) else tests
+    for test in every if isinstance(tests, list) else ():
+        needed(test, (HypotestResult, ToyHypotestResult), "hypotest", "tests")
     if not every or not getattr(every[0], "tested", every):
         raise ValueError("`tests` is empty: there is nothing to draw")
     _one_model([*every, *([] if limit is None else [limit])])
@@ -147,8 +144,7 @@ def _mark(ax, limit, level, observed):
 
 def _limits(results):
     """Limits of one kind."""
-    if not isinstance(results, (list, tuple)):
-        raise TypeError(f"`results` is to be a sequence of limits, not a `{type(results).__name__}`")
+    results = listed("results", results)
     for result in results:
         needed(result, LimitResult, "upper_limit", "results")
     if not results:
@@ -157,7 +153,7 @@ def _limits(results):
         values = {getattr(result, name) for result in results}
         if len(values) > 1:
             raise ValueError(f"`results` are limits of different {what}: {', '.join(map(str, sorted(values)))}")
-    return list(results)
+    return results
 
 
 def _as_many(name, values, n):
@@ -218,7 +214,8 @@ def limits(
         ax.axhline(1.0, color=NEUTRAL, linewidth=0.9, linestyle=":", zorder=4)
     if log:
         ax.set_yscale("log")
-    ax.set_xlim(values.min(), values.max())
+    if values.min() < values.max():
+        ax.set_xlim(values.min(), values.max())
     ax.set_xlabel(xlabel or "signal")
     ax.set_ylabel(ylabel or f"{100 * (1 - results[0].level):g} % CL upper limit on {results[0].parameter}")
     _legend(ax)
