@@ -135,7 +135,8 @@ def contours(
 
 def _levels(given: Any) -> list[float]:
     """Confidence levels, of which one may be given by itself."""
-    levels = list(given) if hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) else [given]
+    is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "shape", None) == ()
+    levels = [given] if is_one else list(given)
     if not levels:
         raise ParameterError("`levels` is empty: a contour needs a confidence level")
     return [number(level, "a level of `levels`") for level in levels]
