@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._progress import shown
 from ..exceptions import FailedMinimization
 from ..tensor.manager import get_backend
 from .mle import _given, fixed_poi_fit
@@ -205,7 +206,7 @@ class ToyCalculator(_Calculator):
     def _distribution(self, poi_test, toys, label, shows):
         statistic = _statistic(self.test_stat)
         values, n_failed = [], 0
-        for toy in _progress(toys, label, shows):
+        for toy in shown(toys, label, "toy", shows):
             try:
                 values.append(statistic(poi_test, toy, *self._within))
             except FailedMinimization:
@@ -222,13 +223,3 @@ class ToyCalculator(_Calculator):
         clb = n_at_least[1] / len(samples)
         quantiles = [50.0 * math.erfc(n_sigma / math.sqrt(2.0)) for n_sigma in _BAND]
         return [[np.asarray(value) for value in np.percentile(values, quantiles)] for values in (clsb, clb, clsb / clb)]
-
-
-def _progress(items, label, shows):
-    if not shows:
-        return items
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return items
-    return tqdm(items, total=len(items), leave=False, unit="toy", desc=label)
