@@ -424,10 +424,17 @@ class Model:
             start[index], fixed[index] = value, True
         return start, bounds[:, 0], bounds[:, 1], fixed
 
-    def _fit(self, data, box, wants_errors, minos=()):
+    def _need_plain(self):
+        """Raises `Unsupported` for settings that fits do not know."""
         if self._clips:
             raise exceptions.Unsupported("fits do not clip yields; make the model without `clip_sample_data` and `clip_bin_data`")
         if self.batch_size not in (None, 1):
             raise exceptions.Unsupported("a fit is of one data set; make the model without `batch_size`")
-        data = self._data(data)[0]
-        return self._floating.fit(data, box, wants_errors, list(minos))
+
+    def _fit(self, data, box, wants_errors, minos=()):
+        self._need_plain()
+        return self._floating.fit(self._data(data)[0], box, wants_errors, list(minos))
+
+    def _fit_each(self, data, box, progress):
+        self._need_plain()
+        return self._floating.fit_each(self._data(data), box, progress)

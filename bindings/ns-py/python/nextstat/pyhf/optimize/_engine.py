@@ -121,6 +121,13 @@ class _Optimizer:
         wanted += [result] if return_result_obj else []
         return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
+    def _minimize_each(self, data, pdf, init_pars, par_bounds, fixed_vals, progress):
+        """Parameters (T × P) and -2 ln L (T) of the fits of many data sets (T × D), NaN where a fit failed."""
+        found = pdf._fit_each(data, pdf._box(init_pars, par_bounds, fixed_vals), progress)
+        limit = _MAXITER if self.maxiter is None else self.maxiter
+        succeeded = found["converged"] & (found["n_evaluations"] <= limit)
+        return found["params"], np.where(succeeded, found["twice_nll"], np.nan)
+
     def _fit(self, data, pdf, within, wants_errors):
         init_pars, par_bounds, fixed_vals = within
         box = pdf._box(init_pars, par_bounds, fixed_vals)
