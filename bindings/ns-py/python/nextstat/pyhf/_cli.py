@@ -55,7 +55,8 @@ def _add_xml2json(verbs):
     verb = verbs.add_parser("xml2json", help="a workspace from HistFactory XML and ROOT files")
     verb.add_argument("entrypoint_xml", metavar="ENTRYPOINT_XML", help="the top-level file")
     verb.add_argument("--basedir", default=".", metavar="PATH", help="what names of files in XML are relative to")
-    verb.add_argument("-v", "--mount", action="append", default=[], type=_mount, metavar="LOCAL:XML", help="a local folder, and the folder that stands for it in XML")
+    mount = "a local folder, and the folder that stands for it in XML"
+    verb.add_argument("-v", "--mount", action="append", default=[], type=_mount, metavar="LOCAL:XML", help=mount)
     verb.add_argument("--output-file", metavar="FILE", help="where the workspace goes, instead of standard output")
     _add_choice(verb, "track_progress", "--track-progress", "--hide-progress")
     _add_choice(verb, "validation_as_error", "--validation-as-error", "--validation-as-warning")

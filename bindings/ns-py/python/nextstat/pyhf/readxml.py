@@ -6,8 +6,9 @@ which the extra `xmlio` installs.
 
 import logging
 import re
-from collections import namedtuple
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,8 +109,15 @@ def _contents(hist, place):
     return values.tolist(), errors
 
 
-#: What modifiers are made from: files, the sample's yields and their uncertainties (B each), and the channel's name.
-_Source = namedtuple("_Source", "resolver inputfile histopath data errors channel")
+class _Source(NamedTuple):
+    """What modifiers are made from: files, the sample's yields and their uncertainties (B each), and the channel's name."""
+
+    resolver: Any
+    inputfile: str
+    histopath: str
+    data: Sequence[float] = ()
+    errors: Sequence[float] = ()
+    channel: str = ""
 
 
 def _histogram(element, source, suffix=""):
@@ -199,10 +207,11 @@ def _setting(element):
 
 def process_sample(sample, resolver, inputfile, histopath, channel_name, track_progress=False):
     """A sample, with settings of its parameters as `parameter_configs`."""
-    outer = _Source(resolver, sample.get("InputFile") or inputfile, sample.get("HistoPath", histopath), None, None, channel_name)
+    outer = _Source(resolver, sample.get("InputFile") or inputfile, sample.get("HistoPath", histopath), channel=channel_name)
     data, errors = _histogram(sample, outer)
     source = outer._replace(data=data, errors=errors)
-    modifiers = [{"name": "lumi", "type": "lumi", "data": None}] if "NormalizeByTheory" in sample.attrib and _xml.truth(sample, "NormalizeByTheory") else []
+    has_lumi = "NormalizeByTheory" in sample.attrib and _xml.truth(sample, "NormalizeByTheory")
+    modifiers = [{"name": "lumi", "type": "lumi", "data": None}] if has_lumi else []
     with _xml.within(_xml.label(sample)):
         for element in shown(list(sample), f"  - sample {sample.get('Name')}", "modifier", track_progress):
             modifier = _modifier_of(element, source)
@@ -213,7 +222,7 @@ def process_sample(sample, resolver, inputfile, histopath, channel_name, track_p
 
 def process_data(sample, resolver, inputfile, histopath):
     """Observed counts (B)."""
-    return _histogram(sample, _Source(resolver, inputfile, histopath, None, None, None))[0]
+    return _histogram(sample, _Source(resolver, inputfile, histopath))[0]
 
 
 def process_channel(channelxml, resolver, track_progress=False):
@@ -320,7 +329,8 @@ def _poi(element, measurement):
 
 def _warn_of_terms(element, measurement):
     for term in element.findall("ConstraintTerm"):
-        log.warning(f"measurement {measurement}: no {term.get('Type')} constraint of {(term.text or '').strip()}; constraints of a workspace are those of its modifiers")
+        kind, names = term.get("Type"), (term.text or "").strip()
+        log.warning(f"measurement {measurement}: no {kind} constraint of {names}; constraints of a workspace are those of its modifiers")
 
 
 def _changes(element, n_elements):
@@ -401,7 +411,8 @@ def parse(configfile, rootdir, mounts=None, track_progress=False, validation_as_
     resolver = resolver_factory(rootdir, mounts)
     try:
         inputs = [(element.text or "").strip() for element in top.findall("Input")]
-        read = [process_channel(_xml.read(resolver(name), "Channel"), resolver, track_progress) for name in shown(inputs, "channels", "channel", track_progress)]
+        inputs = shown(inputs, "channels", "channel", track_progress)
+        read = [process_channel(_xml.read(resolver(name), "Channel"), resolver, track_progress) for name in inputs]
     finally:
         resolver.close()
     channels = [{"name": name, "samples": samples} for name, _, samples, _ in read]
@@ -429,14 +440,19 @@ def _validate(workspace, is_error):
 def _check_bins(workspace):
     """Raises `InvalidSpecification` where histograms of one channel have different bins, or channels one name."""
     names = [channel["name"] for channel in workspace["channels"]]
-    for c, (channel, observation) in enumerate(zip(workspace["channels"], workspace["observations"])):
-        if channel["name"] in names[:c]:
-            raise exceptions.InvalidSpecification(Violation(f"two channels are called `{channel['name']}`", ["channels", c, "name"], channel["name"]), "workspace.json")
+    for c, (name, channel) in enumerate(zip(names, workspace["channels"])):
+        if name in names[:c]:
+            _refuse(f"two channels are called `{name}`", ["channels", c, "name"], name)
+        wanted = len(workspace["observations"][c]["data"])
         for s, sample in enumerate(channel["samples"]):
             for data, what, path in _lengths(sample):
-                if len(data) != len(observation["data"]):
-                    message = f"{what} has {len(data)} bins, and the data of channel `{channel['name']}` have {len(observation['data'])}"
-                    raise exceptions.InvalidSpecification(Violation(message, ["channels", c, "samples", s, *path], data), "workspace.json")
+                if len(data) != wanted:
+                    message = f"{what} has {len(data)} bins, and the data of channel `{name}` have {wanted}"
+                    _refuse(message, ["channels", c, "samples", s, *path], data)
+
+
+def _refuse(message, path, instance):
+    raise exceptions.InvalidSpecification(Violation(message, path, instance), "workspace.json")
 
 
 def _lengths(sample):

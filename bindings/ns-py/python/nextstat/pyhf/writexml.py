@@ -127,7 +127,8 @@ def _start(setting, kind, starts):
 
 def build_modifier(spec, modifierspec, channelname, samplename, sampledata, *, histograms=None):
     """The element of a modifier; None for `lumi`, which is an attribute of its sample."""
-    return _BUILDERS[modifierspec["type"]](spec, modifierspec, (channelname, samplename, modifierspec["name"]), sampledata, _Histograms() if histograms is None else histograms)
+    histograms = _Histograms() if histograms is None else histograms
+    return _BUILDERS[modifierspec["type"]](spec, modifierspec, (channelname, samplename, modifierspec["name"]), sampledata, histograms)
 
 
 def _norm_factor(spec, modifier, names, sampledata, histograms):
@@ -203,29 +204,30 @@ def build_channel(spec, channelspec, obsspec, *, histograms=None):
     if any(modifier["type"] == "staterror" for sample in channelspec["samples"] for modifier in sample["modifiers"]):
         # ROOT's own are Poisson, and none where the uncertainty is below 5%.
         ET.SubElement(element, "StatErrorConfig", RelErrorThreshold="0.0", ConstraintType="Gaussian")
-    element.extend(build_sample(spec, sample, name, histograms=histograms) for sample in channelspec["samples"])
+    element.extend([build_sample(spec, sample, name, histograms=histograms) for sample in channelspec["samples"]])
     return element
+
+
+def _modifiers(spec):
+    """Every modifier, with its channel and sample."""
+    return [(channel, sample, modifier) for channel in spec["channels"] for sample in channel["samples"] for modifier in sample["modifiers"]]
 
 
 def _refuse(spec):
     """Raises `Unsupported` for what would be something else in XML."""
-    for channel in spec["channels"]:
-        found = {}
-        for sample in channel["samples"]:
-            for modifier in sample["modifiers"]:
-                place = f"channel `{channel['name']}`, sample `{sample['name']}`, modifier `{modifier['name']}`"
-                if re.search(r"\s", modifier["name"]):
-                    raise exceptions.Unsupported(f"{place}: XML has no names with spaces")
-                if modifier["type"] == "staterror":
-                    found.setdefault(modifier["name"], place)
-        if len(found) > 1:
-            raise exceptions.Unsupported(f"{list(found.values())[1]}: a channel has one staterror in XML, and this one has {', '.join(found)}")
+    stat_errors = {}
+    for channel, sample, modifier in _modifiers(spec):
+        name, place = modifier["name"], f"channel `{channel['name']}`, sample `{sample['name']}`"
+        if re.search(r"\s", name):
+            raise exceptions.Unsupported(f"{place}: XML has no names with spaces, such as `{name}`")
+        first = stat_errors.setdefault(channel["name"], name) if modifier["type"] == "staterror" else name
+        if first != name:
+            raise exceptions.Unsupported(f"{place}: a channel has one staterror in XML, and this one has `{first}` and `{name}`")
 
 
 def _renamed(spec):
     """The name in XML of every modifier: a staterror is called after its channel."""
-    pairs = ((channel, modifier) for channel in spec["channels"] for sample in channel["samples"] for modifier in sample["modifiers"])
-    return {modifier["name"]: f"staterror_{channel['name']}" for channel, modifier in pairs if modifier["type"] == "staterror"}
+    return {modifier["name"]: f"staterror_{channel['name']}" for channel, _, modifier in _modifiers(spec) if modifier["type"] == "staterror"}
 
 
 def _warn(spec, kinds):
@@ -269,22 +271,29 @@ def writexml(spec, specdir, data_rootdir, resultprefix):
     _xml.import_uproot()
     schema.validate(spec, "workspace.json")
     _refuse(spec)
-    specdir, histograms = Path(specdir), _Histograms(Path(data_rootdir) / "data.root")
-    kinds = {modifier["name"]: modifier["type"] for channel in spec["channels"] for sample in channel["samples"] for modifier in sample["modifiers"]}
+    kinds = {modifier["name"]: modifier["type"] for _, _, modifier in _modifiers(spec)}
     _warn(spec, kinds)
-    top = ET.Element("Combination", OutputFilePrefix=str(specdir / resultprefix))
-    files = {specdir.parent / _xml.DTD: _xml.document_type().encode()}
+    histograms = _Histograms(Path(data_rootdir) / "data.root")
+    channels = _channels(spec, Path(specdir), resultprefix, histograms)
+    top = ET.Element("Combination", OutputFilePrefix=str(Path(specdir) / resultprefix))
+    for path in channels:
+        ET.SubElement(top, "Input").text = str(path)
+    sizes = _vectors(spec["channels"])
+    starts = {name: {**_FREE, **_first_setting(spec, name)}["inits"][0] for name, kind in kinds.items() if kind == "normfactor"}
+    top.extend([build_measurement(measurement, kinds, n_elements=sizes, starts=starts) for measurement in spec["measurements"]])
+    _write({Path(specdir).parent / _xml.DTD: _xml.document_type().encode(), **channels, Path(histograms.path): histograms.write})
+    return _document(top, _xml.DTD)
+
+
+def _channels(spec, folder, resultprefix, histograms):
+    """The files of the channels, by path."""
+    files = {}
     for channel in spec["channels"]:
-        path = specdir / f"{resultprefix}_{_as_file(channel['name'])}.xml"
+        path = folder / f"{resultprefix}_{_as_file(channel['name'])}.xml"
         if path in files:
             raise exceptions.Unsupported(f"channel `{channel['name']}`: another channel's file is called `{path.name}` too")
-        ET.SubElement(top, "Input").text = str(path)
         files[path] = _document(build_channel(spec, channel, spec["observations"], histograms=histograms), f"../{_xml.DTD}")
-    sizes, starts = _vectors(spec["channels"]), {name: {**_FREE, **_first_setting(spec, name)}["inits"][0] for name, kind in kinds.items() if kind == "normfactor"}
-    top.extend(build_measurement(measurement, kinds, n_elements=sizes, starts=starts) for measurement in spec["measurements"])
-    files[Path(histograms.path)] = histograms.write
-    _write(files)
-    return _document(top, _xml.DTD)
+    return files
 
 
 def _document(element, dtd):

@@ -54,7 +54,8 @@ def download(archive_url, output_directory, force=False, compress=False):
     address = urlsplit(archive_url)
     if address.netloc not in _HOSTS and not force:
         raise exceptions.InvalidArchiveHost(
-            f"{address.netloc or archive_url} is not an approved archive host: {', '.join(_HOSTS)}\nTo download an archive from this host use the --force option."
+            f"{address.netloc or archive_url} is not an approved archive host: {', '.join(_HOSTS)}\n"
+            "To download an archive from this host use the --force option."
         )
     if address.scheme not in ("http", "https"):
         raise exceptions.InvalidArchive(f"{archive_url} is not an address that starts with `https://` or `http://`")
@@ -82,8 +83,8 @@ def _unpacked(content, url):
         except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError):
             continue
         found = [(path, data) for path, data in found if path.parts[0] != "__MACOSX"]
-        folders = {path.parts[0] if len(path.parts) > 1 else None for path, _ in found}
-        return [(path.relative_to(path.parts[0]), data) for path, data in found] if unwraps and len(folders) == 1 and None not in folders else found
+        is_wrapped = unwraps and len({path.parts[0] for path, _ in found}) == 1 and all(len(path.parts) > 1 for path, _ in found)
+        return [(PurePosixPath(*path.parts[1:]), data) for path, data in found] if is_wrapped else found
     raise exceptions.InvalidArchive(f"The archive downloaded from {url} is not a tarfile or a zipfile and so can not be opened as one.")
 
 
