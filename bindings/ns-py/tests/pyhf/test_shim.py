@@ -161,6 +161,12 @@ def test_a_fit_that_fails_says_why():
     assert len(str(caught.value)) > len("Optimization failed.")
 
 
+def test_a_fit_of_counts_that_are_no_numbers_fails_by_name():
+    model = pyhf.Model(SPECS["uncorrelated"])
+    with pytest.raises(pyhf.exceptions.FailedMinimization, match="NaN is no number of events"):
+        pyhf.infer.mle.fit([np.nan, 48.0, *model.config.auxdata], model)
+
+
 def test_the_alias_serves_programs_that_import_pyhf():
     code = (
         "import nextstat.pyhf.alias as alias; alias.install(); import pyhf, pyhf.infer.mle; from pyhf.contrib.viz import brazil; "

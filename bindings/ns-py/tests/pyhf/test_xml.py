@@ -126,7 +126,8 @@ def changed(change):
     ("change", "exception", "message"),
     [
         (lambda spec: modifiers(spec, 1).append(modifier("staterror", "b", [1.0, 1.0])), "Unsupported", "one staterror"),
-        (lambda spec: modifiers(spec, 0)[2].update(name="a b"), "Unsupported", "names with spaces"),
+        (lambda spec: spec["measurements"][0]["config"].update(poi="a b"), "Unsupported", "lists with blanks"),
+        (lambda spec: spec["measurements"][0]["config"]["parameters"][2].update(name="a b"), "Unsupported", "lists with blanks"),
         (lambda spec: spec["measurements"][1]["config"]["parameters"][2].update(inits=[1.0, 1.1]), "Unsupported", "different values"),
         (lambda spec: spec.pop("observations"), "InvalidSpecification", "observations"),
     ],

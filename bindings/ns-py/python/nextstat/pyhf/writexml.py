@@ -90,7 +90,7 @@ def build_measurement(measurementspec, modifiertypes, *, n_elements=None, starts
     nominal, sigma = (lumi.get(key, [default])[0] for key, default in (("auxdata", 1.0), ("sigmas", 0.0)))
     attributes = {"Name": measurementspec["name"], "Lumi": str(nominal), "LumiRelErr": str(sigma / nominal), "ExportOnly": "True"}
     element = ET.Element("Measurement", attributes)
-    ET.SubElement(element, "POI").text = config["poi"]
+    ET.SubElement(element, "POI").text = _listed(config["poi"])
     fixed = [name for name, setting in settings.items() if setting.get("fixed")]
     if fixed:
         names = (_rootnames(name, modifiertypes.get(name), (n_elements or {}).get(name)) for name in fixed)
@@ -102,8 +102,16 @@ def build_measurement(measurementspec, modifiertypes, *, n_elements=None, starts
     return element
 
 
+def _listed(name):
+    """A name that will stand in a list."""
+    if re.search(r"\s", name):
+        raise exceptions.Unsupported(f"the parameter `{name}` is of interest, or has settings: XML has such names in lists with blanks between them")
+    return name
+
+
 def _rootnames(name, kind, n):
     """What ROOT calls a parameter, or the elements of a vector."""
+    name = _listed(name)
     if kind == "lumi" or name == "lumi":
         return "Lumi"
     if kind in ("normsys", "histosys"):
@@ -217,11 +225,10 @@ def _refuse(spec):
     """Raises `Unsupported` for what would be something else in XML."""
     stat_errors = {}
     for channel, sample, modifier in _modifiers(spec):
-        name, place = modifier["name"], f"channel `{channel['name']}`, sample `{sample['name']}`"
-        if re.search(r"\s", name):
-            raise exceptions.Unsupported(f"{place}: XML has no names with spaces, such as `{name}`")
+        name = modifier["name"]
         first = stat_errors.setdefault(channel["name"], name) if modifier["type"] == "staterror" else name
         if first != name:
+            place = f"channel `{channel['name']}`, sample `{sample['name']}`"
             raise exceptions.Unsupported(f"{place}: a channel has one staterror in XML, and this one has `{first}` and `{name}`")
 
 

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 
+from ... import _nextstat
 from .. import exceptions
 from . import _other
 
@@ -131,7 +132,12 @@ class _Optimizer:
     def _fit(self, data, pdf, within, wants_errors):
         init_pars, par_bounds, fixed_vals = within
         box = pdf._box(init_pars, par_bounds, fixed_vals)
-        found = pdf._fit(data, box, wants_errors)
+        try:
+            found = pdf._fit(data, box, wants_errors)
+        except _nextstat.DataError as error:
+            # NaN for a count, for example.
+            message = f"Optimization failed. {error}"
+            return OptimizeResult(x=np.asarray(init_pars, dtype=float), fun=np.asarray(np.nan), success=False, message=message, nfev=0)
         held = np.asarray(box[3], dtype=bool)
         message = "Optimization terminated successfully." if found["converged"] else "; ".join(["Optimization failed.", *found["warnings"]])
         result = OptimizeResult(
