@@ -382,7 +382,7 @@ def test_build(name):
     if built[0] is None:
         assert built[1] is None
     else:
-        assert json.loads(json.dumps(dict(built[0]))) == json.loads(json.dumps(dict(built[1])))
+        assert json.dumps(built[0], sort_keys=True) == json.dumps(built[1], sort_keys=True)
 
 
 @names

@@ -145,6 +145,6 @@ def read(source, root):
 
 
 def _located(error, source):
-    located = ET.ParseError(f"in `{source}`: {error}")
+    located = ET.ParseError(f"in `{getattr(source, 'name', source)}`: {error}")
     located.code, located.position = error.code, error.position
     return located

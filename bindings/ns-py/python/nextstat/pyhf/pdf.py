@@ -44,9 +44,9 @@ class _ModelConfig(_ChannelSummaryMixin):
         self._poi_name = self._poi_index = None
         self._nmaindata = sum(self.channel_nbins.values())
 
-    def _read(self, engine):
+    def _read(self, engine, written):
         """Takes the parameters from the compiled model."""
-        self.par_map = _compile.parameter_map(engine)
+        self.par_map = _compile.parameter_map(engine, written)
         constrained = [(name, entry["paramset"]) for name, entry in self.par_map.items() if entry["paramset"].constrained]
         self._auxdata = sum((paramset.auxdata for _, paramset in constrained), [])
         self.auxdata_order = [name for name, _ in constrained]
@@ -287,7 +287,7 @@ class Model:
         if self._clips:
             log.warning(f"Clipping expected data: per bin of each sample below {clip_sample_data}, per bin below {clip_bin_data}")
         self._compile()
-        self._config._read(self._engine)
+        self._config._read(self._engine, self.spec.get("parameters", []))
         if poi_name:
             self._config.set_poi(poi_name)
         self.main_model = _MainModel(self)
