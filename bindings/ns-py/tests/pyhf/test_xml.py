@@ -321,4 +321,4 @@ def test_the_commands_say_what_is_wrong(tmp_path):
 def test_without_uproot_the_extra_is_named():
     code = "import sys; sys.modules['uproot'] = None; from nextstat.pyhf import readxml; readxml.parse('a.xml', '.')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install nextstat[xmlio]" in done.stderr
+    assert "pip install 'nextstat[xmlio]'" in done.stderr

@@ -84,7 +84,7 @@ def import_uproot():
     try:
         import uproot
     except ImportError:
-        raise ImportError("HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: `pip install nextstat[xmlio]`") from None
+        raise ImportError("HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: `pip install 'nextstat[xmlio]'`") from None
     return uproot
 
 
