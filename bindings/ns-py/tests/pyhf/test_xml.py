@@ -249,6 +249,7 @@ def test_settings_of_vectors_are_of_all_elements(parse):
     ("pieces", "message"),
     [
         ({"settings": '<ConstraintTerm Type="Gamma" RelativeUncertainty=".3">x</ConstraintTerm>'}, "no Gamma constraint of x"),
+        ({"config": '<StatErrorConfig RelErrorThreshold="0.05"/>', "modifiers": '<StatError Activate="True"/>'}, "below 0.05"),
         ({"config": '<StatErrorConfig ConstraintType="Poisson"/>', "modifiers": '<StatError Activate="True"/>'}, "Poisson constraint"),
         ({"modifiers": '<ShapeSys Name="x" HistoName="relative" ConstraintType="Gaussian"/>'}, "non-poisson"),
         ({"modifiers": "<Other/>"}, "not considering modifier tag Other"),

@@ -263,9 +263,15 @@ def _observed(channel):
 
 
 def _warn_of_stat_errors(channel, name):
-    kinds = {config.get("ConstraintType", "Poisson") for config in channel.findall("StatErrorConfig")}
-    if kinds - {"Gaussian"} and any(error.get("Activate", "").lower() == "true" for error in channel.iter("StatError")):
-        log.warning(f"channel {name}: statistical uncertainties are asked to have a {', '.join(sorted(kinds))} constraint; those of a workspace are Gaussian")
+    """Warns of statistical uncertainties that are asked to be something else than a workspace's: Gaussian, in every bin."""
+    if not any(error.get("Activate", "").strip().lower() == "true" for error in channel.iter("StatError")):
+        return
+    for config in channel.findall("StatErrorConfig"):
+        kind = config.get("ConstraintType", "Poisson")
+        if kind != "Gaussian":
+            log.warning(f"channel {name}: statistical uncertainties are asked to have a {kind} constraint; those of a workspace are Gaussian")
+        if "RelErrorThreshold" in config.attrib and _xml.number(config, "RelErrorThreshold") > 0.0:
+            log.warning(f"channel {name}: statistical uncertainties below {config.get('RelErrorThreshold')} are to be left out; a workspace has all of them")
 
 
 def dedupe_parameters(parameters):
@@ -313,7 +319,7 @@ def _measurement(element, others, n_elements):
             if parameter != "lumi":
                 # What is set comes last, in the order in which it is set.
                 settings[parameter] = settings.pop(parameter)
-        _warn_of_terms(element, name)
+        _warn_of_rest(element, name)
         return {"name": name, "config": {"poi": _poi(element, name), "parameters": list(settings.values())}}
 
 
@@ -327,10 +333,14 @@ def _poi(element, measurement):
     return names[0] if names else ""
 
 
-def _warn_of_terms(element, measurement):
+def _warn_of_rest(element, measurement):
+    """Warns of what a workspace cannot say of a measurement."""
     for term in element.findall("ConstraintTerm"):
         kind, names = term.get("Type"), (term.text or "").strip()
         log.warning(f"measurement {measurement}: no {kind} constraint of {names}; constraints of a workspace are those of its modifiers")
+    for attribute in ("BinLow", "BinHigh"):
+        if attribute in element.attrib:
+            log.warning(f"measurement {measurement}: {attribute} is not heeded; a workspace has all bins of its histograms")
 
 
 def _changes(element, n_elements):
@@ -415,6 +425,8 @@ def parse(configfile, rootdir, mounts=None, track_progress=False, validation_as_
         read = [process_channel(_xml.read(resolver(name), "Channel"), resolver, track_progress) for name in inputs]
     finally:
         resolver.close()
+    for function in top.findall("Function"):
+        log.warning(f"function {function.get('Name')} is left out: parameters of a workspace do not depend on one another")
     channels = [{"name": name, "samples": samples} for name, _, samples, _ in read]
     settings = dedupe_parameters([setting for *_, settings in read for setting in settings])
     workspace = {
