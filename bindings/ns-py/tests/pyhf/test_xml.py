@@ -272,6 +272,7 @@ def test_what_a_workspace_cannot_say_is_warned_of(pieces, message, parse, caplog
         ({"background": 'HistoName="three"'}, pyhf.exceptions.InvalidSpecification, "has 3 bins"),
         ({"background": 'HistoName="flat"'}, ValueError, "not a histogram with one axis"),
         ({"background": 'HistoName="a" InputFile="nowhere.root"'}, FileNotFoundError, r"nowhere\.root`\nhint: names of files"),
+        ({"background": 'HistoName="a" InputFile="ch.xml"'}, ValueError, r"ch\.xml` cannot be read as a ROOT file"),
         ({"channel": ""}, KeyError, "no attribute `InputFile`"),
         ({"data": ""}, RuntimeError, "there are no data"),
         ({"settings": '<ParamSetting Const="True">gamma_x_0</ParamSetting>'}, ValueError, "no sample has a modifier"),

@@ -95,7 +95,12 @@ def import_root_histogram(resolver, filename, path, name, filecache=None):
 def _opened(path):
     if not path.is_file():
         raise _xml.MissingFile(f"there is no file `{path}`\n{_xml.RELATIVE}")
-    return _xml.import_uproot().open(path)
+    uproot = _xml.import_uproot()
+    try:
+        return uproot.open(path)
+    # What uproot raises depends on where the file stops making sense.
+    except Exception as error:
+        raise _xml.BadValue(f"`{path}` cannot be read as a ROOT file: {' '.join(str(error).split())}") from error
 
 
 def _contents(hist, place):
