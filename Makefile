@@ -15,7 +15,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 .DEFAULT_GOAL := help
 # The Python package is built into a wheel and installed here, from nothing, before it is tested.
 VENV ?= .venv
-EXTRAS ?= test,plot,progress,dask
+EXTRAS ?= test,plot,progress,dask,xmlio
 
 .PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat fuzz clean
 

@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 # Exit code of bad input or usage.
 _UNUSABLE = 2
 
+# Verbs that this package has and the command alone has not: they need ROOT files, or the network.
+_IN_PYTHON = ("xml2json", "json2xml", "contrib")
+
 
 def main() -> int:
     """Runs the command with the arguments of this process."""
+    if sys.argv[1:2] and sys.argv[1] in _IN_PYTHON:
+        from .pyhf._cli import main as verb
+
+        return verb(sys.argv[1:], "nextstat")
     # The command has its own way with Ctrl-C: it stops at the next unit of work and keeps what is done.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout.flush()
