@@ -15,7 +15,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 .DEFAULT_GOAL := help
 # The Python package is built into a wheel and installed here, from nothing, before it is tested.
 VENV ?= .venv
-EXTRAS ?= test,plot,progress,dask
+EXTRAS ?= test,plot,progress,dask,xmlio
 
 .PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat ptx kernels-check kernels-sanitize fuzz clean
 
@@ -42,7 +42,7 @@ test-python: ## build the wheel, install it into a clean .venv, and run the Pyth
 check: ## formatting, lints, documentation, licences
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts; fi
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat; fi
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check licenses bans sources; \
 	else $(PYTHON) scripts/licences.py; fi

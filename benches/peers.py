@@ -66,7 +66,7 @@ def table(case, rows, minimum):
         above = "–" if value is None else f"{value - minimum:+.1e}"
         cells = [row["version"], duration(seconds), ratio(seconds, base), above, row.get("n", "–"), row.get("note", "")]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return lines + [""]
+    return [*lines, ""]
 
 
 def main():

@@ -152,11 +152,12 @@ def table(arguments, case, folder):
     before = load()
     own, measured = ours(arguments.bin, arguments.data, case)
     workspace = workspace_of(arguments.data, case, folder)
-    lines = [f"`{case}` (load before our rows {before}):", "", "| what | engine | threads | took | times ours | result | note |", "|---|---|---|---|---|---|---|"]
+    head = ["| what | engine | threads | took | times ours | result | note |", "|---|---|---|---|---|---|---|"]
+    lines = [f"`{case}` (load before our rows {before}):", "", *head]
     for procedure in arguments.procedure or TITLES:
         rows = own[procedure] + [theirs(arguments, engine, procedure, case, workspace, own) for engine in arguments.engine or ENGINES]
         lines += [line(procedure, row, own[procedure], right) for row in rows]
-    return lines + ["", *alone(measured), ""]
+    return [*lines, "", *alone(measured), ""]
 
 
 def alone(measured):

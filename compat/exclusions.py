@@ -19,3 +19,8 @@ def of_example(name):
 def of_cabinetry(name):
     """Why the test `name` of cabinetry is not run; None if it is."""
     return _reason(_ENTRIES["cabinetry_tests"], name)
+
+
+def of_name(path):
+    """Why pyhf's name `path` is not offered, or takes other arguments; None if it is."""
+    return _reason(_ENTRIES["pyhf_names"], path)

@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BINDINGS = HERE.parent / "bindings" / "ns-py"
 PEERS = ["pyhf==0.7.6", "cabinetry[contrib]==0.6.0"]
-TOOLS = ["pytest", "pytest-mock", "iminuit", "requests", "jsonpatch", "matplotlib"]
+TOOLS = ["pytest", "pytest-mock", "iminuit", "requests", "jsonpatch", "matplotlib", "uproot"]
 #: Differences between two runs of cabinetry that Minuit's stopping leaves open: an impact is a small difference of two fits.
 FITTED = 5e-2
 
@@ -74,6 +74,13 @@ def answers(bench):
     """The same calls to both."""
     found = bench.pytest("same_answers.py")
     return [("calls of the public interface, made to both and compared", count(found, "passed"), len(found), "")]
+
+
+def names(bench):
+    """The names of pyhf's modules."""
+    found = bench.pytest("names.py")
+    excluded = count(found, "skipped")
+    return [("names of pyhf's modules, with their signatures", count(found, "passed"), len(found) - excluded, f"{excluded} excluded")]
 
 
 def examples(bench):
@@ -153,7 +160,7 @@ def repeat(bench):
     return rows
 
 
-STEPS = {"answers": answers, "examples": examples, "repeat": repeat, "cabinetry": cabinetry, "workflow": workflow}
+STEPS = {"answers": answers, "names": names, "examples": examples, "repeat": repeat, "cabinetry": cabinetry, "workflow": workflow}
 
 
 def table(rows):

@@ -4,8 +4,10 @@ Evaluations agree to 1e-10; of fits ours is not above theirs, and what follows f
 """
 
 import copy
+import importlib
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pyhf
@@ -380,7 +382,7 @@ def test_build(name):
     if built[0] is None:
         assert built[1] is None
     else:
-        assert json.loads(json.dumps(dict(built[0]))) == json.loads(json.dumps(dict(built[1])))
+        assert json.dumps(built[0], sort_keys=True) == json.dumps(built[1], sort_keys=True)
 
 
 @names
@@ -696,6 +698,56 @@ def test_names_for_root(name):
     a, b = models(name)
     for parameter in a.config.par_order:
         assert pyhf.compat.paramset_to_rootnames(a.config.param_set(parameter)) == ours.compat.paramset_to_rootnames(b.config.param_set(parameter))
+
+
+@pytest.mark.parametrize("writer", [pyhf, ours], ids=["pyhf", "ours"])
+@names
+def test_documents_from_xml(name, writer, tmp_path, monkeypatch):
+    importlib.import_module(f"{writer.__name__}.writexml")
+    monkeypatch.chdir(tmp_path)
+    for folder in ("config", "data"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "top.xml").write_bytes(writer.writexml.writexml(workspace(name), Path("config"), Path("data"), "fit"))
+    readers = [importlib.import_module(f"{package.__name__}.readxml") for package in (pyhf, ours)]
+    for reader in readers:
+        reader.clear_filecache()
+    theirs, mine = (reader.parse("top.xml", ".") for reader in readers)
+    assert json.dumps(theirs, sort_keys=True) == json.dumps(mine, sort_keys=True)
+
+
+def test_files_of_xml_are_found_and_settings_joined():
+    theirs, mine = (importlib.import_module(f"{package.__name__}.readxml") for package in (pyhf, ours))
+    mounts = [(Path("/local/a"), Path("/data"))]
+    for name in ("x.root", "./x.root", "/data/x.root", "/data/sub/x.root", "/other/x.root", "data/x.root"):
+        assert theirs.resolver_factory(Path("/root"), mounts)(name) == mine.resolver_factory(Path("/root"), mounts)(name)
+    settings = [{"name": "b", "inits": [1.0]}, {"name": "a"}, {"name": "b", "inits": [1.0]}]
+    assert theirs.dedupe_parameters(settings) == mine.dedupe_parameters(settings)
+
+
+PATCHES = [
+    [{"op": "replace", "path": "/channels/9/x", "value": 1}],
+    [{"op": "replace", "path": "/channels/0/x", "value": 1}],
+    [{"op": "test", "path": "/channels/0/name", "value": "other"}],
+    [{"op": "remove", "path": "/channels/5"}],
+    [{"op": "copy", "path": "/z", "from": "/y"}],
+    [{"op": "add", "path": "/channels/99", "value": 1}],
+    [{"op": "add", "path": "/a/b", "value": 1}],
+    [{"op": "add", "path": "nowhere", "value": 1}],
+    [{"op": "add", "path": "/a"}],
+    [{"op": "turn", "path": "/a"}],
+    {"op": "add"},
+    "[",
+]
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=map(str, PATCHES))
+def test_patches_that_cannot_be_applied(patch):
+    raised = []
+    for package in (pyhf, ours):
+        with pytest.raises(Exception) as caught:
+            package.Workspace(workspace("correlated")).model(patches=[patch])
+        raised.append(type(caught.value).__name__)
+    assert raised[0] == raised[1]
 
 
 def test_a_model_of_ones_own():

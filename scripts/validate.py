@@ -6,8 +6,8 @@ Fits, tests, limits and goodness of fit of every case; pyhf's own validation cas
     validate.py --nextstat target/release/nextstat [--data ../shared/data] [--write docs/validation.md] [--case NAME ...]
 
 Uses only the documented interface of the command. Gradients and goodness of fit are compared with a likelihood of our own
-(complex_step.py), everything else with the reference files. Standard library only (compressed workspaces need the `zstd` program or module). Exit status 1 if a gate
-fails, 0 with a message if the data are absent.
+(complex_step.py), everything else with the reference files. Standard library only (compressed workspaces need the `zstd` program or module). Exit status 1
+if a gate fails, 0 with a message if the data are absent.
 """
 import argparse
 import datetime
@@ -405,7 +405,8 @@ def report(rows, conformance, procedures, version, reference_versions):
         "",
         "## pyhf's validation cases",
         "",
-        f"CLs at the exact minima, observed and expected; relative, absolute below 1e-3, gate {CONFORMANCE_GATE:g}. Beside it, how far the constant in pyhf's own tests is off:",
+        f"CLs at the exact minima, observed and expected; relative, absolute below 1e-3, gate {CONFORMANCE_GATE:g}. "
+        "Beside it, how far the constant in pyhf's own tests is off:",
         "its minimiser stops early, and in one case in a local minimum.",
         "",
         "| case | statistic | exact CLs | ours | pyhf's constant |",

@@ -27,6 +27,13 @@ pub(crate) fn optional_array<'py>(py: Python<'py>, values: &[Option<f64>]) -> Bo
 }
 
 /// A matrix, stored row by row, as an array of two dimensions.
-pub(crate) fn matrix<'py>(py: Python<'py>, values: &[f64], shape: [usize; 2]) -> PyResult<Bound<'py, PyAny>> {
-    Ok(PyArray1::from_slice(py, values).reshape(shape)?.into_any())
+pub(crate) fn matrix(py: Python<'_>, values: Vec<f64>, shape: [usize; 2]) -> PyResult<Bound<'_, PyAny>> {
+    Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
+}
+
+/// The same for a result, which nobody writes to: large ones need not be copied to be sure of it.
+pub(crate) fn frozen_matrix(py: Python<'_>, values: Vec<f64>, shape: [usize; 2]) -> PyResult<Bound<'_, PyAny>> {
+    let array = PyArray1::from_vec(py, values);
+    array.call_method1("setflags", (false,))?;
+    Ok(array.reshape(shape)?.into_any())
 }

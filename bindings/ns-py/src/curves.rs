@@ -3,14 +3,17 @@
 use ns_core::Model;
 use ns_core::likelihood::diagnose;
 use ns_inference::contour::{ContourOptions, contours};
+use ns_inference::monitor::Monitor;
 use ns_inference::parallel::Crew;
 use ns_inference::scan::{Axis, GridPart, Scan, Values, grid_of_parts, grid_part, scan};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::depythonize;
 
-use crate::convert::{array, fields, matrix, object, optional_array};
+use crate::convert::{array, fields, frozen_matrix, matrix, object, optional_array};
 use crate::error;
+use crate::interrupt::Interruptible;
+use crate::memory::room;
 use crate::model::PyModel;
 use crate::numbers::list;
 use crate::settings::{Setup, setup};
@@ -43,6 +46,11 @@ fn axes_of(py: Python<'_>, setup: &Setup, axes: Vec<PyAxis<'_>>) -> PyResult<Vec
     if axes.len() == 2 && axes[0].parameter == axes[1].parameter {
         return Err(error::parameter(py, "a parameter is scanned against itself".to_owned(), None));
     }
+    let points = |axis: &Axis| match &axis.values {
+        Values::Automatic(points) => *points,
+        Values::Given(values) => values.len(),
+    };
+    room::<f64>(axes.iter().map(points).fold(1, usize::saturating_mul) as u64, setup.model.n_params(), "points")?;
     Ok(axes)
 }
 
@@ -57,15 +65,16 @@ fn scan_model<'py>(
     progress: Option<Bound<'py, PyAny>>,
     parts: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut setup = setup(py, model, settings)?;
+    let setup = setup(py, model, settings)?;
     let axes = axes_of(py, &setup, axes)?;
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<GridPart>>>()?;
-    let Setup { model, data, likelihood, options, threads, .. } = &mut setup;
+    let Setup { model, data, likelihood, options, threads, .. } = &setup;
     let threads = *threads;
-    let mut result = watched(py, callback(progress).as_ref(), |monitor| match axes.as_slice() {
+    let work = |likelihood: &Interruptible, monitor: &dyn Monitor| match axes.as_slice() {
         [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew::new(threads, monitor))),
-        _ => scan(model, likelihood, options, &axes[0], Crew::new(threads, monitor)),
-    })?;
+        _ => scan(model, &mut likelihood.clone(), options, &axes[0], Crew::new(threads, monitor)),
+    };
+    let mut result = watched(py, callback(progress).as_ref(), likelihood, work)?;
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(model, data, &result.best.params).map(|reason| reason.to_string()));
     }
@@ -85,7 +94,7 @@ fn grid_part_model<'py>(
     let axes = axes_of(py, &setup, axes.into())?;
     let Setup { model, likelihood, options, threads, .. } = &setup;
     let threads = *threads;
-    let result = watched(py, None, |monitor| {
+    let result = watched(py, None, likelihood, |likelihood, monitor| {
         grid_part(model, likelihood, options, [&axes[0], &axes[1]], (part, Crew::new(threads, monitor)))
     })?;
     object(py, &result)
@@ -102,7 +111,8 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
         None => Ok(optional_array(py, values).into_any()),
         Some(n) => {
             let values: Vec<f64> = values.iter().map(|value| value.unwrap_or(f64::NAN)).collect();
-            matrix(py, &values, [values.len() / n.max(1), n])
+            let n_rows = values.len() / n.max(1);
+            matrix(py, values, [n_rows, n])
         }
     };
     let (delta, twice) = (shaped(&result.delta_nll)?, shaped(&result.twice_delta_nll)?);
@@ -118,7 +128,7 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
     document.set_item("values", values)?;
     document.set_item("delta_nll", delta)?;
     document.set_item("twice_delta_nll", twice)?;
-    document.set_item("params", matrix(py, &params, [n_points, n_params])?)?;
+    document.set_item("params", frozen_matrix(py, params, [n_points, n_params])?)?;
     document.set_item("par_names", &model.parameters.names)?;
     document.set_item("measurement", &model.measurement)?;
     Ok(document)
@@ -135,17 +145,21 @@ fn contours_model<'py>(
     n_points: usize,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut setup = setup(py, model, settings)?;
+    let setup = setup(py, model, settings)?;
     let name = |name: &str| setup.parameter(py, Some(name), "contours");
     if levels.iter().any(|level| !(0.0 < *level && *level < 1.0)) {
         let hint = Some("levels are probabilities, such as 0.68 and 0.95".to_owned());
         return Err(error::parameter(py, "a confidence level is between 0 and 1".to_owned(), hint));
     }
+    room::<f64>(n_points as u64, setup.model.n_params(), "points")?;
     let (first, second) = parameters;
     let wanted = ContourOptions { parameters: [name(&first)?, name(&second)?], levels, n_points };
-    let Setup { model, likelihood, options, threads, .. } = &mut setup;
+    if wanted.parameters[0] == wanted.parameters[1] {
+        return Err(error::parameter(py, format!("a contour of `{first}` and itself is none"), None));
+    }
+    let Setup { model, likelihood, options, threads, .. } = &setup;
     let threads = *threads;
-    let result = watched(py, callback(progress).as_ref(), |monitor| {
+    let result = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {
         contours(model, likelihood, options, &wanted, Crew::new(threads, monitor))
     })?;
     let document = fields(py, &result)?;

@@ -31,22 +31,20 @@ pub(crate) struct Evaluated {
 }
 
 impl Points<'_> {
-    /// -ln L at every point, and its gradients.
-    pub(crate) fn nll<const GRADIENT: bool>(&self) -> Evaluated {
+    /// -ln L at every point (N), and its gradients (N × P), NaN where -ln L is not finite.
+    pub(crate) fn nll<const GRADIENT: bool>(&self, mut nll: &mut [f64], mut gradient: &mut [f64]) {
         let sets: Vec<DataSet> = self.data.iter().map(|data| DataSet::new(self.plan, data.clone())).collect();
         let each: Vec<&DataSet> = sets.iter().collect();
         let n_params = self.model.n_params();
-        let mut found =
-            Evaluated { nll: vec![0.0; self.n], gradient: vec![0.0; if GRADIENT { self.n * n_params } else { 0 }] };
         let batch = CpuBatch::new(Arc::clone(self.plan));
         let part_len = self.n.div_ceil(self.threads.get()).max(WORTH_A_THREAD);
-        let (mut nll, mut gradient) = (&mut found.nll[..], &mut found.gradient[..]);
         std::thread::scope(|scope| {
             for first in (0..self.n).step_by(part_len) {
                 let len = part_len.min(self.n - first);
                 let (nll_part, gradient_part);
-                (nll_part, nll) = nll.split_at_mut(len);
-                (gradient_part, gradient) = gradient.split_at_mut(if GRADIENT { len * n_params } else { 0 });
+                (nll_part, nll) = std::mem::take(&mut nll).split_at_mut(len);
+                (gradient_part, gradient) =
+                    std::mem::take(&mut gradient).split_at_mut(if GRADIENT { len * n_params } else { 0 });
                 let params = &self.params[first * n_params..(first + len) * n_params];
                 let sets = match each.as_slice() {
                     [one] => DataSets::Shared(one),
@@ -54,23 +52,33 @@ impl Points<'_> {
                 };
                 let mut batch = batch.clone();
                 let mut work = move || match GRADIENT {
-                    true => batch.nll_and_grad(sets, params, nll_part, gradient_part),
+                    true => {
+                        batch.nll_and_grad(sets, params, nll_part, gradient_part);
+                        forget_slopes(nll_part, gradient_part);
+                    }
                     false => batch.nll(sets, params, nll_part),
                 };
                 // The last part is this thread's own.
                 if first + len < self.n { drop(scope.spawn(work)) } else { work() }
             }
         });
-        found
     }
 }
 
-/// Expected data at each of `n` points (N × P): main bins (B), and auxiliary data (K) if `has_aux`.
-pub(crate) fn expected(model: &Model, params: &[f64], n: usize, has_aux: bool) -> Vec<f64> {
-    let n_params = model.n_params();
-    let one = |i: usize| {
-        let params = &params[i * n_params..(i + 1) * n_params];
-        if has_aux { expected_data(model, params) } else { expected_main(model, params) }
-    };
-    (0..n).flat_map(one).collect()
+/// Outside the domain there is no gradient; minimisers have zero there, which a user's own would take for a minimum.
+fn forget_slopes(nll: &[f64], gradient: &mut [f64]) {
+    if nll.is_empty() || gradient.is_empty() {
+        return;
+    }
+    for (nll, gradient) in nll.iter().zip(gradient.chunks_exact_mut(gradient.len() / nll.len())) {
+        if !nll.is_finite() {
+            gradient.fill(f64::NAN);
+        }
+    }
+}
+
+/// Expected data at each of some points (N × P): main bins (B), and auxiliary data (K) if `has_aux`.
+pub(crate) fn expected(model: &Model, params: &[f64], has_aux: bool) -> impl Iterator<Item = f64> {
+    let one = move |params| if has_aux { expected_data(model, params) } else { expected_main(model, params) };
+    params.chunks_exact(model.n_params()).flat_map(one)
 }

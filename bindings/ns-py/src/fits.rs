@@ -47,7 +47,7 @@ impl PyFit {
                 .then(|| Hessian::at(&mut likelihood, &self.result.bestfit, &self.on.domain).covariance())
                 .flatten()
         });
-        values.map(|values| matrix(py, &values, [n, n])).transpose()
+        values.map(|values| matrix(py, values, [n, n])).transpose()
     }
 
     /// Where the fit left the constrained parameters.

@@ -9,9 +9,10 @@ use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
 use ns_core::expected::cell_yields;
 use ns_core::likelihood::constraint_nll;
 use ns_core::poisson::{half_deviance, log_normaliser};
-use ns_core::{Data, Likelihood, Model};
+use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::hessian::Hessian;
 use ns_inference::minimize::Domain;
+use ns_inference::parallel::{Crew, all_threads, map};
 use ns_inference::{Errors, FitOptions, FitResult, fit};
 use numpy::{AllowTypeChange, PyArray1, PyArray3, PyArrayLike1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ use crate::error;
 use crate::interrupt::interruptible;
 use crate::model::PyModel;
 use crate::numbers::{data, numbers};
+use crate::watch::{callback, watched};
 
 /// -ln L of the bins and of the constraint terms, one each for every point.
 type Terms<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -117,9 +119,49 @@ impl FloatingModel {
         })?;
         fields(py, result, &at_bounds)
     }
+
+    /// Fits of data sets (T × (B + K)), all from one start in one box, on all threads: what `fit` finds of each, without uncertainties.
+    fn fit_each<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        within: &Bound<'py, PyAny>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let sets = self.data_sets(values)?;
+        let options = FitOptions { errors: Errors::None, ..self.options(&within.extract()?)? };
+        let Some(first) = sets.first() else { return self.ensemble(py, &[]) };
+        let fits = watched(py, callback(progress).as_ref(), |monitor| {
+            let make = || CpuLikelihood::with_plan(Arc::clone(&self.plan), first);
+            let work = |likelihood: &mut CpuLikelihood, i: usize| {
+                likelihood.set_data(&sets[i]);
+                fit(&self.model, &sets[i], likelihood, &options)
+            };
+            map(sets.len(), Crew { threads: all_threads(), monitor }, make, work)
+        })?;
+        self.ensemble(py, &fits.into_iter().flatten().collect::<Vec<_>>())
+    }
 }
 
 impl FloatingModel {
+    /// Results by name: parameters (T × P), and one value for each fit (T).
+    fn ensemble<'py>(&self, py: Python<'py>, fits: &[FitResult]) -> PyResult<Bound<'py, PyDict>> {
+        let document = PyDict::new(py);
+        let params: Vec<f64> = fits.iter().flat_map(|fit| fit.bestfit.iter().copied()).collect();
+        document.set_item("params", matrix(py, &params, [fits.len(), self.model.n_params()])?)?;
+        document.set_item("twice_nll", PyArray1::from_iter(py, fits.iter().map(|fit| fit.twice_nll)))?;
+        document.set_item("converged", PyArray1::from_iter(py, fits.iter().map(|fit| fit.converged)))?;
+        document.set_item("n_evaluations", PyArray1::from_iter(py, fits.iter().map(|fit| fit.n_evaluations as u64)))?;
+        Ok(document)
+    }
+
+    /// Data sets, one in each row.
+    fn data_sets(&self, data: &Bound<'_, PyAny>) -> PyResult<Vec<Data>> {
+        let n_bins = self.model.n_bins();
+        let split = |row: Vec<f64>| Data { main: row[..n_bins].to_vec(), aux: row[n_bins..].to_vec() };
+        Ok(rows(data, "data", n_bins + self.model.n_aux())?.into_iter().map(split).collect())
+    }
+
     fn points(&self, points: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
         rows(points, "parameters", self.model.n_params())
     }
@@ -130,13 +172,11 @@ impl FloatingModel {
         points: &Bound<'_, PyAny>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Vec<Vec<f64>>, Vec<Data>)> {
-        let n_bins = self.model.n_bins();
-        let (points, data) = (self.points(points)?, rows(data, "data", n_bins + self.model.n_aux())?);
+        let (points, data) = (self.points(points)?, self.data_sets(data)?);
         if data.len() != 1 && data.len() != points.len() {
             return Err(error::data(format!("{} data sets for {} points", data.len(), points.len())));
         }
-        let split = |row: Vec<f64>| Data { main: row[..n_bins].to_vec(), aux: row[n_bins..].to_vec() };
-        Ok((points, data.into_iter().map(split).collect()))
+        Ok((points, data))
     }
 
     /// Copies yields by cell to `yields` (S × B).
@@ -226,7 +266,7 @@ fn fields<'py>(py: Python<'py>, mut result: FitResult, at_bounds: &[(usize, f64)
     let document = PyDict::new(py);
     document.set_item("bestfit", array(py, &result.bestfit))?;
     document.set_item("uncertainties", optional_array(py, &result.uncertainties))?;
-    let square = |values: Option<Vec<f64>>| values.map(|values| matrix(py, &values, [n, n])).transpose();
+    let square = |values: Option<Vec<f64>>| values.map(|values| matrix(py, values, [n, n])).transpose();
     document.set_item("correlation", square(correlation)?)?;
     document.set_item("covariance", square(result.covariance)?)?;
     document.set_item("twice_nll", result.twice_nll)?;

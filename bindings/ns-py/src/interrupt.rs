@@ -1,72 +1,158 @@
-//! A likelihood that Ctrl-C ends: between two evaluations it looks whether the interpreter has a signal to handle.
+//! A likelihood that Ctrl-C ends: between two evaluations it looks whether somebody wants it to stop.
 //!
-//! Once it has, every point is outside the domain, so that whatever is minimising gives up at once; its result is dropped. Work that is counted in units
-//! has a monitor instead (`watch`).
+//! Once somebody does, every point is outside the domain, so that whatever is minimising gives up at once; its result is dropped. Work that is counted in units
+//! has a monitor too (`watch`).
 
+use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use ns_compute::CpuLikelihood;
 use ns_core::curvature::{Curvature, Structure};
 use ns_core::{Data, DataLikelihood, Likelihood};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 /// How often the interpreter is asked. Less than this costs nothing to wait for.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-#[derive(Debug)]
-struct Watch {
-    start: Instant,
-    /// Nanoseconds from `start` to the next question.
-    next: AtomicU64,
-    is_stopped: AtomicBool,
-    raised: Mutex<Option<PyErr>>,
+thread_local! {
+    /// Who stops what this thread computes; the interpreter tells its main thread of signals, and no other.
+    static STOPPER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// A likelihood under the interpreter's signals; its clones are under the same.
-#[derive(Debug, Clone)]
-pub(crate) struct Interruptible {
-    inner: CpuLikelihood,
-    watch: Arc<Watch>,
+/// Ends what other threads compute: their calls raise `KeyboardInterrupt`.
+#[pyclass(name = "Stopper", module = "nextstat._nextstat", frozen)]
+#[derive(Default)]
+pub(crate) struct PyStopper(Arc<AtomicBool>);
+
+#[pymethods]
+impl PyStopper {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops what runs under it, and all that will.
+    fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// What `function` makes of `argument`, under this stopper.
+    fn call<'py>(&self, function: &Bound<'py, PyAny>, argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let before = STOPPER.replace(Some(Arc::clone(&self.0)));
+        let result = function.call1((argument,));
+        STOPPER.set(before);
+        result
+    }
+}
+
+/// Whether to stop, and who says so.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    is_stopped: AtomicBool,
+    stopper: Option<Arc<AtomicBool>>,
+    questions: Option<Questions>,
+}
+
+/// When the interpreter is asked by the work itself, and what it raised.
+#[derive(Debug)]
+struct Questions {
+    /// The caller's thread: the interpreter answers no other.
+    asker: ThreadId,
+    start: Instant,
+    /// Nanoseconds from `start` to the next one.
+    next: AtomicU64,
+    raised: Mutex<Option<PyErr>>,
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Interruptible {
-    fn new(inner: CpuLikelihood) -> Self {
-        let watch = Watch {
+impl Questions {
+    fn new() -> Self {
+        Self {
+            asker: std::thread::current().id(),
             start: Instant::now(),
             next: AtomicU64::new(nanoseconds(INTERVAL)),
-            is_stopped: AtomicBool::new(false),
             raised: Mutex::new(None),
-        };
-        Self { inner, watch: Arc::new(watch) }
+        }
     }
 
-    fn is_stopped(&self) -> bool {
-        let watch = &*self.watch;
-        if watch.is_stopped.load(Ordering::Relaxed) {
-            return true;
-        }
-        let now = nanoseconds(watch.start.elapsed());
-        if now < watch.next.load(Ordering::Relaxed) {
+    /// Whether the interpreter was asked now and raised something.
+    fn ask(&self) -> bool {
+        let now = nanoseconds(self.start.elapsed());
+        if now < self.next.load(Ordering::Relaxed) || std::thread::current().id() != self.asker {
             return false;
         }
-        watch.next.store(now.saturating_add(nanoseconds(INTERVAL)), Ordering::Relaxed);
+        self.next.store(now.saturating_add(nanoseconds(INTERVAL)), Ordering::Relaxed);
         let Err(error) = Python::attach(check_signals) else { return false };
-        *watch.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-        watch.is_stopped.store(true, Ordering::Relaxed);
+        *self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
         true
+    }
+
+    fn take(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 }
 
 /// A method's type is of one lifetime only, and `Python::attach` wants any.
 fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
+}
+
+impl Watch {
+    /// Stopped by who has it, or by this thread's stopper.
+    ///
+    /// # Errors
+    /// `KeyboardInterrupt` under a stopper that has stopped.
+    pub(crate) fn new() -> PyResult<Self> {
+        let watch =
+            Self { is_stopped: AtomicBool::new(false), stopper: STOPPER.with_borrow(Clone::clone), questions: None };
+        watch.check_stopper().map(|()| watch)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return true;
+        }
+        let is_stopped = self.stopper_has_stopped() || self.questions.as_ref().is_some_and(Questions::ask);
+        if is_stopped {
+            self.stop();
+        }
+        is_stopped
+    }
+
+    fn stopper_has_stopped(&self) -> bool {
+        self.stopper.as_ref().is_some_and(|stopper| stopper.load(Ordering::Relaxed))
+    }
+
+    /// `KeyboardInterrupt` if the stopper has stopped.
+    pub(crate) fn check_stopper(&self) -> PyResult<()> {
+        if self.stopper_has_stopped() { Err(PyKeyboardInterrupt::new_err(())) } else { Ok(()) }
+    }
+}
+
+/// A likelihood under a watch; its clones are under the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Interruptible {
+    inner: CpuLikelihood,
+    watch: Arc<Watch>,
+}
+
+impl Interruptible {
+    pub(crate) fn new(inner: CpuLikelihood, watch: Arc<Watch>) -> Self {
+        Self { inner, watch }
+    }
 }
 
 /// What `work` makes of a likelihood, computed without the interpreter's lock.
@@ -78,11 +164,35 @@ pub(crate) fn interruptible<T: Send>(
     likelihood: CpuLikelihood,
     work: impl FnOnce(&mut Interruptible) -> T + Send,
 ) -> PyResult<T> {
-    let mut likelihood = Interruptible::new(likelihood);
-    let watch = Arc::clone(&likelihood.watch);
+    let watch = Arc::new(Watch { questions: Some(Questions::new()), ..Watch::new()? });
+    let mut likelihood = Interruptible::new(likelihood, Arc::clone(&watch));
     let result = py.detach(|| work(&mut likelihood));
-    let raised = watch.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-    raised.map_or(Ok(result), Err)
+    if let Some(error) = watch.questions.as_ref().and_then(Questions::take) {
+        return Err(error);
+    }
+    watch.check_stopper().map(|()| result)
+}
+
+/// Values that are computed between two looks at the interpreter's signals.
+pub(crate) const VALUES_OF_A_PART: usize = 1 << 20;
+
+/// Does `work` on consecutive parts of `0..n`, whose units have `width` values each, without the interpreter's lock.
+///
+/// # Errors
+/// What a signal's handler raises: parts that come later are left undone.
+pub(crate) fn in_parts(
+    py: Python<'_>,
+    (n, width): (usize, usize),
+    mut work: impl FnMut(Range<usize>) + Send,
+) -> PyResult<()> {
+    let watch = Watch::new()?;
+    let len = (VALUES_OF_A_PART / width.max(1)).max(1);
+    for first in (0..n).step_by(len) {
+        py.detach(|| work(first..n.min(first + len)));
+        py.check_signals()?;
+        watch.check_stopper()?;
+    }
+    Ok(())
 }
 
 impl Likelihood for Interruptible {
@@ -116,6 +226,10 @@ impl Likelihood for Interruptible {
             return f64::INFINITY;
         }
         self.inner.nll_and_curvature(params, gradient, curvature)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.watch.is_stopped()
     }
 }
 

@@ -13,6 +13,7 @@ mod fits;
 mod floating;
 mod interpolation;
 mod interrupt;
+mod memory;
 mod model;
 mod numbers;
 mod ranking;
@@ -36,6 +37,8 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::PyModel>()?;
     module.add_class::<floating::FloatingModel>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_class::<interrupt::PyStopper>()?;
+    numbers::register(module)?;
     error::register(module)?;
     documents::register(module)?;
     interpolation::register(module)?;

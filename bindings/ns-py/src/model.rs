@@ -1,6 +1,5 @@
 //! A compiled model as Python holds it: immutable, shared by threads, pickled by its workspace.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use ns_cli::documents;
@@ -12,6 +11,7 @@ use ns_core::{Constraint, Data, Model, compile};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
 use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
@@ -20,8 +20,10 @@ use crate::choice::{Choice, PyChoice, Rules};
 use crate::convert::{array, fields, matrix, object};
 use crate::error;
 use crate::evaluate::{Evaluated, Points, expected};
-use crate::numbers::{data, data_sets, point, points};
-use crate::settings::{all_threads, index_of};
+use crate::interrupt::in_parts;
+use crate::memory::{filled, room};
+use crate::numbers::{HasAux, data, data_sets, point, points, shown};
+use crate::settings::index_of;
 
 /// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
 ///
@@ -69,11 +71,15 @@ impl PyModel {
     #[pyo3(signature = (workspace, measurement=None, poi=None, interpolation=("smooth".to_owned(), Vec::new())))]
     fn new(
         py: Python<'_>,
-        workspace: &[u8],
+        workspace: &Bound<'_, PyAny>,
         measurement: Option<String>,
         poi: Option<Vec<String>>,
         interpolation: Rules,
     ) -> PyResult<Self> {
+        let Ok(workspace) = workspace.extract::<&[u8]>() else {
+            let message = "`Model` is made of JSON in bytes: `load_workspace` reads files, `model_of` takes dictionaries and text";
+            return Err(PyTypeError::new_err(message));
+        };
         let read = || read_value(workspace).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem))?;
         Self::of(py, workspace, Choice { measurement, poi, interpolation })
@@ -162,8 +168,10 @@ impl PyModel {
     /// >>> model = nextstat.load_workspace("examples/simple.json")
     /// >>> model.index("mu")
     /// 0
-    fn index(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
-        index_of(py, &self.model, name)
+    fn index(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let found: PyResult<String> = name.extract();
+        let wrong = |_| PyTypeError::new_err(format!("`name` is to be that of a parameter, not `{}`", shown(name)));
+        index_of(py, &self.model, &found.map_err(wrong)?)
     }
 
     /// Starting values (P).
@@ -177,7 +185,7 @@ impl PyModel {
     fn bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let parameters = &self.model.parameters;
         let ends: Vec<f64> = parameters.lower.iter().zip(&parameters.upper).flat_map(|(lo, hi)| [*lo, *hi]).collect();
-        matrix(py, &ends, [parameters.len(), 2])
+        matrix(py, ends, [parameters.len(), 2])
     }
 
     /// Whether the measurement holds each parameter (P).
@@ -244,19 +252,24 @@ impl PyModel {
     /// >>> model = nextstat.load_workspace("examples/simple.json")
     /// >>> float(model.expected_data(model.init, aux=False).sum())
     /// 125.0
-    #[pyo3(signature = (params, *, aux=true))]
+    #[pyo3(signature = (params, *, aux=HasAux(true)), text_signature = "($self, params, *, aux=True)")]
     fn expected_data<'py>(
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
-        aux: bool,
+        aux: HasAux,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let HasAux(has_aux) = aux;
         let found = points(&self.model, params)?;
-        let n = found.rows.unwrap_or(1);
-        let all = py.detach(|| expected(&self.model, &found.values, n, aux));
+        let (n, n_params) = (found.rows.unwrap_or(1), self.model.n_params());
+        let width = self.model.n_bins() + if has_aux { self.model.n_aux() } else { 0 };
+        let mut all = room(n as u64, width, "points")?;
+        in_parts(py, (n, width + n_params), |part| {
+            all.extend(expected(&self.model, &found.values[part.start * n_params..part.end * n_params], has_aux));
+        })?;
         match found.rows {
-            None => Ok(array(py, &all).into_any()),
-            Some(rows) => matrix(py, &all, [rows, self.model.n_bins() + if aux { self.model.n_aux() } else { 0 }]),
+            None => Ok(PyArray1::from_vec(py, all).into_any()),
+            Some(rows) => matrix(py, all, [rows, width]),
         }
     }
 
@@ -278,13 +291,13 @@ impl PyModel {
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
-        threads: Option<NonZeroUsize>,
+        threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (found, rows) = self.evaluate::<false>(py, (params, data), threads)?;
-        per_point(py, &found.nll, rows)
+        per_point(py, found.nll, rows)
     }
 
-    /// The same with the gradient (P) or (N, P); zero where -ln L is not finite.
+    /// The same with the gradient (P) or (N, P), which is NaN where -ln L is not finite.
     ///
     /// Examples
     /// --------
@@ -299,14 +312,14 @@ impl PyModel {
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
-        threads: Option<NonZeroUsize>,
+        threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (found, rows) = self.evaluate::<true>(py, (params, data), threads)?;
         let gradient = match rows {
-            None => array(py, &found.gradient).into_any(),
-            Some(rows) => matrix(py, &found.gradient, [rows, self.model.n_params()])?,
+            None => PyArray1::from_vec(py, found.gradient).into_any(),
+            Some(rows) => matrix(py, found.gradient, [rows, self.model.n_params()])?,
         };
-        Ok((per_point(py, &found.nll, rows)?, gradient))
+        Ok((per_point(py, found.nll, rows)?, gradient))
     }
 
     /// Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is.
@@ -336,6 +349,10 @@ impl PyModel {
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let document = py.detach(|| documents::check(&self.workspace, &self.model));
         fields(py, &document)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("nextstat._show")?.call_method1("model_html", (slf,))
     }
 
     fn __repr__(&self) -> String {
@@ -371,8 +388,9 @@ impl PyModel {
         &self,
         py: Python<'_>,
         (params, data): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
-        threads: Option<NonZeroUsize>,
+        threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Evaluated, Option<usize>)> {
+        let threads = crate::numbers::threads(py, threads)?;
         let mut found = points(&self.model, params)?;
         let (sets, data_rows) =
             data.map_or_else(|| Ok((vec![self.model.observed.clone()], None)), |data| data_sets(&self.model, data))?;
@@ -384,25 +402,33 @@ impl PyModel {
             }
             (Some(rows), _) => Some(rows),
             (None, Some(rows)) => {
-                found.values = found.values.repeat(rows);
+                let mut values = room(rows as u64, found.values.len(), "points")?;
+                (0..rows).for_each(|_| values.extend_from_slice(&found.values));
+                found.values = values;
                 Some(rows)
             }
             (None, None) => None,
         };
-        let n = rows.unwrap_or(1);
-        if n == 0 {
-            return Ok((Evaluated::default(), rows));
-        }
-        let threads = threads.unwrap_or_else(all_threads);
-        let work = Points { model: &self.model, plan: &self.plan, params: &found.values, n, data: &sets, threads };
-        Ok((py.detach(|| work.nll::<GRADIENT>()), rows))
+        let (n, n_params) = (rows.unwrap_or(1), self.model.n_params());
+        let mut all = Evaluated {
+            nll: filled(0.0, n, 1, "points")?,
+            gradient: if GRADIENT { filled(0.0, n, n_params, "gradients")? } else { Vec::new() },
+        };
+        in_parts(py, (n, n_params), |part| {
+            let params = &found.values[part.start * n_params..part.end * n_params];
+            let data = if let [_] = sets.as_slice() { &sets[..] } else { &sets[part.clone()] };
+            let work = Points { model: &self.model, plan: &self.plan, params, n: part.len(), data, threads };
+            let gradient = if GRADIENT { part.start * n_params..part.end * n_params } else { 0..0 };
+            work.nll::<GRADIENT>(&mut all.nll[part], &mut all.gradient[gradient]);
+        })?;
+        Ok((all, rows))
     }
 }
 
 /// A number, or an array of one for each row.
-fn per_point<'py>(py: Python<'py>, values: &[f64], rows: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
-    match (rows, values) {
+fn per_point(py: Python<'_>, values: Vec<f64>, rows: Option<usize>) -> PyResult<Bound<'_, PyAny>> {
+    match (rows, values.as_slice()) {
         (None, [value]) => Ok(PyFloat::new(py, *value).into_any()),
-        _ => Ok(array(py, values).into_any()),
+        _ => Ok(PyArray1::from_vec(py, values).into_any()),
     }
 }

@@ -1,11 +1,20 @@
 //! Numbers from Python, read with their name at hand: what is wrong with an argument is said in its own terms.
 
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+
 use ns_core::{Data, Model};
-use numpy::{AllowTypeChange, PyArrayLikeDyn, PyArrayMethods, PyUntypedArrayMethods};
-use pyo3::exceptions::PyTypeError;
+use ns_inference::parallel;
+use ns_inference::toys::number_of_toys;
+use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyString};
 
 use crate::error;
+use crate::interrupt::{VALUES_OF_A_PART, in_parts};
+use crate::memory::room;
 
 /// Numbers with their shape, of at most two dimensions.
 pub(crate) struct Numbers {
@@ -26,12 +35,98 @@ impl Numbers {
     }
 }
 
+/// What messages show of a value that is not what it should be.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    const MOST: usize = 60;
+    let Ok(text) = value.repr().map(|text| text.to_string()) else { return type_name(value) };
+    if text.chars().count() <= MOST { text } else { text.chars().take(MOST).chain("…".chars()).collect() }
+}
+
+fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string())
+}
+
+/// A letter for what an array has, as NumPy has it; None for what is no array.
+fn kind(value: &Bound<'_, PyAny>) -> Option<char> {
+    value.getattr("dtype").and_then(|dtype| dtype.getattr("kind")).and_then(|kind| kind.extract()).ok()
+}
+
+/// Whether a number could be made of `value`, but not what it says.
+fn is_in_disguise(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBool>()
+        || value.is_instance_of::<PyComplex>()
+        || kind(value).is_some_and(|kind| !matches!(kind, 'f' | 'i' | 'u'))
+        || value.getattr("ndim").and_then(|n| n.extract()).is_ok_and(|n: usize| n > 0)
+}
+
+/// Reads a number, of Python or of NumPy; `what` says whose it is.
+pub(crate) fn number(value: &Bound<'_, PyAny>, what: impl FnOnce() -> String) -> PyResult<f64> {
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return Ok(number.value());
+    }
+    let found = if is_in_disguise(value) { None } else { value.extract().ok() };
+    found.ok_or_else(|| PyTypeError::new_err(format!("{} is to be a number, not `{}`", what(), shown(value))))
+}
+
+/// Whether auxiliary data are wanted: True or False, and nothing that could be taken for them.
+#[derive(Clone, Copy)]
+pub(crate) struct HasAux(pub(crate) bool);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for HasAux {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let wrong = |_| PyTypeError::new_err(format!("`aux` is to be True or False, not `{}`", shown(&value)));
+        value.extract().map(Self).map_err(wrong)
+    }
+}
+
+/// Reads a whole number from `at_least` to 2⁶⁴ - 1.
+pub(crate) fn count(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>, at_least: u64) -> PyResult<u64> {
+    let wrong = || PyTypeError::new_err(format!("`{name}` is to be a whole number, not `{}`", shown(value)));
+    if value.is_instance_of::<PyBool>() {
+        return Err(wrong());
+    }
+    let out_of = |limit: String| {
+        let message = format!("`{name}` is {}, and must be {limit}", shown(value));
+        Err(error::parameter(py, message, None))
+    };
+    match value.extract::<i128>() {
+        Ok(number) if number < i128::from(at_least) => out_of(format!("at least {at_least}")),
+        Ok(number) => u64::try_from(number).or_else(|_| out_of("below 2**64".to_owned())),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            let limit = if value.lt(0)? { format!("at least {at_least}") } else { "below 2**64".to_owned() };
+            out_of(limit)
+        }
+        Err(_) => Err(wrong()),
+    }
+}
+
+/// Reads a number of threads; more than `MOST_THREADS` are that many.
+pub(crate) fn threads(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<NonZeroUsize> {
+    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(all_threads()) };
+    let number = count(py, "threads", value, 1)?;
+    Ok(usize::try_from(number).ok().and_then(NonZeroUsize::new).map_or(MOST_THREADS, |n| n.min(MOST_THREADS)))
+}
+
+/// No machine that this is for runs more at once, and a system refuses to start very many.
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
+/// As many threads as the machine runs at once. Asking it takes longer than a small fit, so it is asked once.
+fn all_threads() -> NonZeroUsize {
+    static ALL: OnceLock<NonZeroUsize> = OnceLock::new();
+    *ALL.get_or_init(parallel::all_threads)
+}
+
 /// Reads the argument called `what`.
 pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers> {
-    let array: PyArrayLikeDyn<'_, f64, AllowTypeChange> = values.extract().map_err(|_| {
-        let found = values.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("`{what}` is to be an array of numbers, which this `{found}` is not"))
-    })?;
+    let py = values.py();
+    let array = match values.cast::<PyArrayDyn<f64>>() {
+        Ok(array) => array.clone(),
+        Err(_) => converted(values, what)?,
+    };
+    let array = array.try_readonly()?;
     let width = size_of::<f64>();
     let is_aligned = (array.data() as usize).is_multiple_of(width)
         && array.strides().iter().all(|stride| stride.unsigned_abs().is_multiple_of(width));
@@ -43,11 +138,56 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
     let rows = match array.shape() {
         [_] => None,
         [rows, _] => Some(*rows),
+        [] => return Err(not_an_array(values, what)),
         shape => {
             return Err(error::data(format!("`{what}` has {} dimensions instead of one or two", shape.len())));
         }
     };
-    Ok(Numbers { values: array.iter().copied().collect(), rows })
+    let mut all_values: Vec<f64> = room(array.len() as u64, 1, "numbers")?;
+    match array.as_slice() {
+        _ if array.len() <= VALUES_OF_A_PART => all_values.extend(array.iter().copied()),
+        Some(all) => in_parts(py, (all.len(), 1), |part| all_values.extend_from_slice(&all[part]))?,
+        None => {
+            let mut all = array.iter().copied();
+            in_parts(py, (array.len(), 1), |part| all_values.extend(all.by_ref().take(part.len())))?;
+        }
+    }
+    Ok(Numbers { values: all_values, rows })
+}
+
+fn not_an_array(values: &Bound<'_, PyAny>, what: &str) -> PyErr {
+    PyTypeError::new_err(format!("`{what}` is to be an array of numbers, not `{}`", shown(values)))
+}
+
+/// An array of what is none yet, or none of such numbers.
+fn converted<'py>(values: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    static AS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = values.py();
+    let wrong = |because: &str| {
+        let found = type_name(values);
+        PyTypeError::new_err(format!("`{what}` is to be an array of numbers, which this `{found}` is not{because}"))
+    };
+    let array = AS_ARRAY
+        .import(py, "numpy", "asarray")?
+        .call1((values,))
+        .map_err(|error| if error.is_instance_of::<PyMemoryError>(py) { error } else { wrong("") })?;
+    if array.getattr("ndim")?.extract::<usize>()? == 0 {
+        return Err(not_an_array(values, what));
+    }
+    match kind(&array) {
+        Some('f' | 'i' | 'u') => {}
+        Some('O') => {
+            for value in array.call_method0("ravel")?.try_iter()? {
+                let value = value?;
+                number(&value, String::new).map_err(|_| wrong(&format!(": it has `{}`", shown(&value))))?;
+            }
+        }
+        Some('U' | 'S') => return Err(wrong(": it has text")),
+        Some('c') => return Err(wrong(": it has complex numbers")),
+        Some('b') => return Err(wrong(": it has truth values")),
+        _ => return Err(wrong("")),
+    }
+    Ok(array.call_method1("astype", ("float64",))?.cast_into::<PyArrayDyn<f64>>()?)
 }
 
 /// Reads a list of numbers.
@@ -113,4 +253,35 @@ fn data_of(model: &Model, all: &[f64]) -> PyResult<Data> {
     }
     let aux = if all.len() == n_bins { model.observed.aux.clone() } else { all[n_bins..].to_vec() };
     Ok(Data { main: all[..n_bins].to_vec(), aux })
+}
+
+/// `value` as a number of Python's; `what` says whose it is.
+#[pyfunction]
+#[pyo3(name = "number")]
+fn py_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
+    number(value, || what.to_owned())
+}
+
+/// `value` as a whole number of at least `at_least`, called `name`.
+#[pyfunction]
+#[pyo3(name = "count")]
+fn py_count(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>, at_least: u64) -> PyResult<u64> {
+    count(py, name, value, at_least)
+}
+
+/// `value` as a number of toys, called `name`, within the limits of the command.
+#[pyfunction]
+fn count_of_toys(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let number = match count(py, name, value, 0) {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(error),
+        number => number.ok(),
+    };
+    number_of_toys(number, &shown(value)).map_err(|problem| error::parameter(py, format!("`{name}`: {problem}"), None))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("MOST_TOYS", ns_inference::toys::MOST_TOYS)?;
+    module.add_function(wrap_pyfunction!(py_number, module)?)?;
+    module.add_function(wrap_pyfunction!(py_count, module)?)?;
+    module.add_function(wrap_pyfunction!(count_of_toys, module)?)
 }

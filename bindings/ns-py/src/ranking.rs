@@ -35,8 +35,8 @@ fn ranking_model<'py>(
     let options = options(py, &setup, methods, groups, minos)?;
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
     let Setup { model, data, likelihood, threads, .. } = setup;
-    let mut result = watched(py, callback(progress).as_ref(), |monitor| {
-        ranking::ranking_of_parts(&model, &data, &likelihood, &options, (&parts, Crew::new(threads, monitor)))
+    let mut result = watched(py, callback(progress).as_ref(), &likelihood, |likelihood, monitor| {
+        ranking::ranking_of_parts(&model, &data, likelihood, &options, (&parts, Crew::new(threads, monitor)))
     })?;
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(&model, &data, &result.best.params).map(|reason| reason.to_string()));
@@ -58,8 +58,8 @@ fn ranking_part<'py>(
     let setup = setup(py, model, settings)?;
     let options = options(py, &setup, methods, groups, minos)?;
     let Setup { model, data, likelihood, threads, .. } = setup;
-    let result = watched(py, None, |monitor| {
-        ranking::ranking_part(&model, &data, &likelihood, &options, (part, Crew::new(threads, monitor)))
+    let result = watched(py, None, &likelihood, |likelihood, monitor| {
+        ranking::ranking_part(&model, &data, likelihood, &options, (part, Crew::new(threads, monitor)))
     })?;
     object(py, &result)
 }

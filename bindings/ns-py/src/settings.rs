@@ -1,25 +1,18 @@
 //! From the settings that procedures share, as Python has them, to data, a likelihood and how to fit it.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use ns_compute::CpuLikelihood;
 use ns_core::{Data, Model};
-use ns_inference::parallel;
 use ns_inference::{Errors, FitOptions, MultiStart};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::error;
 use crate::model::PyModel;
-use crate::numbers::{data, point};
-
-/// As many threads as the machine runs at once. Asking it takes longer than a small fit, so it is asked once.
-pub(crate) fn all_threads() -> NonZeroUsize {
-    static ALL: OnceLock<NonZeroUsize> = OnceLock::new();
-    *ALL.get_or_init(parallel::all_threads)
-}
+use crate::numbers::{count, data, number, point, shown, threads};
 
 /// What a procedure works on.
 pub(crate) struct Setup {
@@ -89,11 +82,11 @@ pub(crate) fn setup(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict
         None => model.model().observed.clone(),
         Some(values) => data(model.model(), &values)?,
     };
-    let seed = item(settings, "seed")?.map_or(Ok(0), |seed| seed.extract())?;
-    let threads: Option<NonZeroUsize> = item(settings, "threads")?.map(|n| n.extract()).transpose()?;
+    let seed = item(settings, "seed")?.map_or(Ok(0), |seed| count(py, "seed", &seed, 0))?;
+    let threads = threads(py, item(settings, "threads")?.as_ref())?;
     let options = options(py, model.model(), settings, seed)?;
     let likelihood = CpuLikelihood::with_plan(model.plan().clone(), &data);
-    Ok(Setup { model: model.shared(), data, likelihood, options, threads: threads.unwrap_or_else(all_threads), seed })
+    Ok(Setup { model: model.shared(), data, likelihood, options, threads, seed })
 }
 
 fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -102,34 +95,60 @@ fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<
 
 fn options(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>, seed: u64) -> PyResult<FitOptions> {
     let start = item(settings, "init")?.map(|values| start(py, model, &values)).transpose()?;
-    let fixed = named(py, model, settings, ("fixed", "a value"), |name, value: f64| {
+    let fixed = named(py, model, settings, ("fixed", "a value"), |name, value| {
+        let value = number(value, || format!("`fixed`: the value of `{name}`"))?;
         let problem = || error::parameter(py, format!("`{name}` cannot be held at {value}"), None);
         if value.is_finite() { Ok(value) } else { Err(problem()) }
     })?;
-    let bounds = named(py, model, settings, ("bounds", "two numbers"), |name, (lower, upper): (f64, f64)| {
+    let bounds = named(py, model, settings, ("bounds", "two numbers"), |name, value| {
+        let [lower, upper] = range(name, value)?;
         let problem = || error::parameter(py, format!("the range {lower} to {upper} of `{name}` is empty"), None);
         if lower < upper { Ok([lower, upper]) } else { Err(problem()) }
     })?;
-    let n_starts: Option<usize> = item(settings, "multi_start")?.map(|n| n.extract()).transpose()?;
-    let multi_start = n_starts.map(|n_starts| MultiStart { n_starts, seed });
+    let n_starts = item(settings, "multi_start")?.map(|n| count(py, "multi_start", &n, 0)).transpose()?;
+    let multi_start =
+        n_starts.map(|n_starts| MultiStart { n_starts: usize::try_from(n_starts).unwrap_or(usize::MAX), seed });
     Ok(FitOptions { start, fixed, bounds, multi_start, errors: Errors::None, ..FitOptions::default() })
 }
 
+/// The two ends of the range of the parameter `name`.
+fn range(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
+    let wrong = || {
+        PyTypeError::new_err(format!("`bounds`: the range of `{name}` is to be two numbers, not `{}`", shown(value)))
+    };
+    let ends: Vec<Bound<'_, PyAny>> = value.try_iter().and_then(|ends| ends.take(3).collect()).map_err(|_| wrong())?;
+    match ends.as_slice() {
+        _ if value.is_instance_of::<PyString>() => Err(wrong()),
+        [lower, upper] => {
+            let end = |end| number(end, || format!("`bounds`: an end of the range of `{name}`"));
+            Ok([end(lower)?, end(upper)?])
+        }
+        _ => Err(wrong()),
+    }
+}
+
 /// The setting `what`, a dictionary of values by name, as values by index; none may be given twice.
-fn named<'py, T: FromPyObjectOwned<'py>, V: Copy>(
+fn named<'py, V: Copy>(
     py: Python<'py>,
     model: &Model,
     settings: &Bound<'py, PyDict>,
     (what, form): (&str, &str),
-    checked: impl Fn(&str, T) -> PyResult<V>,
+    read: impl Fn(&str, &Bound<'py, PyAny>) -> PyResult<V>,
 ) -> PyResult<Vec<(usize, V)>> {
     let Some(given) = item(settings, what)? else { return Ok(Vec::new()) };
-    let wrong = || PyTypeError::new_err(format!("`{what}` is to be a dictionary of names with {form}"));
+    let Ok(given) = given.cast::<PyDict>() else {
+        let found = shown(&given);
+        let message = format!("`{what}` is to be a dictionary of names with {form}, not `{found}`");
+        return Err(PyTypeError::new_err(message));
+    };
     let mut found: Vec<(usize, V)> = Vec::new();
-    for (name, value) in given.cast_into::<PyDict>().map_err(|_| wrong())? {
-        let name: String = name.extract().map_err(|_| wrong())?;
-        let value = checked(&name, value.extract().map_err(|_| wrong())?)?;
-        for i in elements(py, model, &name)? {
+    for (name, value) in given {
+        let name: String = name.extract().map_err(|_| {
+            PyTypeError::new_err(format!("`{what}` is by names of parameters, and `{}` is none", shown(&name)))
+        })?;
+        let indices = elements(py, model, &name)?;
+        let value = read(&name, &value)?;
+        for i in indices {
             if found.iter().any(|(known, _)| *known == i) {
                 let message = format!("`{what}` sets `{}` twice", model.parameters.names[i]);
                 return Err(error::parameter(py, message, None));
@@ -146,7 +165,8 @@ fn start<'py>(py: Python<'py>, model: &Model, values: &Bound<'py, PyAny>) -> PyR
         let settings = PyDict::new(py);
         settings.set_item("init", values)?;
         let mut point = model.parameters.init.clone();
-        let given = named(py, model, &settings, ("init", "a value"), |_, value: f64| Ok(value))?;
+        let read = |name: &str, value: &Bound<'py, PyAny>| number(value, || format!("`init`: the value of `{name}`"));
+        let given = named(py, model, &settings, ("init", "a value"), read)?;
         given.into_iter().for_each(|(i, value)| point[i] = value);
         point
     } else {

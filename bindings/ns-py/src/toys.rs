@@ -1,7 +1,6 @@
 //! Toys: thrown data, ensembles of fits, tests and goodness of fit by toys.
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
 use ns_cli::documents;
 use ns_core::Data;
@@ -17,11 +16,12 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{array, fields, matrix, object, optional_array};
+use crate::convert::{array, fields, frozen_matrix, matrix, object, optional_array};
 use crate::error;
-use crate::interrupt::interruptible;
+use crate::interrupt::{in_parts, interruptible};
+use crate::memory::room;
 use crate::model::PyModel;
-use crate::numbers::point;
+use crate::numbers::{list, point};
 use crate::settings::{Setup, setup};
 use crate::tests_of_mu::statistic;
 use crate::watch::{callback, watched};
@@ -48,16 +48,17 @@ fn throw_toys<'py>(
     let setup = setup(py, model, settings)?;
     let params = point(&setup.model, params, "params")?;
     let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
-    let all: Vec<f64> = py.detach(|| {
-        let mut data = Data::default();
-        let mut all = Vec::new();
-        for toy in range.0..range.1 {
-            thrower.throw(toy, &mut data);
+    let (first, n_toys) = (range.0, range.1 - range.0);
+    let width = setup.model.n_bins() + setup.model.n_aux();
+    let mut all = room(n_toys, width, "toys")?;
+    let mut data = Data::default();
+    in_parts(py, (n_toys as usize, width), |part| {
+        for toy in part {
+            thrower.throw(first + toy as u64, &mut data);
             all.extend(data.main.iter().chain(&data.aux));
         }
-        all
-    });
-    matrix(py, &all, [(range.1 - range.0) as usize, setup.model.n_bins() + setup.model.n_aux()])
+    })?;
+    matrix(py, all, [n_toys as usize, width])
 }
 
 /// Which toys are fitted.
@@ -86,26 +87,39 @@ fn fit_toys_model<'py>(
     let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
     let uncertainty_of = if wants_uncertainty { Some(setup.parameter(py, None, "fit_toys")?) } else { None };
     let toys = FitToys { model: &setup.model, options: &setup.options, thrower: &thrower, uncertainty_of };
-    let mut fits: Vec<ToyFit> = Vec::new();
-    watched(py, callback(progress).as_ref(), |monitor| {
+    let mut fits = Fits { params: room(end - first, setup.model.n_params(), "toys")?, each: Vec::new() };
+    watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
         let run = Run::new(setup.threads, monitor);
-        toys.run(&setup.likelihood, first..end, &run, |mut more| {
-            fits.append(&mut more);
+        toys.run(likelihood, first..end, &run, |more| {
+            more.into_iter().for_each(|fit| fits.push(fit));
             Ok::<_, std::convert::Infallible>(())
         })
     })?
     .unwrap_or_else(|never| match never {});
-    let document = toy_fields(py, &setup, &fits, wants_uncertainty)?;
+    let document = toy_fields(py, &setup, fits, wants_uncertainty)?;
     document.set_item("thrown_at", array(py, &params))?;
     document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
     Ok(document)
+}
+
+/// Fits of toys, the parameters of all in one place (T × P), where they stay.
+struct Fits {
+    params: Vec<f64>,
+    each: Vec<ToyFit>,
+}
+
+impl Fits {
+    fn push(&mut self, mut fit: ToyFit) {
+        self.params.append(&mut fit.params);
+        self.each.push(fit);
+    }
 }
 
 /// Arrays over toys.
 fn toy_fields<'py>(
     py: Python<'py>,
     setup: &Setup,
-    fits: &[ToyFit],
+    Fits { params, each: fits }: Fits,
     wants_uncertainty: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let document = PyDict::new(py);
@@ -113,9 +127,8 @@ fn toy_fields<'py>(
     document.set_item("poi", setup.model.poi().map(|i| &setup.model.parameters.names[i]))?;
     let toys: Vec<u64> = fits.iter().map(|fit| fit.toy).collect();
     document.set_item("toys", PyArray1::from_vec(py, toys))?;
-    let params: Vec<f64> = fits.iter().flat_map(|fit| fit.params.iter().copied()).collect();
-    document.set_item("params", matrix(py, &params, [fits.len(), setup.model.n_params()])?)?;
-    document.set_item("nll", PyArray1::from_iter(py, fits.iter().map(|fit| fit.nll)))?;
+    document.set_item("params", frozen_matrix(py, params, [fits.len(), setup.model.n_params()])?)?;
+    document.set_item("nll", PyArray1::from_vec(py, fits.iter().map(|fit| fit.nll).collect()))?;
     let converged: Vec<bool> = fits.iter().map(|fit| fit.outcome == Outcome::Converged).collect();
     document.set_item("n_failed", converged.iter().filter(|converged| !**converged).count())?;
     document.set_item("converged", PyArray1::from_vec(py, converged))?;
@@ -159,7 +172,7 @@ impl TestWanted {
     }
 }
 
-/// CLs by toys.
+/// CLs by toys; of a range of units their statistics in order, NaN where a fit failed.
 #[pyfunction]
 fn hypotest_toys_model<'py>(
     py: Python<'py>,
@@ -167,31 +180,34 @@ fn hypotest_toys_model<'py>(
     settings: &Bound<'py, PyDict>,
     wanted: TestWanted,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let TestWanted { stop_at_error, range, .. } = wanted;
     let setup = setup(py, model, settings)?;
     let wanted = wanted.settings(py, &setup)?;
-    let (test, likelihood) = (test(py, &setup, wanted)?, &setup.likelihood);
+    let test = test(py, &setup, wanted)?;
     let (first, end) = range.unwrap_or((0, wanted.n_units()));
-    let samples = Mutex::new(Samples::default());
-    watched(py, callback(progress).as_ref(), |monitor| {
+    let mut units = room(end - first, 1, "toys")?;
+    let mut samples = Samples::default();
+    watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
         let run = Run { whole: Some([first, end]), ..Run::new(setup.threads, monitor) };
         let mut next = first;
-        while next < end && !monitor.is_cancelled() {
-            let mut samples = samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if wanted.is_enough(next, &samples, &test.observed(), stop_at_error) {
-                break;
-            }
+        while next < end
+            && !monitor.is_cancelled()
+            && !wanted.is_enough(next, &samples, &test.observed(), stop_at_error)
+        {
             let stop = wanted.next_check(next, stop_at_error).min(end);
             let Ok(_) = test.run(likelihood, next..stop, &run, |tests| {
                 tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
+                units.extend(tests.iter().map(|test| test.value.unwrap_or(f64::NAN)));
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
             });
             next = stop;
         }
     })?;
-    let samples = samples.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    test_fields(py, &setup, &test, &samples)
+    match range {
+        Some(_) => Ok(PyArray1::from_vec(py, units).into_any()),
+        None => Ok(test_fields(py, &setup, &test, &samples)?.into_any()),
+    }
 }
 
 /// A test by toys, with the fits to the data that it begins with.
@@ -234,23 +250,31 @@ fn test_fields<'py>(
     Ok(document)
 }
 
-/// Joins the statistics of shards: CLs of toys that were made elsewhere.
+/// CLs of toys that were made elsewhere: `values` has the statistics of the first units in order, as `hypotest_toys_model` returns them.
+///
+/// None if the stopping rule wants more of them than there are, and there are more to be made.
 #[pyfunction]
-fn hypotest_of_samples<'py>(
+fn hypotest_of_units<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
     wanted: TestWanted,
-    values: [Vec<Option<f64>>; 2],
-) -> PyResult<Bound<'py, PyDict>> {
+    values: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let stop_at_error = wanted.stop_at_error;
     let setup = setup(py, model, settings)?;
     let wanted = wanted.settings(py, &setup)?;
-    let test = test(py, &setup, wanted)?;
+    let (test, values) = (test(py, &setup, wanted)?, list(values, "values")?);
     let mut samples = Samples::default();
-    for (which, values) in values.into_iter().enumerate() {
-        values.into_iter().for_each(|value| samples.push(which, value));
+    for (unit, value) in (0..).zip(&values) {
+        if wanted.is_enough(unit, &samples, &test.observed(), stop_at_error) {
+            return test_fields(py, &setup, &test, &samples).map(Some);
+        }
+        samples.push(wanted.unit(unit).which, Some(*value).filter(|value| !value.is_nan()));
     }
-    test_fields(py, &setup, &test, &samples)
+    let n_done = values.len() as u64;
+    let is_over = n_done == wanted.n_units() || wanted.is_enough(n_done, &samples, &test.observed(), stop_at_error);
+    is_over.then(|| test_fields(py, &setup, &test, &samples)).transpose()
 }
 
 /// Goodness of fit, by the formula and by `n_toys` toys if that is not 0.
@@ -278,7 +302,7 @@ fn goodness_model<'py>(
         let thrower = thrower(&setup, &result.bestfit, Ensemble::Goodness, is_aux_fixed)?;
         let (domain, _) = ns_inference::fit::domain_and_start(model, options);
         let observed = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
-        let (toys, _) = watched(py, callback(progress).as_ref(), |monitor| {
+        let (toys, _) = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {
             let run = Run::new(*threads, monitor);
             goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)
         })?;
@@ -295,6 +319,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(throw_toys, module)?)?;
     module.add_function(wrap_pyfunction!(fit_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_toys_model, module)?)?;
-    module.add_function(wrap_pyfunction!(hypotest_of_samples, module)?)?;
+    module.add_function(wrap_pyfunction!(hypotest_of_units, module)?)?;
     module.add_function(wrap_pyfunction!(goodness_model, module)?)
 }

@@ -1,20 +1,23 @@
 //! Long work under a watching interpreter: it computes on a thread of its own, so that Ctrl-C and progress callbacks reach the caller's.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use ns_compute::CpuLikelihood;
 use ns_inference::monitor::Monitor;
 use pyo3::prelude::*;
+
+use crate::interrupt::{Interruptible, Watch};
 
 /// How often the interpreter is asked for signals and told of progress.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-#[derive(Default)]
 struct Shared {
     done: AtomicUsize,
     total: AtomicUsize,
-    is_cancelled: AtomicBool,
+    watch: Arc<Watch>,
 }
 
 impl Monitor for Shared {
@@ -24,13 +27,14 @@ impl Monitor for Shared {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
+        self.watch.is_stopped()
     }
 }
 
 impl Shared {
     /// Whether the interpreter wants to go on; `callback` is called with (done, total).
     fn tell(&self, callback: Option<&Py<PyAny>>) -> PyResult<()> {
+        self.watch.check_stopper()?;
         Python::attach(|py| {
             py.check_signals()?;
             let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
@@ -47,22 +51,25 @@ pub(crate) fn callback(progress: Option<Bound<'_, PyAny>>) -> Option<Py<PyAny>> 
     progress.map(Bound::unbind)
 }
 
-/// What `work` returns, computed without the interpreter's lock.
+/// What `work` makes of a likelihood, computed without the interpreter's lock.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next unit and its result is dropped.
+/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next evaluation and its result is dropped.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     callback: Option<&Py<PyAny>>,
-    work: impl FnOnce(&dyn Monitor) -> T + Send,
+    likelihood: &CpuLikelihood,
+    work: impl FnOnce(&Interruptible, &dyn Monitor) -> T + Send,
 ) -> PyResult<T> {
-    let shared = Shared::default();
+    let watch = Arc::new(Watch::new()?);
+    let likelihood = Interruptible::new(likelihood.clone(), Arc::clone(&watch));
+    let shared = Shared { done: AtomicUsize::new(0), total: AtomicUsize::new(0), watch };
     py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = channel::<()>();
             let monitor = &shared;
             let worker = scope.spawn(move || {
-                let result = work(monitor);
+                let result = work(&likelihood, monitor);
                 drop(sender);
                 result
             });
@@ -72,7 +79,7 @@ pub(crate) fn watched<T: Send>(
                 if raised.is_none()
                     && let Err(error) = shared.tell(callback)
                 {
-                    shared.is_cancelled.store(true, Ordering::Relaxed);
+                    shared.watch.stop();
                     raised = Some(error);
                 }
             }

@@ -15,15 +15,25 @@ PACKAGE = os.path.dirname(os.path.dirname(nextstat.__file__))
 
 # Each would take minutes.
 LONG_CALLS = {
-    "fit_toys": "nextstat.fit_toys(model, n_toys=10**8)",
-    "hypotest_toys": "nextstat.hypotest_toys(model, n_toys=10**8)",
+    "fit_toys": "nextstat.fit_toys(model, n_toys=10**7)",
+    "hypotest_toys": "nextstat.hypotest_toys(model, n_toys=10**7)",
     "goodness_of_fit": "nextstat.goodness_of_fit(model, toys=10**7)",
     "profile_scan": "nextstat.profile_scan(model, points=10**6)",
     "grid": "nextstat.profile_scan(model, parameter=('mu', 'norm_ttbar'), points=1000)",
-    "fit": "nextstat.fit(model, multi_start=10**5)",
-    "upper_limit": "nextstat.upper_limit(model, multi_start=5000)",
-    "hypotest": "nextstat.hypotest(model, multi_start=20_000)",
-    "every_patch": "nextstat.every_patch('examples/background.json', 'examples/signals.json', lambda m: nextstat.fit_toys(m, n_toys=15_000))",
+    "fit": "nextstat.fit(model, multi_start=10**7)",
+    "upper_limit": "nextstat.upper_limit(model, multi_start=10**6)",
+    "hypotest": "nextstat.hypotest(model, multi_start=10**6)",
+    "toys of many starts": "nextstat.fit_toys(model, n_toys=10, multi_start=10**7)",
+    "scan of many starts": "nextstat.profile_scan(model, points=5, multi_start=10**7)",
+    "ranking of many starts": "nextstat.ranking(model, multi_start=10**7)",
+    "contours of many starts": "nextstat.contours(model, ('mu', 'norm_ttbar'), multi_start=10**7)",
+    "report of many starts": "nextstat.report(model, multi_start=10**7)",
+    "throw_toys": "nextstat.throw_toys(model, model.init, n_toys=3 * 10**7)",
+    "nll": "model.nll(np.broadcast_to(model.init, (2 * 10**7, 18)), threads=1)",
+    "expected_data": "model.expected_data(np.broadcast_to(model.init, (10**7, 18)))",
+    "every_patch": "nextstat.every_patch('examples/background.json', 'examples/signals.json', lambda m: nextstat.fit(m, multi_start=10**7))",
+    "toys of every_patch": "nextstat.every_patch('examples/background.json', 'examples/signals.json', lambda m: nextstat.fit_toys(m, n_toys=10**7))",
+    "many fits of every_patch": "nextstat.every_patch('examples/background.json', 'examples/signals.json', lambda m: [nextstat.fit(m) for _ in range(10**6)])",
 }
 
 
@@ -36,9 +46,10 @@ def run(code, **options):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
 @pytest.mark.parametrize("call", LONG_CALLS)
-def test_ctrl_c_stops_within_a_second(examples_folder, call):
+def test_ctrl_c_stops_at_once(examples_folder, call):
     code = f"""
         import time, nextstat
+        import numpy as np
         model = nextstat.load_workspace("examples/shapes.json")
         print("ready", flush=True)
         try:
@@ -56,8 +67,8 @@ def test_ctrl_c_stops_within_a_second(examples_folder, call):
     out, err = process.communicate(timeout=30)
     word, when, converged = out.split()
     assert (word, converged, process.returncode, err) == ("interrupted", "True", 0, "")
-    # Questions that are being answered are waited for.
-    assert float(when) - sent < (1 if call != "every_patch" else 20)
+    # It takes a twentieth of a second; machines that run tests may be busy.
+    assert float(when) - sent < 2
 
 
 def test_a_handler_of_signals_is_called_and_may_go_on(examples_folder):

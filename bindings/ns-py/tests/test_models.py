@@ -4,6 +4,8 @@ import copy
 import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 
 import nextstat
 import numpy as np
@@ -81,7 +83,9 @@ def test_points_outside_the_domain(root):
     model = nextstat.load_workspace(root / "examples/simple.json")
     point = [-100.0, 1.0, 1.0]
     nll, gradient = model.nll_and_grad(point)
-    assert nll == np.inf == model.nll(point) and (gradient == 0).all()
+    assert nll == np.inf == model.nll(point) and np.isnan(gradient).all()
+    values, gradients = model.nll_and_grad([model.init, point, model.init], threads=2)
+    assert np.isfinite(values).tolist() == np.isfinite(gradients).all(axis=1).tolist() == [True, False, True]
     assert "negative" in model.diagnose(point) or "expected" in model.diagnose(point)
     assert model.diagnose(model.init) is None
 
@@ -137,7 +141,7 @@ def test_many_threads_use_one_model(model):
 
 WRONG = [
     (lambda m: m.nll([1.0, 2.0]), nextstat.DataError, "2 values for 18 parameters", None),
-    (lambda m: m.nll("abc"), TypeError, "`params` is to be an array of numbers, which this `str` is not", None),
+    (lambda m: m.nll("abc"), TypeError, "`params` is to be an array of numbers, not `'abc'`", None),
     (lambda m: m.nll(np.zeros((1, 1, 18))), nextstat.DataError, "`params` has 3 dimensions instead of one or two", None),
     (lambda m: m.nll([m.init] * 2, [m.data] * 3), nextstat.DataError, "2 points and 3 sets of data: give one of either, or as many", None),
     (lambda m: m.nll(m.init, [1.0]), nextstat.DataError, "1 data, but the model has 7 bins and 13 auxiliary data: give the bins, or both", None),
@@ -153,10 +157,10 @@ WRONG = [
         "the model has no parameter `Mu`",
         "parameter names are case sensitive; did you mean `mu`?",
     ),
-    (lambda m: nextstat.fit(m, fixed=[1]), TypeError, "`fixed` is to be a dictionary of names with a value", None),
+    (lambda m: nextstat.fit(m, fixed=[1]), TypeError, "`fixed` is to be a dictionary of names with a value, not `[1]`", None),
     (lambda m: nextstat.fit(m, fixed={"mu": np.nan}), nextstat.ParameterError, "`mu` cannot be held at NaN", None),
     (lambda m: nextstat.fit(m, bounds={"mu": (2, 1)}), nextstat.ParameterError, "the range 2 to 1 of `mu` is empty", None),
-    (lambda m: nextstat.fit(m, bounds={"mu": 2}), TypeError, "`bounds` is to be a dictionary of names with two numbers", None),
+    (lambda m: nextstat.fit(m, bounds={"mu": 2}), TypeError, "`bounds`: the range of `mu` is to be two numbers, not `2`", None),
     (lambda m: nextstat.fit(m, init={"mu": np.inf}), nextstat.ParameterError, "`mu` cannot start at inf", None),
     (
         lambda m: nextstat.fit(m, fixed={"fakes_method": 1.0, "fakes_method[0]": 1.0}),
@@ -170,7 +174,7 @@ WRONG = [
     (lambda m: nextstat.profile_scan(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),
     (lambda m: nextstat.profile_scan(m, [0, np.inf]), nextstat.ParameterError, "a scan cannot go to inf", None),
     (lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")), nextstat.ParameterError, "a parameter is scanned against itself", None),
-    (lambda m: nextstat.profile_scan(m, progress=3), TypeError, "`progress` is True, or a callable that takes (done, total)", None),
+    (lambda m: nextstat.profile_scan(m, progress=3), TypeError, "`progress` is True, or a callable that takes (done, total), not `3`", None),
     (
         lambda m: nextstat.profile_scan(m, parameter="fakes_method"),
         nextstat.ParameterError,
@@ -201,12 +205,12 @@ WRONG = [
         "no parameter belongs to the group `jets`",
         "`model.par_names` has the parameters; `*` stands for anything",
     ),
-    (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys` is -1, and must be at least 0", None),
+    (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys`: `-1` is not a whole number from 1 to 281474976710656", None),
     (lambda m: nextstat.throw_toys(m, m.init[:2]), nextstat.DataError, "`params` has 2 values for 18 parameters", None),
     (lambda m: nextstat.throw_toys(m, m.init, aux="free"), nextstat.ParameterError, "`aux` is `fluctuated` or `fixed`, not `free`", None),
     (lambda m: nextstat.fit(m, device="cuda"), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
     (lambda m: nextstat.fit(m, device="gpu"), nextstat.DeviceError, "`gpu` is no device; there are `auto`, `cpu`, `cuda` and `metal`", None),
-    (lambda m: nextstat.fit("ws.json"), TypeError, "a Model is needed, not `str`: see `load_workspace` and `model_of`", None),
+    (lambda m: nextstat.fit("ws.json"), TypeError, "a Model is needed, not the path of one: `nextstat.load_workspace('ws.json')` reads it", None),
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
     (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),
     (lambda m: nextstat.model_of({"a": object()}), TypeError, "`object` is not part of a JSON document", None),
@@ -220,6 +224,98 @@ WRONG = [
         "this build has no metal backend",
         'leave `device` out, or say `device="cpu"`',
     ),
+    # Numbers in disguise, and what is no number.
+    (lambda m: m.nll(["1"] * 18), TypeError, "`params` is to be an array of numbers, which this `list` is not: it has text", None),
+    (lambda m: m.nll(m.init.astype(complex)), TypeError, "`params` is to be an array of numbers, which this `ndarray` is not: it has complex numbers", None),
+    (lambda m: m.nll(m.init > 0), TypeError, "`params` is to be an array of numbers, which this `ndarray` is not: it has truth values", None),
+    (lambda m: m.nll([1.0, None]), TypeError, "`params` is to be an array of numbers, which this `list` is not: it has `None`", None),
+    (lambda m: m.nll(None), TypeError, "`params` is to be an array of numbers, not `None`", None),
+    (lambda m: nextstat.fit(m, data=3), TypeError, "`data` is to be an array of numbers, not `3`", None),
+    (lambda m: nextstat.fit(m, fixed={"mu": None}), TypeError, "`fixed`: the value of `mu` is to be a number, not `None`", None),
+    (lambda m: nextstat.fit(m, fixed={"mu": "1"}), TypeError, "`fixed`: the value of `mu` is to be a number, not `'1'`", None),
+    (lambda m: nextstat.fit(m, fixed={"mu": True}), TypeError, "`fixed`: the value of `mu` is to be a number, not `True`", None),
+    (lambda m: nextstat.fit(m, fixed={3: 1.0}), TypeError, "`fixed` is by names of parameters, and `3` is none", None),
+    (lambda m: nextstat.fit(m, init={"mu": 1j}), TypeError, "`init`: the value of `mu` is to be a number, not `1j`", None),
+    (lambda m: nextstat.fit(m, bounds={"mu": (0, "5")}), TypeError, "`bounds`: an end of the range of `mu` is to be a number, not `'5'`", None),
+    (lambda m: nextstat.hypotest(m, "1"), TypeError, "`mu` is to be a number, not `'1'`", None),
+    (lambda m: nextstat.hypotest(m, np.complex64(1)), TypeError, f"`mu` is to be a number, not `{np.complex64(1)!r}`", None),
+    (lambda m: nextstat.hypotest(m, [1.0, 2.0]), TypeError, "`mu` is to be a number, not `[1.0, 2.0]`", None),
+    (lambda m: nextstat.hypotest(m, True), TypeError, "`mu` is to be a number, not `True`", None),
+    # Arguments of another type than is wanted.
+    (lambda m: nextstat.fit(m, minos=3), TypeError, "`minos` is a name or a sequence of names, not `3`", None),
+    (lambda m: nextstat.fit(m, covariance=1), TypeError, "`covariance` is True or False, not `1`", None),
+    (
+        lambda m: nextstat.contours(m, "mu", "norm_ttbar", 0.68),
+        TypeError,
+        "`parameters` is one argument, a pair: `contours(model, ('mu', 'lumi'), 0.68)`; options are given by name",
+        None,
+    ),
+    (lambda m: nextstat.contours(m, "mu"), TypeError, "`parameters` is a pair of names, such as ('mu', 'lumi'), not `'mu'`", None),
+    (lambda m: nextstat.contours(m, ("mu", "mu")), nextstat.ParameterError, "a contour of `mu` and itself is none", None),
+    (lambda m: nextstat.contours(m, ("mu", "lumi"), []), nextstat.ParameterError, "`levels` is empty: a contour needs a confidence level", None),
+    (lambda m: nextstat.contours(m, ("mu", "lumi"), "0.68"), TypeError, "a level of `levels` is to be a number, not `'0.68'`", None),
+    (
+        lambda m: nextstat.ranking(m, groups=["mc_stat*"]),
+        TypeError,
+        "`groups` is a dictionary of name patterns by group, such as {'jets': 'jes_*'}, not `['mc_stat*']`",
+        None,
+    ),
+    (lambda m: nextstat.ranking(m, minos="yes"), TypeError, "`minos` is True or False, not `'yes'`", None),
+    (lambda m: nextstat.ranking(m, methods=()), nextstat.ParameterError, "`methods` is empty: there are `classic`, `global` and `covariance`", None),
+    (lambda m: nextstat.profile_scan(m, 5), TypeError, "`mu_values` is an array of values, not `5`: `points=` sets how many there are", None),
+    (lambda m: nextstat.profile_scan(m, 5, parameter=("mu", "lumi")), TypeError, "of two parameters `mu_values` has an array, or None, for each", None),
+    (lambda m: nextstat.profile_scan(m, parameter=3), TypeError, "`parameter` is a name or a sequence of names, not `3`", None),
+    (lambda m: m.index(3), TypeError, "`name` is to be that of a parameter, not `3`", None),
+    (lambda m: m.expected_data(m.init, aux="x"), TypeError, "`aux` is to be True or False, not `'x'`", None),
+    (lambda m: m.nll(m.init, threads="2"), TypeError, "`threads` is to be a whole number, not `'2'`", None),
+    (lambda m: nextstat.hypotest(m, test_stat=3), TypeError, "`test_stat` is to be text, not `3`", None),
+    (lambda m: nextstat.fit(m, device=np.ones(2)), nextstat.DeviceError, "`array([1., 1.])` is no device; there are `auto`, `cpu`, `cuda` and `metal`", None),
+    (lambda m: nextstat.command("fit"), TypeError, "`arguments` is a sequence of words, such as ['fit', 'workspace.json'], not `'fit'`", None),
+    (lambda m: nextstat.command(["fit", None]), TypeError, "`arguments` has words, paths and numbers, and `None` is none", None),
+    (lambda m: nextstat.load_toys(3), TypeError, "`path` is to be a path, not `3`", None),
+    (lambda m: nextstat.fit({"channels": []}), TypeError, "a Model is needed, not a `dict`: `nextstat.model_of(...)` makes one of a workspace", None),
+    (lambda m: nextstat.asimov_data(3), TypeError, "a Model is needed, not `3`: see `load_workspace` and `model_of`", None),
+    (
+        lambda m: nextstat.model_of("ws.json"),
+        TypeError,
+        "`workspace` is to be one that is here already: `nextstat.load_workspace('ws.json')` reads a file",
+        None,
+    ),
+    (lambda m: nextstat.load_workspace({}), TypeError, "`path` is to be that of a file: `nextstat.model_of` makes a model of a `dict`", None),
+    (
+        lambda m: nextstat.Model("ws.json"),
+        TypeError,
+        "`Model` is made of JSON in bytes: `load_workspace` reads files, `model_of` takes dictionaries and text",
+        None,
+    ),
+    (lambda m: nextstat.inspect(3), TypeError, "a document is a path, JSON text or a dictionary, not `3`", None),
+    (lambda m: nextstat.every_patch({}, {}, "fit"), TypeError, "`question` is a function of a model, such as `nextstat.upper_limit`, not `'fit'`", None),
+    # Toys, as many as the command takes.
+    (lambda m: nextstat.throw_toys(m, m.init, n_toys=0), nextstat.ParameterError, "`n_toys`: `0` is not a whole number from 1 to 281474976710656", None),
+    (lambda m: nextstat.fit_toys(m, n_toys=2**49), nextstat.ParameterError, f"`n_toys`: `{2**49}` is not a whole number from 1 to 281474976710656", None),
+    (lambda m: nextstat.hypotest_toys(m, n_toys=0), nextstat.ParameterError, "`n_toys`: `0` is not a whole number from 1 to 281474976710656", None),
+    (
+        lambda m: nextstat.hypotest_toys(m, n_toys=9, n_toys_b=-1),
+        nextstat.ParameterError,
+        "`n_toys_b`: `-1` is not a whole number from 1 to 281474976710656",
+        None,
+    ),
+    (lambda m: nextstat.goodness_of_fit(m, toys=2**64), nextstat.ParameterError, f"`toys` is {2**64}, and must be below 2**64", None),
+    (lambda m: nextstat.fit_toys(m, n_toys=True), TypeError, "`n_toys` is to be a whole number, not `True`", None),
+    (
+        lambda m: nextstat.fit_toys(m, n_toys=3, first=2**64 - 1),
+        nextstat.ParameterError,
+        f"`first` is {2**64 - 1}, and 3 toys from there on go beyond number {2**48 - 1}, the last there is",
+        None,
+    ),
+    (lambda m: nextstat.hypotest_toys(m, stop_at_error=0.0), nextstat.ParameterError, "`stop_at_error` is 0, which no error is below", None),
+    # What no memory holds.
+    (lambda m: nextstat.throw_toys(m, m.init, n_toys=2**48), MemoryError, f"{2**48} toys of 20 numbers each do not fit into memory", None),
+    (lambda m: nextstat.fit_toys(m, n_toys=2**48), MemoryError, f"{2**48} toys of 18 numbers each do not fit into memory", None),
+    (lambda m: nextstat.hypotest_toys(m, n_toys=2**48), MemoryError, f"{2**49} toys do not fit into memory", None),
+    (lambda m: nextstat.profile_scan(m, points=2**60), MemoryError, f"{2**60} points of 18 numbers each do not fit into memory", None),
+    (lambda m: nextstat.contours(m, ("mu", "lumi"), points=2**60), MemoryError, f"{2**60} points of 18 numbers each do not fit into memory", None),
+    (lambda m: m.nll(np.broadcast_to(1.0, (2**50, 18))), MemoryError, f"{18 * 2**50} numbers do not fit into memory", None),
     (lambda m: nextstat.hypotest_qtilde_toys_gpu(m, 1.0), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
 ]
 
@@ -237,12 +333,72 @@ def test_what_is_said_of_wrong_input(model, case):
             assert raised.value.__notes__ == [f"hint: {hint}"]
 
 
+def test_numbers_of_every_kind_are_numbers(model):
+    one = nextstat.hypotest(model, 1.0)
+    for mu in (1, np.float32(1), np.int8(1), np.array(1.0), Fraction(1), Decimal(1)):
+        assert nextstat.hypotest(model, mu) == one
+    assert nextstat.fit(model, fixed={"mu": np.float32(1)}) == nextstat.fit(model, fixed={"mu": 1})
+    assert nextstat.fit_toys(model, n_toys=np.int64(3)) == nextstat.fit_toys(model, n_toys=3, threads=10**6)
+    for point in (model.init.tolist(), tuple(model.init), model.init.astype(object), model.init.astype(np.float32), [Fraction(x) for x in model.init]):
+        assert abs(model.nll(point) - model.nll(model.init)) < 1e-5
+    assert (model.expected_data(model.init, aux=np.bool_(False)) == model.expected_data(model.init, aux=False)).all()
+
+
+def test_minos_of_every_parameter(model):
+    assert nextstat.fit(model, minos=True) == nextstat.fit(model, minos="all")
+    assert nextstat.fit(model, minos=False) == nextstat.fit(model)
+
+
+def test_files_that_are_not_of_toys_say_so(tmp_path, root):
+    with pytest.raises(nextstat.ToyError, match=r"README\.md\.json`, which belongs beside it, is not there"):
+        nextstat.load_toys(root / "README.md")
+    with pytest.raises(FileNotFoundError):
+        nextstat.load_toys(tmp_path / "absent.npy")
+    toys = nextstat.fit_toys(nextstat.load_workspace(root / "examples/simple.json"), n_toys=3)
+    toys.save(tmp_path / "toys.npy")
+    whole = (tmp_path / "toys.npy").read_bytes()
+    for broken in (b"", b"text", whole[:-8], whole[:100]):
+        (tmp_path / "toys.npy").write_bytes(broken)
+        with pytest.raises(nextstat.ToyError, match=r"toys\.npy"):
+            nextstat.load_toys(tmp_path / "toys.npy")
+    np.save(tmp_path / "toys.npy", np.zeros(3))
+    with pytest.raises(nextstat.ToyError, match="is not the file that"):
+        nextstat.load_toys(tmp_path / "toys.npy")
+    (tmp_path / "toys.npy.json").write_text("{")
+    with pytest.raises(nextstat.ToyError, match="is not of toys"):
+        nextstat.load_toys(tmp_path / "toys.npy")
+
+
+def test_notebooks_show_models(model, root):
+    table = model._repr_html_()
+    for shown in ("search", "control_region", "norm_ttbar", "fakes_method", "ttbar", "18"):
+        assert shown in table
+    assert table.startswith("<div><b>") and table.endswith("</div>")
+    workspace = json.loads((root / "examples/simple.json").read_text().replace('"mu"', '"<b>mu</b>"'))
+    assert "<b>mu</b>" not in nextstat.model_of(workspace)._repr_html_()
+
+
 def test_every_error_of_ours_is_a_value_error_with_a_hint_attribute():
     for name in ("WorkspaceError", "ModelError", "ParameterError", "DataError", "ToyError", "DeviceError"):
         kind = getattr(nextstat, name)
         assert issubclass(kind, nextstat.NextstatError) and issubclass(kind, ValueError)
         assert kind("text").hint is None
         assert isinstance(pickle.loads(pickle.dumps(kind("text"))), kind)
+
+
+def test_what_is_public_is_called_so():
+    for name in nextstat.__all__:
+        member = getattr(nextstat, name)
+        if isinstance(member, type):
+            assert (member.__module__, member.__qualname__) == ("nextstat", name)
+            assert pickle.loads(pickle.dumps(member)) is member
+
+
+def test_hints_travel_with_errors(model):
+    with pytest.raises(nextstat.ParameterError) as raised:
+        nextstat.fit(model, fixed={"Mu": 1.0})
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert again.hint == raised.value.hint is not None
 
 
 def test_broken_documents_say_where(root):

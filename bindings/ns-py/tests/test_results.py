@@ -25,7 +25,7 @@ def _results(root):
         nextstat.contours(model, ("mu", "norm_ttbar"), points=8),
         nextstat.ranking(model, groups={"statistics": "mc_stat_*"}),
         nextstat.fit_toys(model, n_toys=10, poi_uncertainty=True),
-        nextstat.fit_toys(model, n_toys=0),
+        nextstat.fit_toys(model, n_toys=1),
         nextstat.hypotest_toys(model, n_toys=10),
         nextstat.goodness_of_fit(model),
         nextstat.goodness_of_fit(model, toys=10),
@@ -65,6 +65,66 @@ def test_results_are_frozen(results):
                     value[...] = 0
 
 
+def _parts(value):
+    """Everything in a value."""
+    yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ():
+        yield from _parts(part)
+
+
+def _whole(result):
+    """All fields, those that are computed when they are looked at too."""
+    return [getattr(result, name) for name in dir(result) if not name.startswith("_") and not callable(getattr(result, name))]
+
+
+def _arrays(array):
+    while isinstance(array, np.ndarray):
+        yield array
+        array = array.base
+
+
+def test_results_are_frozen_to_the_last_entry(results):
+    changes = [
+        lambda record: record.__setitem__("pull", 3),
+        lambda record: record.update(pull=3),
+        lambda record: record.pop(next(iter(record))),
+        lambda record: record.clear(),
+        lambda record: record.setdefault("new", 1),
+        lambda record: record.__ior__({"new": 1}),
+    ]
+    seen = set()
+    for result in results:
+        for again in (result, pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+            for value in _whole(again):
+                for part in _parts(value):
+                    assert not isinstance(part, (list, set)), _name(result)
+                    seen.add(type(part))
+                    if isinstance(part, dict):
+                        for change in changes:
+                            with pytest.raises(TypeError, match="results are frozen"):
+                                change(part)
+                    if isinstance(part, np.ndarray):
+                        for array in _arrays(part):
+                            with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                                array.setflags(write=True)
+    assert np.ndarray in seen and any(issubclass(kind, dict) for kind in seen)
+
+
+def test_records_are_dictionaries(results):
+    pull = results[0].pulls[0]
+    assert pull == dict(pull) and json.loads(json.dumps(pull)) == pull and isinstance(pull, dict)
+    changed = {**pull, "pull": 3}
+    assert changed["pull"] == 3 != pull["pull"] and type(pull | {"new": 1}) is dict
+    assert type(pull.copy()) is dict and copy.deepcopy(pull) == pull == pickle.loads(pickle.dumps(pull))
+
+
+def test_arrays_of_the_caller_stay_the_callers():
+    values = np.arange(3.0)
+    result = nextstat.Result({"values": values})
+    values[0] = 7
+    assert result.values.tolist() == [0, 1, 2] and values.flags.writeable
+
+
 def test_what_is_not_there_is_said(results):
     with pytest.raises(AttributeError, match="`FitResult` has no field `best_fit`; it has par_names, "):
         _ = results[0].best_fit
@@ -79,6 +139,14 @@ def test_results_are_pickled(results):
             assert type(again) is type(result) and again == result and repr(again) == repr(result)
             for value in again._fields.values():
                 assert not isinstance(value, np.ndarray) or not value.flags.writeable
+
+
+def test_pickles_find_results_by_their_public_names(results):
+    for result in results:
+        assert f"nextstat\n{_name(result)}".encode() in pickle.dumps(result, 0)
+    from nextstat import _results
+
+    assert _results.FitResult is nextstat.FitResult
 
 
 def test_results_are_json(results):

@@ -53,6 +53,15 @@ def test_the_stub_names_the_members_of_classes():
                 assert _arguments(function) == [argument for argument in inspect.signature(found).parameters if argument != "self"], f"{name}.{member}"
 
 
+def test_the_guide_names_the_calls_that_take_threads(root):
+    text = (root / "docs/python.md").read_text("utf-8")
+    sentence = next(part for part in text.replace("\n", " ").split(". ") if "on one thread" in part)
+    functions = {name: inspect.signature(getattr(nextstat, name)).parameters for name in nextstat.__all__ if inspect.isfunction(getattr(nextstat, name))}
+    computing = {name for name, arguments in functions.items() if "data" in arguments}
+    threaded = {name for name, arguments in functions.items() if "threads" in arguments}
+    assert computing - threaded == {name for name in functions if f"`{name}`" in sentence}
+
+
 def test_everything_public_is_typed():
     for name in nextstat.__all__:
         member = getattr(nextstat, name)

@@ -7,6 +7,9 @@ use clap::error::ErrorKind;
 /// Options whose value is optional and therefore needs an equals sign.
 const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
 
+/// Verbs of pyhf's that only the `nextstat` of the Python package has: they need ROOT files, or the network.
+const IN_PYTHON: [&str; 3] = ["xml2json", "json2xml", "contrib"];
+
 /// Help and version go to standard output, usage errors to standard error with exit code 2; a closed pipe is no fault.
 pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let _ = error.print();
@@ -17,6 +20,15 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         let given = arguments.iter().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
         if let Some(option) = given {
             crate::report::talk::hint(&format!("a value of `{option}` follows an equals sign: `{option}=VALUE`"));
+        }
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let verb = arguments.get(1).and_then(|arg| IN_PYTHON.into_iter().find(|verb| arg == *verb));
+        if let Some(verb) = verb {
+            let hint = format!(
+                "`{verb}` comes with the Python package: `pip install 'nextstat[xmlio]'`, then `nextstat {verb}`"
+            );
+            crate::report::talk::hint(&hint);
         }
     }
     crate::UNUSABLE

@@ -34,6 +34,11 @@ pub trait Likelihood {
 
     /// -ln L at `params` (P), its gradient (P), and second-order information of the kind that `curvature` is.
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
+
+    /// Whether whoever asked has lost interest: every point is then outside the domain, and searches from many points end where they are.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// A likelihood whose data can be replaced: what toys and Asimov data sets need.

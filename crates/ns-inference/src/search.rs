@@ -251,6 +251,9 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     pub fn run_all(&mut self, model: &Model, start: &[f64], n_starts: usize, seed: u64) -> Vec<Minimum> {
         let mut minima = vec![self.run(start)];
         for k in 0..n_starts {
+            if self.likelihood.is_stopped() {
+                break;
+            }
             let point = self.random_start(model, start, seed, k);
             minima.push(self.run(&point));
         }

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from . import _nextstat
+from ._common import shown
 from ._nextstat import NextstatError
 from ._results import CommandResult
 
@@ -18,21 +19,28 @@ if TYPE_CHECKING:
 # Exit code of bad input or usage.
 _UNUSABLE = 2
 
+# Verbs that this package has and the command alone has not: they need ROOT files, or the network.
+_IN_PYTHON = ("xml2json", "json2xml", "contrib")
+
 
 def main() -> int:
     """Runs the command with the arguments of this process."""
+    if sys.argv[1:2] and sys.argv[1] in _IN_PYTHON:
+        from .pyhf._cli import main as verb
+
+        return verb(sys.argv[1:], "nextstat")
     # The command has its own way with Ctrl-C: it stops at the next unit of work and keeps what is done.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout.flush()
     return _nextstat.command(["nextstat", *sys.argv[1:]])
 
 
-def command(arguments: Sequence[str | os.PathLike[str]], *, input: str | None = None) -> CommandResult:
+def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str | None = None) -> CommandResult:
     """Run the `nextstat` command with `arguments`, in a process of its own.
 
     Parameters
     ----------
-    arguments : sequence of str or path
+    arguments : sequence of str, path or number
         As on the command line, without the command's name.
     input : str, optional
         What it reads where an argument is ``-``.
@@ -55,10 +63,15 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, input: str | None = 
     ... ).CLs_obs
     True
     """
+    if isinstance(arguments, (str, bytes)) or not hasattr(arguments, "__iter__"):
+        raise TypeError(f"`arguments` is a sequence of words, such as ['fit', 'workspace.json'], not `{shown(arguments)}`")
+    if input is not None and not isinstance(input, str):
+        raise TypeError(f"`input` is text, not `{shown(input)}`")
+    words = [_word(argument) for argument in arguments]
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-m", "nextstat", *(os.fspath(argument) for argument in arguments)],
+        [sys.executable, "-m", "nextstat", *words],
         input=input,
         stdin=subprocess.DEVNULL if input is None else None,
         capture_output=True,
@@ -69,6 +82,15 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, input: str | None = 
     if done.returncode == _UNUSABLE:
         raise NextstatError(done.stderr.strip().removeprefix("error: "))
     return CommandResult({"exit_code": done.returncode, "output": done.stdout, "messages": done.stderr})
+
+
+def _word(argument: object) -> str:
+    """An argument as the command line has it; numbers need no quotes here."""
+    if isinstance(argument, (str, os.PathLike)):
+        return os.fsdecode(argument)
+    if isinstance(argument, (int, float)) and not isinstance(argument, bool):
+        return str(argument)
+    raise TypeError(f"`arguments` has words, paths and numbers, and `{shown(argument)}` is none")
 
 
 if __name__ == "__main__":

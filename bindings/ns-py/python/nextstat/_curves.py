@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import checked, count, names, progress_of, settings
+from ._common import checked, count, flag, names, pair_of_names, progress_of, settings, shown
+from ._nextstat import ParameterError, number
 from ._results import ContourResult, RankingResult, ScanResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
     from numpy.typing import ArrayLike
 
@@ -63,21 +65,33 @@ def profile_scan(
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     points = count("points", points, 2)
     if parameter is None or isinstance(parameter, str):
-        axes: list[tuple[str | None, Any, int]] = [(parameter, mu_values, points)]
+        axes: list[tuple[str | None, Any, int]] = [(parameter, _values(mu_values), points)]
     else:
-        pair = names("parameter", parameter)
-        values: tuple[Any, ...] = (None,) * len(pair) if mu_values is None else tuple(mu_values)  # type: ignore[arg-type]
-        if not len(pair) == len(values) == 2:
-            raise TypeError("one parameter is scanned, or two; of two, `mu_values` has an array for each")
-        axes = [(name, axis, points) for name, axis in zip(pair, values)]
+        axes = axes_of_grid(mu_values, parameter, points)
     return checked(ScanResult(_nextstat.scan_model(model, given, axes, progress_of(progress, "point"))))
+
+
+def _values(given: Any) -> Any:
+    """Values of one parameter, or None; one number is more likely meant to be how many of them there are."""
+    if isinstance(given, (int, float)) or (hasattr(given, "shape") and given.shape == ()):
+        raise TypeError(f"`mu_values` is an array of values, not `{shown(given)}`: `points=` sets how many there are")
+    return given
+
+
+def axes_of_grid(mu_values: Any, parameter: Sequence[str], points: int) -> list[tuple[str | None, Any, int]]:
+    """The axes of a grid of two parameters, as the extension module takes them."""
+    pair = pair_of_names("parameter", parameter)
+    values = (None, None) if mu_values is None else tuple(mu_values) if hasattr(mu_values, "__iter__") else ()
+    if len(values) != 2:
+        raise TypeError("of two parameters `mu_values` has an array, or None, for each")
+    return [(name, _values(axis), points) for name, axis in zip(pair, values)]
 
 
 def contours(
     model: Model,
     parameters: Sequence[str],
-    levels: Sequence[float] = (0.68, 0.95),
-    *,
+    levels: float | Sequence[float] = (0.68, 0.95),
+    *rest: NoReturn,
     points: int = 40,
     data: ArrayLike | None = None,
     init: Start | None = None,
@@ -94,7 +108,7 @@ def contours(
     Parameters
     ----------
     parameters : pair of str
-    levels : sequence of float
+    levels : float or sequence of float
         Probabilities: the rise of 2NLL is the χ² quantile of two degrees of freedom.
     points : int
         How many points a contour has, beside those where a range cuts it off.
@@ -112,13 +126,20 @@ def contours(
     2.2789
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    pair = names("parameters", parameters)
-    if len(pair) != 2 or isinstance(parameters, str):
-        raise TypeError("contours have two parameters")
-    found = _nextstat.contours_model(
-        model, given, (pair[0], pair[1]), [float(level) for level in levels], count("points", points, 4), progress_of(progress, "point")
-    )
+    if rest:
+        raise TypeError("`parameters` is one argument, a pair: `contours(model, ('mu', 'lumi'), 0.68)`; options are given by name")
+    pair, wanted = pair_of_names("parameters", parameters), _levels(levels)
+    found = _nextstat.contours_model(model, given, pair, wanted, count("points", points, 4), progress_of(progress, "point"))
     return checked(ContourResult(found))
+
+
+def _levels(given: Any) -> list[float]:
+    """Confidence levels, of which one may be given by itself."""
+    is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "shape", None) == ()
+    levels = [given] if is_one else list(given)
+    if not levels:
+        raise ParameterError("`levels` is empty: a contour needs a confidence level")
+    return [number(level, "a level of `levels`") for level in levels]
 
 
 def ranking(
@@ -165,6 +186,19 @@ def ranking(
     ('fakes_control_region[0]', 0.248)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    wanted = ranking_of(methods, groups, minos)
+    return checked(RankingResult(_nextstat.ranking_model(model, given, *wanted, progress_of(progress, "parameter"))))
+
+
+def ranking_of(
+    methods: str | Sequence[str], groups: Mapping[str, str | Sequence[str]] | None, minos: bool
+) -> tuple[list[str], list[tuple[str, list[str]]], bool]:
+    """What is ranked, as the extension module takes it."""
+    if not (groups is None or hasattr(groups, "items")):
+        raise TypeError(f"`groups` is a dictionary of name patterns by group, such as {{'jets': 'jes_*'}}, not `{shown(groups)}`")
     patterns = [(name, names("groups", found)) for name, found in (groups or {}).items()]
-    found = _nextstat.ranking_model(model, given, names("methods", methods), patterns, minos, progress_of(progress, "parameter"))
-    return checked(RankingResult(found))
+    names("groups", [name for name, _ in patterns])
+    wanted = names("methods", methods)
+    if not wanted:
+        raise ParameterError("`methods` is empty: there are `classic`, `global` and `covariance`")
+    return wanted, patterns, flag("minos", minos)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
-from ._common import NextstatWarning, document_bytes, json_bytes, progress_of
+from ._common import NextstatWarning, count, document_bytes, first_done, json_bytes, model_needed, progress_of, shown, text
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet
 from ._results import CheckResult, GridResult, InspectResult
@@ -31,7 +32,8 @@ def inspect(workspace: Model | Document, *, measurement: str | None = None) -> I
     """
     if isinstance(workspace, Model):
         return InspectResult(workspace._inspect())
-    return InspectResult(_nextstat.inspect_workspace(document_bytes(workspace), measurement))
+    wanted = None if measurement is None else text("measurement", measurement)
+    return InspectResult(_nextstat.inspect_workspace(document_bytes(workspace), wanted))
 
 
 def check(model: Model) -> CheckResult:
@@ -47,8 +49,7 @@ def check(model: Model) -> CheckResult:
     >>> found.n_errors, [finding["code"] for finding in found.findings]
     (0, ['negative_yield'])
     """
-    if not isinstance(model, Model):
-        raise TypeError(f"a Model is needed, not `{type(model).__name__}`: see `load_workspace` and `model_of`")
+    model_needed(model)
     return CheckResult(model._check())
 
 
@@ -63,7 +64,7 @@ def digest(document: Document, algorithm: str = "sha256") -> str:
     >>> nextstat.digest({"b": 1, "a": 2})[:16]
     '21501dbaf73f5223'
     """
-    return _nextstat.digest_of(document_bytes(document), algorithm)
+    return _nextstat.digest_of(document_bytes(document), text("algorithm", algorithm))
 
 
 def apply_patch(document: Document, patch: Document | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -95,6 +96,8 @@ class PatchSet:
     >>> patches.model("examples/background.json", patches.names[0]).poi
     'mu'
     """
+
+    __module__ = "nextstat"
 
     def __init__(self, source: Document) -> None:
         self._text = document_bytes(source)
@@ -129,14 +132,18 @@ class PatchSet:
     def values(self, name: str) -> dict[str, Any]:
         """The values of the patch `name`, by label."""
         for patch in self._inspected["patches"]:
-            if patch["name"] == name:
+            if patch["name"] == text("name", name):
                 return dict(zip(self.labels, patch["values"]))
         self._raw.patch(name)
         raise KeyError(name)
 
     def patch(self, name: str) -> list[dict[str, Any]]:
         """The operations of the patch `name`."""
-        return json.loads(self._raw.patch(name))
+        return json.loads(self._raw.patch(text("name", name)))
+
+    def require(self, workspace: Document) -> None:
+        """Raises a `WorkspaceError` if the set was not made for `workspace`."""
+        self._raw.grid(document_bytes(workspace))
 
     def verify(self, workspace: Document) -> dict[str, Any]:
         """Whether the set was made for `workspace`: ``verified``, and every digest with what was found."""
@@ -144,7 +151,7 @@ class PatchSet:
 
     def apply(self, workspace: Document, name: str) -> dict[str, Any]:
         """`workspace`, which the set must be made for, with the patch `name`."""
-        return json.loads(self._raw.apply(document_bytes(workspace), name))
+        return json.loads(self._raw.apply(document_bytes(workspace), text("name", name)))
 
     def model(
         self,
@@ -158,7 +165,7 @@ class PatchSet:
     ) -> Model:
         """The model of `workspace` with the patch `name`; the other arguments are those of `load_workspace`."""
         choice = choice_of(measurement, poi, interp_defaults, interpolation)
-        return self._raw.grid(document_bytes(workspace)).model(name, choice)
+        return self._raw.grid(document_bytes(workspace)).model(text("name", name), choice)
 
     def __len__(self) -> int:
         return len(self._inspected["patches"])
@@ -193,8 +200,8 @@ def every_patch(
     Parameters
     ----------
     question : callable
-        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model: nextstat.hypotest(model, 1.0)``. After Ctrl-C those that are
-        being answered are waited for.
+        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model: nextstat.hypotest(model, 1.0)``. Ctrl-C stops what it computes with
+        this package; what else it does is waited for.
     threads : int, optional
         As many as the machine has if not given.
     progress : callable or True, optional
@@ -211,10 +218,11 @@ def every_patch(
     >>> [(patch["patch"], round(patch["result"].CLs_obs, 4)) for patch in grid.patches]
     [('signal_300', 0.1031), ('signal_500', 0.5622), ('signal_800', 0.834)]
     """
-    import os
     import warnings
-    from concurrent.futures import ThreadPoolExecutor, as_completed
 
+    if not callable(question):
+        raise TypeError(f"`question` is a function of a model, such as `nextstat.upper_limit`, not `{shown(question)}`")
+    n_threads = (os.cpu_count() or 1) if threads is None else count("threads", threads, 1)
     patches = patchset if isinstance(patchset, PatchSet) else PatchSet(patchset)
     raw = patches._raw.grid(document_bytes(workspace))
     choice = choice_of(measurement, poi, interp_defaults, interpolation)
@@ -227,20 +235,34 @@ def every_patch(
             return {**head, "error": str(error)}
 
     tell, names = progress_of(progress, "patch"), patches.names
-    with warnings.catch_warnings(), ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with warnings.catch_warnings():
         # Said once for all of them below.
         warnings.simplefilter("ignore", NextstatWarning)
-        futures = [pool.submit(answer, name) for name in names]
-        try:
-            for done, _ in enumerate(as_completed(futures), 1):
-                if tell is not None:
-                    tell(done, len(names))
-            answers = [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        answers = _answers(answer, names, n_threads, tell)
     result = GridResult({"n_patches": len(names), "patches": answers})
     n_bad = sum("error" in found or getattr(found["result"], "_fields", {}).get("converged") is False for found in answers)
     if n_bad:
         warnings.warn(f"{n_bad} of {len(names)} patches have no good answer", NextstatWarning, stacklevel=2)
     return result
+
+
+def _answers(answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None) -> list[dict[str, Any]]:
+    """The answers for all names, in order; what ends the wait for them ends them too."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    stopper = _nextstat.Stopper()
+    with ThreadPoolExecutor(min(n_threads, max(len(names), 1))) as pool:
+        try:
+            futures = [pool.submit(stopper.call, answer, name) for name in names]
+            waiting = set(futures)
+            while waiting:
+                for future in first_done(waiting):
+                    future.result()
+                    waiting.remove(future)
+                    if tell is not None:
+                        tell(len(names) - len(waiting), len(names))
+        except BaseException:
+            stopper.stop()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [future.result() for future in futures]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _nextstat
-from ._common import checked, count, is_fixed, names, progress_of, settings
+from ._common import checked, flag, is_fixed, names, progress_of, settings, toys_or_none
 from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def fit(
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
     covariance: bool = True,
-    minos: str | Sequence[str] = (),
+    minos: str | Sequence[str] | bool = (),
     multi_start: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -47,8 +47,8 @@ def fit(
         Ranges (lower, upper) instead of the model's, by name.
     covariance : bool
         Whether the result has covariance and correlation matrices beside the standard deviations. They are computed when they are first looked at.
-    minos : str or sequence of str
-        Parameters whose asymmetric intervals are wanted; ``"all"`` for every one.
+    minos : str, sequence of str, or bool
+        Parameters whose asymmetric intervals are wanted; True or ``"all"`` for every one that is free.
     multi_start : int, optional
         Further random starting points; the lowest minimum is kept.
     seed : int
@@ -74,8 +74,15 @@ def fit(
     True
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    found = _nextstat.fit_model(model, given, True, names("minos", minos))
-    return checked(FitResult({**found, **({} if covariance else {"covariance": None, "correlation": None})}))
+    found = _nextstat.fit_model(model, given, True, _of_minos(minos))
+    return checked(FitResult({**found, **({} if flag("covariance", covariance) else {"covariance": None, "correlation": None})}))
+
+
+def _of_minos(given: str | Sequence[str] | bool) -> list[str]:
+    """Names of the parameters whose intervals are wanted."""
+    if isinstance(given, bool):
+        return ["all"] if given else []
+    return names("minos", given)
 
 
 def yields(
@@ -147,7 +154,7 @@ def goodness_of_fit(
     0.985
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    found = _nextstat.goodness_model(model, given, count("toys", toys), is_fixed(aux), progress_of(progress, "toy"))
+    found = _nextstat.goodness_model(model, given, toys_or_none(toys), is_fixed(aux), progress_of(progress, "toy"))
     return checked(GoodnessOfFit(found))
 
 

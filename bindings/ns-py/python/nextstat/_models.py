@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ._common import json_bytes, names
+from ._common import is_json, json_bytes, model_needed, names, path_of, shown, text
 from ._nextstat import Model
 
 if TYPE_CHECKING:
@@ -61,11 +61,12 @@ def load_workspace(
     """
     if (patchset is None) != (patch_name is None):
         raise TypeError("`patchset` and `patch_name` go together")
-    of_set = None if patchset is None else (os.fspath(patchset), patch_name)
-    if isinstance(patches, (str, os.PathLike)):
-        patches = (patches,)
-    paths = [os.fspath(patch) for patch in patches]
-    return Model.load(os.fspath(path), paths, of_set, choice_of(measurement, poi, interp_defaults, interpolation))
+    if isinstance(path, (dict, bytes)) or (isinstance(path, str) and is_json(path)):
+        raise TypeError(f"`path` is to be that of a file: `nextstat.model_of` makes a model of a `{type(path).__name__}`")
+    of_set = None if patchset is None else (path_of("patchset", patchset), text("patch_name", patch_name))
+    several = patches if hasattr(patches, "__iter__") and not isinstance(patches, (str, os.PathLike)) else (patches,)
+    paths = [path_of("patches", patch) for patch in several]
+    return Model.load(path_of("path", path), paths, of_set, choice_of(measurement, poi, interp_defaults, interpolation))
 
 
 def model_of(
@@ -90,6 +91,8 @@ def model_of(
     >>> round(nextstat.fit(model).value("mu"), 4)
     0.9524
     """
+    if isinstance(workspace, os.PathLike) or (isinstance(workspace, str) and not is_json(workspace)):
+        raise TypeError(f"`workspace` is to be one that is here already: `nextstat.load_workspace({os.fspath(workspace)!r})` reads a file")
     return Model(json_bytes(workspace), *choice_of(measurement, poi, interp_defaults, interpolation))
 
 
@@ -100,13 +103,23 @@ def choice_of(
     interpolation: Interpolation | None = None,
 ) -> tuple[str | None, list[str] | None, tuple[str, list[tuple[str, str]]]]:
     """How a workspace is to be read, as the extension module takes it."""
-    if poi is None or poi == ():
+    rules = [(text("interpolation", kind), text("interpolation", code)) for kind, code in _items("interpolation", interpolation)]
+    if poi is None or (isinstance(poi, tuple) and not poi):
         pois = None
-    elif poi == "none":
+    elif isinstance(poi, str) and poi == "none":
         pois = []
     else:
         pois = names("poi", poi)
-    return measurement, pois, (interp_defaults, list((interpolation or {}).items()))
+    measurement = None if measurement is None else text("measurement", measurement)
+    return measurement, pois, (text("interp_defaults", interp_defaults), rules)
+
+
+def _items(name: str, given: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    if given is None:
+        return []
+    if not hasattr(given, "items"):
+        raise TypeError(f"`{name}` is a dictionary of rules by kind, such as {{'normsys': 'code1'}}, not `{shown(given)}`")
+    return list(given.items())
 
 
 def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
@@ -120,4 +133,5 @@ def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
     >>> round(nextstat.fit(model, data=data).value("mu"), 9)
     1.0
     """
+    model_needed(model)
     return model.expected_data(model.init if params is None else params)

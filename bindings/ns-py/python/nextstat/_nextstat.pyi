@@ -5,13 +5,15 @@ Only `Model` and the exceptions are for everybody; the functions beside them are
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, TypeVar, final
 
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
 
+_A = TypeVar("_A")
+_R = TypeVar("_R")
 _Rules: TypeAlias = tuple[str, Sequence[tuple[str, str]]]
 _Choice: TypeAlias = tuple[str | None, Sequence[str] | None, _Rules]
 _Settings: TypeAlias = Mapping[str, Any]
@@ -39,6 +41,9 @@ class DataError(NextstatError):
 
 class ToyError(NextstatError):
     """Toys that cannot be thrown."""
+
+# Toys are numbered in 48 bits.
+MOST_TOYS: int
 
 @final
 class Model:
@@ -139,7 +144,7 @@ class Model:
         """
 
     def nll_and_grad(self, params: ArrayLike, data: ArrayLike | None = None, *, threads: int | None = None) -> tuple[Any, _Array]:
-        """The same with the gradient (P) or (N, P); zero where -ln L is not finite."""
+        """The same with the gradient (P) or (N, P), which is NaN where -ln L is not finite."""
 
     def expected_data(self, params: ArrayLike, *, aux: bool = True) -> _Array:
         """Expected data at `params`, one point (P) or many (N, P): main bins (B), and auxiliary data (K) if `aux`."""
@@ -147,6 +152,7 @@ class Model:
     def diagnose(self, params: ArrayLike, data: ArrayLike | None = None) -> str | None:
         """Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is."""
 
+    def _repr_html_(self) -> str: ...
     def _check(self) -> _Fields: ...
     def _inspect(self) -> _Fields: ...
 
@@ -168,6 +174,7 @@ class FloatingModel:
     def log_density(self, points: ArrayLike, data: ArrayLike) -> _Array: ...
     def log_terms(self, points: ArrayLike, data: ArrayLike) -> tuple[_Array, _Array]: ...
     def fit(self, values: ArrayLike, within: Any, errors: bool, minos: Sequence[int]) -> _Fields: ...
+    def fit_each(self, values: ArrayLike, within: Any, progress: Callable[[int, int], object] | None) -> _Fields: ...
 
 @final
 class RawPatchSet:
@@ -185,6 +192,26 @@ class RawGrid:
     """A background-only workspace with a set of patches for it."""
 
     def model(self, name: str, choice: _Choice) -> Model: ...
+
+@final
+class Stopper:
+    """Ends what other threads compute: their calls raise `KeyboardInterrupt`."""
+
+    def __new__(cls) -> Stopper: ...
+    def stop(self) -> None:
+        """Stops what runs under it, and all that will."""
+
+    def call(self, function: Callable[[_A], _R], argument: _A) -> _R:
+        """What `function` makes of `argument`, under this stopper."""
+
+def count(name: str, value: object, at_least: int) -> int:
+    """`value` as a whole number of at least `at_least`, called `name`."""
+
+def count_of_toys(name: str, value: object) -> int:
+    """`value` as a number of toys, called `name`, within the limits of the command."""
+
+def number(value: object, what: str) -> float:
+    """`value` as a number of Python's; `what` says whose it is."""
 
 def command(arguments: Sequence[str | PathLike[str]]) -> int:
     """Runs the command with `arguments`, the first of which is its own name; returns the exit code."""
@@ -220,8 +247,8 @@ def ranking_part(
 ) -> Any: ...
 def throw_toys(model: Model, settings: _Settings, params: ArrayLike, range: tuple[int, int], is_aux_fixed: bool) -> _Array: ...
 def fit_toys_model(model: Model, settings: _Settings, params: ArrayLike, wanted: _Settings, progress: _Progress) -> _Fields: ...
-def hypotest_toys_model(model: Model, settings: _Settings, wanted: _Settings, progress: _Progress) -> _Fields: ...
-def hypotest_of_samples(model: Model, settings: _Settings, wanted: _Settings, values: Sequence[Sequence[float | None]]) -> _Fields: ...
+def hypotest_toys_model(model: Model, settings: _Settings, wanted: _Settings, progress: _Progress) -> Any: ...
+def hypotest_of_units(model: Model, settings: _Settings, wanted: _Settings, values: ArrayLike) -> _Fields | None: ...
 def goodness_model(model: Model, settings: _Settings, n_toys: int, is_aux_fixed: bool, progress: _Progress) -> _Fields: ...
 def yields_model(model: Model, settings: _Settings) -> _Fields: ...
 def report_model(model: Model, settings: _Settings) -> _Fields: ...

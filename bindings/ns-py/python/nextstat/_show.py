@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ._nextstat import Model
     from ._results import Result
 
 # How many lines a table has at most.
@@ -339,7 +340,23 @@ def text(result: Result) -> str:
 
 def html(result: Result) -> str:
     """As notebooks show it."""
-    view = _view(result)
+    return _markup(_view(result))
+
+
+def model_html(model: Model) -> str:
+    """A model as notebooks show it."""
+    view = _View(f"Model {model.measurement}")
+    view.facts = [("parameters of interest" if len(model.pois) > 1 else "parameter of interest", ", ".join(model.pois) or "none")]
+    counts = (("parameters", model.n_params), ("bins", model.n_bins), ("auxiliary data", model.n_aux))
+    view.facts += [*((what, str(n)) for what, n in counts), ("samples", ", ".join(model.samples))]
+    channels = zip(model.channels, model.channel_n_bins)
+    view.tables = _cut(((name, str(n_bins)) for name, n_bins in channels), ("channel", "bins"))
+    rows = ((found["name"], str(found["len"]), ", ".join(found["kinds"]), found["constraint"] or "free") for found in model.parameter_sets())
+    view.tables += _cut(rows, ("parameter", "elements", "modifiers", "constraint"))
+    return _markup(view)
+
+
+def _markup(view: _View) -> str:
     parts = [f"<div><b>{escape(view.title)}</b>"]
     parts += [f"<p style='color:#b00'><b>warning:</b> {escape(warning)}</p>" for warning in view.warnings]
     if view.facts:

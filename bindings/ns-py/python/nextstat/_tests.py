@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import checked, count, is_fixed, progress_of, real, settings, warn
+from ._common import checked, is_fixed, progress_of, real, settings, text, toys, warn
+from ._nextstat import ParameterError
 from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def hypotest(
     (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return checked(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), test_stat)))
+    return checked(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
 def significance(
@@ -119,7 +120,7 @@ def upper_limit(
     (1.7053, 1.0943)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return checked(LimitResult(_nextstat.limit_model(model, given, real("level", level), test_stat, grid)))
+    return checked(LimitResult(_nextstat.limit_model(model, given, real("level", level), text("test_stat", test_stat), grid)))
 
 
 def hypotest_toys(
@@ -173,15 +174,25 @@ def hypotest_toys(
     (0.329, 0.023)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    wanted = {
-        "mu": 0.0 if test_stat == "q0" else real("mu", mu),
-        "test_stat": test_stat,
-        "n_toys": [count("n_toys", n_toys), count("n_toys_b", n_toys if n_toys_b is None else n_toys_b)],
-        "is_aux_fixed": is_fixed(aux),
-        "stop_at_error": None if stop_at_error is None else real("stop_at_error", stop_at_error),
-        "range": None,
-    }
+    wanted = wanted_of_toys(mu, (n_toys, n_toys_b), test_stat, is_fixed(aux), stop_at_error)
     result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))
     if any(result.n_failed):
         warn("; ".join(result.warnings))
     return result
+
+
+def wanted_of_toys(mu: float, n_toys: tuple[int, int | None], test_stat: str, is_aux_fixed: bool, stop_at_error: float | None) -> dict[str, Any]:
+    """What is tested by toys, as the extension module takes it."""
+    error = None if stop_at_error is None else real("stop_at_error", stop_at_error)
+    if error is not None and error <= 0:
+        raise ParameterError(f"`stop_at_error` is {error:g}, which no error is below")
+    n_tested, n_other = n_toys
+    _, n_tested = toys("n_toys", n_tested)
+    return {
+        "mu": 0.0 if text("test_stat", test_stat) == "q0" else real("mu", mu),
+        "test_stat": test_stat,
+        "n_toys": [n_tested, n_tested if n_other is None else toys("n_toys_b", n_other)[1]],
+        "is_aux_fixed": is_aux_fixed,
+        "stop_at_error": error,
+        "range": None,
+    }

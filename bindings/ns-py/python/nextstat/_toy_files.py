@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,11 +71,12 @@ def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, A
 
 def load(path: str) -> ToysResult:
     """Reads `path` and `path.json`."""
-    with open(path + ".json", encoding="utf-8") as file:
-        identity = json.load(file)
-    if identity.get("format") != _FORMAT or identity.get("kind") != "fits":
+    identity, records = _identity_of(path), _records(path)
+    if not isinstance(identity, dict) or identity.get("format") != _FORMAT or identity.get("kind") != "fits":
         raise ToyError(f"`{path}.json` is not of fits of toys")
-    records, settings = np.load(path), identity["settings"]
+    if len(records) != identity.get("n_records") or not {"toy", "status", "nll", "parameters"} <= set(records.dtype.names or ()):
+        raise ToyError(f"`{path}` is not the file that `{path}.json` describes")
+    settings = identity["settings"]
     converged = records["status"] == 0
     has_uncertainty = "poi_uncertainty" in (records.dtype.names or ())
     return ToysResult(
@@ -93,3 +96,25 @@ def load(path: str) -> ToysResult:
             "aux": settings["aux"],
         }
     )
+
+
+def _identity_of(path: str) -> Any:
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if not os.path.exists(path + ".json"):
+        raise ToyError(f"`{path}` is no file of toys: `{path}.json`, which belongs beside it, is not there")
+    with open(path + ".json", encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise ToyError(f"`{path}.json` is not of toys: {error}") from None
+
+
+def _records(path: str) -> np.ndarray:
+    try:
+        records = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ToyError(f"`{path}` is no file of toys: {error}") from None
+    if not isinstance(records, np.ndarray) or records.ndim != 1:
+        raise ToyError(f"`{path}` is no file of toys")
+    return records

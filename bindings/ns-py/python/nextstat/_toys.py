@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import count, is_fixed, progress_of, refuse, settings, warn
+from ._common import flag, is_fixed, path_of, progress_of, refuse, settings, toys, warn
 from ._results import ToyHypotestResult, ToysResult
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def throw_toys(
     [[68.0, 58.0], [68.0, 66.0]]
     """
     given = settings(model, data=data, seed=seed)
-    first, n_toys = count("first", first), count("n_toys", n_toys)
-    return _nextstat.throw_toys(model, given, params, (first, first + n_toys), is_fixed(aux))
+    return _nextstat.throw_toys(model, given, params, toys("n_toys", n_toys, first), is_fixed(aux))
 
 
 def fit_toys(
@@ -92,13 +91,13 @@ def fit_toys(
     ((200, 3), 0, 0.752)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    first, n_toys, fixed_aux = count("first", first), count("n_toys", n_toys), is_fixed(aux)
+    start, end = toys("n_toys", n_toys, first)
+    wanted = {"first": start, "end": end, "is_aux_fixed": is_fixed(aux), "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty)}
     if params is None:
         best = _nextstat.fit_model(model, given, False, [])
         if not best["converged"]:
             raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['later'].warnings())}")
         params = best["bestfit"]
-    wanted = {"first": first, "end": first + n_toys, "is_aux_fixed": fixed_aux, "wants_uncertainty": poi_uncertainty}
     result = ToysResult(_nextstat.fit_toys_model(model, given, params, wanted, progress_of(progress, "toy")))
     if result.n_failed:
         warn(f"the fits of {result.n_failed} of {n_toys} toys did not converge")
@@ -118,7 +117,7 @@ def load_toys(path: str | os.PathLike[str]) -> ToysResult:
     """
     from . import _toy_files
 
-    return _toy_files.load(os.fspath(path))
+    return _toy_files.load(path_of("path", path))
 
 
 def fit_toys_batch_gpu(model: Model, params: ArrayLike, *, n_toys: int = 1000, seed: int = 0, device: str = "cuda", **options: Any) -> ToysResult:

@@ -20,7 +20,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from . import model_of
-from ._nextstat import WorkspaceError
+from ._common import real, text
+from ._nextstat import WorkspaceError, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +95,9 @@ def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
         values, edges = (_numbers(part, place) for part in histogram)
         if len(edges) != len(values) + 1:
             raise _error(place, f"{len(values)} bins with {len(edges)} edges")
+        for lower, upper in pairwise(edges):
+            if not lower < upper:
+                raise _error(place, f"the edges do not ascend from {lower:g} to {upper:g}")
         return Binned(values, None, list(pairwise(edges)))
     return Binned(_numbers(histogram, place))
 
@@ -102,8 +106,8 @@ def _numbers(values, place):
     if hasattr(values, "tolist"):
         values = values.tolist()
     try:
-        return [float(value) for value in values]
-    except (TypeError, ValueError):
+        return [number(value, "") for value in values]
+    except TypeError:
         hint = "a histogram has `.axes`, `.values()` and `.variances()`; arrays have one dimension"
         raise _error(place, f"`{type(values).__name__}` is no histogram and no array of numbers", hint) from None
 
@@ -176,6 +180,7 @@ class Sample:
         return place if kind is None else f"{place}, {kind} `{name}`"
 
     def _add(self, kind, name, data=None):
+        text("name", name)
         if any(modifier["name"] == name and modifier["type"] == kind for modifier in self._modifiers):
             raise _error(self._place(kind, name), "the sample has it already")
         self._modifiers.append({"name": name, "type": kind, "data": data})
@@ -187,7 +192,11 @@ class Sample:
     def _widths(self, kind, name, uncertainties):
         """Standard deviations of the bins (B): those given, or of the histogram's variances."""
         if uncertainties is not None:
-            return self._channel._read(uncertainties, f"sample `{self.name}`, {kind} `{name}`, uncertainties").values
+            widths = self._channel._read(uncertainties, f"sample `{self.name}`, {kind} `{name}`, uncertainties").values
+            for bin, width in enumerate(widths):
+                if width < 0.0:
+                    raise _error(self._place(kind, name), f"bin {bin}: an uncertainty of {width:g}")
+            return widths
         if self.nominal.variances is None:
             hint = "fill the histogram with weights (`storage=hist.storage.Weight()`), or pass `uncertainties`"
             raise _error(self._place(kind, name), "the histogram has no variances", hint)
@@ -214,10 +223,11 @@ class Sample:
         if (uncertainty is None) == (up is None and down is None):
             raise _error(place, "it has a relative `uncertainty`, or `up` and `down`")
         if uncertainty is not None:
-            up, down = 1.0 + uncertainty, 1.0 - uncertainty
+            width = real("uncertainty", uncertainty)
+            up, down = 1.0 + width, 1.0 - width
         if up is None or down is None:
             raise _error(place, "`up` and `down` go together")
-        return self._add("normsys", name, {"hi": float(up), "lo": float(down)})
+        return self._add("normsys", name, {"hi": real("up", up), "lo": real("down", down)})
 
     def histosys(self, name: str, *, up: Any, down: Any = None, split: bool = False) -> Sample:
         """An uncertainty of the shape by the histograms one standard deviation up and down.
@@ -273,16 +283,21 @@ class Channel:
 
     def sample(self, name: str, histogram: Any) -> Sample:
         """Adds a sample with its nominal histogram; returns the `Sample`."""
-        if name in self._samples:
+        if text("name", name) in self._samples:
             raise _error(f"channel `{self.name}`, sample `{name}`", "the channel has it already")
         self._samples[name] = Sample(self, name, histogram)
         return self._samples[name]
 
     def data(self, histogram: Any) -> Channel:
         """Sets the observed data: a histogram, or ``"asimov"`` for the sum of the nominal samples; returns the channel."""
-        self._data = histogram if isinstance(histogram, str) else self._read(histogram, "data")
+        place = f"channel `{self.name}`, data"
         if isinstance(histogram, str) and histogram != "asimov":
-            raise _error(f"channel `{self.name}`, data", f'`{histogram}` is no histogram; there is "asimov"')
+            raise _error(place, f'`{histogram}` is no histogram; there is "asimov"')
+        found = histogram if isinstance(histogram, str) else self._read(histogram, "data")
+        for bin, value in enumerate(found.values if isinstance(found, Binned) else ()):
+            if value < 0.0:
+                raise _error(place, f"bin {bin}: {value:g} is no number of events")
+        self._data = found
         return self
 
     @property
@@ -370,11 +385,13 @@ class WorkspaceBuilder:
         data : histogram or ``"asimov"``, optional
             Observed data, or the sum of the nominal samples; `Channel.data` sets them later.
         """
-        if name in self._channels:
+        if text("name", name) in self._channels:
             raise _error(f"channel `{name}`", "the workspace has it already")
         channel = Channel(name, self._flow)
+        if data is not None:
+            channel.data(data)
         self._channels[name] = channel
-        return channel if data is None else channel.data(data)
+        return channel
 
     @property
     def edges(self) -> dict[str, list[float]]:
@@ -438,11 +455,11 @@ class WorkspaceBuilder:
         for name in self._lumi_names():
             settings[name].update(_lumi(name, lumi))
         for name, value in init.items():
-            settings[name]["inits"] = [float(value)] * sizes[name]
+            settings[name]["inits"] = [real(f"init of {name}", value)] * sizes[name]
         for name, (lower, upper) in bounds.items():
-            settings[name]["bounds"] = [[float(lower), float(upper)]] * sizes[name]
+            settings[name]["bounds"] = [[number(end, f"`bounds`: an end of the range of `{name}`") for end in (lower, upper)]] * sizes[name]
         for name, value in fixed.items():
-            settings[name].update(inits=[float(value)] * sizes[name], fixed=True)
+            settings[name].update(inits=[real(f"fixed value of {name}", value)] * sizes[name], fixed=True)
         return [{"name": name, **setting} for name, setting in settings.items()]
 
     def _modifiers(self):
@@ -463,5 +480,5 @@ class WorkspaceBuilder:
 def _lumi(name, lumi):
     if lumi is None:
         raise _error(f"parameter `{name}`", "the uncertainty of the luminosity is not known", "pass `lumi=0.017`")
-    value, width = lumi if hasattr(lumi, "__len__") else (1.0, lumi)
-    return {"auxdata": [float(value)], "sigmas": [float(width)], "inits": [float(value)], "bounds": [[0.0, 10.0 * float(value)]]}
+    value, width = (real("lumi", part) for part in (lumi if hasattr(lumi, "__len__") and not isinstance(lumi, str) else (1.0, lumi)))
+    return {"auxdata": [value], "sigmas": [width], "inits": [value], "bounds": [[0.0, 10.0 * value]]}

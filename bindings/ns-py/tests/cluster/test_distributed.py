@@ -69,6 +69,21 @@ def test_tests_by_toys_are_those_of_one_process(model, on):
         assert same_bits(found, nextstat.hypotest_toys(model, seed=3, **options))
 
 
+@pytest.mark.parametrize("error", [0.3, 0.03, 0.015, 1e-6])
+def test_tests_by_toys_stop_where_one_process_does(model, on, error):
+    options = {"n_toys": 1300, "n_toys_b": 900, "seed": 3, "stop_at_error": error}
+    whole = nextstat.hypotest_toys(model, 1.0, **options)
+    assert (sum(whole.n_toys) < 2200) == (error > 1e-3)
+    for parts in (None, 7):
+        assert same_bits(distributed.hypotest_toys(model, 1.0, on=on, parts=parts, **options), whole)
+
+
+def test_a_test_that_has_enough_toys_does_not_wait_for_the_rest(model):
+    start = time.monotonic()
+    found = distributed.hypotest_toys(model, 1.0, on=2, n_toys=10**8, stop_at_error=0.02)
+    assert found.CLs_obs_error < 0.02 and sum(found.n_toys) < 10**5 and time.monotonic() - start < 30
+
+
 def test_rankings_are_those_of_one_process(model, on):
     options = {"groups": {"statistics": "mc_stat_*"}, "minos": True}
     assert same_bits(distributed.ranking(model, on=on, parts=3, **options), nextstat.ranking(model, **options))
@@ -117,10 +132,9 @@ def test_toys_that_fail_keep_their_place(on):
 
 
 def test_failed_toys_of_tests_are_counted(model, monkeypatch):
-    parts = [
-        {"toys_tested": numpy.array([0.1, 3.0]), "toys_alternative": numpy.array([0.2]), "n_failed": (1, 0)},
-        {"toys_tested": numpy.array([1.0]), "toys_alternative": numpy.array([]), "n_failed": (0, 2)},
-    ]
+    nan = numpy.nan
+    # Toys of the two hypotheses by turns, and then those of the longer run.
+    parts = [numpy.array([0.1, 0.2, 3.0, nan]), numpy.array([nan, nan, 1.0])]
     monkeypatch.setattr(distributed, "run", lambda *_, **__: parts)
     with pytest.warns(nextstat.NextstatWarning, match="3 toys did not converge"):
         found = distributed.hypotest_toys(model, 2.0, n_toys=4, n_toys_b=3, on=1)
@@ -256,10 +270,17 @@ def test_what_cannot_be_done_is_said(model):
         distributed.run_all("fti", {"a": model}, on=1)
     with pytest.raises(nextstat.WorkspaceError, match="made for another workspace"):
         distributed.signal_grid(EXAMPLES / "shapes.json", EXAMPLES / "signals.json", on=1)
-    with pytest.raises(nextstat.WorkspaceError, match="no patch `signal_301`; it has signal_300"):
+    with pytest.raises(nextstat.WorkspaceError, match="no patch named `signal_301`"):
         distributed.signal_grid(EXAMPLES / "background.json", EXAMPLES / "signals.json", patches="signal_301", on=1)
-    with pytest.raises(TypeError, match="two parameters"):
+    with pytest.raises(TypeError, match="`parameter` is a pair of names"):
         distributed.profile_scan(model, parameter=("mu",), on=1)
+    with pytest.raises(TypeError, match="`fxied` is no option; there are `data`"):
+        distributed.fit_toys(model, fxied={"mu": 1.0}, on=1)
+    with pytest.raises(nextstat.ParameterError, match="`on` is 0, and must be at least 1"):
+        distributed.fit_toys(model, on=0)
+    for call in (distributed.fit_toys, distributed.hypotest_toys):
+        with pytest.raises(nextstat.ParameterError, match="`n_toys`: `0` is not a whole number from 1 to 281474976710656"):
+            call(model, n_toys=0, on=1)
 
 
 def test_parts_cover_everything_once():

@@ -201,3 +201,37 @@ def test_uproot_histograms_are_those_that_were_written(tmp_path):
     for flow in ("drop", "merge"):
         ours, theirs = read(histogram, flow=flow), read(filled(hist), flow=flow)
         assert (ours.values, ours.variances, ours.bins) == (theirs.values, theirs.variances, theirs.bins)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: _region().sample("s", (["1", "2"], [0, 1, 2])), nextstat.WorkspaceError, "no array of numbers"),
+        (lambda: _region().sample("s", [True, False]), nextstat.WorkspaceError, "no array of numbers"),
+        (lambda: _region().sample("s", ([1, 2], [0, 2, 1])), nextstat.WorkspaceError, "the edges do not ascend from 2 to 1"),
+        (lambda: _region().sample(3, [1, 2]), TypeError, "`name` is to be text, not `3`"),
+        (lambda: _region().sample("s", [1, 2]).normfactor(3), TypeError, "`name` is to be text, not `3`"),
+        (lambda: _region().sample("s", [1, 2]).normsys("a", "0.1"), TypeError, "`uncertainty` is to be a number, not `'0.1'`"),
+        (lambda: _region().sample("s", [1, 2]).normsys("a", float("nan")), nextstat.ParameterError, "`uncertainty` is nan"),
+        (lambda: _region().sample("s", [1, 2]).normsys("a", up=1.1, down=None), nextstat.WorkspaceError, "`up` and `down` go together"),
+        (lambda: _region().sample("s", [1, 2]).staterror([1, -1]), nextstat.WorkspaceError, "bin 1: an uncertainty of -1"),
+        (lambda: WorkspaceBuilder().channel(3), TypeError, "`name` is to be text, not `3`"),
+        (lambda: WorkspaceBuilder().channel("r", data=[1, -2]), nextstat.WorkspaceError, "channel `r`, data: bin 1: -2 is no number of events"),
+    ],
+)
+def test_what_is_no_number_or_no_name_is_said(call, kind, message):
+    with pytest.raises(kind) as raised:
+        call()
+    assert message in str(raised.value)
+
+
+def _region():
+    return WorkspaceBuilder().channel("r", data=[10, 20])
+
+
+def test_a_channel_that_failed_can_be_added_again():
+    builder = WorkspaceBuilder()
+    with pytest.raises(nextstat.WorkspaceError, match="is no number of events"):
+        builder.channel("r", data=[1, float("nan")])
+    builder.channel("r", data=[1, 2]).sample("s", [1, 2])
+    assert builder.workspace()["observations"] == [{"name": "r", "data": [1.0, 2.0]}]

@@ -6,6 +6,7 @@ Images are compared without their text and with a tolerance, so that they are th
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy
@@ -224,6 +225,92 @@ def test_axes_that_are_given_are_drawn_on():
     assert plot.toys(made.toys(), ax=axes[0, 1]) is axes[0, 1]
     assert plot.data_mc(made.yields(), "signal_region", ax=axes[1])[0] is axes[1, 0]
     assert matplotlib.pyplot.get_fignums() == [figure.number]
+
+
+def _without(result, **fields):
+    return type(result)({**result._fields, **fields})
+
+
+def _other_limit():
+    return nextstat.upper_limit(nextstat.load_workspace(made.EXAMPLES / "simple.json"))
+
+
+def _held():
+    model = made.shapes()
+    return nextstat.fit(model, fixed=dict(zip(model.par_names, model.init.tolist(), strict=True)))
+
+
+WRONG = {
+    "edges that descend": (lambda: plot.data_mc(made.yields(), "signal_region", edges=[4, 3, 2, 1, 0]), ValueError, "`edges` is to ascend"),
+    "edges that are equal": (lambda: plot.data_mc(made.yields(), "signal_region", edges=[0, 1, 1, 2, 3]), ValueError, "`edges` is to ascend"),
+    "edges that are text": (lambda: plot.data_mc(made.yields(), "signal_region", edges="01234"), TypeError, "`edges` is to be a sequence of numbers"),
+    "edges of no channel": (lambda: plot.data_mc(made.yields(), "signal_region", edges={"signal": [0, 1]}), ValueError, "`edges` are of a channel `signal`"),
+    "labels": (lambda: plot.data_mc(made.yields(), "signal_region", bins=["a"]), ValueError, "`bins` has 1 labels for 4 bins"),
+    "top of yields": (lambda: plot.data_mc(made.yields(), "signal_region", top=-1), ValueError, "`top` is -1, and must be at least 1"),
+    "one axes of two": (lambda: plot.data_mc(made.yields(), "signal_region", ax=3), TypeError, "`ax` is a pair of axes"),
+    "yields of a fit": (lambda: plot.data_mc(made.fit()), TypeError, "`result` is to be a `YieldsResult`, as `nextstat.yields` returns it, not a `FitResult`"),
+    "limits of tests": (lambda: plot.brazil(made.fit()), TypeError, "`tests` is to be a sequence of results, not a `FitResult`"),
+    "tests of anything": (lambda: plot.brazil([made.fit()]), TypeError, "`tests` is to be a `HypotestResult` or `ToyHypotestResult`"),
+    "a limit of anything": (lambda: plot.brazil(made.tests(), 3), TypeError, "`limit` is to be a `LimitResult`"),
+    "no tests": (lambda: plot.brazil([]), ValueError, "`tests` is empty"),
+    "a band of two models": (lambda: plot.brazil(made.tests(), _other_limit()), ValueError, "different models or data"),
+    "a band of two statistics": (
+        lambda: plot.brazil([*made.tests(), nextstat.hypotest(made.shapes(), test_stat="q")]),
+        ValueError,
+        "different test statistics: q, qtilde",
+    ),
+    "a band of two levels": (lambda: plot.brazil(made.tests(), made.limit(), level=0.1), ValueError, "`level` is not that of the limits: 0.05 and 0.1"),
+    "a level in percent": (lambda: plot.brazil(made.tests(), level=5), ValueError, "`level` has probabilities between 0 and 1"),
+    "pulls of nothing free": (lambda: plot.pulls(_held()), ValueError, "`result` has no pulls: no constrained parameter was free"),
+    "pulls of a ranking": (lambda: plot.pulls(made.ranking()), TypeError, "`result` is to be a `FitResult`"),
+    "pulls of a number": (lambda: plot.pulls(made.fit(), parameters=3), TypeError, "`parameters` is a name or a sequence of names, not `3`"),
+    "pulls on no axes": (lambda: plot.pulls(made.fit(), ax="axes"), TypeError, "`ax` is to be axes of matplotlib, not `'axes'`"),
+    "no limits": (lambda: plot.limits([], []), ValueError, "`results` is empty"),
+    "one limit": (lambda: plot.limits([1], made.limit()), TypeError, "`results` is to be a sequence of results, not a `LimitResult`"),
+    "too many values": (lambda: plot.limits([1, 2], [made.limit()]), ValueError, "`values` has 2 for 1 limits"),
+    "limits of two levels": (
+        lambda: plot.limits([1, 2], [made.limit(), _without(made.limit(), level=0.1)]),
+        ValueError,
+        "`results` are limits of different levels: 0.05, 0.1",
+    ),
+    "values that are none": (lambda: plot.limits([1, numpy.nan, 3], made.limits()), ValueError, "`values` has nan, which has no place on an axis"),
+    "a short theory": (lambda: plot.limits(made.SIGNALS, made.limits(), theory=[1.0]), ValueError, "`theory` has 1 values for 3 limits"),
+    "the last of a ranking": (lambda: plot.ranking(made.ranking(), top=-1), ValueError, "`top` is -1, and must be at least 1"),
+    "none of a ranking": (lambda: plot.ranking(made.ranking(), top=0), ValueError, "`top` is 0, and must be at least 1"),
+    "impacts": (lambda: plot.ranking(made.ranking(), impacts="all"), ValueError, "`impacts` is `classic`, `global` or `covariance`, not `all`"),
+    "a ranking of a fit": (lambda: plot.ranking(made.fit()), TypeError, "`result` is to be a `RankingResult`"),
+    "correlations of text": (lambda: plot.correlation(made.fit(), threshold="0.2"), TypeError, "`threshold` is to be a number, not `'0.2'`"),
+    "no contours": (lambda: plot.contours(_without(made.contours(), contours=())), ValueError, "`result` has no contour with points to draw"),
+    "contours of a scan": (lambda: plot.contours(made.scan()), TypeError, "`result` is to be a `ContourResult`"),
+    "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` is to be a `ScanResult`"),
+    "levels of a scan": (lambda: plot.scan(made.scan(), levels=[68]), ValueError, "`levels` has probabilities between 0 and 1"),
+    "no bins": (lambda: plot.toys(made.toys(), bins=0), ValueError, "`bins` is 0, and must be at least 1"),
+    "bins that descend": (lambda: plot.toys(made.toys(), bins=[2, 1, 0]), ValueError, "`bins` is to ascend"),
+    "toys of a test": (lambda: plot.toys(made.tests()[0]), TypeError, "`result` is to be a `ToyHypotestResult`, as `nextstat.hypotest_toys` returns it"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_drawn_is_said(case):
+    call, kind, message = WRONG[case]
+    before = matplotlib.pyplot.get_fignums()
+    with pytest.raises(kind) as raised:
+        call()
+    assert message in str(raised.value)
+    assert matplotlib.pyplot.get_fignums() == before, "a figure is left behind"
+
+
+def test_limits_on_a_grid_are_bands_of_their_own():
+    ax = plot.brazil(nextstat.upper_limit(made.shapes(), grid=made.GRID))
+    assert ax.get_title(loc="left")
+
+
+def test_one_point_is_drawn_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot.brazil(iter(made.tests()[4:5]))
+        plot.limits(numpy.array([300]), made.limits()[:1])
+        plot.scan(nextstat.profile_scan(made.shapes(), [1.0]))
 
 
 def run(code):

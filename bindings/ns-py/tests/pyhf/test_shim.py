@@ -10,6 +10,7 @@ from pathlib import Path
 import nextstat.pyhf as pyhf
 import numpy as np
 import pytest
+from nextstat.pyhf.infer import calculators
 
 sys.path.insert(0, str(Path(__file__).parent))
 from specifications import SPECS, data_of, workspace  # noqa: E402
@@ -160,9 +161,10 @@ def test_a_fit_that_fails_says_why():
     assert len(str(caught.value)) > len("Optimization failed.")
 
 
-def test_files_of_xml_are_named_as_missing():
-    with pytest.raises(NotImplementedError, match="xml2json"):
-        pyhf.readxml.parse("a.xml", ".")
+def test_a_fit_of_counts_that_are_no_numbers_fails_by_name():
+    model = pyhf.Model(SPECS["uncorrelated"])
+    with pytest.raises(pyhf.exceptions.FailedMinimization, match="NaN is no number of events"):
+        pyhf.infer.mle.fit([np.nan, 48.0, *model.config.auxdata], model)
 
 
 def test_the_alias_serves_programs_that_import_pyhf():
@@ -178,6 +180,64 @@ def test_importing_costs_little_and_needs_numpy_only():
     code = "import sys, nextstat.pyhf; print([m for m in ('scipy', 'jsonschema', 'matplotlib', 'iminuit', 'tqdm') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def by_ensemble(model, data, is_ensemble, monkeypatch, **settings):
+    """Values of toys: of all in one call, or toy by toy."""
+    monkeypatch.setattr(calculators, "_fits_ensembles", lambda pdf: is_ensemble)
+    np.random.seed(3)
+    return [found.samples for found in calculators.ToyCalculator(data, model, ntoys=60, track_progress=False, **settings).distributions(0.8)]
+
+
+@pytest.mark.parametrize("test_stat", ["qtilde", "q", "q0"])
+@names
+def test_ensembles_of_toys_are_fitted_as_toy_by_toy(name, test_stat, monkeypatch):
+    model = pyhf.Model(SPECS[name])
+    data = data_of(model, name)
+    each, together = (by_ensemble(model, data, is_ensemble, monkeypatch, test_stat=test_stat) for is_ensemble in (False, True))
+    # The same minimiser from the same start.
+    np.testing.assert_allclose(together, each, rtol=0, atol=1e-8)
+
+
+def test_settings_of_a_calculator_hold_for_ensembles(monkeypatch):
+    model = pyhf.Model(SPECS["two_channels"])
+    data, config = data_of(model, "two_channels"), model.config
+    jes = config.par_names.index("jes")
+    settings = {"init_pars": config.suggested_init(), "par_bounds": config.suggested_bounds(), "fixed_params": config.suggested_fixed()}
+    settings["init_pars"][jes], settings["fixed_params"][jes] = 0.4, True
+    settings["par_bounds"][config.poi_index] = (0.0, 1.2)
+    each, together = (by_ensemble(model, data, is_ensemble, monkeypatch, **settings) for is_ensemble in (False, True))
+    np.testing.assert_allclose(together, each, rtol=0, atol=1e-8)
+    assert np.abs(np.array(together) - by_ensemble(model, data, True, monkeypatch)).max() > 0.1
+
+
+def test_toys_that_cannot_be_fitted_are_left_out_and_counted():
+    # Where a toy has counts in the first bin, nothing is expected there.
+    modifier = {"name": "mu", "type": "normfactor", "data": None}
+    spec = {"channels": [{"name": "c", "samples": [{"name": "s", "data": [0.0, 5.0], "modifiers": [modifier]}]}]}
+    model = pyhf.Model(spec)
+    calculator = calculators.ToyCalculator([0.0, 5.0], model, ntoys=3, track_progress=False)
+    with pytest.warns(RuntimeWarning, match="2 of 3 toys"):
+        found = calculator._distribution(1.0, np.array([[0.0, 4.0], [1.0, 4.0], [2.0, 6.0]]), "toys", False)
+    assert found.samples.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("patch", "name"),
+    [
+        ([{"op": "remove", "path": "/nowhere"}], "JsonPatchPathNotFound"),
+        ([{"op": "add", "path": "/channels/7", "value": 1}], "JsonPatchConflict"),
+        ([{"op": "add", "path": "/nowhere/else", "value": 1}], "JsonPointerException"),
+        ([{"op": "test", "path": "/channels", "value": 1}], "JsonPatchTestFailed"),
+        ([{"op": "turn", "path": "/channels"}], "InvalidJsonPatch"),
+        ({"op": "remove"}, "InvalidJsonPatch"),
+        ("[", "InvalidJsonPatch"),
+    ],
+)
+def test_patches_fail_by_the_names_of_jsonpatch(patch, name):
+    with pytest.raises(Exception) as caught:
+        pyhf.Workspace(workspace("correlated")).model(patches=[patch])
+    assert type(caught.value).__name__ == name
 
 
 def test_workspaces_of_models_round_trip():

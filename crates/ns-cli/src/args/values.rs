@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
+use ns_inference::toys::{NotANumberOfToys, number_of_toys};
 use ns_translate::Source;
 
 /// `NAME=VALUE`
@@ -51,8 +52,8 @@ pub(crate) enum ValueError {
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
     NotFinite { text: String },
-    #[error("`{text}` is not a whole number from 1 to {most}")]
-    NotACount { text: String, most: u64 },
+    #[error(transparent)]
+    NotANumberOfToys(#[from] NotANumberOfToys),
     #[error("`{text}` is not between 0 and 1")]
     NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
@@ -75,16 +76,11 @@ pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
 }
 
-/// Toys are numbered in 48 bits.
-const MOST_TOYS: u64 = 1 << 48;
-
 /// How many toys: a whole number, also written as `1e6`.
 pub(super) fn n_toys(text: &str) -> Result<u64, ValueError> {
     let plain = text.trim().parse::<u64>().ok();
     let number = plain.or_else(|| finite(text).ok().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
-    number
-        .filter(|n| (1..=MOST_TOYS).contains(n))
-        .ok_or(ValueError::NotACount { text: text.to_owned(), most: MOST_TOYS })
+    Ok(number_of_toys(number, text)?)
 }
 
 /// A number from 0 to 1, either of them too.

@@ -93,7 +93,7 @@ fn unexpected_hint(found: &str, expected: &str) -> Option<&'static str> {
         "nan" | "inf" | "-inf" | "Inf" | "NAN" | "INF" => Some("JSON has no NaN and no infinity"),
         "'" => Some("JSON puts strings in double quotes"),
         "/" | "#" => Some("JSON has no comments"),
-        "<" => Some("this looks like XML; convert a HistFactory XML workspace with `pyhf xml2json` first"),
+        "<" => Some("this looks like XML; `nextstat xml2json` of the Python package converts HistFactory XML"),
         "]" | "}" if expected != SEPARATOR => Some("JSON allows no comma before a closing bracket"),
         _ => None,
     }

@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .. import _nextstat
-from .._common import checked, count, document_bytes, is_fixed, names, progress_of, real, settings, warn
+from .._common import checked, count, document_bytes, flag, is_fixed, names, progress_of, settings, shown, text, toys, warn
+from .._curves import axes_of_grid, ranking_of
+from .._documents import PatchSet
 from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult
+from .._tests import wanted_of_toys
 from . import _work
 from ._pools import Call, WorkerError, pool_of, run
 
@@ -42,16 +45,28 @@ _LEAST = 1000
 # Parts for each worker of a large run.
 _PARTS = 4
 
+# Parts of a run that stops as soon as it can, at most.
+_MOST_LOOKS = 10_000
+
 # Over toys, in the result of fits.
 _PER_TOY = ("toys", "params", "nll", "converged", "poi_uncertainty", "outcomes", "status")
 
 
+# What every function takes and hands on.
+_OPTIONS = ("data", "init", "fixed", "bounds", "multi_start", "seed", "threads", "device")
+
+
+def _given(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a call on a worker."""
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"`{name}` is no option; there are {', '.join(f'`{known}`' for known in _OPTIONS)}")
+    return settings(model, **{"threads": 1, **options})
+
+
 def _shares(total: int, size: int, parts: int | None, least: int) -> list[tuple[int, int]]:
     """Ranges of nearly equal length that cover 0 to `total`."""
-    if parts is None:
-        parts = min(max(total // least, size), _PARTS * size)
-    else:
-        count("parts", parts, 1)
+    parts = min(max(total // least, size), _PARTS * size) if parts is None else count("parts", parts, 1)
     parts = max(min(parts, total), 1)
     return [(k * total // parts, (k + 1) * total // parts) for k in range(parts)]
 
@@ -93,8 +108,9 @@ def fit_toys(
     WorkerError
         A part that lost its worker more often than `retries`.
     """
-    given = settings(model, seed=seed, **{"threads": 1, **options})
-    first, n_toys, fixed_aux = count("first", first), count("n_toys", n_toys), is_fixed(aux)
+    given = _given(model, {"seed": seed, **options})
+    begin, stop = toys("n_toys", n_toys, first)
+    wanted = {"is_aux_fixed": is_fixed(aux), "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty)}
     if params is None:
         best = _nextstat.fit_model(model, given, False, [])
         if not best["converged"]:
@@ -103,10 +119,9 @@ def fit_toys(
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     calls = []
-    for start, end in _shares(n_toys, pool.size, parts, _LEAST):
-        wanted = {"first": first + start, "end": first + end, "is_aux_fixed": fixed_aux, "wants_uncertainty": poi_uncertainty}
-        arguments = {"settings": given, "params": params, "wanted": wanted}
-        calls.append(Call(digest, "fit_toys", arguments, end - start, f"toys {first + start} to {first + end}"))
+    for start, end in _shares(stop - begin, pool.size, parts, _LEAST):
+        arguments = {"settings": given, "params": params, "wanted": {**wanted, "first": begin + start, "end": begin + end}}
+        calls.append(Call(digest, "fit_toys", arguments, end - start, f"toys {begin + start} to {begin + end}"))
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"))
     result = ToysResult(_joined_fits(found))
     if result.n_failed:
@@ -135,6 +150,7 @@ def hypotest_toys(
     test_stat: str = "qtilde",
     seed: int = 0,
     aux: str = "fluctuated",
+    stop_at_error: float | None = None,
     parts: int | None = None,
     retries: int = 3,
     progress: Progress = None,
@@ -146,37 +162,46 @@ def hypotest_toys(
     ----------
     on, parts, retries, options
         As of `fit_toys`.
+    stop_at_error : float, optional
+        As of `nextstat.hypotest_toys`, and with its result: the toys are looked at in order, and those that workers have made beyond the last one needed are
+        not used.
 
     Returns
     -------
     ToyHypotestResult
     """
-    given = settings(model, seed=seed, **{"threads": 1, **options})
-    n_both = [count("n_toys", n_toys), count("n_toys_b", n_toys if n_toys_b is None else n_toys_b)]
-    wanted = {
-        "mu": 0.0 if test_stat == "q0" else real("mu", mu),
-        "test_stat": test_stat,
-        "n_toys": n_both,
-        "is_aux_fixed": is_fixed(aux),
-        "stop_at_error": None,
-        "range": None,
-    }
+    given = _given(model, {"seed": seed, **options})
+    wanted = wanted_of_toys(mu, (n_toys, n_toys_b), test_stat, is_fixed(aux), stop_at_error)
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     calls = []
-    for start, end in _shares(sum(n_both), pool.size, parts, _LEAST):
-        arguments = {"settings": given, "wanted": {**wanted, "range": (start, end)}}
+    for start, end in _shares_of_test(sum(wanted["n_toys"]), pool.size, parts, stop_at_error):
+        arguments = {"settings": given, "wanted": {**wanted, "stop_at_error": None, "range": (start, end)}}
         calls.append(Call(digest, "hypotest_toys", arguments, end - start, f"toys {start} to {end} of both hypotheses"))
-    found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"))
-    # The order within each hypothesis is that of one run; failed toys have no value, so that only their number is left to keep.
-    samples: list[list[float | None]] = []
-    for which, key in enumerate(("toys_tested", "toys_alternative")):
-        values: list[float | None] = numpy.concatenate([part[key] for part in found]).tolist()
-        samples.append(values + [None] * sum(part["n_failed"][which] for part in found))
-    result = ToyHypotestResult(_nextstat.hypotest_of_samples(model, given, wanted, samples))
+    whole: list[dict[str, Any]] = []
+
+    def is_enough(found: Sequence[Any]) -> bool:
+        """Whether the parts so far, in order, are what one process would have stopped at."""
+        document = _nextstat.hypotest_of_units(model, given, wanted, numpy.concatenate(found))
+        if document is not None:
+            whole.append(document)
+        return document is not None
+
+    looks = None if stop_at_error is None else is_enough
+    found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"), is_enough=looks)
+    if not whole:
+        is_enough(found)
+    result = ToyHypotestResult(whole[0])
     if any(result.n_failed):
         warn("; ".join(result.warnings))
     return result
+
+
+def _shares_of_test(total: int, size: int, parts: int | None, stop_at_error: float | None) -> list[tuple[int, int]]:
+    """Ranges of toys; where it is to be seen soon whether they are enough, not as long as they could be."""
+    if stop_at_error is None or parts is not None:
+        return _shares(total, size, parts, _LEAST)
+    return _shares(total, size, min(max(total // _LEAST, 1), _MOST_LOOKS), _LEAST)
 
 
 def ranking(
@@ -202,17 +227,17 @@ def ranking(
     -------
     RankingResult
     """
-    given = settings(model, **{"threads": 1, **options})
-    wanted, patterns = names("methods", methods), [(name, names("groups", found)) for name, found in (groups or {}).items()]
+    given = _given(model, options)
+    wanted, patterns, has_intervals = ranking_of(methods, groups, minos)
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     shares = _shares(model.n_params, pool.size, parts, 4)
-    calls = [
-        Call(digest, "ranking", {"settings": given, "methods": wanted, "minos": minos, "part": [k, len(shares)]}, end - start, f"part {k + 1} of the ranking")
-        for k, (start, end) in enumerate(shares)
-    ]
+    calls = []
+    for k, (start, end) in enumerate(shares):
+        arguments = {"settings": given, "methods": wanted, "minos": has_intervals, "part": [k, len(shares)]}
+        calls.append(Call(digest, "ranking", arguments, end - start, f"part {k + 1} of the ranking"))
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "parameter"))
-    return checked(RankingResult(_nextstat.ranking_model(model, given, wanted, patterns, minos, None, found)))
+    return checked(RankingResult(_nextstat.ranking_model(model, given, wanted, patterns, has_intervals, None, found)))
 
 
 def profile_scan(
@@ -240,13 +265,9 @@ def profile_scan(
     -------
     ScanResult
     """
-    given = settings(model, **{"threads": 1, **options})
-    pair = names("parameter", parameter)
-    values: Sequence[Any] = (None, None) if mu_values is None else tuple(mu_values)
-    if not len(pair) == len(values) == 2:
-        raise TypeError("two parameters are scanned in parts; `mu_values` has an array for each")
-    points = count("points", points, 2)
-    axes = [(name, axis, points) for name, axis in zip(pair, values)]
+    given, points = _given(model, options), count("points", points, 2)
+    axes = axes_of_grid(mu_values, parameter, points)
+    values = [values for _, values, _ in axes]
     n_rows = points if values[0] is None else len(values[0])
     pool = pool_of(on)
     digest, packed = _work.pack(model)
@@ -299,7 +320,9 @@ def run_all(
     >>> [round(test.CLs_obs, 4) for test in tests.values()]
     [0.3457, 0.0161]
     """
-    _known(procedure)
+    _known(text("procedure", procedure))
+    if not hasattr(models, "items"):
+        raise TypeError(f"`models` is a dictionary of models by name, not `{shown(models)}`")
     payloads: dict[str, bytes] = {}
     digests: dict[int, str] = {}
     calls = []
@@ -316,7 +339,7 @@ def run_all(
 
 def signal_grid(
     workspace: Document,
-    patchset: Document,
+    patchset: PatchSet | Document,
     *,
     on: Any,
     procedure: str = "upper_limit",
@@ -336,7 +359,7 @@ def signal_grid(
     ----------
     workspace : path, JSON text or dict
         The background.
-    patchset : path, JSON text or dict
+    patchset : PatchSet, path, JSON text or dict
         The signals; the digests in it must be those of `workspace`.
     procedure : str
         The function's name, as of `run_all`.
@@ -356,20 +379,13 @@ def signal_grid(
     dict
         Results by the names of the patches, in the order of the set.
     """
-    _known(procedure)
-    text, found = document_bytes(workspace), json.loads(document_bytes(patchset))
-    for algorithm, wanted in found["metadata"]["digests"].items():
-        if _nextstat.digest_of(text, algorithm) != wanted:
-            raise _nextstat.WorkspaceError(f"the patch set was made for another workspace: its {algorithm} digest is {wanted}")
-    signals = {patch["metadata"]["name"]: patch["patch"] for patch in found["patches"]}
-    if patches is not None:
-        wanted_names = names("patches", patches if isinstance(patches, str) else list(patches))
-        for name in wanted_names:
-            if name not in signals:
-                raise _nextstat.WorkspaceError(f"the patch set has no patch `{name}`; it has {', '.join(signals)}")
-        signals = {name: signals[name] for name in wanted_names}
+    _known(text("procedure", procedure))
+    background, found = document_bytes(workspace), patchset if isinstance(patchset, PatchSet) else PatchSet(patchset)
+    found.require(background)
+    wanted = found.names if patches is None else names("patches", patches if isinstance(patches, str) else list(patches))
+    signals = {name: found.patch(name) for name in wanted}
     choice = {"measurement": measurement, "poi": poi, "interp_defaults": interp_defaults, "interpolation": interpolation}
-    digest, packed = _work.pack(text)
+    digest, packed = _work.pack(background)
     calls = []
     for name, patch in signals.items():
         arguments = {"patch": json.dumps(patch).encode(), "choice": choice, "name": procedure, "options": {**_alone(procedure), **options}}

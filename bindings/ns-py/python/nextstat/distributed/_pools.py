@@ -10,9 +10,10 @@ import contextlib
 import multiprocessing
 import os
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._common import count, first_done
 from . import _work
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 class WorkerError(RuntimeError):
     """A part of the work whose workers were lost again and again, or that has no workers left."""
+
+    __module__ = "nextstat.distributed"
 
 
 class Call(NamedTuple):
@@ -65,7 +68,7 @@ class Processes:
         return future
 
     def done(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
-        found = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        found = list(first_done(list(futures)))
         for future in found:
             slot = self._at.pop(future)
             if isinstance(future.exception(), BrokenExecutor):
@@ -94,8 +97,8 @@ class Processes:
 def _leave_writing_to_workers(executor: ProcessPoolExecutor) -> None:
     """Closes this process's own end of the pipe of results, in which only the worker writes.
 
-    A worker that is killed within a result then ends the pipe. With an end left open the thread that reads it would wait for the rest for ever, and this program
-    for that thread.
+    A worker that is killed within a result then ends the pipe. With an end left open the thread that reads it would wait for the rest for ever, and this
+    program for that thread.
     """
     with contextlib.suppress(AttributeError, OSError):
         executor._result_queue._writer.close()
@@ -138,7 +141,7 @@ class Borrowed:
         self._is_own = True
 
     def done(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
-        found = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        found = list(first_done(list(futures)))
         self._running.difference_update(found)
         return found
 
@@ -189,10 +192,8 @@ def pool_of(on: Any) -> Processes | Borrowed | Dask:
     """The pool that a caller means by `on`."""
     if isinstance(on, bool) or on is None:
         raise TypeError("`on` is a number of processes, an executor of `concurrent.futures`, or a client of `dask.distributed`")
-    if isinstance(on, int):
-        if on < 1:
-            raise ValueError(f"`on` is {on} processes, and must be at least 1")
-        return Processes(on)
+    if isinstance(on, int) or hasattr(on, "__index__"):
+        return Processes(count("on", on, 1))
     if isinstance(on, Executor):
         return Borrowed(on)
     if hasattr(on, "submit") and hasattr(on, "scheduler_info"):
@@ -210,12 +211,16 @@ def run(
     retries: int,
     progress: Callable[[int, int], object] | None,
     returns_errors: bool = False,
+    is_enough: Callable[[Sequence[Any]], bool] | None = None,
 ) -> list[Any]:
     """The results of `calls`, in their order.
 
     A call whose worker was lost is made again, up to `retries` times. Any other error ends the run, or is the call's result if `returns_errors`.
+    `is_enough` is asked whenever the first of them have grown in number; the others are then not waited for.
     """
+    retries = count("retries", retries)
     results: list[Any] = [None] * len(calls)
+    arrived, n_first = [False] * len(calls), 0
     waiting = deque((k, 0, False) for k in range(len(calls)))
     running: dict[Any, tuple[int, int]] = {}
     done, total = 0, sum(call.weight for call in calls)
@@ -240,9 +245,14 @@ def run(
                 if isinstance(results[k], str) and results[k] == _work.MISSING:
                     waiting.appendleft((k, losses, True))
                     continue
-                done += calls[k].weight
+                done, arrived[k] = done + calls[k].weight, True
                 if progress is not None:
                     progress(done, total)
+            if is_enough is None or n_first == len(calls) or not arrived[n_first]:
+                continue
+            n_first = next((k for k in range(n_first, len(calls)) if not arrived[k]), len(calls))
+            if is_enough(results[:n_first]):
+                return results[:n_first]
     finally:
         if running:
             pool.cancel(list(running))

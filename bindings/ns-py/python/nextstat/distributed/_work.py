@@ -71,16 +71,11 @@ def _patched(workspace: bytes, patch: bytes, choice: Mapping[str, Any], name: st
     return _public(nextstat.model_of(_nextstat.apply_patch(workspace, patch), **choice), name, options)
 
 
-def _test_toys(model: Any, settings: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    found = _nextstat.hypotest_toys_model(model, settings, wanted, None)
-    return {key: found[key] for key in ("toys_tested", "toys_alternative", "n_failed")}
-
-
 PROCEDURES = {
     "public": _public,
     "patched": _patched,
     "fit_toys": lambda model, settings, params, wanted: _nextstat.fit_toys_model(model, settings, params, wanted, None),
-    "hypotest_toys": _test_toys,
+    "hypotest_toys": lambda model, settings, wanted: _nextstat.hypotest_toys_model(model, settings, wanted, None),
     "ranking": lambda model, settings, methods, minos, part: _nextstat.ranking_part(model, settings, methods, [], minos, part),
     "grid": lambda model, settings, axes, part: _nextstat.grid_part_model(model, settings, axes, part),
 }

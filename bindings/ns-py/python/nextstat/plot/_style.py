@@ -1,7 +1,11 @@
-"""What all figures share: matplotlib, if it is there; axes of a size; colours; names of parameters that match patterns."""
+"""What all figures share: matplotlib, if it is there; axes of a size; colours; names of parameters that match patterns; arguments looked at."""
 
 import fnmatch
 import statistics
+
+import numpy
+
+from .._common import count, names, number, shown
 
 try:
     import matplotlib.pyplot as pyplot
@@ -20,8 +24,60 @@ NEUTRAL = "0.45"
 def new_axes(ax, width, height):
     """`ax`, or the axes of a new figure of so many inches."""
     if ax is not None:
-        return ax
+        return axes_of(ax)
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def axes_of(ax):
+    """`ax` if it can be drawn on."""
+    if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
+        raise TypeError(f"`ax` is to be axes of matplotlib, not `{shown(ax)}`")
+    return ax
+
+
+def needed(result, kind, source, name="result"):
+    """Refuses what is not a result of the class `kind`, which the function `source` returns."""
+    if not isinstance(result, kind):
+        wanted = " or ".join(f"`{one.__name__}`" for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise TypeError(f"`{name}` is to be a {wanted}, as `nextstat.{source}` returns it, not a `{type(result).__name__}`")
+
+
+def listed(name, results):
+    """A sequence of results as a list."""
+    if hasattr(results, "_fields") or not hasattr(results, "__iter__"):
+        raise TypeError(f"`{name}` is to be a sequence of results, not a `{type(results).__name__}`")
+    return list(results)
+
+
+def numbers_of(name, values):
+    """`values` (N) as an array."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"`{name}` is to be a sequence of numbers, not `{shown(values)}`")
+    found = numpy.array([number(value, f"a value of `{name}`") for value in values], dtype=float)
+    if not numpy.isfinite(found).all():
+        raise ValueError(f"`{name}` has {found[~numpy.isfinite(found)][0]}, which has no place on an axis")
+    return found
+
+
+def ascending(name, values):
+    """`values` as an array, if each is above the one before."""
+    found = numbers_of(name, values)
+    if not (numpy.diff(found) > 0).all():
+        raise ValueError(f"`{name}` is to ascend from each value to the next, which {shown(found.tolist())} does not")
+    return found
+
+
+def levels_of(name, levels):
+    """Confidence levels, if they are some."""
+    found = numbers_of(name, levels)
+    if not ((found > 0) & (found < 1)).all():
+        raise ValueError(f"`{name}` has probabilities between 0 and 1, such as 0.68 and 0.95, not {shown(found.tolist())}")
+    return found.tolist()
+
+
+def top_of(top):
+    """How many are drawn; None for all."""
+    return None if top is None else count("top", top, 1)
 
 
 def quantile(confidence_level, n_parameters=1):
@@ -42,17 +98,17 @@ def percent(level):
     return f"{100 * level:.3g} %" if abs(level - 0.6827) > 1e-3 else "68 %"
 
 
-def chosen(names, wanted, excluded):
+def chosen(known, wanted, excluded):
     """Indices of the names that match a pattern of `wanted` (in that order; all if None) and none of `excluded`."""
-    patterns = ["*"] if wanted is None else [wanted] if isinstance(wanted, str) else list(wanted)
-    excluded = [excluded] if isinstance(excluded, str) else list(excluded)
+    patterns = ["*"] if wanted is None else names("parameters", wanted)
+    excluded = names("exclude", excluded)
     found = []
     for pattern in patterns:
-        more = [i for i, name in enumerate(names) if _matches(name, pattern) and i not in found]
-        if not more and not any(_matches(name, pattern) for name in names):
+        more = [i for i, name in enumerate(known) if _matches(name, pattern) and i not in found]
+        if wanted is not None and not any(_matches(name, pattern) for name in known):
             raise ValueError(f"no parameter is called `{pattern}`")
         found += more
-    return [i for i in found if not any(_matches(names[i], pattern) for pattern in excluded)]
+    return [i for i in found if not any(_matches(known[i], pattern) for pattern in excluded)]
 
 
 def _matches(name, pattern):

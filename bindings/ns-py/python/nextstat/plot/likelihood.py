@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ._style import COLOURS, NEUTRAL, new_axes, percent, pyplot, quantile
+from .._results import ContourResult, ScanResult
+from ._style import COLOURS, NEUTRAL, levels_of, needed, new_axes, percent, pyplot, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-    from .._results import ContourResult, ScanResult
 
 _DASHES = ("-", "--", ":", "-.")
 
@@ -38,6 +37,10 @@ def scan(result: ScanResult, *, levels: Sequence[float] = (0.6827, 0.95), label:
     -------
     matplotlib.axes.Axes
     """
+    needed(result, ScanResult, "profile_scan")
+    levels = levels_of("levels", levels)
+    if not numpy.isfinite(result.delta_nll).any():
+        raise ValueError("`result` has no point whose fit converged")
     if len(result.parameters) == 2:
         return _map(result, levels, ax)
     is_first = ax is None or not ax.lines
@@ -68,7 +71,8 @@ def _frame(ax, result, values, rise, levels):
     best = _best(result, 0)
     if values[0] <= best <= values[-1]:
         ax.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", zorder=1)
-    ax.set_xlim(values[0], values[-1])
+    if values[0] < values[-1]:
+        ax.set_xlim(values[0], values[-1])
     top = numpy.nanmax(rise, initial=max([1.0, *(1.25 * height for height in heights)]))
     ax.set_ylim(min(0.0, numpy.nanmin(rise, initial=0.0)), 1.05 * top)
     ax.set_xlabel(result.parameters[0])
@@ -93,6 +97,10 @@ def _map(result, levels, ax):
     return ax
 
 
+def _points(contour):
+    return [point for point in contour["points"] if point["outcome"] in (None, "converged")]
+
+
 def contours(result: ContourResult, *, label: str | None = None, ax: Axes | None = None) -> Axes:
     """Contours of two parameters, one closed curve for each confidence level.
 
@@ -108,13 +116,15 @@ def contours(result: ContourResult, *, label: str | None = None, ax: Axes | None
     -------
     matplotlib.axes.Axes
     """
+    needed(result, ContourResult, "contours")
+    drawn = [(contour, _points(contour)) for contour in result.contours]
+    drawn = [(contour, points) for contour, points in drawn if points]
+    if not drawn:
+        raise ValueError("`result` has no contour with points to draw")
     number = 0 if ax is None else len({line.get_gid() for line in ax.lines if str(line.get_gid()).startswith("contours")})
     ax = new_axes(ax, 5.2, 4.2)
     colour, name = COLOURS[number % len(COLOURS)], f"contours {number}"
-    for k, contour in enumerate(result.contours):
-        points = [point for point in contour["points"] if point["outcome"] in (None, "converged")]
-        if not points:
-            continue
+    for k, (contour, points) in enumerate(drawn):
         x, y = numpy.array([point["values"] for point in points]).T
         free = numpy.array([point["cut"] is None for point in points])
         x, y, free = (numpy.append(part, part[0]) for part in (x, y, free))

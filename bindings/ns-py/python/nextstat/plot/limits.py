@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ._style import COLOURS, INNER, NEUTRAL, OUTER, new_axes
+from .._results import HypotestResult, LimitResult, ToyHypotestResult
+from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, listed, needed, new_axes, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-    from .._results import HypotestResult, LimitResult, ToyHypotestResult
 
 
 def _columns(values):
@@ -64,15 +63,14 @@ def brazil(
     -------
     matplotlib.axes.Axes
     """
-    if hasattr(tests, "tested"):
+    tests = tests if isinstance(tests, LimitResult) else listed("tests", tests)
+    level = _checked(tests, limit, level)
+    if isinstance(tests, LimitResult):
         limit = tests if limit is None else limit
         tests = tests.tested
         if any(test["CLs_obs"] is None or None in test["CLs_exp"] for test in tests):
             raise ValueError("the limits were found without a grid, so that there are no curves: `upper_limit(model, grid=values)` has them")
     tests = sorted(tests, key=lambda test: _field(test, "mu"))
-    if not tests:
-        raise ValueError("there are no tests to draw")
-    level = (0.05 if limit is None else limit.level) if level is None else level
     ax = new_axes(ax, 5.4, 4.2)
     mu, expected = numpy.array([_field(test, "mu") for test in tests]), _columns([_field(test, "CLs_exp") for test in tests])
     known = ~numpy.isnan(expected).any(axis=0)
@@ -85,12 +83,41 @@ def brazil(
     ax.annotate(text, (1, level), **place, ha="right", color=COLOURS[2], fontsize="small")
     if limit is not None:
         _mark(ax, limit, level, observed)
-    ax.set_xlim(mu[0], mu[-1])
+    if mu[0] < mu[-1]:
+        ax.set_xlim(mu[0], mu[-1])
     ax.set_ylim(0, 1.02)
     ax.set_xlabel((limit._fields.get("parameter") if limit is not None else _field(tests[0], "parameter")) or r"$\mu$")
     ax.set_ylabel("CLs")
     _legend(ax, loc="upper right")
     return ax
+
+
+def _checked(tests, limit, level):
+    """The level, if what is to be drawn belongs together."""
+    if limit is not None:
+        needed(limit, LimitResult, "upper_limit", "limit")
+    every = [tests] if isinstance(tests, LimitResult) else tests
+    for test in every if isinstance(tests, list) else ():
+        needed(test, (HypotestResult, ToyHypotestResult), "hypotest", "tests")
+    if not every or not getattr(every[0], "tested", every):
+        raise ValueError("`tests` is empty: there is nothing to draw")
+    _one_model([*every, *([] if limit is None else [limit])])
+    levels = [found.level for found in (tests, limit) if isinstance(found, LimitResult)]
+    levels += [] if level is None else levels_of("level", [level])
+    if len(set(levels)) > 1:
+        raise ValueError(f"`level` is not that of the limits: {' and '.join(f'{found:g}' for found in levels)}")
+    return levels[0] if levels else 0.05
+
+
+def _one_model(found):
+    """Refuses results of different models or data: all of one have the same parameter, statistic and best fit."""
+    for what, name in (("parameters", "parameter"), ("test statistics", "test_stat")):
+        values = {getattr(result, name) for result in found}
+        if len(values) > 1:
+            raise ValueError(f"`tests` and `limit` are of different {what}: {', '.join(sorted(values))}")
+    best = [result.mu_hat for result in found if result.mu_hat is not None]
+    if best and max(best) - min(best) > 1e-3 * max(1.0, *map(abs, best)):
+        raise ValueError(f"`tests` and `limit` are of different models or data: their best fits are {min(best):.4g} to {max(best):.4g}")
 
 
 def _draw_observed(ax, tests):
@@ -113,6 +140,27 @@ def _mark(ax, limit, level, observed):
     if observed and limit.observed is not None:
         title.insert(0, f"observed limit {limit.observed:.3g}")
     ax.set_title(", ".join(title), fontsize="medium", loc="left")
+
+
+def _limits(results):
+    """Limits of one kind."""
+    results = listed("results", results)
+    for result in results:
+        needed(result, LimitResult, "upper_limit", "results")
+    if not results:
+        raise ValueError("`results` is empty: there is nothing to draw")
+    for what, name in (("levels", "level"), ("parameters", "parameter")):
+        values = {getattr(result, name) for result in results}
+        if len(values) > 1:
+            raise ValueError(f"`results` are limits of different {what}: {', '.join(map(str, sorted(values)))}")
+    return results
+
+
+def _as_many(name, values, n):
+    found = numbers_of(name, values)
+    if len(found) != n:
+        raise ValueError(f"`{name}` has {len(found)} values for {n} limits")
+    return found
 
 
 def limits(
@@ -148,10 +196,11 @@ def limits(
     -------
     matplotlib.axes.Axes
     """
-    values, results = numpy.asarray(values, dtype=float), list(results)
-    if len(values) != len(results) or not results:
-        raise ValueError(f"{len(values)} values for {len(results)} limits")
-    scale = numpy.ones(len(values)) if scale is None else numpy.asarray(scale, dtype=float)
+    values, results = numbers_of("values", values), _limits(results)
+    if len(values) != len(results):
+        raise ValueError(f"`values` has {len(values)} for {len(results)} limits")
+    scale = numpy.ones(len(values)) if scale is None else _as_many("scale", scale, len(values))
+    theory = None if theory is None else _as_many("theory", theory, len(values))
     order = numpy.argsort(values)
     ax = new_axes(ax, 5.8, 4.4)
     expected = _columns([result.expected for result in results]) * scale
@@ -160,12 +209,13 @@ def limits(
         found = numpy.array([numpy.nan if result.observed is None else result.observed for result in results]) * scale
         ax.plot(values[order], found[order], "o-", color="black", markersize=3.5, linewidth=1.4, label="observed", zorder=5)
     if theory is not None:
-        ax.plot(values[order], numpy.asarray(theory, dtype=float)[order], "-.", color=COLOURS[2], linewidth=1.5, label="theory", zorder=4)
+        ax.plot(values[order], theory[order], "-.", color=COLOURS[2], linewidth=1.5, label="theory", zorder=4)
     elif (scale == 1.0).all():
         ax.axhline(1.0, color=NEUTRAL, linewidth=0.9, linestyle=":", zorder=4)
     if log:
         ax.set_yscale("log")
-    ax.set_xlim(values.min(), values.max())
+    if values.min() < values.max():
+        ax.set_xlim(values.min(), values.max())
     ax.set_xlabel(xlabel or "signal")
     ax.set_ylabel(ylabel or f"{100 * (1 - results[0].level):g} % CL upper limit on {results[0].parameter}")
     _legend(ax)

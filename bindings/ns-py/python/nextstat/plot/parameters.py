@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ._style import DOWN, NEUTRAL, UP, chosen, new_axes, pyplot
+from .._results import FitResult, RankingResult
+from ._style import DOWN, NEUTRAL, UP, chosen, needed, new_axes, number, pyplot, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-    from .._results import FitResult, RankingResult
 
 # Inches of figure for each parameter.
 _ROW = 0.26
@@ -40,9 +39,7 @@ def _draw_pulls(ax, rows, pulls, widths):
     ax.errorbar(pulls, rows, xerr=widths, fmt="o", color="black", markersize=4, elinewidth=1.2, capsize=2, zorder=4)
 
 
-def pulls(
-    result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None
-) -> Axes:
+def pulls(result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None) -> Axes:
     """Pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error bar.
 
     Parameters
@@ -57,10 +54,13 @@ def pulls(
     -------
     matplotlib.axes.Axes
     """
+    needed(result, FitResult, "fit")
     entries = result.pulls or []
+    if not any(entry["uncertainty"] is not None for entry in entries):
+        raise ValueError("`result` has no pulls: no constrained parameter was free")
     kept = [entries[i] for i in chosen([entry["parameter"] for entry in entries], parameters, exclude)]
     if not kept:
-        raise ValueError("no constrained parameter is left to draw")
+        raise ValueError("`parameters` and `exclude` leave no constrained parameter to draw")
     ax = new_axes(ax, 3.6 + _width(kept), 0.9 + _ROW * len(kept))
     centers = [_number(entry["pull"]) for entry in kept]
     widths = [_number(entry["constraint"]) for entry in kept]
@@ -104,11 +104,14 @@ def ranking(
     matplotlib.axes.Axes
         The axes of the pulls; `ax.child_axes` has those of the impacts.
     """
+    needed(result, RankingResult, "ranking")
     entries = result.ranking
-    kept = sorted(chosen([entry["parameter"] for entry in entries], parameters, exclude))[:top]
+    kept = sorted(chosen([entry["parameter"] for entry in entries], parameters, exclude))[: top_of(top)]
     entries = [entries[i] for i in kept]
     if not entries:
-        raise ValueError("no parameter is left to draw")
+        raise ValueError("`parameters` and `exclude` leave no parameter to draw")
+    if impacts not in (None, "classic", "global", "covariance"):
+        raise ValueError(f"`impacts` is `classic`, `global` or `covariance`, not `{impacts}`")
     impacts = _definition(entries) if impacts is None else impacts
     ax = new_axes(ax, 4.6 + _width(entries), 1.7 + _ROW * len(entries))
     bars = _impact_axes(ax)
@@ -210,6 +213,8 @@ def correlation(
     -------
     matplotlib.axes.Axes
     """
+    needed(result, FitResult, "fit")
+    threshold = number(threshold, "`threshold`")
     if result.correlation is None:
         raise ValueError("the fit has no correlations: `nextstat.fit(..., covariance=True)`")
     kept = chosen(result.par_names, parameters, exclude)

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ._style import COLOURS, new_axes
+from .._results import ToyHypotestResult
+from ._style import COLOURS, ascending, count, needed, new_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-    from .._results import ToyHypotestResult
 
 _SYMBOLS = {"qtilde": r"$\tilde{q}_\mu$", "q": r"$q_\mu$", "q0": r"$q_0$"}
 
@@ -32,11 +31,12 @@ def toys(result: ToyHypotestResult, *, bins: int | Sequence[float] = 50, log: bo
     -------
     matplotlib.axes.Axes
     """
+    needed(result, ToyHypotestResult, "hypotest_toys")
     tested, alternative = (numpy.asarray(values) for values in (result.toys_tested, result.toys_alternative))
     if tested.size + alternative.size == 0:
-        raise ValueError("the result has no toys")
-    ax = new_axes(ax, 5.4, 4.0)
+        raise ValueError("`result` has no toys whose fits converged")
     edges = _edges(numpy.concatenate([tested, alternative]), result.q, bins)
+    ax = new_axes(ax, 5.4, 4.0)
     is_discovery = result.test_stat == "q0"
     names = ("background", "signal and background") if is_discovery else (rf"$\mu = {result.mu:g}$", r"$\mu = 0$")
     parts = ((tested, COLOURS[0], names[0], "CLsb_obs"), (alternative, COLOURS[1], names[1], "CLb_obs"))
@@ -58,7 +58,8 @@ def toys(result: ToyHypotestResult, *, bins: int | Sequence[float] = 50, log: bo
 
 
 def _edges(values, observed, bins):
-    if numpy.ndim(bins):
-        return numpy.asarray(bins, dtype=float)
+    if hasattr(bins, "__iter__"):
+        return ascending("bins", bins)
+    bins = count("bins", bins, 1)
     finite = values[numpy.isfinite(values)]
     return numpy.linspace(min(0.0, finite.min(initial=0.0)), 1.02 * max(finite.max(initial=0.0), observed, 1e-3), bins + 1)

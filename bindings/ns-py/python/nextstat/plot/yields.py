@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ._style import COLOURS, NEUTRAL, pyplot
+from .._common import names, shown
+from .._results import YieldsResult
+from ._style import COLOURS, NEUTRAL, ascending, axes_of, needed, pyplot, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-    from .._results import YieldsResult
 
 # The sum of samples that are too small to be seen by themselves.
 OTHERS = "others, summed"
@@ -74,14 +74,16 @@ def data_mc(
     tuple of matplotlib.axes.Axes
         Those of the yields and of the ratio.
     """
+    needed(result, YieldsResult, "yields")
     found = _channel(result, channel)
     if fit not in ("prefit", "postfit"):
         raise ValueError(f"`fit` is `prefit` or `postfit`, not `{fit}`")
     prediction, data = found[fit], numpy.asarray(found["data"])
-    edges = _edges(edges, found["channel"], len(data))
-    main, ratio = _panels() if ax is None else ax
-    signal = [signal] if isinstance(signal, str) else list(signal)
+    edges = _edges(edges, result, (found["channel"], len(data)))
+    bins = None if bins is None else _labels(bins, len(data))
+    signal, top = names("signal", signal), top_of(top)
     samples = _largest({name: sample["yields"] for name, sample in prediction["samples"].items()}, signal, top)
+    main, ratio = _panels() if ax is None else _pair(ax)
     stacked = _stack(main, samples, edges, (signal, _colours(result, signal)))
     total, width = numpy.asarray(prediction["total"]["yields"]), numpy.asarray(prediction["total"]["uncertainties"])
     _hatch(main, total - width, total + width, edges, label="uncertainty")
@@ -105,14 +107,33 @@ def _channel(result, name):
     return result.channels[names.index(name)]
 
 
-def _edges(edges, channel, n_bins):
+def _edges(edges, result, place):
+    channel, n_bins = place
     if isinstance(edges, dict):
+        known = [found["channel"] for found in result.channels]
+        for name in edges:
+            if name not in known:
+                raise ValueError(f"`edges` are of a channel `{name}`, which is not there; there are {', '.join(known)}")
         edges = edges.get(channel)
     if edges is None:
         return numpy.arange(n_bins + 1) - 0.5
+    edges = ascending("edges", edges)
     if len(edges) != n_bins + 1:
         raise ValueError(f"channel `{channel}` has {n_bins} bins, which do not have {len(edges)} edges")
-    return numpy.asarray(edges, dtype=float)
+    return edges
+
+
+def _labels(bins, n_bins):
+    labels = names("bins", bins)
+    if len(labels) != n_bins:
+        raise ValueError(f"`bins` has {len(labels)} labels for {n_bins} bins")
+    return labels
+
+
+def _pair(ax):
+    if not hasattr(ax, "__len__") or len(ax) != 2:
+        raise TypeError(f"`ax` is a pair of axes, for the yields and for the ratio, not `{shown(ax)}`")
+    return [axes_of(one) for one in ax]
 
 
 def _panels():

@@ -69,8 +69,9 @@ def _codes(settings):
     return rules
 
 
-def parameter_map(engine):
-    """pyhf's `par_map`: the slice and the parameter set of every name."""
+def parameter_map(engine, written):
+    """pyhf's `par_map`: the slice and the parameter set of every name, with the numbers of its settings as they are `written`."""
+    written = {setting["name"]: setting for setting in written}
     init, bounds, fixed = engine.init.tolist(), [tuple(pair) for pair in engine.bounds.tolist()], engine.fixed
     auxdata = engine.data[engine.n_bins :].tolist()
     entries = {}
@@ -84,8 +85,17 @@ def parameter_map(engine):
             "bounds": bounds[part],
             "fixed": fixed[part],
         }
+        if found["kinds"] == ["normfactor"]:
+            # pyhf's are integers, which shows in digests.
+            settings["bounds"] = [(0, 10) if pair == (0.0, 10.0) else pair for pair in settings["bounds"]]
+        settings.update(_as_written(written.get(found["name"], {})))
         entries[found["name"]] = {"slice": part, "paramset": _paramset(found, settings, auxdata)}
     return entries
+
+
+def _as_written(setting):
+    given = {"inits": list(setting["inits"])} if "inits" in setting else {}
+    return {**given, "bounds": [tuple(pair) for pair in setting["bounds"]]} if "bounds" in setting else given
 
 
 def _paramset(found, settings, auxdata):

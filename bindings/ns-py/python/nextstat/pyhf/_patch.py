@@ -1,6 +1,7 @@
 """JSON patches (RFC 6902) applied to documents that are Python objects."""
 
 import json
+import re
 
 from .. import _nextstat
 from ._documents import plain
@@ -10,8 +11,24 @@ class JsonPatchException(Exception):
     """A patch that cannot be applied, with the operation and the reason."""
 
 
+class InvalidJsonPatch(JsonPatchException):
+    """A document that is no patch."""
+
+
 class JsonPatchConflict(JsonPatchException):
     """A patch that meets a document without the place that it changes."""
+
+
+class JsonPatchPathNotFound(JsonPatchConflict):
+    """The same, of a place that is to be removed, replaced or copied."""
+
+
+class JsonPatchTestFailed(JsonPatchException, AssertionError):
+    """A patch that expects something else in the document."""
+
+
+class JsonPointerException(Exception):
+    """A path that leads nowhere, or is none."""
 
 
 def _text(value):
@@ -21,13 +38,37 @@ def _text(value):
 def operations_of(patch):
     """The operations of a patch: a list, JSON text, or an object with them in it."""
     if isinstance(patch, (str, bytes)):
-        return json.loads(patch)
-    return list(getattr(patch, "patch", patch))
+        try:
+            patch = json.loads(patch)
+        except ValueError as error:
+            raise InvalidJsonPatch(f"the patch is not JSON: {error}") from None
+    patch = getattr(patch, "patch", patch)
+    if not isinstance(patch, (list, tuple)):
+        raise InvalidJsonPatch(f"a patch is a list of operations, not `{type(patch).__name__}`")
+    return list(patch)
 
 
 def apply_patch(document, patch):
     """A copy of `document` with `patch` applied."""
+    operations = operations_of(patch)
     try:
-        return json.loads(_nextstat.apply_patch(_text(document), _text(operations_of(patch))))
+        return json.loads(_nextstat.apply_patch(_text(document), _text(operations)))
     except _nextstat.WorkspaceError as error:
-        raise JsonPatchConflict(str(error)) from error
+        raise _kind(str(error), operations)(str(error)) from error
+
+
+def _kind(message, operations):
+    """The exception for what the engine says of a patch."""
+    at = re.match(r"operation (\d+) ", message)
+    if not at:
+        return JsonPointerException if "is not a JSON pointer" in message else InvalidJsonPatch
+    operation = operations[int(at[1])]
+    kind, path = operation["op"], operation["path"]
+    missing = re.search(r"there is no `([^`]*)`", message)
+    if kind == "test":
+        return JsonPatchTestFailed
+    if missing is None:
+        return JsonPatchConflict
+    if missing[1] == operation.get("from") or (missing[1] == path and kind in ("remove", "replace")):
+        return JsonPatchPathNotFound
+    return JsonPatchConflict if missing[1] == path and path.rpartition("/")[2].isdigit() else JsonPointerException

@@ -45,8 +45,8 @@ class Patch:
         """Its values, one for each label of the patch set."""
         return tuple(self.metadata["values"])
 
-    def apply(self, obj, in_place=False):
-        """A copy of `obj` with the patch applied, or `obj` itself if `in_place`."""
+    def apply(self, obj, in_place=False, atomic=False):
+        """A copy of `obj` with the patch applied, or `obj` itself if `in_place`; all of it or, if it fails, nothing of it."""
         changed = apply_patch(obj, self.patch)
         if not in_place:
             return changed
@@ -54,9 +54,9 @@ class Patch:
         (obj.extend if isinstance(obj, list) else obj.update)(changed)
         return obj
 
-    def to_string(self):
+    def to_string(self, dumps=None):
         """The operations as JSON text."""
-        return json.dumps(self.patch)
+        return (dumps or json.dumps)(self.patch)
 
     def __iter__(self):
         return iter(self.patch)

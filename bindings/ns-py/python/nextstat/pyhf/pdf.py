@@ -44,9 +44,9 @@ class _ModelConfig(_ChannelSummaryMixin):
         self._poi_name = self._poi_index = None
         self._nmaindata = sum(self.channel_nbins.values())
 
-    def _read(self, engine):
+    def _read(self, engine, written):
         """Takes the parameters from the compiled model."""
-        self.par_map = _compile.parameter_map(engine)
+        self.par_map = _compile.parameter_map(engine, written)
         constrained = [(name, entry["paramset"]) for name, entry in self.par_map.items() if entry["paramset"].constrained]
         self._auxdata = sum((paramset.auxdata for _, paramset in constrained), [])
         self.auxdata_order = [name for name, _ in constrained]
@@ -287,7 +287,7 @@ class Model:
         if self._clips:
             log.warning(f"Clipping expected data: per bin of each sample below {clip_sample_data}, per bin below {clip_bin_data}")
         self._compile()
-        self._config._read(self._engine)
+        self._config._read(self._engine, self.spec.get("parameters", []))
         if poi_name:
             self._config.set_poi(poi_name)
         self.main_model = _MainModel(self)
@@ -424,10 +424,17 @@ class Model:
             start[index], fixed[index] = value, True
         return start, bounds[:, 0], bounds[:, 1], fixed
 
-    def _fit(self, data, box, wants_errors, minos=()):
+    def _need_plain(self):
+        """Raises `Unsupported` for settings that fits do not know."""
         if self._clips:
             raise exceptions.Unsupported("fits do not clip yields; make the model without `clip_sample_data` and `clip_bin_data`")
         if self.batch_size not in (None, 1):
             raise exceptions.Unsupported("a fit is of one data set; make the model without `batch_size`")
-        data = self._data(data)[0]
-        return self._floating.fit(data, box, wants_errors, list(minos))
+
+    def _fit(self, data, box, wants_errors, minos=()):
+        self._need_plain()
+        return self._floating.fit(self._data(data)[0], box, wants_errors, list(minos))
+
+    def _fit_each(self, data, box, progress):
+        self._need_plain()
+        return self._floating.fit_each(self._data(data), box, progress)

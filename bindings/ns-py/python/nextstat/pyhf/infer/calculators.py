@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._progress import counted, shown
 from ..exceptions import FailedMinimization
 from ..tensor.manager import get_backend
-from .mle import _given, fixed_poi_fit
+from .mle import _fits_ensembles, _given, fixed_poi_fit
+from .test_statistics import _of_each
 
 log = logging.getLogger(__name__)
 
@@ -203,16 +205,25 @@ class ToyCalculator(_Calculator):
         return tuple(self._distribution(poi_test, toys, label, shows) for toys, label in zip(thrown, ("Signal-like", "Background-like")))
 
     def _distribution(self, poi_test, toys, label, shows):
-        statistic = _statistic(self.test_stat)
-        values, n_failed = [], 0
-        for toy in _progress(toys, label, shows):
-            try:
-                values.append(statistic(poi_test, toy, *self._within))
-            except FailedMinimization:
-                n_failed += 1
+        values = self._values(poi_test, toys, label, shows)
+        n_failed = int(np.count_nonzero(np.isnan(values)))
         if n_failed:
             warnings.warn(f"{n_failed} of {len(toys)} toys could not be fitted and are not in the distribution", RuntimeWarning, stacklevel=4)
-        return EmpiricalDistribution(get_backend()[0].astensor(values))
+        return EmpiricalDistribution(get_backend()[0].astensor(values[~np.isnan(values)]))
+
+    def _values(self, poi_test, toys, label, shows):
+        """The statistic of every toy, NaN where a fit failed."""
+        statistic = _statistic(self.test_stat)
+        if _fits_ensembles(self.pdf):
+            with counted(2 * len(toys), label, "fit", shows) as progress:
+                return _of_each(self.test_stat, poi_test, np.asarray(toys), self.pdf, self._within[1:], progress)
+        values = []
+        for toy in shown(toys, label, "toy", shows):
+            try:
+                values.append(float(statistic(poi_test, toy, *self._within)))
+            except FailedMinimization:
+                values.append(np.nan)
+        return np.array(values)
 
     def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution):
         """CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys of the background."""
@@ -222,13 +233,3 @@ class ToyCalculator(_Calculator):
         clb = n_at_least[1] / len(samples)
         quantiles = [50.0 * math.erfc(n_sigma / math.sqrt(2.0)) for n_sigma in _BAND]
         return [[np.asarray(value) for value in np.percentile(values, quantiles)] for values in (clsb, clb, clsb / clb)]
-
-
-def _progress(items, label, shows):
-    if not shows:
-        return items
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return items
-    return tqdm(items, total=len(items), leave=False, unit="toy", desc=label)

@@ -64,19 +64,41 @@ def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs)
     >>> [round(float(value), 5) for value in pars], round(float(twice_nll), 6)
     ([0.0, 1.00305, 0.96268], 24.983935)
     """
+    _, optimizer = get_backend()
+    return optimizer.minimize(twice_nll, data, pdf, *_within(pdf, init_pars, par_bounds, fixed_params), **kwargs)
+
+
+def _within(pdf, init_pars, par_bounds, fixed_params):
+    """Where a fit starts, its box, and what is held where."""
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
     _check_start(init_pars, par_bounds)
-    fixed_vals = [(index, init_pars[index]) for index, is_fixed in enumerate(fixed_params) if is_fixed]
-    _, optimizer = get_backend()
-    return optimizer.minimize(twice_nll, data, pdf, init_pars, par_bounds, fixed_vals, **kwargs)
+    return init_pars, par_bounds, [(index, init_pars[index]) for index, is_fixed in enumerate(fixed_params) if is_fixed]
+
+
+def _fits_ensembles(pdf):
+    """Whether the engine fits many data sets of this model in one call."""
+    from ..pdf import Model
+
+    return isinstance(pdf, Model) and hasattr(get_backend()[1], "_minimize_each")
+
+
+def _fit_each(data, pdf, init_pars, par_bounds, fixed_params, progress=None):
+    """`fit` of many data sets (T × D): parameters (T × P) and -2 ln L (T), NaN where a fit failed; `progress` is told how many are done."""
+    told = None if progress is None else lambda done, total: progress(done)
+    return get_backend()[1]._minimize_each(data, pdf, *_within(pdf, init_pars, par_bounds, fixed_params), told)
 
 
 def fixed_poi_fit(poi_val, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs):
     """The same with the parameter of interest held at `poi_val`."""
+    return fit(data, pdf, *_at(poi_val, pdf, init_pars, par_bounds, fixed_params), **kwargs)
+
+
+def _at(poi_val, pdf, init_pars, par_bounds, fixed_params):
+    """The settings of a fit with the parameter of interest held at `poi_val`."""
     if pdf.config.poi_index is None:
         raise UnspecifiedPOI("No POI is defined. A POI is required to fit with a fixed POI.")
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
     init_pars, fixed_params = [*init_pars], [*fixed_params]
     init_pars[pdf.config.poi_index] = float(np.asarray(poi_val).reshape(()))
     fixed_params[pdf.config.poi_index] = True
-    return fit(data, pdf, init_pars, par_bounds, fixed_params, **kwargs)
+    return init_pars, par_bounds, fixed_params

@@ -4,9 +4,9 @@ import logging
 
 import numpy as np
 
-from ..exceptions import UnspecifiedPOI
+from ..exceptions import FailedMinimization, UnspecifiedPOI
 from ..tensor.manager import get_backend
-from .mle import fit, fixed_poi_fit
+from .mle import _at, _fit_each, fit, fixed_poi_fit
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,25 @@ def _statistic(mu, data, pdf, within, return_fitted_pars, counts=lambda mu_hat: 
     tensorlib, _ = get_backend()
     value = tensorlib.astensor(rise if counts(best[pdf.config.poi_index]) else 0.0)
     return (value, (conditional, best)) if return_fitted_pars else value
+
+
+def _of_each(name, mu, data, pdf, within, progress=None):
+    """The statistic `name` of many data sets (T × D): values (T), NaN where a fit failed; `progress` is told of 2 T fits."""
+    mu = 0.0 if name == "q0" else mu
+    told = progress and (lambda done: progress(len(data) + done))
+    conditional, at_mu = _fit_each(data, pdf, *_at(mu, pdf, *within), progress)
+    best, at_best = _fit_each(data, pdf, *within, told)
+    for i in np.flatnonzero(at_mu < at_best):
+        try:
+            again, at_again = fit(data[i], pdf, conditional[i].tolist(), *within[1:], return_fitted_val=True)
+        except FailedMinimization:
+            at_again = np.nan
+        if not at_again >= at_best[i]:
+            best[i], at_best[i] = (best[i], np.nan) if np.isnan(at_again) else (again, at_again)
+    mu_hat = best[:, pdf.config.poi_index]
+    rise = at_mu - at_best
+    counts = mu_hat >= 0 if name == "q0" else mu_hat <= mu
+    return np.where(np.isnan(rise), np.nan, np.where(counts, np.maximum(rise, 0.0), 0.0))
 
 
 def qmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 
+from ... import _nextstat
 from .. import exceptions
 from . import _other
 
@@ -121,10 +122,22 @@ class _Optimizer:
         wanted += [result] if return_result_obj else []
         return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
+    def _minimize_each(self, data, pdf, init_pars, par_bounds, fixed_vals, progress):
+        """Parameters (T × P) and -2 ln L (T) of the fits of many data sets (T × D), NaN where a fit failed."""
+        found = pdf._fit_each(data, pdf._box(init_pars, par_bounds, fixed_vals), progress)
+        limit = _MAXITER if self.maxiter is None else self.maxiter
+        succeeded = found["converged"] & (found["n_evaluations"] <= limit)
+        return found["params"], np.where(succeeded, found["twice_nll"], np.nan)
+
     def _fit(self, data, pdf, within, wants_errors):
         init_pars, par_bounds, fixed_vals = within
         box = pdf._box(init_pars, par_bounds, fixed_vals)
-        found = pdf._fit(data, box, wants_errors)
+        try:
+            found = pdf._fit(data, box, wants_errors)
+        except _nextstat.DataError as error:
+            # NaN for a count, for example.
+            message = f"Optimization failed. {error}"
+            return OptimizeResult(x=np.asarray(init_pars, dtype=float), fun=np.asarray(np.nan), success=False, message=message, nfev=0)
         held = np.asarray(box[3], dtype=bool)
         message = "Optimization terminated successfully." if found["converged"] else "; ".join(["Optimization failed.", *found["warnings"]])
         result = OptimizeResult(

@@ -1,0 +1,31 @@
+"""What procedures return: frozen containers with named fields."""
+
+from .base import Result
+from .curves import ContourResult, RankingResult, ScanResult
+from .documents import CheckResult, CommandResult, GridResult, InspectResult
+from .fits import FitResult, GoodnessOfFit, ReportResult, YieldsResult
+from .frozen import Record
+from .tests import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
+from .toys import OUTCOMES, ToysResult
+
+__all__ = [
+    "OUTCOMES",
+    "CheckResult",
+    "CommandResult",
+    "ContourResult",
+    "FitResult",
+    "GoodnessOfFit",
+    "GridResult",
+    "HypotestResult",
+    "InspectResult",
+    "LimitResult",
+    "RankingResult",
+    "Record",
+    "ReportResult",
+    "Result",
+    "ScanResult",
+    "SignificanceResult",
+    "ToyHypotestResult",
+    "ToysResult",
+    "YieldsResult",
+]

@@ -1,0 +1,236 @@
+"""Results of fits, and of what is made of one fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .base import Result, index_of, plain
+from .frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy import ndarray
+
+    from .._nextstat import RawFit
+
+
+class FitResult(Result):
+    """The result of a fit. P is the number of parameters.
+
+    Attributes
+    ----------
+    par_names : tuple of str
+        Parameter names (P).
+    bestfit : ndarray
+        Parameter values at the minimum (P).
+    uncertainties : ndarray
+        Standard deviations from the exact Hessian (P); NaN for fixed parameters, those at bounds, and those without curvature.
+    covariance, correlation : ndarray or None
+        Matrices (P, P), zero for parameters without uncertainty.
+    twice_nll, nll : float
+        2(-ln L) and -ln L at the minimum, with all constants.
+    converged : bool
+        Whether it arrived at a minimum. If not, numbers are where the fit stopped, and `warnings` has the reason.
+    outcome : str
+        Why it stopped: converged, iteration_limit, stalled, saddle or not_finite.
+    edm : float
+        Estimated vertical distance to the minimum, ½ gᵀH⁻¹g.
+    projected_gradient : float
+        Largest gradient component that points into the allowed box.
+    n_free, n_iterations, n_evaluations : int
+        Free parameters, steps, evaluations of the likelihood.
+    poi, pois : dict or None, tuple of dict
+        Name, index, best fit and uncertainty of the parameter of interest, and of all that there are.
+    mle_parameters : dict
+        Best-fit values by the names that pyhf gives parameters: a tuple for each.
+    pulls : tuple of dict
+        Of each constrained parameter: best fit, uncertainty, pull and constraint.
+    minos : tuple of dict
+        Asymmetric intervals, if asked for.
+    minima : tuple of dict
+        Distinct minima, lowest first; only if several starts were asked for.
+    at_bounds, flat_directions : tuple of dict
+        Parameters at an end of their range, and those that the data do not tell apart.
+    warnings : tuple of str
+        What a reader should know before using the numbers.
+    """
+
+    __slots__ = ("_later",)
+    _later: Any
+    par_names: tuple[str, ...]
+    bestfit: ndarray
+    uncertainties: ndarray
+    covariance: ndarray | None
+    correlation: ndarray | None
+    twice_nll: float
+    nll: float
+    converged: bool
+    outcome: str
+    edm: float
+    projected_gradient: float
+    n_free: int
+    n_iterations: int
+    n_evaluations: int
+    poi: Mapping[str, Any] | None
+    pois: tuple[Mapping[str, Any], ...]
+    mle_parameters: Mapping[str, tuple[float, ...]]
+    pulls: tuple[Mapping[str, Any], ...]
+    minos: tuple[Mapping[str, Any], ...]
+    minima: tuple[Mapping[str, Any], ...]
+    at_bounds: tuple[Mapping[str, Any], ...]
+    flat_directions: tuple[Mapping[str, Any], ...]
+    measurement: str
+    warnings: tuple[str, ...]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        # What follows from the fit is computed when somebody looks at it.
+        super().__init__({name: value for name, value in fields.items() if name != "later"})
+        object.__setattr__(self, "_later", fields.get("later"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _LATER and name not in self._fields and self._later is not None:
+            self._fields.update((key, frozen(value)) for key, value in _LATER[name](self._later).items())
+        return super().__getattr__(name)
+
+    def _complete(self) -> None:
+        for name in _LATER:
+            getattr(self, name, None)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_LATER]
+
+    def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
+        self._complete()
+        return super().__reduce__()
+
+    def to_dict(self) -> dict[str, Any]:
+        self._complete()
+        return super().to_dict()
+
+    to_dict.__doc__ = Result.to_dict.__doc__
+
+    def value(self, name: str) -> float:
+        """The best-fit value of the parameter `name`."""
+        return float(self.bestfit[index_of(self.par_names, name)])
+
+    def uncertainty(self, name: str) -> float:
+        """The standard deviation of the parameter `name`; NaN where it has none."""
+        return float(self.uncertainties[index_of(self.par_names, name)])
+
+
+def _matrices(later: RawFit) -> dict[str, Any]:
+    covariance = later.covariance()
+    return {"covariance": covariance, "correlation": None if covariance is None else _correlation(covariance)}
+
+
+# Fields that follow from a fit, by what computes them.
+_LATER: dict[str, Callable[[RawFit], dict[str, Any]]] = {
+    "covariance": _matrices,
+    "correlation": _matrices,
+    "pulls": lambda later: {"pulls": later.pulls()},
+    "mle_parameters": lambda later: {"mle_parameters": later.mle_parameters()},
+    "warnings": lambda later: {"warnings": later.warnings()},
+}
+
+
+def _correlation(covariance: ndarray) -> ndarray:
+    """(P, P): 0 where there is no uncertainty, 1 on the diagonal."""
+    import numpy as np
+
+    widths = np.sqrt(np.diagonal(covariance))
+    products = np.outer(widths, widths)
+    correlation = np.divide(covariance, products, out=np.zeros_like(covariance), where=products > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+class GoodnessOfFit(Result):
+    """The distance of the best fit to the saturated model.
+
+    Attributes
+    ----------
+    statistic : float
+        2 ln L of the saturated model over that of the fit.
+    n_dof : int
+    p_value : float or None
+        By χ²; None where there are no degrees of freedom.
+    channels : tuple of dict
+        The same of each channel by itself.
+    fit : dict
+        Whether the fit can be trusted.
+    toys : dict or None
+        p-values by toys, if asked for: `total`, `channels`, `n_failed`.
+    converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    statistic: float
+    n_dof: int
+    p_value: float | None
+    channels: tuple[Mapping[str, Any], ...]
+    fit: Mapping[str, Any]
+    toys: Mapping[str, Any] | None
+    converged: bool
+    warnings: tuple[str, ...]
+
+
+class YieldsResult(Result):
+    """Expected yields before and after a fit.
+
+    Attributes
+    ----------
+    channels : tuple of dict
+        Of each channel: `channel`, `data`, `prefit` and `postfit`, each with `samples` (by name) and `total`, which have `yields`, `uncertainties`, `sum` and
+        `sum_uncertainty`.
+    converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    channels: tuple[Mapping[str, Any], ...]
+    converged: bool
+    warnings: tuple[str, ...]
+
+
+class ReportResult(Result):
+    """Everything about one fit.
+
+    Attributes
+    ----------
+    fit : FitResult
+    goodness_of_fit : GoodnessOfFit
+    channels : tuple of dict
+        Yields, as `YieldsResult` has them.
+    converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    fit: FitResult
+    goodness_of_fit: GoodnessOfFit
+    channels: tuple[Mapping[str, Any], ...]
+    converged: bool
+    warnings: tuple[str, ...]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        fit, goodness = fields["fit"], fields["goodness_of_fit"]
+        fit = fit if isinstance(fit, FitResult) else FitResult(fit)
+        goodness = goodness if isinstance(goodness, GoodnessOfFit) else GoodnessOfFit(goodness)
+        super().__init__({**fields, "fit": fit, "goodness_of_fit": goodness})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The command's document: `fit`, `pulls`, `goodness_of_fit` and `yields`."""
+        fit = self.fit.to_dict()
+        fit.pop("covariance")
+        channels = [plain(channel) for channel in self.channels]
+        for channel in channels:
+            for part in (channel["prefit"], channel["postfit"]):
+                part["samples"] = [{"sample": name, **found} for name, found in part["samples"].items()]
+        return {
+            "fit": fit,
+            "pulls": fit.pop("pulls"),
+            "goodness_of_fit": self.goodness_of_fit.to_dict(),
+            "yields": channels,
+        }

@@ -1,0 +1,76 @@
+"""Values that do not change: records, tuples and arrays, as results have them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+_PLAIN = frozenset({bool, float, int, str, type(None)})
+
+
+class Record(dict[str, Any]):
+    """A dictionary that does not change; `dict(record)` is one that may be changed.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> result = nextstat.fit(nextstat.load_workspace("examples/simple.json"))
+    >>> result.poi["name"], type(dict(result.poi)).__name__
+    ('mu', 'dict')
+    >>> result.poi["name"] = "signal strength"
+    Traceback (most recent call last):
+        ...
+    TypeError: results are frozen: `dict(...)` of this record may be changed
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("results are frozen: `dict(...)` of this record may be changed")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> Any:
+        return frozen, (dict(self),)
+
+
+def frozen(value: Any) -> Any:
+    """`value` with everything in it as it does not change: lists as tuples, dictionaries as records, arrays read-only for good."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple or kind is list:
+        return tuple(value) if _PLAIN.issuperset(map(type, value)) else tuple(map(frozen, value))
+    if kind is dict:
+        return Record((key, frozen(item)) for key, item in value.items())
+    numpy = sys.modules.get("numpy")
+    return _sealed(value) if numpy is not None and isinstance(value, numpy.ndarray) else value
+
+
+def _sealed(array: ndarray) -> ndarray:
+    """`array`, or a copy of it that NumPy refuses to make writable again."""
+    import numpy
+
+    if array.dtype.hasobject or _is_sealed(array):
+        return array
+    return numpy.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
+def _is_sealed(array: Any) -> bool:
+    """Whether neither the array nor what its numbers belong to can be written to."""
+    import numpy
+
+    while isinstance(array, numpy.ndarray):
+        if array.flags.writeable or array.flags.owndata:
+            return False
+        array = array.base
+    if array is None:
+        return False
+    try:
+        return memoryview(array).readonly
+    except TypeError:
+        # Of no buffer: numbers of the extension module, which gives nobody a way to them.
+        return True

@@ -1,0 +1,143 @@
+"""Results of tests of the parameter of interest: CLs, significances, limits, by formulas and by toys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .base import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy import ndarray
+
+
+class HypotestResult(Result):
+    """The test of one value of the parameter of interest.
+
+    Attributes
+    ----------
+    CLs_obs : float or None
+        Observed CLs; None where a fit failed, for a reason in `warnings`.
+    CLs_exp : tuple of float or None
+        Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background.
+    CLsb_obs, CLb_obs, CLsb_exp, CLb_exp
+        The p-values that CLs is made of.
+    q, q_asimov : float or None
+        The test statistic of the data and of the Asimov data set.
+    mu, mu_hat, mu_hat_asimov : float
+        The tested and the fitted values.
+    converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    CLs_obs: float | None
+    CLs_exp: tuple[float, ...] | None
+    CLsb_obs: float | None
+    CLb_obs: float | None
+    CLsb_exp: tuple[float, ...] | None
+    CLb_exp: tuple[float, ...] | None
+    q: float | None
+    q_asimov: float | None
+    mu: float
+    mu_hat: float
+    mu_hat_asimov: float
+    parameter: str
+    converged: bool
+    warnings: tuple[str, ...]
+
+
+class SignificanceResult(Result):
+    """The significance of a discovery.
+
+    Attributes
+    ----------
+    Z_obs, p0_obs : float or None
+        Observed significance and p-value; None where a fit failed.
+    Z_exp : float or None
+        Expected significance of a signal of strength `mu_expected`.
+    p0_exp : tuple of float or None
+        Expected p-values at -2, -1, 0, +1, +2 standard deviations.
+    q0, q0_asimov : float or None
+    mu_hat : float
+    converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    Z_obs: float | None
+    p0_obs: float | None
+    Z_exp: float | None
+    p0_exp: tuple[float, ...] | None
+    mu_hat: float
+    converged: bool
+    warnings: tuple[str, ...]
+
+
+class LimitResult(Result):
+    """Upper limits on the parameter of interest.
+
+    Attributes
+    ----------
+    observed : float or None
+        None where there is no limit, for a reason in `warnings`.
+    expected : tuple of float or None
+        At -2, -1, 0, +1, +2 standard deviations of the background.
+    level : float
+        CLs at the limit.
+    tested : tuple of dict
+        Values of the parameter of interest that were tested, with their CLs.
+    converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    observed: float | None
+    expected: tuple[float | None, ...]
+    level: float
+    tested: tuple[Mapping[str, Any], ...]
+    mu_hat: float
+    converged: bool
+    warnings: tuple[str, ...]
+
+
+class ToyHypotestResult(Result):
+    """The test of one value of the parameter of interest by toys.
+
+    Attributes
+    ----------
+    CLs_obs, CLs_obs_error : float
+        Observed CLs and its Monte-Carlo error; for `q0` the p-value of the background.
+    CLs_exp, CLs_exp_errors : tuple of float
+        Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background.
+    CLsb_obs, CLsb_obs_error, CLb_obs, CLb_obs_error : float
+        The p-values that CLs is made of.
+    q, mu, mu_hat : float
+        The statistic of the data, the tested and the fitted value.
+    n_toys, n_failed : tuple of int
+        Toys of the tested and of the other hypothesis, and those whose fits failed.
+    toys_tested, toys_alternative : ndarray
+        The statistic of every toy whose fit did not fail.
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    CLs_obs: float
+    CLs_obs_error: float
+    CLs_exp: tuple[float, ...]
+    CLs_exp_errors: tuple[float, ...]
+    parameter: str
+    test_stat: str
+    CLsb_obs: float
+    CLsb_obs_error: float
+    CLb_obs: float
+    CLb_obs_error: float
+    q: float
+    mu: float
+    mu_hat: float
+    n_toys: tuple[int, int]
+    n_failed: tuple[int, int]
+    toys_tested: ndarray
+    toys_alternative: ndarray
+    warnings: tuple[str, ...]

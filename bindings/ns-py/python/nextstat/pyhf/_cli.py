@@ -1,0 +1,138 @@
+"""The verbs of pyhf's command tree that are Python's: `xml2json`, `json2xml` and `contrib download`.
+
+The `nextstat` command that comes with the Python package has them; ``python -m nextstat.pyhf`` is another way to them.
+"""
+
+import argparse
+import json
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from . import exceptions
+
+# Exit code of bad input or usage.
+_UNUSABLE = 2
+
+_MISTAKES = (
+    ET.ParseError,
+    ImportError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    exceptions.InvalidArchive,
+    exceptions.InvalidArchiveHost,
+    exceptions.InvalidSpecification,
+    exceptions.Unsupported,
+)
+
+
+def main(arguments=None, program="python -m nextstat.pyhf"):
+    """Does what `arguments` ask; the exit code."""
+    from ._patch import JsonPatchException
+
+    options = _parser(program).parse_args(arguments)
+    try:
+        options.run(options)
+    except (*_MISTAKES, JsonPatchException) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _UNUSABLE
+    return 0
+
+
+def _parser(program):
+    parser = argparse.ArgumentParser(prog=program, description=__doc__.splitlines()[0])
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    _add_xml2json(verbs)
+    _add_json2xml(verbs)
+    contrib = verbs.add_parser("contrib", help="downloads").add_subparsers(required=True, metavar="VERB")
+    _add_download(contrib)
+    return parser
+
+
+def _add_xml2json(verbs):
+    verb = verbs.add_parser("xml2json", help="a workspace from HistFactory XML and ROOT files")
+    verb.add_argument("entrypoint_xml", metavar="ENTRYPOINT_XML", help="the top-level file")
+    verb.add_argument("--basedir", default=".", metavar="PATH", help="what names of files in XML are relative to")
+    mount = "a local folder, and the folder that stands for it in XML"
+    verb.add_argument("-v", "--mount", action="append", default=[], type=_mount, metavar="LOCAL:XML", help=mount)
+    verb.add_argument("--output-file", metavar="FILE", help="where the workspace goes, instead of standard output")
+    _add_choice(verb, "track_progress", "--track-progress", "--hide-progress")
+    _add_choice(verb, "validation_as_error", "--validation-as-error", "--validation-as-warning")
+    verb.set_defaults(run=_xml2json)
+
+
+def _add_choice(verb, name, yes, no):
+    verb.add_argument(yes, dest=name, action="store_true", default=True)
+    verb.add_argument(no, dest=name, action="store_false")
+
+
+def _mount(text):
+    local, colon, mounted = text.rpartition(":")
+    if not (local and colon and mounted):
+        raise argparse.ArgumentTypeError(f"`{text}` is not two paths with a colon between them")
+    return Path(local), Path(mounted)
+
+
+def _xml2json(options):
+    from . import readxml
+
+    spec = readxml.parse(
+        options.entrypoint_xml, options.basedir, mounts=options.mount, track_progress=options.track_progress, validation_as_error=options.validation_as_error
+    )
+    text = json.dumps(spec, indent=4, sort_keys=True) + "\n"
+    if options.output_file is None:
+        sys.stdout.write(text)
+    else:
+        Path(options.output_file).write_text(text, encoding="utf-8")
+
+
+def _add_json2xml(verbs):
+    verb = verbs.add_parser("json2xml", help="HistFactory XML and ROOT files from a workspace")
+    verb.add_argument("workspace", nargs="?", default="-", metavar="WORKSPACE", help="a file, or `-` for standard input")
+    verb.add_argument("--output-dir", default=".", metavar="PATH", help="where everything goes")
+    verb.add_argument("--specroot", default="config", metavar="NAME", help="the folder in it for the files of channels")
+    verb.add_argument("--dataroot", default="data", metavar="NAME", help="the folder in it for histograms")
+    verb.add_argument("--resultprefix", default="FitConfig", metavar="NAME", help="what names of XML files start with")
+    verb.add_argument("-p", "--patch", action="append", default=[], metavar="FILE", help="a JSON patch to apply before")
+    verb.set_defaults(run=_json2xml)
+
+
+def _document(path):
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"in `{path}`: {error}") from None
+
+
+def _json2xml(options):
+    from . import writexml
+    from ._patch import apply_patch
+
+    spec, folder = _document(options.workspace), Path(options.output_dir)
+    for patch in options.patch:
+        spec = apply_patch(spec, _document(patch))
+    top = writexml.writexml(spec, folder / options.specroot, folder / options.dataroot, options.resultprefix)
+    (folder / f"{options.resultprefix}.xml").write_bytes(top)
+
+
+def _add_download(verbs):
+    verb = verbs.add_parser("download", help="fetch and unpack an archive of published likelihoods")
+    verb.add_argument("archive_url", metavar="ARCHIVE_URL")
+    verb.add_argument("output_directory", metavar="OUTPUT_DIRECTORY")
+    verb.add_argument("-v", "--verbose", action="store_true", help="list the files")
+    verb.add_argument("-f", "--force", action="store_true", help="from any host")
+    verb.add_argument("-c", "--compress", action="store_true", help="keep the archive as it is")
+    verb.set_defaults(run=_download)
+
+
+def _download(options):
+    from .contrib.utils import download
+
+    download(options.archive_url, options.output_directory, options.force, options.compress)
+    if options.verbose:
+        found = Path(options.output_directory)
+        for path in sorted(path for path in found.rglob("*") if path.is_file()) if found.is_dir() else [found]:
+            print(path)

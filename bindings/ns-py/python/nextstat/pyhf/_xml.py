@@ -1,0 +1,150 @@
+"""What reading and writing HistFactory XML share: the elements of the format, and errors that say where.
+
+The format is that of ROOT's `hist2workspace`: a top-level file with measurements and the names of one file for each channel, and histograms in ROOT files.
+"""
+
+import contextlib
+import xml.etree.ElementTree as ET
+
+from . import exceptions
+from .schema._validator import Violation
+
+DTD = "HistFactorySchema.dtd"
+
+RELATIVE = "hint: names of files are relative to the folder that `rootdir` (`--basedir`) says"
+
+#: What stands in each element, its required attributes, and those that it may have.
+_ELEMENTS = {
+    "Combination": ("(Function*,Input+,Measurement*)", "OutputFilePrefix", "Mode"),
+    "Function": ("EMPTY", "Name Expression Dependents", ""),
+    "Input": ("(#PCDATA)", "", ""),
+    "Measurement": ("(POI,ParamSetting*,ConstraintTerm*)", "Name Lumi LumiRelErr", "BinLow BinHigh Mode ExportOnly"),
+    "POI": ("(#PCDATA)", "", ""),
+    "ParamSetting": ("(#PCDATA)", "", "Val Const"),
+    "ConstraintTerm": ("(#PCDATA)", "Type", "RelativeUncertainty"),
+    "Channel": ("(Data*,StatErrorConfig*,Sample+)", "Name", "InputFile HistoPath HistoName"),
+    "Data": ("EMPTY", "", "Name InputFile HistoPath HistoName"),
+    "StatErrorConfig": ("EMPTY", "", "RelErrorThreshold ConstraintType"),
+    "Sample": ("(StatError|HistoSys|OverallSys|ShapeSys|NormFactor|ShapeFactor)*", "Name", "InputFile HistoName HistoPath NormalizeByTheory"),
+    "StatError": ("EMPTY", "Activate", "HistoName InputFile HistoPath"),
+    "HistoSys": ("EMPTY", "Name", "InputFile HistoFileHigh HistoPathHigh HistoNameHigh HistoFileLow HistoPathLow HistoNameLow"),
+    "OverallSys": ("EMPTY", "Name High Low", ""),
+    "ShapeSys": ("EMPTY", "Name HistoName", "HistoPath InputFile ConstraintType"),
+    "NormFactor": ("EMPTY", "Name Val High Low", "Const"),
+    "ShapeFactor": ("EMPTY", "Name", ""),
+}
+
+
+def document_type():
+    """The text of the document type definition."""
+    lines = []
+    for element, (content, required, optional) in _ELEMENTS.items():
+        lines.append(f"<!ELEMENT {element} {content}>")
+        attributes = [(name, "REQUIRED") for name in required.split()] + [(name, "IMPLIED") for name in optional.split()]
+        if attributes:
+            lines.append(f"<!ATTLIST {element} " + " ".join(f"{name} CDATA #{use}" for name, use in attributes) + ">")
+    return "\n".join(lines) + "\n"
+
+
+class Fault(Exception):
+    """Something wrong in a file, whose message can be told where it is."""
+
+    __str__ = Exception.__str__
+
+
+class MissingEntry(Fault, KeyError):
+    """An attribute or a histogram that is not there."""
+
+
+class BadValue(Fault, ValueError):
+    """A value that cannot be used."""
+
+
+class MissingFile(Fault, FileNotFoundError):
+    """A file that is not there."""
+
+
+class Incomplete(Fault, RuntimeError):
+    """An element that is not there."""
+
+
+@contextlib.contextmanager
+def within(place):
+    """Says of a fault inside that it is in `place`."""
+    try:
+        yield
+    except Fault as fault:
+        if not fault.args[0].startswith(f"{place}: "):
+            fault.args = (f"{place}: {fault.args[0]}",)
+        raise
+
+
+def import_uproot():
+    """uproot, which the extra `xmlio` installs."""
+    try:
+        import uproot
+    except ImportError:
+        raise ImportError("HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: `pip install 'nextstat[xmlio]'`") from None
+    return uproot
+
+
+def label(element):
+    """The element as a person would point at it."""
+    name = element.get("Name")
+    return f"{element.tag} `{name}`" if name else element.tag
+
+
+def need(element, attribute):
+    """The text of an attribute.
+
+    Raises
+    ------
+    MissingEntry
+    """
+    try:
+        return element.attrib[attribute]
+    except KeyError:
+        raise MissingEntry(f"{label(element)}: there is no attribute `{attribute}`") from None
+
+
+def number(element, attribute):
+    """The value of an attribute that is a number."""
+    text = need(element, attribute)
+    try:
+        return float(text)
+    except ValueError:
+        raise BadValue(f"{label(element)}: `{attribute}` is `{text}`, which is not a number") from None
+
+
+def truth(element, attribute):
+    """Whether an attribute is `True`, in any case; nothing else but `False` is one."""
+    text = need(element, attribute)
+    found = {"true": True, "false": False}.get(text.strip().lower())
+    if found is None:
+        raise BadValue(f"{label(element)}: `{attribute}` is `{text}`, neither `True` nor `False`")
+    return found
+
+
+def read(source, root):
+    """The root element of an XML file, which must be a `root`.
+
+    Raises
+    ------
+    MissingFile, ParseError, InvalidSpecification
+    """
+    try:
+        element = ET.parse(source).getroot()
+    except FileNotFoundError:
+        raise MissingFile(f"there is no file `{source}`\n{RELATIVE}") from None
+    except ET.ParseError as error:
+        raise _located(error, source) from None
+    if element.tag != root:
+        message = f"`{source}` is a <{element.tag}>, where a <{root}> was expected"
+        raise exceptions.InvalidSpecification(Violation(message, [], element.tag), DTD)
+    return element
+
+
+def _located(error, source):
+    located = ET.ParseError(f"in `{getattr(source, 'name', source)}`: {error}")
+    located.code, located.position = error.code, error.position
+    return located

@@ -1,0 +1,26 @@
+//! How many toys there can be, and what is said of any other number.
+
+/// Toys are numbered in 48 bits.
+pub const MOST_TOYS: u64 = 1 << 48;
+
+/// What is no number of toys.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not a whole number from 1 to {}", MOST_TOYS)]
+pub struct NotANumberOfToys {
+    given: String,
+}
+
+/// `number` if there can be so many toys; `given` is how the user wrote it.
+///
+/// # Errors
+/// Outside 1 to [`MOST_TOYS`], and where `given` was no whole number at all.
+///
+/// ```
+/// use ns_inference::toys::number_of_toys;
+/// assert_eq!(number_of_toys(Some(1000), "1e3"), Ok(1000));
+/// let error = number_of_toys(Some(0), "0").unwrap_err();
+/// assert_eq!(error.to_string(), "`0` is not a whole number from 1 to 281474976710656");
+/// ```
+pub fn number_of_toys(number: Option<u64>, given: &str) -> Result<u64, NotANumberOfToys> {
+    number.filter(|n| (1..=MOST_TOYS).contains(n)).ok_or_else(|| NotANumberOfToys { given: given.to_owned() })
+}
