@@ -72,13 +72,15 @@ fn scan_model<'py>(
     let threads = *threads;
     let work = |likelihood: &Interruptible, monitor: &dyn Monitor| match axes.as_slice() {
         [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew::new(threads, monitor))),
-        _ => scan(model, &mut likelihood.clone(), options, &axes[0], Crew::new(threads, monitor)),
+        _ => scan(model, &mut likelihood.clone(), options, &axes[0], setup.assist(Crew::new(threads, monitor))),
     };
     let mut result = watched(py, callback(progress).as_ref(), likelihood, work)?;
     if !result.best.nll.is_finite() {
         result.warnings.extend(diagnose(model, data, &result.best.params).map(|reason| reason.to_string()));
     }
-    scan_fields(py, model, result)
+    let document = scan_fields(py, model, result)?;
+    setup.sign(&document)?;
+    Ok(document)
 }
 
 /// Part `part[0]` of `part[1]` parts of a grid, for `scan_model`.

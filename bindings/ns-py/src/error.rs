@@ -1,6 +1,9 @@
 //! Errors as Python exceptions: one class per kind of fault, each with its hint.
 
+use ns_cli::on_device::OnDevice;
+use ns_compute::accel::AccelError;
 use ns_core::CompileError;
+use ns_core::batch::BatchError;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use pyo3::create_exception;
@@ -22,6 +25,7 @@ create_exception!(
     "A parameter that the model does not have, or a setting that makes no sense for it."
 );
 create_exception!(nextstat, DataError, NextstatError, "Data that do not belong to the model.");
+create_exception!(nextstat, DeviceError, NextstatError, "A device that this build or this machine does not have.");
 create_exception!(nextstat, ToyError, NextstatError, "Toys that cannot be thrown.");
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -34,6 +38,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ModelError", py.get_type::<ModelError>())?;
     module.add("ParameterError", py.get_type::<ParameterError>())?;
     module.add("DataError", py.get_type::<DataError>())?;
+    module.add("DeviceError", py.get_type::<DeviceError>())?;
     module.add("ToyError", py.get_type::<ToyError>())
 }
 
@@ -107,6 +112,20 @@ pub(crate) fn toys(error: &ToysError) -> PyErr {
 
 pub(crate) fn parameter(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {
     with_hint(py, ParameterError::new_err(message), hint)
+}
+
+/// A device that cannot be had, or not with this model.
+pub(crate) fn device(py: Python<'_>, error: &AccelError) -> PyErr {
+    with_hint(py, DeviceError::new_err(error_text(error)), error.hint())
+}
+
+pub(crate) fn unknown_device(name: &str) -> PyErr {
+    DeviceError::new_err(format!("`{name}` is no device"))
+}
+
+/// A device that stopped in the middle.
+pub(crate) fn device_failed(device: &OnDevice, error: &BatchError) -> PyErr {
+    DeviceError::new_err(format!("on {}: {}", device.name(), error_text(&**error)))
 }
 
 pub(crate) fn data(message: String) -> PyErr {

@@ -18,7 +18,7 @@ use crate::convert::{array, fields, matrix, object, optional_array};
 use crate::error;
 use crate::interrupt::interruptible;
 use crate::model::PyModel;
-use crate::settings::{Setup, elements, setup};
+use crate::settings::{Setup, elements, setup, sign};
 
 /// What follows from a fit and few look at who fit in a loop: as Python objects it would take longer than the fit.
 #[pyclass(name = "RawFit", module = "nextstat._nextstat", frozen)]
@@ -80,16 +80,21 @@ fn fit_model<'py>(
     minos: Vec<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (names, plan) = (model.names(py)?, Arc::clone(model.plan()));
-    let Setup { model, data, likelihood, options, .. } = setup(py, model, settings)?;
+    let Setup { model, data, likelihood, options, device, .. } = setup(py, model, settings)?;
     let (domain, _) = domain_and_start(&model, &options);
     let minos = minos_of(py, &model, minos, &domain.fixed)?;
     let errors = if errors { Errors::Hessian } else { Errors::None };
     let options = FitOptions { errors, minos, ..options };
+    let options = match &device {
+        None => options,
+        Some(device) => py.detach(|| device.started(&model, &data, options)),
+    };
     let result = interruptible(py, likelihood, |likelihood| fit(&model, &data, likelihood, &options))?;
     let document = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
     if options.multi_start.is_none() {
         document.del_item("minima")?;
     }
+    sign(device.as_ref(), &document)?;
     Ok(document)
 }
 

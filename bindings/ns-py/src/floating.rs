@@ -20,7 +20,7 @@ use pyo3::types::PyDict;
 
 use crate::convert::{array, matrix, object, optional_array};
 use crate::error;
-use crate::interrupt::interruptible;
+use crate::interrupt::{Interruptible, interruptible};
 use crate::model::PyModel;
 use crate::numbers::{data, numbers};
 use crate::watch::{callback, watched};
@@ -131,13 +131,13 @@ impl FloatingModel {
         let sets = self.data_sets(values)?;
         let options = FitOptions { errors: Errors::None, ..self.options(&within.extract()?)? };
         let Some(first) = sets.first() else { return self.ensemble(py, &[]) };
-        let fits = watched(py, callback(progress).as_ref(), |monitor| {
-            let make = || CpuLikelihood::with_plan(Arc::clone(&self.plan), first);
-            let work = |likelihood: &mut CpuLikelihood, i: usize| {
+        let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), first);
+        let fits = watched(py, callback(progress).as_ref(), &likelihood, |likelihood, monitor| {
+            let work = |likelihood: &mut Interruptible, i: usize| {
                 likelihood.set_data(&sets[i]);
                 fit(&self.model, &sets[i], likelihood, &options)
             };
-            map(sets.len(), Crew { threads: all_threads(), monitor }, make, work)
+            map(sets.len(), Crew::new(all_threads(), monitor), || likelihood.clone(), work)
         })?;
         self.ensemble(py, &fits.into_iter().flatten().collect::<Vec<_>>())
     }
@@ -148,7 +148,7 @@ impl FloatingModel {
     fn ensemble<'py>(&self, py: Python<'py>, fits: &[FitResult]) -> PyResult<Bound<'py, PyDict>> {
         let document = PyDict::new(py);
         let params: Vec<f64> = fits.iter().flat_map(|fit| fit.bestfit.iter().copied()).collect();
-        document.set_item("params", matrix(py, &params, [fits.len(), self.model.n_params()])?)?;
+        document.set_item("params", matrix(py, params, [fits.len(), self.model.n_params()])?)?;
         document.set_item("twice_nll", PyArray1::from_iter(py, fits.iter().map(|fit| fit.twice_nll)))?;
         document.set_item("converged", PyArray1::from_iter(py, fits.iter().map(|fit| fit.converged)))?;
         document.set_item("n_evaluations", PyArray1::from_iter(py, fits.iter().map(|fit| fit.n_evaluations as u64)))?;

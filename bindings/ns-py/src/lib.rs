@@ -31,12 +31,23 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| ns_cli::run(arguments))
 }
 
+/// Names of the backends that have a device here.
+#[pyfunction]
+fn devices() -> Vec<&'static str> {
+    let found = ns_device::probe();
+    let mut names: Vec<&str> =
+        found.iter().filter(|found| found.is_available()).map(|found| found.backend.name()).collect();
+    names.dedup();
+    names
+}
+
 #[pymodule]
 fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<model::PyModel>()?;
     module.add_class::<floating::FloatingModel>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(devices, module)?)?;
     module.add_class::<interrupt::PyStopper>()?;
     numbers::register(module)?;
     error::register(module)?;

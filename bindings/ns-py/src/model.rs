@@ -1,13 +1,16 @@
 //! A compiled model as Python holds it: immutable, shared by threads, pickled by its workspace.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_cli::documents;
+use ns_cli::on_device::OnDevice;
+use ns_compute::accel::{AccelError, Session, SharedSession};
 use ns_compute::cpu::Plan;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
 use ns_core::{Constraint, Data, Model, compile};
+use ns_device::{Backend, Device};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
 use numpy::PyArray1;
@@ -36,6 +39,8 @@ pub(crate) struct PyModel {
     plan: Arc<Plan>,
     /// Parameter names as Python has them, for all results of the model.
     names: PyOnceLock<Py<PyTuple>>,
+    /// The model on devices, uploaded when one is first asked for.
+    sessions: Mutex<Vec<(Backend, SharedSession)>>,
 }
 
 impl PyModel {
@@ -43,7 +48,14 @@ impl PyModel {
         let options = choice.options(py)?;
         let model = py.detach(|| compile(&workspace, &options)).map_err(|problem| error::compile(py, &problem))?;
         let plan = Arc::new(Plan::new(&model));
-        Ok(Self { workspace: Arc::new(workspace), choice, model: Arc::new(model), plan, names: PyOnceLock::new() })
+        Ok(Self {
+            workspace: Arc::new(workspace),
+            choice,
+            model: Arc::new(model),
+            plan,
+            names: PyOnceLock::new(),
+            sessions: Mutex::default(),
+        })
     }
 
     pub(crate) fn model(&self) -> &Model {
@@ -57,6 +69,20 @@ impl PyModel {
     pub(crate) fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let made = || PyTuple::new(py, &self.model.parameters.names).map(Bound::unbind);
         Ok(self.names.get_or_try_init(py, made)?.bind(py).clone())
+    }
+
+    /// The model on the first device of `backend`.
+    pub(crate) fn on_device(&self, py: Python<'_>, backend: Backend) -> PyResult<OnDevice> {
+        let made = py.detach(|| {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, session)) = sessions.iter().find(|(known, _)| *known == backend) {
+                return Ok(OnDevice::of(session.clone()));
+            }
+            let session = SharedSession::new(Session::new(&Device::open(backend, 0)?, &self.model)?);
+            sessions.push((backend, session.clone()));
+            Ok(OnDevice::of(session))
+        });
+        made.map_err(|problem: AccelError| error::device(py, &problem))
     }
 
     pub(crate) fn plan(&self) -> &Arc<Plan> {

@@ -34,14 +34,17 @@ fn ranking_model<'py>(
     let setup = setup(py, model, settings)?;
     let options = options(py, &setup, methods, groups, minos)?;
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
-    let Setup { model, data, likelihood, threads, .. } = setup;
-    let mut result = watched(py, callback(progress).as_ref(), &likelihood, |likelihood, monitor| {
-        ranking::ranking_of_parts(&model, &data, likelihood, &options, (&parts, Crew::new(threads, monitor)))
+    let Setup { model, data, likelihood, threads, .. } = &setup;
+    let mut result = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {
+        let crew = setup.assist(Crew::new(*threads, monitor));
+        ranking::ranking_of_parts(model, data, likelihood, &options, (&parts, crew))
     })?;
     if !result.best.nll.is_finite() {
-        result.warnings.extend(diagnose(&model, &data, &result.best.params).map(|reason| reason.to_string()));
+        result.warnings.extend(diagnose(model, data, &result.best.params).map(|reason| reason.to_string()));
     }
-    fields(py, &documents::ranking(&model, &result))
+    let document = fields(py, &documents::ranking(model, &result))?;
+    setup.sign(&document)?;
+    Ok(document)
 }
 
 /// Part `part[0]` of `part[1]` parts of the same ranking, for `ranking_model`.

@@ -3,13 +3,18 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use ns_cli::on_device::OnDevice;
 use ns_compute::CpuLikelihood;
 use ns_core::{Data, Model};
+use ns_inference::monitor::Monitor;
+use ns_inference::parallel::Crew;
+use ns_inference::toys::Run;
 use ns_inference::{Errors, FitOptions, MultiStart};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::convert::object;
 use crate::error;
 use crate::model::PyModel;
 use crate::numbers::{count, data, number, point, shown, threads};
@@ -22,9 +27,30 @@ pub(crate) struct Setup {
     pub(crate) options: FitOptions,
     pub(crate) threads: NonZeroUsize,
     pub(crate) seed: u64,
+    /// The model on the device that was asked for; None for the CPU.
+    pub(crate) device: Option<OnDevice>,
 }
 
 impl Setup {
+    /// Writes what the device did into `document`.
+    ///
+    /// # Errors
+    /// `DeviceError` if it failed: the document is then not to be used.
+    pub(crate) fn sign(&self, document: &Bound<'_, PyDict>) -> PyResult<()> {
+        sign(self.device.as_ref(), document)
+    }
+
+    /// `crew` with the device's help.
+    pub(crate) fn assist<'a>(&'a self, crew: Crew<'a>) -> Crew<'a> {
+        self.device.as_ref().map_or(crew, |device| device.assist(crew, &self.data))
+    }
+
+    /// What toys run on: so many threads, and the device.
+    pub(crate) fn run<'a>(&'a self, monitor: &'a dyn Monitor) -> Run<'a> {
+        let accelerator = self.device.as_ref().map(OnDevice::accelerator);
+        Run { accelerator, ..Run::new(self.threads, monitor) }
+    }
+
     /// The parameter called `name`, or the model's parameter of interest.
     pub(crate) fn parameter(&self, py: Python<'_>, name: Option<&str>, verb: &str) -> PyResult<usize> {
         let index = match name {
@@ -49,6 +75,13 @@ impl Setup {
         }
         Ok(index)
     }
+}
+
+/// Writes what `device` did into `document`, if there is one; an error if it failed.
+pub(crate) fn sign(device: Option<&OnDevice>, document: &Bound<'_, PyDict>) -> PyResult<()> {
+    let Some(device) = device else { return Ok(()) };
+    let report = device.report().map_err(|error| error::device_failed(device, &error))?;
+    document.set_item("device", object(document.py(), &report)?)
 }
 
 /// The index of one parameter.
@@ -76,7 +109,7 @@ pub(crate) fn elements(py: Python<'_>, model: &Model, name: &str) -> PyResult<st
     Err(error::parameter(py, format!("the model has no parameter `{name}`"), hint))
 }
 
-/// Reads `settings`: `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads`; each may be absent or None.
+/// Reads `settings`: `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads`, `device`; each may be absent or None.
 pub(crate) fn setup(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Setup> {
     let data = match item(settings, "data")? {
         None => model.model().observed.clone(),
@@ -86,7 +119,15 @@ pub(crate) fn setup(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict
     let threads = threads(py, item(settings, "threads")?.as_ref())?;
     let options = options(py, model.model(), settings, seed)?;
     let likelihood = CpuLikelihood::with_plan(model.plan().clone(), &data);
-    Ok(Setup { model: model.shared(), data, likelihood, options, threads, seed })
+    let device = item(settings, "device")?.map(|name| on_device(py, model, &name)).transpose()?;
+    Ok(Setup { model: model.shared(), data, likelihood, options, threads, seed, device })
+}
+
+/// The model on the device of that name.
+fn on_device(py: Python<'_>, model: &PyModel, name: &Bound<'_, PyAny>) -> PyResult<OnDevice> {
+    let name: String = name.extract()?;
+    let unknown = || error::unknown_device(&name);
+    model.on_device(py, name.parse().map_err(|()| unknown())?)
 }
 
 fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {

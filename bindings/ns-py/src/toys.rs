@@ -9,8 +9,8 @@ use ns_inference::gof::{goodness_of_fit, saturated_deviance};
 use ns_inference::minimize::Outcome;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit, ToysError,
-    goodness_toys,
+    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit,
+    ToysError, goodness_toys,
 };
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ fn fit_toys_model<'py>(
     let toys = FitToys { model: &setup.model, options: &setup.options, thrower: &thrower, uncertainty_of };
     let mut fits = Fits { params: room(end - first, setup.model.n_params(), "toys")?, each: Vec::new() };
     watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
-        let run = Run::new(setup.threads, monitor);
+        let run = setup.run(monitor);
         toys.run(likelihood, first..end, &run, |more| {
             more.into_iter().for_each(|fit| fits.push(fit));
             Ok::<_, std::convert::Infallible>(())
@@ -99,6 +99,7 @@ fn fit_toys_model<'py>(
     let document = toy_fields(py, &setup, fits, wants_uncertainty)?;
     document.set_item("thrown_at", array(py, &params))?;
     document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
+    setup.sign(&document)?;
     Ok(document)
 }
 
@@ -189,25 +190,27 @@ fn hypotest_toys_model<'py>(
     let mut units = room(end - first, 1, "toys")?;
     let mut samples = Samples::default();
     watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
-        let run = Run { whole: Some([first, end]), ..Run::new(setup.threads, monitor) };
+        let run = Run { whole: Some([first, end]), ..setup.run(monitor) };
         let mut next = first;
         while next < end
             && !monitor.is_cancelled()
             && !wanted.is_enough(next, &samples, &test.observed(), stop_at_error)
         {
             let stop = wanted.next_check(next, stop_at_error).min(end);
-            let Ok(_) = test.run(likelihood, next..stop, &run, |tests| {
+            let Ok(ended) = test.run(likelihood, next..stop, &run, |tests| {
                 tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
                 units.extend(tests.iter().map(|test| test.value.unwrap_or(f64::NAN)));
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
             });
+            if ended == Ended::Failed {
+                break;
+            }
             next = stop;
         }
     })?;
-    match range {
-        Some(_) => Ok(PyArray1::from_vec(py, units).into_any()),
-        None => Ok(test_fields(py, &setup, &test, &samples)?.into_any()),
-    }
+    let document = test_fields(py, &setup, &test, &samples)?;
+    setup.sign(&document)?;
+    Ok(if range.is_some() { PyArray1::from_vec(py, units).into_any() } else { document.into_any() })
 }
 
 /// A test by toys, with the fits to the data that it begins with.

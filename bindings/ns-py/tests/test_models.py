@@ -208,7 +208,7 @@ WRONG = [
     (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys`: `-1` is not a whole number from 1 to 281474976710656", None),
     (lambda m: nextstat.throw_toys(m, m.init[:2]), nextstat.DataError, "`params` has 2 values for 18 parameters", None),
     (lambda m: nextstat.throw_toys(m, m.init, aux="free"), nextstat.ParameterError, "`aux` is `fluctuated` or `fixed`, not `free`", None),
-    (lambda m: nextstat.fit(m, device="cuda"), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
+    (lambda m: nextstat.upper_limit(m, device="cuda"), nextstat.DeviceError, "this is computed on the CPU only", 'leave `device` out, or say `device="cpu"`'),
     (lambda m: nextstat.fit(m, device="gpu"), nextstat.DeviceError, "`gpu` is no device; there are `auto`, `cpu`, `cuda` and `metal`", None),
     (lambda m: nextstat.fit("ws.json"), TypeError, "a Model is needed, not the path of one: `nextstat.load_workspace('ws.json')` reads it", None),
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
@@ -217,13 +217,7 @@ WRONG = [
     (lambda m: nextstat.load_workspace("absent.json"), FileNotFoundError, "cannot read `absent.json`: No such file or directory (os error 2)", None),
     (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "`crc` is no digest algorithm", "there are `sha256` and `md5`"),
     (lambda m: nextstat.command(["fit", "absent.json"]), nextstat.NextstatError, None, None),
-    (lambda m: nextstat.fit_toys_batch_gpu(m, m.init), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
-    (
-        lambda m: nextstat.fit_toys_from_data_gpu(m, device="metal"),
-        nextstat.DeviceError,
-        "this build has no metal backend",
-        'leave `device` out, or say `device="cpu"`',
-    ),
+    (lambda m: nextstat.fit_toys_from_data_gpu(m, device="cpu"), TypeError, "this is for a GPU: `device` is `cuda` or `metal`, not `cpu`", None),
     # Numbers in disguise, and what is no number.
     (lambda m: m.nll(["1"] * 18), TypeError, "`params` is to be an array of numbers, which this `list` is not: it has text", None),
     (lambda m: m.nll(m.init.astype(complex)), TypeError, "`params` is to be an array of numbers, which this `ndarray` is not: it has complex numbers", None),
@@ -316,7 +310,6 @@ WRONG = [
     (lambda m: nextstat.profile_scan(m, points=2**60), MemoryError, f"{2**60} points of 18 numbers each do not fit into memory", None),
     (lambda m: nextstat.contours(m, ("mu", "lumi"), points=2**60), MemoryError, f"{2**60} points of 18 numbers each do not fit into memory", None),
     (lambda m: m.nll(np.broadcast_to(1.0, (2**50, 18))), MemoryError, f"{18 * 2**50} numbers do not fit into memory", None),
-    (lambda m: nextstat.hypotest_qtilde_toys_gpu(m, 1.0), nextstat.DeviceError, "this build has no cuda backend", 'leave `device` out, or say `device="cpu"`'),
 ]
 
 

@@ -1,6 +1,6 @@
 //! A model on a device, for the command and the Python package: what procedures ask of it, and what it did in the end.
 
-use ns_compute::accel::{AccelError, Session};
+use ns_compute::accel::{AccelError, Session, SharedSession};
 use ns_core::batch::BatchError;
 use ns_core::{Data, Model};
 use ns_device::{Backend, Device};
@@ -23,10 +23,16 @@ impl OnDevice {
     /// # Errors
     /// A device that is not there, computes wrongly, or cannot hold the model.
     pub fn new(backend: Backend, model: &Model) -> Result<Self, AccelError> {
-        let device = Device::open(backend, 0)?;
-        let session = Session::new(&device, model)?;
+        let session = Session::new(&Device::open(backend, 0)?, model)?;
+        Ok(Self::of(SharedSession::new(session)))
+    }
+
+    /// The device of `session`, whose model is there already. Counting starts anew.
+    #[must_use]
+    pub fn of(session: SharedSession) -> Self {
+        let device = session.lock().device().clone();
         device.reset_counters();
-        Ok(Self { device, accelerator: Accelerator::new(Box::new(session)) })
+        Self { device, accelerator: Accelerator::new(Box::new(session)) }
     }
 
     /// For toys.

@@ -9,7 +9,7 @@ import warnings as _warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._nextstat import MOST_TOYS, Model, NextstatError, ParameterError, count_of_toys, number, read_document
+from ._nextstat import MOST_TOYS, DeviceError, Model, NextstatError, ParameterError, count_of_toys, number, read_document
 from ._nextstat import count as _count
 
 if TYPE_CHECKING:
@@ -32,14 +32,12 @@ _R = TypeVar("_R", bound="Result")
 _T = TypeVar("_T")
 
 
+#: What `device` can be; `emulated` runs the kernels of GPUs on the CPU, in builds for tests.
+DEVICES = ("auto", "cpu", "cuda", "metal", "emulated")
+
+
 class NextstatWarning(UserWarning):
     """A result that a reader should not use without reading its warnings."""
-
-    __module__ = "nextstat"
-
-
-class DeviceError(NextstatError):
-    """A device that this build or this machine does not have."""
 
     __module__ = "nextstat"
 
@@ -55,23 +53,23 @@ def model_needed(given: object) -> None:
     raise TypeError(f"a Model is needed, not `{shown(given)}`: see `load_workspace` and `model_of`")
 
 
-def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]:
-    """The settings that procedures share, for the extension module, which checks them against the model."""
+def settings(model: Model, device: str = "auto", *, on_devices: bool = False, **given: Any) -> dict[str, Any]:
+    """The settings that procedures share, for the extension module, which checks them against the model.
+
+    `on_devices` is for those that compute on a device too.
+    """
     model_needed(model)
-    if not isinstance(device, str) or device not in ("auto", "cpu"):
-        refuse(device)
+    if not isinstance(device, str) or device not in DEVICES:
+        raise DeviceError(f"`{device if isinstance(device, str) else shown(device)}` is no device; there are `auto`, `cpu`, `cuda` and `metal`")
+    if device not in ("auto", "cpu"):
+        if not on_devices:
+            raise with_hint(DeviceError("this is computed on the CPU only"), 'leave `device` out, or say `device="cpu"`')
+        given["device"] = device
     for name in ("fixed", "bounds", "init"):
         value = given.get(name)
         if value is not None and type(value) is not dict and hasattr(value, "items"):
             given[name] = dict(value.items())
     return given
-
-
-def refuse(device: object) -> None:
-    """Says why there is no such device: absent from the build, or no device at all."""
-    if isinstance(device, str) and device in ("cuda", "metal"):
-        raise with_hint(DeviceError(f"this build has no {device} backend"), 'leave `device` out, or say `device="cpu"`')
-    raise DeviceError(f"`{device if isinstance(device, str) else shown(device)}` is no device; there are `auto`, `cpu`, `cuda` and `metal`")
 
 
 def with_hint(error: NextstatError, hint: str) -> NextstatError:

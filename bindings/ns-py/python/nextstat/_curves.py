@@ -62,7 +62,7 @@ def profile_scan(
     >>> nextstat.profile_scan(model, parameter=("mu", "uncorr_bkguncrt[0]"), points=5).delta_nll.shape
     (5, 5)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     points = count("points", points, 2)
     if parameter is None or isinstance(parameter, str):
         axes: list[tuple[str | None, Any, int]] = [(parameter, _values(mu_values), points)]
@@ -185,7 +185,7 @@ def ranking(
     >>> result.ranking[0]["parameter"], round(result.ranking[0]["postfit"]["up"]["impact"], 3)
     ('fakes_control_region[0]', 0.248)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     wanted = ranking_of(methods, groups, minos)
     return checked(RankingResult(_nextstat.ranking_model(model, given, *wanted, progress_of(progress, "parameter"))))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import _nextstat
+
 
 def has_cuda() -> bool:
     """Whether this build and this machine can compute on an NVIDIA GPU.
@@ -12,7 +14,7 @@ def has_cuda() -> bool:
     >>> nextstat.has_cuda() == ("cuda" in nextstat.devices())
     True
     """
-    return False
+    return "cuda" in devices()
 
 
 def has_metal() -> bool:
@@ -24,11 +26,11 @@ def has_metal() -> bool:
     >>> nextstat.has_metal() == ("metal" in nextstat.devices())
     True
     """
-    return False
+    return "metal" in devices()
 
 
 def devices() -> list[str]:
-    """The devices that functions take as `device`.
+    """The devices that functions take as `device`; `nextstat.command(["devices"])` says more about each, and of the others why not.
 
     Examples
     --------
@@ -36,4 +38,4 @@ def devices() -> list[str]:
     >>> "cpu" in nextstat.devices()
     True
     """
-    return ["cpu"]
+    return ["cpu", *_nextstat.devices()]

@@ -73,7 +73,7 @@ def fit(
     >>> nextstat.fit(model, fixed={"mu": 0.0}).twice_nll > result.twice_nll
     True
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
     found = _nextstat.fit_model(model, given, True, _of_minos(minos))
     return checked(FitResult({**found, **({} if flag("covariance", covariance) else {"covariance": None, "correlation": None})}))
 

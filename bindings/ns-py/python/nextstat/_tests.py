@@ -173,7 +173,7 @@ def hypotest_toys(
     >>> round(result.CLs_obs, 3), round(result.CLs_obs_error, 3)
     (0.329, 0.023)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     wanted = wanted_of_toys(mu, (n_toys, n_toys_b), test_stat, is_fixed(aux), stop_at_error)
     result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))
     if any(result.n_failed):

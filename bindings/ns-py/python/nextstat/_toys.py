@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import flag, is_fixed, path_of, progress_of, refuse, settings, toys, warn
+from ._common import flag, is_fixed, path_of, progress_of, settings, toys, warn
 from ._results import ToyHypotestResult, ToysResult
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def fit_toys(
     >>> toys.params.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
     ((200, 3), 0, 0.752)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     start, end = toys("n_toys", n_toys, first)
     wanted = {"first": start, "end": end, "is_aux_fixed": is_fixed(aux), "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty)}
     if params is None:
@@ -141,6 +141,5 @@ def hypotest_qtilde_toys_gpu(model: Model, mu: float = 1.0, *, n_toys: int = 100
 
 
 def _need_gpu(device: str) -> None:
-    if device not in ("cuda", "metal"):
+    if device not in ("cuda", "metal", "emulated"):
         raise TypeError(f"this is for a GPU: `device` is `cuda` or `metal`, not `{device}`")
-    refuse(device)

@@ -12,4 +12,4 @@ mod tables;
 
 pub use error::AccelError;
 pub use self_test::self_test;
-pub use session::{Items, Session};
+pub use session::{Items, Session, SharedSession};

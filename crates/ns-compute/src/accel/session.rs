@@ -17,6 +17,7 @@ use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
 use ns_core::model::{Data, Model};
 use ns_core::parameters::Constraint;
 use ns_device::{Argument, Backend, Buffer, Device, DeviceError, Grid, Precision};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Lanes of a block.
 const LANES: u32 = 128;
@@ -247,6 +248,37 @@ impl BatchMinimizer for Session {
 
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
         Ok(self.fit(task)?)
+    }
+}
+
+/// A [`Session`] that several procedures use, one at a time. Copies are the same session.
+#[derive(Debug, Clone)]
+pub struct SharedSession(Arc<Mutex<Session>>);
+
+impl SharedSession {
+    /// Shares `session`.
+    #[must_use]
+    pub fn new(session: Session) -> Self {
+        Self(Arc::new(Mutex::new(session)))
+    }
+
+    /// The session, when nobody else uses it.
+    pub fn lock(&self) -> MutexGuard<'_, Session> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BatchMinimizer for SharedSession {
+    fn batch_size(&self) -> usize {
+        self.lock().batch_size()
+    }
+
+    fn is_exact(&self) -> bool {
+        self.lock().is_exact()
+    }
+
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+        self.lock().minimize(task)
     }
 }
 
