@@ -54,7 +54,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for module in MODULES:
             text = pathlib.Path(folder) / f"{module.name}.metal"
-            text.write_text("".join(f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{path.read_text()}' for path in module.sources()))
+            text.write_text("".join(f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{path.read_text(encoding="utf-8")}' for path in module.sources()))
             for what, flags in CHECKS.items():
                 good &= read([clang, *flags, "-fsyntax-only", text], what, module)
             if shutil.which("xcrun"):
