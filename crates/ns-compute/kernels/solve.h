@@ -40,8 +40,8 @@ FN real column_product(const Context context, uint channel, uint column, real ow
     for (uint bin = 0u; bin < n_bins; ++bin) sum += WORK(row_weight)[first_bin + bin] * rows[bin * stride] * dots[bin];
     const uint first_local = INDEX(bin_local)[first_bin];
     const uint end_local = INDEX(bin_local)[first_bin + n_bins];
-    for (uint local = first_local; local < end_local; ++local)
-        sum += WORK(coupling)[INDEX(local_coupling)[local] + column] * x[INDEX(local_param)[local]];
+    for (uint place = first_local; place < end_local; ++place)
+        sum += WORK(coupling)[INDEX(local_coupling)[place] + column] * x[INDEX(local_param)[place]];
     if (!exact) return sum;
     dots += n_bins;
     rows = WORK(pairs) + INDEX(channel_pairs)[channel] + column;
@@ -74,13 +74,13 @@ FN void multiply(const Context context, const GLOBAL real* x, bool exact LANES_P
             for (uint i = INDEX(position_column)[position]; i < INDEX(position_column)[position + 1u]; ++i)
                 sum += column_product(context, INDEX(use_channel)[i], INDEX(use_column)[i], x[param], x, exact);
         } else {
-            const uint local = position - layout->n_global;
-            const uint bin = INDEX(local_bin)[local];
+            const uint place = position - layout->n_global;
+            const uint bin = INDEX(local_bin)[place];
             const uint first = INDEX(bin_local)[bin];
             const uint m = INDEX(bin_local)[bin + 1u] - first;
-            const GLOBAL real* block = WORK(blocks) + INDEX(bin_block)[bin] + (local - first) * m;
-            param = INDEX(local_param)[local];
-            sum = WORK(constraint)[param] * x[param] + row_product(context, INDEX(bin_channel)[bin], WORK(coupling) + INDEX(local_coupling)[local], x);
+            const GLOBAL real* block = WORK(blocks) + INDEX(bin_block)[bin] + (place - first) * m;
+            param = INDEX(local_param)[place];
+            sum = WORK(constraint)[param] * x[param] + row_product(context, INDEX(bin_channel)[bin], WORK(coupling) + INDEX(local_coupling)[place], x);
             for (uint other = 0u; other < m; ++other) sum += block[other] * x[INDEX(local_param)[first + other]];
         }
         WORK(product)[param] = sum;
@@ -183,7 +183,7 @@ FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM)
         const GLOBAL real* rows = WORK(jacobian) + INDEX(channel_jacobian)[channel];
         for (uint bin = first_bin; bin < end_bin; ++bin, rows += stride) add_products(sum, rows + i, rows + j, WORK(row_weight)[bin]);
         rows = WORK(eliminated) + (n_locals == 0u ? 0u : INDEX(local_coupling)[first_local]);
-        for (uint local = 0u; local < n_locals; ++local, rows += stride) add_products(sum, rows + i, rows + j, R(-1.0));
+        for (uint place = 0u; place < n_locals; ++place, rows += stride) add_products(sum, rows + i, rows + j, R(-1.0));
         rows = WORK(pairs) + INDEX(channel_pairs)[channel];
         for (uint pair = 0u; pair < n_pairs; ++pair, rows += 2u * stride) {
             add_products(sum, rows + i, rows + stride + j, R(1.0));
@@ -223,8 +223,8 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
             if (exact) diagonal += WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
             const uint first = INDEX(bin_local)[INDEX(channel_bin)[channel]];
             const uint end = INDEX(bin_local)[INDEX(channel_bin)[channel + 1u]];
-            for (uint local = first; local < end; ++local)
-                rhs -= WORK(eliminated)[INDEX(local_coupling)[first] + (local - first) * channel_stride + column] * WORK(local_rhs)[local];
+            for (uint place = first; place < end; ++place)
+                rhs -= WORK(eliminated)[INDEX(local_coupling)[first] + (place - first) * channel_stride + column] * WORK(local_rhs)[place];
         }
         WORK(matrix)[position * stride + position] = is_held ? R(1.0) : WORK(matrix)[position * stride + position] + diagonal;
         WORK(matrix)[n * stride + position] = is_held ? R(0.0) : rhs;
