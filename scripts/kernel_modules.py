@@ -1,6 +1,7 @@
 """The kernel modules of this repository, for the scripts that compile, check and sanitize them. A client adds its own here."""
 import dataclasses
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEVICE = ROOT / "crates/ns-device"
@@ -34,7 +35,12 @@ class KernelModule:
         return [DIALECT, *(self.folder / header for header in self.headers)]
 
     def text(self) -> str:
-        return "".join(path.read_text() for path in self.sources())
+        return "".join(path.read_text(encoding="utf-8") for path in self.sources())
+
+
+def included(path: str) -> tuple[str, ...]:
+    """The headers that a header includes, in order: where there is one that includes all, it alone knows the order."""
+    return tuple(re.findall(r'^#include "(.*)"$', (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 MODULES = (
@@ -44,5 +50,12 @@ MODULES = (
         headers=("self_test.h",),
         precisions=("f64", "f32"),
         record=("-p", "ns-device", "--test", "emulation", "--", "self_test_passes_in_both", "recorded_for_the_sanitizers"),
+    ),
+    KernelModule(
+        name="likelihood",
+        crate="crates/ns-compute",
+        headers=included("crates/ns-compute/kernels/all.h"),
+        options=("--fmad=true",),
+        record=("-p", "ns-compute", "--test", "devices", "--", "recorded_for_the_sanitizers"),
     ),
 )

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Read every kernel module with clang as Metal would, on any platform: the dialect's Metal branch as C++ with a stand-in for
-Apple's header, and the text as C++ for OpenCL, where address spaces are real and there is no double.
+Apple's header, and the text as C++ for OpenCL, where address spaces are real and there is no double. That every pointer names
+its space, which neither of them asks for everywhere and Metal does, is read from the text itself.
 
 Says that it was skipped where no clang is found (Debian: `apt-get install clang-19`). On macOS with Xcode's tools, Metal's own
 compiler reads the text too.
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -45,16 +47,30 @@ def read(command, what, module) -> bool:
     return report.returncode == 0
 
 
+def pointers_name_their_space(module) -> bool:
+    good = True
+    for path in module.sources()[1:]:
+        text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+        types = "|".join(["real", "uint", "int", "bool", *re.findall(r"struct (\w+)", module.text())])
+        for found in re.finditer(rf"((?:\w+\s+)*)\b(?:{types})\s*\*", text):
+            if not {"GLOBAL", "CONSTANT", "SHARED", "PRIVATE"} & set(found.group(1).split()):
+                line = text[: found.start()].count("\n") + 1
+                print(f"{path.relative_to(ROOT)}:{line}: `{found.group(0)}` names no address space", file=sys.stderr)
+                good = False
+    print(f"{module.name} address spaces: {'ok' if good else 'refused'}")
+    return good
+
+
 def main() -> int:
+    good = all([pointers_name_their_space(module) for module in MODULES])
     clang = newest_clang()
     if not clang:
         print("warning: skipped: no clang was found\nhint: apt-get install clang-19", file=sys.stderr)
-        return 0
-    good = True
+        return 0 if good else 1
     with tempfile.TemporaryDirectory() as folder:
         for module in MODULES:
             text = pathlib.Path(folder) / f"{module.name}.metal"
-            text.write_text("".join(f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{path.read_text()}' for path in module.sources()))
+            text.write_text("".join(f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{path.read_text(encoding="utf-8")}' for path in module.sources()))
             for what, flags in CHECKS.items():
                 good &= read([clang, *flags, "-fsyntax-only", text], what, module)
             if shutil.which("xcrun"):

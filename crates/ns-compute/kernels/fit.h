@@ -21,8 +21,10 @@
 #define LAST_BELOW SQRT(EPSILON)
 #define LEAST_DAMPING (R(1e7) * EPSILON)
 #define STEP_FOUND 0u
-#define STEP_INDEFINITE 1u
-#define STEP_UNSETTLED 2u
+// Found, with a parameter at an end of the box; the Hessian times the step is in `product`.
+#define STEP_AT_END 1u
+#define STEP_INDEFINITE 2u
+#define STEP_UNSETTLED 3u
 // The active set is found in a few rounds, or with more damping.
 #define ROUNDS 8u
 #define MAX_DAMPING R(1e12)
@@ -59,8 +61,9 @@ FN real upper_end(const Box box, uint i, real x) {
     return is_kinked(box, i) && SIGN_BIT(x) ? -R(0.0) : box.upper[i];
 }
 
-// Holds what is fixed and what is at an end of the box towards which the slope leads; sets the scale of the damping.
-FN void hold(const Context context, const Box box LANES_PARAM) {
+// Holds what is fixed and what is at an end of the box towards which the slope leads; sets the scale of the damping. The right-hand side is the slope
+// downhill, or the unit vector of the parameter whose column of the inverse is wanted.
+FN void hold(const Context context, const Box box, uint wanted LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
         const real slope = WORK(gradient)[i];
@@ -70,7 +73,7 @@ FN void hold(const Context context, const Box box LANES_PARAM) {
         WORK(held)[i] = is_fixed || at_lower || at_upper ? R(1.0) : R(0.0);
         WORK(side)[i] = is_fixed ? R(0.0) : at_lower ? R(-1.0) : at_upper ? R(1.0) : R(0.0);
         WORK(displaced)[i] = R(0.0);
-        WORK(rhs)[i] = -slope;
+        WORK(rhs)[i] = wanted == NONE ? -slope : i == wanted ? R(1.0) : R(0.0);
         const real range = box.upper[i] - box.lower[i];
         const real least = IS_FINITE(range) && range > R(0.0) ? R(1.0) / (range * range) : R(1e-12);
         WORK(scale)[i] = MAX(WORK(diagonal)[i], least);
@@ -128,37 +131,40 @@ FN bool any_at_end(const Context context LANES_PARAM) {
 
 // The minimum of the quadratic model inside the box, by a primal-dual active set (Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865):
 // what leaves the box is put on its end, what would rather be inside is released, until nothing changes.
-FN uint bounded_step(const Context context, const Box box, real damping, bool exact LANES_PARAM) {
+FN uint bounded_step(const Context context, const Box box, real damping, bool exact, bool is_unbounded LANES_PARAM) {
     for (uint round = 0u; round < ROUNDS; ++round) {
         if (!newton_step(context, damping, exact LANES_ARG)) return STEP_INDEFINITE;
+        if (is_unbounded) return STEP_FOUND;
         const real n_new = hold_violators(context, box LANES_ARG);
         if (!any_at_end(context LANES_ARG)) return STEP_FOUND;
-        multiply(context, WORK(step), exact LANES_ARG);
-        const real n_released = release_held(context, damping LANES_ARG);
-        if (n_new == R(0.0) && n_released == R(0.0)) return STEP_FOUND;
-        multiply(context, WORK(displaced), exact LANES_ARG);
+        ROLLED for (uint pass = 0u; pass < 2u; ++pass) {
+            multiply(context, pass == 0u ? WORK(step) : WORK(displaced), exact LANES_ARG);
+            if (pass == 1u) continue;
+            const real n_released = release_held(context, damping LANES_ARG);
+            if (n_new == R(0.0) && n_released == R(0.0)) return STEP_AT_END;
+        }
         for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = -WORK(gradient)[i] - WORK(product)[i];
         BARRIER();
     }
     return STEP_UNSETTLED;
 }
 
-// Sets the trial point to x + p, inside the box whatever the rounding. The decrease that the undamped quadratic model promises there.
-FN real try_step(const Context context, const Box box, bool exact LANES_PARAM) {
+// Sets the trial point to x + p, inside the box whatever the rounding. The decrease that the undamped quadratic model promises there: where no
+// parameter is at an end, H p = -g - damping * scale * p.
+FN real try_step(const Context context, const Box box, real damping, bool is_at_end LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
+    Compensated gain = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        const real wanted = x[i] + (WORK(held)[i] != R(0.0) ? WORK(displaced)[i] : WORK(step)[i]);
+        const real step = WORK(held)[i] != R(0.0) ? WORK(displaced)[i] : WORK(step)[i];
+        const real wanted = x[i] + step;
         real trial = MIN(MAX(wanted, lower_end(box, i, x[i])), upper_end(box, i, x[i]));
         if (box.fixed[i] != R(0.0)) trial = x[i];
         if (trial == R(0.0) && is_kinked(box, i)) trial = COPYSIGN(R(0.0), x[i]);
         WORK(trial)[i] = trial;
-        WORK(step)[i] = trial - x[i];
+        const real slope = WORK(gradient)[i];
+        const real product = is_at_end ? WORK(product)[i] : -slope - damping * WORK(scale)[i] * step;
+        gain = plus(gain, step * (slope + R(0.5) * product));
     }
-    BARRIER();
-    multiply(context, WORK(step), exact LANES_ARG);
-    Compensated gain = nothing();
-    for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
-        gain = plus(gain, WORK(step)[i] * (WORK(gradient)[i] + R(0.5) * WORK(product)[i]));
     return -block_sum(context, gain LANES_ARG);
 }
 
@@ -167,22 +173,24 @@ FN void copy_params(const Context context, const GLOBAL real* from, GLOBAL real*
     BARRIER();
 }
 
-// A parameter on its kink whose own side leads uphill goes to the other side if that leads downhill. The derivatives are those of the point that is kept.
-FN void settle_kinks(const Context context, const Box box, bool exact LANES_PARAM) {
-    GLOBAL real* x = WORK(point);
-    GLOBAL real* trial = WORK(trial);
+// Sets the trial point to x with every parameter on the other side of its kink, if it is on one and its own side leads uphill. How many are.
+FN real flip_kinks(const Context context, const Box box LANES_PARAM) {
+    const GLOBAL real* x = WORK(point);
     Compensated own = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
         const real side = SIGN_BIT(x[i]) ? R(-1.0) : R(1.0);
         const bool flips = is_kinked(box, i) && x[i] == R(0.0) && WORK(gradient)[i] * side > R(0.0);
-        trial[i] = flips ? -x[i] : x[i];
+        WORK(trial)[i] = flips ? -x[i] : x[i];
         if (flips) own = plus(own, R(1.0));
     }
-    const real n_flipped = block_sum(context, own LANES_ARG);
-    if (n_flipped == R(0.0)) return;
-    evaluate(context, trial LANES_ARG);
-    differentiate(context, trial, exact LANES_ARG);
-    own = nothing();
+    return block_sum(context, own LANES_ARG);
+}
+
+// Leaves those on the other side that find it downhill there; the gradient is the trial point's. How many do.
+FN real keep_flips(const Context context LANES_PARAM) {
+    GLOBAL real* x = WORK(point);
+    const GLOBAL real* trial = WORK(trial);
+    Compensated own = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
         if (SIGN_BIT(trial[i]) == SIGN_BIT(x[i])) continue;
         const real side = SIGN_BIT(trial[i]) ? R(-1.0) : R(1.0);
@@ -191,103 +199,158 @@ FN void settle_kinks(const Context context, const Box box, bool exact LANES_PARA
             own = plus(own, R(1.0));
         }
     }
-    if (block_sum(context, own LANES_ARG) == n_flipped) return;
-    evaluate(context, x LANES_ARG);
-    differentiate(context, x, exact LANES_ARG);
+    return block_sum(context, own LANES_ARG);
 }
 
-// The variance of one parameter at the end of a fit: an element of the inverse Hessian over what is not held; NaN where there is none.
-FN real variance_of(const Context context, const Box box, uint param LANES_PARAM) {
-    evaluate(context, WORK(point) LANES_ARG);
-    differentiate(context, WORK(point), true LANES_ARG);
-    hold(context, box LANES_ARG);
-    const bool is_held = WORK(held)[param] != R(0.0);
-    for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = i == param ? R(1.0) : R(0.0);
-    BARRIER();
-    if (is_held || !newton_step(context, R(0.0), true LANES_ARG)) return INF - INF;
-    return WORK(step)[param];
+// What changes from step to step; the same for every lane.
+struct Progress {
+    real value, edm, damping;
+    // Below this distance the exact Hessian is used; damping below that goes to zero at once.
+    real exact_below, undamped_below;
+    uint status;
+    // Whether the exact Hessian is used, and is positive definite only with a little damping; whether the derivatives belong to the point.
+    bool exact, is_singular, has_pieces;
+};
+
+// What follows from a matrix that gives no step.
+FN void refuse_matrix(PRIVATE Progress* progress, bool is_unsettled) {
+    if (is_unsettled) {
+        progress->damping = MAX(R(8.0) * progress->damping, R(1e-2));
+    } else if (progress->exact && progress->damping == R(0.0)) {
+        // Singular to rounding, perhaps: a trifle helps there.
+        progress->is_singular = true;
+        progress->damping = LEAST_DAMPING;
+    } else if (progress->exact) {
+        // Indefinite so far from the minimum: back to the matrix that never is.
+        progress->exact_below *= R(0.1);
+        progress->exact = false;
+        progress->has_pieces = false;
+        progress->damping = R(0.0);
+        if (progress->exact_below < R(1e-6)) progress->status = SADDLE;
+    } else {
+        progress->damping = MAX(R(10.0) * progress->damping, LEAST_DAMPING);
+    }
+    if (progress->damping > MAX_DAMPING) progress->status = STALLED;
 }
 
-// Fits one data set from `params` (P), and leaves the minimum there.
+// What follows from a trial point with -ln L = `found`. Whether it is taken.
+FN bool judge(PRIVATE Progress* progress, real found, real promised) {
+    const real value = progress->value, damping = progress->damping;
+    progress->edm = ABS(promised);
+    const bool is_undamped = damping == R(0.0) || (progress->is_singular && damping <= MOST_SINGULAR);
+    const bool is_last = progress->exact && is_undamped && progress->edm <= LAST_BELOW;
+    const real noise = R(100.0) * EPSILON * MAX(R(1.0), ABS(value));
+    const real ratio = (value - found) / promised;
+    const bool is_noise = promised < noise;
+    const bool gains = found < value && ratio > R(1e-4);
+    if (IS_FINITE(found) && (gains || (is_noise && found <= value + noise))) {
+        progress->value = found;
+        progress->exact = progress->edm < progress->exact_below;
+        progress->has_pieces = false;
+        if (is_last) progress->status = CONVERGED;
+        if (ratio > R(0.75) || is_noise) {
+            progress->damping = damping * R(0.1) < progress->undamped_below ? R(0.0) : damping * R(0.1);
+        } else if (ratio < R(0.25)) {
+            progress->damping = MAX(R(3.0) * damping, R(1e-3));
+        }
+        return true;
+    }
+    if (is_noise) {
+        progress->status = is_last ? CONVERGED : STALLED;
+        return false;
+    }
+    if (damping == R(0.0)) progress->undamped_below = MAX(R(1e-3) * progress->undamped_below, EPSILON);
+    progress->damping = MAX(R(8.0) * damping, R(1e-2));
+    if (progress->damping > MAX_DAMPING) progress->status = STALLED;
+    return false;
+}
+
+// What the next round of a fit is about.
+#define AT_POINT 0u   // where it stands
+#define AT_FLIPPED 1u // there, with some parameters on the other sides of their kinks
+#define AT_SETTLED 2u // there, with the sides chosen
+#define AT_TRIAL 3u   // where a step leads
+#define AT_END 4u     // where it arrived: the variance
+
+// Fits one data set from `params` (P), and leaves the minimum there. A variance is NaN where there is none.
+//
+// Every round passes the same one call of `evaluate`, of `differentiate` and of `bounded_step`: they are copied into their callers, and a second
+// call would be a second copy.
 FN void fit_one(const Context context, const Box box, uint max_iterations, uint variance_param, GLOBAL real* params, GLOBAL real* result LANES_PARAM) {
     GLOBAL real* x = WORK(point);
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
         x[i] = box.fixed[i] != R(0.0) ? params[i] : MIN(MAX(params[i], box.lower[i]), box.upper[i]);
     BARRIER();
-    real value = evaluate(context, x LANES_ARG);
-    real edm = INF, damping = R(0.0), exact_below = EXACT_BELOW, undamped_below = R(1e-4);
-    uint status = IS_FINITE(value) ? ITERATION_LIMIT : NOT_FINITE;
-    uint iterations = 0u;
-    bool exact = false, has_pieces = false, is_singular = false;
-    while (status == ITERATION_LIMIT && iterations < max_iterations) {
-        ++iterations;
-        if (!has_pieces) {
-            differentiate(context, x, exact LANES_ARG);
-            settle_kinks(context, box, exact LANES_ARG);
-            has_pieces = true;
+    Progress progress;
+    progress.value = progress.edm = INF;
+    progress.damping = R(0.0);
+    progress.exact_below = EXACT_BELOW;
+    progress.undamped_below = R(1e-4);
+    progress.status = ITERATION_LIMIT;
+    progress.exact = progress.is_singular = progress.has_pieces = false;
+    real promised = R(0.0), n_flipped = R(0.0), variance = INF - INF;
+    uint at = AT_POINT, iterations = 0u;
+    // Whether the yields are those of another point than x.
+    bool is_stale = true;
+    while (true) {
+        const bool is_elsewhere = at == AT_FLIPPED || at == AT_TRIAL;
+        if (is_elsewhere || (is_stale && !progress.has_pieces)) {
+            const real found = evaluate(context, is_elsewhere ? WORK(trial) : x LANES_ARG);
+            is_stale = is_elsewhere;
+            if (at == AT_POINT && iterations == 0u) {
+                progress.value = found;
+                if (!IS_FINITE(found)) progress.status = NOT_FINITE;
+            }
+            if (at == AT_TRIAL) {
+                at = AT_POINT;
+                is_stale = !judge(&progress, found, promised);
+                if (!is_stale) copy_params(context, WORK(trial), x LANES_ARG);
+            }
         }
-        hold(context, box LANES_ARG);
-        const real used = exact ? damping : MAX(damping, LEAST_DAMPING);
-        const uint found = bounded_step(context, box, used, exact LANES_ARG);
-        if (found == STEP_UNSETTLED) {
-            damping = MAX(R(8.0) * damping, R(1e-2));
-            if (damping > MAX_DAMPING) status = STALLED;
+        if (at != AT_END && (progress.status != ITERATION_LIMIT || iterations == max_iterations)) {
+            if (progress.status != CONVERGED || variance_param == NONE) break;
+            at = AT_END;
+            progress.exact = true;
+            progress.has_pieces = false;
+            if (is_stale) continue;
+        }
+        if (!progress.has_pieces) {
+            differentiate(context, at == AT_FLIPPED ? WORK(trial) : x, progress.exact LANES_ARG);
+            if (at == AT_POINT) {
+                n_flipped = flip_kinks(context, box LANES_ARG);
+                if (n_flipped != R(0.0)) {
+                    at = AT_FLIPPED;
+                    continue;
+                }
+            } else if (at == AT_FLIPPED) {
+                at = AT_SETTLED;
+                is_stale = keep_flips(context LANES_ARG) != n_flipped;
+                if (is_stale) continue;
+            }
+            if (at == AT_SETTLED) at = AT_POINT;
+            progress.has_pieces = true;
+        }
+        const bool is_end = at == AT_END;
+        if (!is_end) ++iterations;
+        hold(context, box, is_end ? variance_param : NONE LANES_ARG);
+        const real damping = is_end ? R(0.0) : progress.exact ? progress.damping : MAX(progress.damping, LEAST_DAMPING);
+        const uint found = bounded_step(context, box, damping, progress.exact, is_end LANES_ARG);
+        if (is_end) {
+            if (found == STEP_FOUND && WORK(held)[variance_param] == R(0.0)) variance = WORK(step)[variance_param];
+            break;
+        }
+        if (found == STEP_INDEFINITE || found == STEP_UNSETTLED) {
+            refuse_matrix(&progress, found == STEP_UNSETTLED);
             continue;
         }
-        if (found == STEP_INDEFINITE) {
-            if (exact && damping == R(0.0)) {
-                // Singular to rounding, perhaps: a trifle helps there.
-                is_singular = true;
-                damping = LEAST_DAMPING;
-            } else if (exact) {
-                // Indefinite so far from the minimum: back to the matrix that never is.
-                exact_below *= R(0.1);
-                exact = false;
-                has_pieces = false;
-                damping = R(0.0);
-                if (exact_below < R(1e-6)) status = SADDLE;
-                evaluate(context, x LANES_ARG);
-            } else {
-                damping = MAX(R(10.0) * damping, LEAST_DAMPING);
-                if (damping > MAX_DAMPING) status = STALLED;
-            }
-            continue;
-        }
-        const real promised = try_step(context, box, exact LANES_ARG);
-        edm = ABS(promised);
-        const bool is_undamped = damping == R(0.0) || (is_singular && damping <= MOST_SINGULAR);
-        const bool is_last = exact && is_undamped && edm <= LAST_BELOW;
-        const real trial_value = evaluate(context, WORK(trial) LANES_ARG);
-        const real noise = R(100.0) * EPSILON * MAX(R(1.0), ABS(value));
-        const real ratio = (value - trial_value) / promised;
-        const bool is_noise = promised < noise;
-        const bool gains = trial_value < value && ratio > R(1e-4);
-        if (IS_FINITE(trial_value) && (gains || (is_noise && trial_value <= value + noise))) {
-            copy_params(context, WORK(trial), x LANES_ARG);
-            value = trial_value;
-            exact = edm < exact_below;
-            has_pieces = false;
-            if (is_last) status = CONVERGED;
-            if (ratio > R(0.75) || is_noise) {
-                damping = damping * R(0.1) < undamped_below ? R(0.0) : damping * R(0.1);
-            } else if (ratio < R(0.25)) {
-                damping = MAX(R(3.0) * damping, R(1e-3));
-            }
-        } else if (is_noise) {
-            status = exact && is_undamped && edm <= LAST_BELOW ? CONVERGED : STALLED;
-        } else {
-            if (damping == R(0.0)) undamped_below = MAX(R(1e-3) * undamped_below, EPSILON);
-            damping = MAX(R(8.0) * damping, R(1e-2));
-            if (damping > MAX_DAMPING) status = STALLED;
-        }
+        promised = try_step(context, box, damping, found == STEP_AT_END LANES_ARG);
+        at = AT_TRIAL;
     }
     copy_params(context, x, params LANES_ARG);
-    real variance = INF - INF;
-    if (status == CONVERGED && variance_param != NONE) variance = variance_of(context, box, variance_param LANES_ARG);
     if (LANE == 0u) {
-        result[RESULT_NLL] = value;
-        result[RESULT_EDM] = edm;
-        result[RESULT_STATUS] = real(status);
+        result[RESULT_NLL] = progress.value;
+        result[RESULT_EDM] = progress.edm;
+        result[RESULT_STATUS] = real(progress.status);
         result[RESULT_ITERATIONS] = real(iterations);
         result[RESULT_VARIANCE] = variance;
     }

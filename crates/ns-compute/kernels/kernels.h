@@ -62,7 +62,7 @@ KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, 
         copy_params(context, params + item * layout.n_params, WORK(point) LANES_ARG);
         const real value = evaluate(context, WORK(point) LANES_ARG);
         differentiate(context, WORK(point), task.exact != 0u LANES_ARG);
-        hold(context, box LANES_ARG);
+        hold(context, box, NONE LANES_ARG);
         const bool done = newton_step(context, R(0.0), task.exact != 0u LANES_ARG) && IS_FINITE(value);
         for (uint i = LANE; i < layout.n_params; i += N_LANES) steps[item * layout.n_params + i] = done ? WORK(step)[i] : INF - INF;
         BARRIER();

@@ -1,6 +1,6 @@
-// Generated from ns_compute::accel::layout, where the fields are listed; do not edit.
+// Generated from src/accel/layout_fields.rs by the build script; do not edit.
 
-// A model's sizes and rules, the offsets of its tables, and those of a block's working memory (`work_…`).
+// A model's sizes and rules, the offsets of its tables, and those of a block's working memory (those that begin with `work_`).
 struct Layout {
     uint n_params;  // P
     uint n_bins;  // B

@@ -43,13 +43,13 @@ FN void fill_jacobian(const Context context, const GLOBAL real* params LANES_PAR
         }
     }
     // d lambda / d gamma of the local parameters.
-    for (uint local = LANE; local < layout->n_local; local += N_LANES) {
-        const uint bin = INDEX(local_bin)[local];
+    for (uint place = LANE; place < layout->n_local; place += N_LANES) {
+        const uint bin = INDEX(local_bin)[place];
         const uint inside = bin - INDEX(channel_bin)[INDEX(bin_channel)[bin]];
         real sum = R(0.0);
-        for (uint i = INDEX(local_entry)[local]; i < INDEX(local_entry)[local + 1u]; ++i)
+        for (uint i = INDEX(local_entry)[place]; i < INDEX(local_entry)[place + 1u]; ++i)
             sum += WORK(cell_yield)[INDEX(template_cell)[INDEX(local_template)[i]] + inside];
-        WORK(local_slope)[local] = sum / nonzero(params[INDEX(local_param)[local]]);
+        WORK(local_slope)[place] = sum / nonzero(params[INDEX(local_param)[place]]);
     }
 }
 
@@ -74,10 +74,10 @@ FN void fill_gradient(const Context context, const GLOBAL real* params LANES_PAR
                 }
             }
         } else {
-            const uint local = position - layout->n_global;
-            param = INDEX(local_param)[local];
-            const uint bin = INDEX(local_bin)[local];
-            const real j = WORK(local_slope)[local];
+            const uint place = position - layout->n_global;
+            param = INDEX(local_param)[place];
+            const uint bin = INDEX(local_bin)[place];
+            const real j = WORK(local_slope)[place];
             slope = j * WORK(first)[bin];
             curve = j * j * WORK(second)[bin];
         }

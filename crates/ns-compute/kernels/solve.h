@@ -40,8 +40,8 @@ FN real column_product(const Context context, uint channel, uint column, real ow
     for (uint bin = 0u; bin < n_bins; ++bin) sum += WORK(row_weight)[first_bin + bin] * rows[bin * stride] * dots[bin];
     const uint first_local = INDEX(bin_local)[first_bin];
     const uint end_local = INDEX(bin_local)[first_bin + n_bins];
-    for (uint local = first_local; local < end_local; ++local)
-        sum += WORK(coupling)[INDEX(local_coupling)[local] + column] * x[INDEX(local_param)[local]];
+    for (uint place = first_local; place < end_local; ++place)
+        sum += WORK(coupling)[INDEX(local_coupling)[place] + column] * x[INDEX(local_param)[place]];
     if (!exact) return sum;
     dots += n_bins;
     rows = WORK(pairs) + INDEX(channel_pairs)[channel] + column;
@@ -74,13 +74,13 @@ FN void multiply(const Context context, const GLOBAL real* x, bool exact LANES_P
             for (uint i = INDEX(position_column)[position]; i < INDEX(position_column)[position + 1u]; ++i)
                 sum += column_product(context, INDEX(use_channel)[i], INDEX(use_column)[i], x[param], x, exact);
         } else {
-            const uint local = position - layout->n_global;
-            const uint bin = INDEX(local_bin)[local];
+            const uint place = position - layout->n_global;
+            const uint bin = INDEX(local_bin)[place];
             const uint first = INDEX(bin_local)[bin];
             const uint m = INDEX(bin_local)[bin + 1u] - first;
-            const GLOBAL real* block = WORK(blocks) + INDEX(bin_block)[bin] + (local - first) * m;
-            param = INDEX(local_param)[local];
-            sum = WORK(constraint)[param] * x[param] + row_product(context, INDEX(bin_channel)[bin], WORK(coupling) + INDEX(local_coupling)[local], x);
+            const GLOBAL real* block = WORK(blocks) + INDEX(bin_block)[bin] + (place - first) * m;
+            param = INDEX(local_param)[place];
+            sum = WORK(constraint)[param] * x[param] + row_product(context, INDEX(bin_channel)[bin], WORK(coupling) + INDEX(local_coupling)[place], x);
             for (uint other = 0u; other < m; ++other) sum += block[other] * x[INDEX(local_param)[first + other]];
         }
         WORK(product)[param] = sum;
@@ -183,7 +183,7 @@ FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM)
         const GLOBAL real* rows = WORK(jacobian) + INDEX(channel_jacobian)[channel];
         for (uint bin = first_bin; bin < end_bin; ++bin, rows += stride) add_products(sum, rows + i, rows + j, WORK(row_weight)[bin]);
         rows = WORK(eliminated) + (n_locals == 0u ? 0u : INDEX(local_coupling)[first_local]);
-        for (uint local = 0u; local < n_locals; ++local, rows += stride) add_products(sum, rows + i, rows + j, R(-1.0));
+        for (uint place = 0u; place < n_locals; ++place, rows += stride) add_products(sum, rows + i, rows + j, R(-1.0));
         rows = WORK(pairs) + INDEX(channel_pairs)[channel];
         for (uint pair = 0u; pair < n_pairs; ++pair, rows += 2u * stride) {
             add_products(sum, rows + i, rows + stride + j, R(1.0));
@@ -223,8 +223,8 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
             if (exact) diagonal += WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
             const uint first = INDEX(bin_local)[INDEX(channel_bin)[channel]];
             const uint end = INDEX(bin_local)[INDEX(channel_bin)[channel + 1u]];
-            for (uint local = first; local < end; ++local)
-                rhs -= WORK(eliminated)[INDEX(local_coupling)[first] + (local - first) * channel_stride + column] * WORK(local_rhs)[local];
+            for (uint place = first; place < end; ++place)
+                rhs -= WORK(eliminated)[INDEX(local_coupling)[first] + (place - first) * channel_stride + column] * WORK(local_rhs)[place];
         }
         WORK(matrix)[position * stride + position] = is_held ? R(1.0) : WORK(matrix)[position * stride + position] + diagonal;
         WORK(matrix)[n * stride + position] = is_held ? R(0.0) : rhs;
@@ -233,22 +233,28 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
 }
 
 // Factorises the diagonal block of a panel in shared memory. Whether it is positive definite; the same answer for every lane.
+//
+// Columns are divided by the roots of their pivots at the end: no column is read and written between two barriers.
 FN bool factor_diagonal(SHARED real* block, uint size LANES_PARAM) {
     for (uint k = 0u; k < size; ++k) {
         const real pivot = block[k * PANEL + k];
-        BARRIER();
         if (!(pivot > R(0.0)) || !IS_FINITE(pivot)) return false;
-        const real root = SQRT(pivot);
-        for (uint i = k + LANE; i < size; i += N_LANES) block[i * PANEL + k] = i == k ? root : block[i * PANEL + k] / root;
-        BARRIER();
-        const uint rest = size - k - 1u;
-        for (uint item = LANE; item < rest * rest; item += N_LANES) {
-            const uint i = k + 1u + item / rest;
-            const uint j = k + 1u + item % rest;
-            if (j <= i) block[i * PANEL + j] -= block[i * PANEL + k] * block[j * PANEL + k];
+        const real weight = R(1.0) / pivot;
+        for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
+            const uint i = item / PANEL;
+            const uint j = item % PANEL;
+            if (j > k && j <= i && i < size) block[i * PANEL + j] -= block[i * PANEL + k] * (block[j * PANEL + k] * weight);
         }
         BARRIER();
     }
+    for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
+        const uint i = item / PANEL;
+        const uint j = item % PANEL;
+        if (j < i && i < size) block[i * PANEL + j] /= SQRT(block[j * PANEL + j]);
+    }
+    BARRIER();
+    for (uint i = LANE; i < size; i += N_LANES) block[i * PANEL + i] = SQRT(block[i * PANEL + i]);
+    BARRIER();
     return true;
 }
 
@@ -260,14 +266,16 @@ FN void solve_panel(const Context context, const SHARED real* block, uint start,
     for (uint i = start + size + LANE; i < n_rows; i += N_LANES) {
         GLOBAL real* row = WORK(matrix) + i * stride + start;
         real values[PANEL];
-        for (uint k = 0u; k < PANEL; ++k) {
-            if (k >= size) continue;
-            real value = row[k];
-            for (uint l = 0u; l < k; ++l) value -= block[k * PANEL + l] * values[l];
-            value = value / block[k * PANEL + k];
-            values[k] = value;
-            row[k] = value;
-            WORK(panel)[k * panel_stride + i] = value;
+        UNROLLED for (uint k = 0u; k < PANEL; ++k) {
+            values[k] = R(0.0);
+            if (k < size) {
+                real value = row[k];
+                UNROLLED for (uint l = 0u; l < k; ++l) value -= block[k * PANEL + l] * values[l];
+                value = value / block[k * PANEL + k];
+                values[k] = value;
+                row[k] = value;
+                WORK(panel)[k * panel_stride + i] = value;
+            }
         }
     }
     BARRIER();
@@ -305,17 +313,17 @@ FN bool factor_globals(const Context context LANES_PARAM) {
     SHARED real* block = context.shared + 2u * N_LANES;
     for (uint start = 0u; start < n; start += PANEL) {
         const uint size = n - start < PANEL ? n - start : PANEL;
-        for (uint item = LANE; item < size * size; item += N_LANES) {
-            const uint i = item / size;
-            const uint j = item - i * size;
-            block[i * PANEL + j] = WORK(matrix)[(start + i) * stride + start + j];
+        for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
+            const uint i = item / PANEL;
+            const uint j = item % PANEL;
+            if (i < size && j <= i) block[item] = WORK(matrix)[(start + i) * stride + start + j];
         }
         BARRIER();
         if (!factor_diagonal(block, size LANES_ARG)) return false;
-        for (uint item = LANE; item < size * size; item += N_LANES) {
-            const uint i = item / size;
-            const uint j = item - i * size;
-            if (j <= i) WORK(matrix)[(start + i) * stride + start + j] = block[i * PANEL + j];
+        for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
+            const uint i = item / PANEL;
+            const uint j = item % PANEL;
+            if (i < size && j <= i) WORK(matrix)[(start + i) * stride + start + j] = block[item];
         }
         solve_panel(context, block, start, size LANES_ARG);
         update_rest(context, start, size LANES_ARG);
@@ -333,21 +341,22 @@ FN void solve_globals(const Context context LANES_PARAM) {
         const uint start = end - size;
         // Every lane solves the panel's own triangle for itself.
         real values[PANEL];
-        for (uint back = 0u; back < PANEL; ++back) {
-            if (back >= size) continue;
-            const uint k = size - 1u - back;
-            real value = rhs[start + k];
-            for (uint l = 0u; l < PANEL; ++l)
-                if (l > k && l < size) value -= WORK(matrix)[(start + l) * stride + start + k] * values[l];
-            values[k] = value / WORK(matrix)[(start + k) * stride + start + k];
+        UNROLLED for (uint back = 0u; back < PANEL; ++back) {
+            const uint k = PANEL - 1u - back;
+            values[k] = R(0.0);
+            if (k < size) {
+                real value = rhs[start + k];
+                UNROLLED for (uint l = k + 1u; l < PANEL; ++l)
+                    if (l < size) value -= WORK(matrix)[(start + l) * stride + start + k] * values[l];
+                values[k] = value / WORK(matrix)[(start + k) * stride + start + k];
+            }
         }
         BARRIER();
         for (uint i = LANE; i < end; i += N_LANES) {
             real value = rhs[i];
-            for (uint k = 0u; k < PANEL; ++k) {
-                if (k >= size) continue;
-                if (i < start) value -= WORK(matrix)[(start + k) * stride + i] * values[k];
-                if (i == start + k) value = values[k];
+            UNROLLED for (uint k = 0u; k < PANEL; ++k) {
+                if (k < size && i < start) value -= WORK(matrix)[(start + k) * stride + i] * values[k];
+                if (k < size && i == start + k) value = values[k];
             }
             rhs[i] = value;
         }

@@ -21,7 +21,8 @@
 // A helper that needs LANE, BARRIER() and the like ends its parameters with LANES_PARAM (no comma before it, one parameter
 // at least) and is called with LANES_ARG. CONSTANTS is a struct of uints and reals, at most 4 KB; pass it on as
 // `CONSTANT ScaleLayout& layout`. Constants shared by lanes at file scope: `TABLE(real, NAME)[2] = {R(1.0), R(2.0)};`,
-// passed on as `CONSTANT real*`.
+// passed on as `CONSTANT real*`. Functions are copied into their callers; a loop whose body is too large to be written out for
+// each of its few rounds is `ROLLED for (...)`, one that has to be, because it counts through an array of its lane's own, `UNROLLED`.
 #ifndef NS_DIALECT_H
 #define NS_DIALECT_H
 
@@ -43,6 +44,8 @@ typedef float real;
 #define SHARED threadgroup
 #define PRIVATE thread
 #define FN static inline
+#define ROLLED _Pragma("unroll 1")
+#define UNROLLED _Pragma("unroll")
 #define TABLE(type, name) constant type name
 #ifndef ATTRIBUTE_
 #define ATTRIBUTE_(name) [[name]]
@@ -100,8 +103,11 @@ typedef unsigned int uint;
 #define SHARED
 #define PRIVATE
 #define FN static __device__ __forceinline__
+#define ROLLED _Pragma("unroll 1")
+#define UNROLLED _Pragma("unroll")
 #define TABLE(type, name) static __device__ const type name
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(MAX_LANES) name
+// 512 lanes share a multiprocessor, so that each has 128 registers: with no such bound ptxas 13 for sm_90 stops at 80 and spills.
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(MAX_LANES, MAX_LANES < 512 ? 512 / MAX_LANES : 1) name
 #define CONSTANTS(type, name, index) const __grid_constant__ type name
 #define IN(type, name, index) const type* __restrict__ name
 #define OUT(type, name, index) type* __restrict__ name
@@ -141,6 +147,8 @@ typedef float real;
 #define SHARED __local
 #define PRIVATE __private
 #define FN static inline
+#define ROLLED _Pragma("unroll 1")
+#define UNROLLED _Pragma("unroll")
 #define TABLE(type, name) __constant const type name
 struct Lanes_ {
     uint lane, block, n_lanes, n_blocks;
@@ -187,6 +195,8 @@ typedef unsigned int uint;
 #define SHARED
 #define PRIVATE
 #define FN static inline
+#define ROLLED
+#define UNROLLED
 #define TABLE(type, name) static const type name
 #define KERNEL(name) static void name
 #define CONSTANTS(type, name, index) const type& name

@@ -17,9 +17,10 @@ pub(crate) enum LikelihoodKernel {
 
 static MODULE: Module = Module {
     name: "likelihood",
-    ptx_f64: None,
+    ptx_f64: Some(include_str!("../../kernels/likelihood.f64.ptx")),
     ptx_f32: None,
-    msl: None,
+    // Put together by the build script in the order of kernels/all.h.
+    msl: Some(include_str!(concat!(env!("OUT_DIR"), "/likelihood.metal"))),
     emulated: emulated_kernels![nll, nll_and_gradient, newton, fit],
 };
 

@@ -1,6 +1,6 @@
 //! The constants that kernels are launched with: sizes, rules, and where each table and each piece of working memory stands.
 //!
-//! The lists below are the only ones: the C++ text of both structs is generated from them into `kernels/layout.h`.
+//! `layout_fields.rs` has the only list; the build script makes the C++ text of both structs from it, `kernels/layout.h`.
 
 /// Declares a struct of `u32` fields for host and kernels alike.
 macro_rules! constants {
@@ -13,16 +13,6 @@ macro_rules! constants {
         }
 
         impl $name {
-            /// The struct as kernels see it.
-            #[cfg(test)]
-            fn text() -> String {
-                let mut text = String::new();
-                $(text += &format!("//{}\n", $about);)*
-                text += concat!("struct ", stringify!($name), " {\n");
-                $(text += &format!("    uint {};  //{}\n", stringify!($field), concat!($($doc),*));)*
-                text + "};\n"
-            }
-
             /// The fields in order, as a launch hands them over.
             pub(crate) fn words(&self) -> Vec<u32> {
                 vec![$(self.$field),*]
@@ -31,237 +21,7 @@ macro_rules! constants {
     };
 }
 
-constants! {
-    /// A model's sizes and rules, the offsets of its tables, and those of a block's working memory (`work_…`).
-    Layout {
-        /// P
-        n_params,
-        /// B
-        n_bins,
-        /// C
-        n_channels,
-        /// T
-        n_templates,
-        /// cells: bins of templates
-        n_cells,
-        /// scalar modifiers: normfactor, lumi, normsys
-        n_scalars,
-        /// parameters of histosys modifiers
-        n_weights,
-        /// histosys modifiers
-        n_histosys,
-        /// K
-        n_terms,
-        /// G
-        n_global,
-        /// L
-        n_local,
-        /// row length of the matrix of the global parameters
-        matrix_stride,
-        /// row length of a panel's transposed copy
-        panel_stride,
-        /// numbers that a block works with
-        workspace,
-        /// which interpolation normsys modifiers have
-        normsys_rule,
-        /// which interpolation histosys modifiers have
-        histosys_rule,
-        /// first bin of each channel (C + 1)
-        channel_bin,
-        /// first template of each channel (C + 1)
-        channel_template,
-        /// first column of each channel (C + 1)
-        channel_column,
-        /// row length of each channel's Jacobian (C)
-        channel_stride,
-        /// offset of each channel's Jacobian (C)
-        channel_jacobian,
-        /// offset of each channel's pairs of rows (C)
-        channel_pairs,
-        /// offset of each channel's products of rows (C)
-        channel_dots,
-        /// first per-bin factor of each channel that is shared with others (C + 1)
-        channel_factor,
-        /// its column, counted inside the channel
-        factor_column,
-        /// offset of each channel's slot masks (C)
-        channel_mask,
-        /// whether a template has the local factor of a slot: slots by templates, for each channel
-        slot_mask,
-        /// channel of each bin (B)
-        bin_channel,
-        /// first local parameter of each bin (B + 1)
-        bin_local,
-        /// offset of each bin's block of local parameters (B)
-        bin_block,
-        /// channel of each template (T)
-        template_channel,
-        /// first cell of each template (T)
-        template_cell,
-        /// first scalar modifier of each template (T + 1)
-        template_scalar,
-        /// first histosys of each template (T + 1)
-        template_histosys,
-        /// first per-bin modifier of each template (T + 1)
-        template_factor,
-        /// template of each cell
-        cell_template,
-        /// parameter of each scalar modifier
-        scalar_param,
-        /// its normsys, or none
-        scalar_normsys,
-        /// parameters of histosys modifiers
-        weight_param,
-        /// which of those parameters each histosys has
-        histosys_weight,
-        /// offset of each histosys in the template differences
-        histosys_cell,
-        /// template of each histosys
-        histosys_template,
-        /// parameter of the channel's first bin, for each per-bin modifier
-        factor_param,
-        /// parameter of each constraint term (K)
-        term_param,
-        /// 1 for a Poisson term (K)
-        term_is_poisson,
-        /// constraint term of each parameter, or none (P)
-        param_term,
-        /// parameter of each global position (G)
-        global_param,
-        /// parameter of each local position (L)
-        local_param,
-        /// bin of each local position (L)
-        local_bin,
-        /// offset of each local position's coupling row (L)
-        local_coupling,
-        /// first of the templates that have each local parameter (L + 1)
-        local_entry,
-        /// those templates
-        local_template,
-        /// global position of each column
-        column_position,
-        /// first entry of each column, and the end
-        column_entry,
-        /// kind of each entry: scalar, histosys or per-bin factor
-        entry_kind,
-        /// which modifier of that kind it is
-        entry_use,
-        /// template of each entry
-        entry_template,
-        /// bin of a per-bin factor, counted inside the channel
-        entry_bin,
-        /// first column of each global position (G + 1)
-        position_column,
-        /// channel of those columns
-        use_channel,
-        /// column inside that channel
-        use_column,
-        /// ln hi, ln lo and six coefficients of each normsys
-        normsys,
-        /// nominal yields of all cells
-        nominal,
-        /// template differences hi - nominal
-        up,
-        /// template differences lo - nominal
-        down,
-        /// width of a Gaussian, rate of a Poisson term (K)
-        term_scale,
-        /// the point (P)
-        work_point,
-        /// the trial point (P)
-        work_trial,
-        /// the step (P)
-        work_step,
-        /// the gradient (P)
-        work_gradient,
-        /// curvature of the constraint terms (P)
-        work_constraint,
-        /// diagonal of the Gauss-Newton matrix (P)
-        work_diagonal,
-        /// scale of the damping (P)
-        work_scale,
-        /// 1 for parameters that are left out of the step (P)
-        work_held,
-        /// -1 or 1 for parameters held at the lower or upper end of the box (P)
-        work_side,
-        /// the step of those parameters, onto the end (P)
-        work_displaced,
-        /// the Hessian times a step (P)
-        work_product,
-        /// right-hand side of the step (P)
-        work_rhs,
-        /// products of a step with the rows of all channels
-        work_dots,
-        /// values of the scalar modifiers
-        work_scalar_value,
-        /// their logarithmic slopes
-        work_scalar_slope,
-        /// their relative curvatures
-        work_scalar_curve,
-        /// six histosys weights of each parameter that has any
-        work_weights,
-        /// product of the scalar factors of each template (T)
-        work_template_scale,
-        /// weighted yield of each template (T)
-        work_template_sum,
-        /// weighted slope of each histosys
-        work_histosys_slope,
-        /// weighted curvature of each histosys
-        work_histosys_curve,
-        /// yield of each cell
-        work_cell_yield,
-        /// product of all factors of each cell
-        work_cell_scale,
-        /// slope of each bin's Poisson term (B)
-        work_first,
-        /// curvature of each bin's Poisson term (B)
-        work_second,
-        /// the same at the point that derivatives belong to (B)
-        work_row_weight,
-        /// Jacobians of all channels
-        work_jacobian,
-        /// pairs of rows of all channels
-        work_pairs,
-        /// second derivatives of single modifiers, for each column
-        work_column_diagonal,
-        /// slopes of the local parameters (L)
-        work_local_slope,
-        /// coupling rows of the local parameters
-        work_coupling,
-        /// the same times the inverse factor of their block
-        work_eliminated,
-        /// blocks of local parameters
-        work_blocks,
-        /// their Cholesky factors
-        work_block_factors,
-        /// right-hand sides of the local parameters (L)
-        work_local_rhs,
-        /// matrix of the global parameters, with the right-hand side as its last row
-        work_matrix,
-        /// transposed copy of a panel of the factor
-        work_panel,
-    }
-}
-
-constants! {
-    /// What is to be done with a batch of items.
-    Task {
-        /// number of items
-        n_items,
-        /// from one item's event counts to the next one's, 0 if they share them
-        counts_step,
-        /// from one item's auxiliary data to the next one's, 0 if they share them
-        aux_step,
-        /// from one item's held parameters to the next one's, 0 if they share them
-        fixed_step,
-        /// steps after which a fit gives up
-        max_iterations,
-        /// parameter whose variance is wanted, or none
-        variance_param,
-        /// whether the exact Hessian is wanted
-        exact,
-    }
-}
+include!("layout_fields.rs");
 
 /// Stands for "there is none" in tables of indices.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -270,18 +30,12 @@ pub(crate) const NONE: u32 = u32::MAX;
 mod tests {
     use super::*;
 
-    /// `UPDATE_LAYOUT=1 cargo test -p ns-compute layout` writes the header anew.
     #[test]
     fn the_kernels_see_the_same_structs() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/layout.h");
-        let text = format!(
-            "// Generated from ns_compute::accel::layout, where the fields are listed; do not edit.\n\n{}\n{}",
-            Layout::text(),
-            Task::text()
-        );
-        if std::env::var_os("UPDATE_LAYOUT").is_some() {
-            std::fs::write(path, &text).expect("the header can be written");
-        }
-        assert_eq!(std::fs::read_to_string(path).expect("the header is there"), text);
+        let committed = include_str!("../../kernels/layout.h");
+        assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/layout.h")));
+        let n_fields = Layout::default().words().len() + Task::default().words().len();
+        assert_eq!(committed.matches("    uint ").count(), n_fields);
+        assert!(size_of::<Layout>() <= 4096, "kernels take no larger struct");
     }
 }
