@@ -39,6 +39,9 @@ class ParameterError(NextstatError):
 class DataError(NextstatError):
     """Data that do not belong to the model."""
 
+class DeviceError(NextstatError):
+    """A device that this build or this machine does not have."""
+
 class ToyError(NextstatError):
     """Toys that cannot be thrown."""
 
@@ -215,6 +218,9 @@ def number(value: object, what: str) -> float:
 
 def command(arguments: Sequence[str | PathLike[str]]) -> int:
     """Runs the command with `arguments`, the first of which is its own name; returns the exit code."""
+
+def devices() -> list[str]:
+    """Names of the backends that have a device here."""
 
 def digest_of(text: bytes, algorithm: str) -> str: ...
 def read_document(path: str) -> bytes: ...
