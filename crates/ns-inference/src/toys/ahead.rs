@@ -3,10 +3,11 @@
 use super::run::Run;
 use super::throw::Thrower;
 use crate::accelerator::Accelerator;
+use crate::fit::{FitOptions, domain_and_start};
 use crate::minimize::Domain;
 use crate::monitor::Quiet;
 use crate::parallel::{self, Crew};
-use ns_core::Data;
+use ns_core::{Data, Model};
 use ns_core::batch::{Arrival, BatchData};
 use std::ops::Range;
 
@@ -20,6 +21,8 @@ pub(super) struct Ahead {
     data: Vec<Data>,
     free: Vec<Arrival>,
     conditional: Vec<Arrival>,
+    /// Whether a minimum that was reached needs no second look.
+    is_final: bool,
 }
 
 /// What is known of one toy ahead of its own fit.
@@ -28,6 +31,8 @@ pub(super) struct Known<'a> {
     pub(super) data: &'a Data,
     pub(super) free: &'a Arrival,
     pub(super) conditional: Option<&'a Arrival>,
+    /// Whether a minimum that was reached needs no second look: kinks may hide a lower one, and several starts are the host's.
+    pub(super) is_final: bool,
 }
 
 /// A toy among others: who throws it, its number, and from how many starting points it is fitted.
@@ -43,9 +48,10 @@ impl Ahead {
         accelerator: &Accelerator,
         units: Range<u64>,
         thrown: impl Fn(u64) -> Thrown<'a> + Sync,
-        (domain, start): (&Domain, &[f64]),
+        options: (&Model, &FitOptions),
         (run, variance_of): (&Run<'_>, Option<usize>),
     ) -> Option<Self> {
+        let (domain, start) = domain_and_start(options.0, options.1);
         let first = units.start;
         let n = usize::try_from(units.end - units.start).ok()?;
         let of = |batch: usize| {
@@ -71,16 +77,17 @@ impl Ahead {
             (0..from.len()).map(|i| if domain.fixed[i] { start[i] } else { from[i] }).collect()
         };
         let from = |which: usize| starts.iter().flat_map(|starts| held(&starts[which])).collect::<Vec<f64>>();
-        let mut free = accelerator.fit(BatchData::Each(&data), &from(0), domain, variance_of)?;
+        let mut free = accelerator.fit(BatchData::Each(&data), &from(0), &domain, variance_of)?;
         if units.clone().any(|unit| thrown(unit).n_starts > 1) {
-            let others = accelerator.fit(BatchData::Each(&data), &from(1), domain, variance_of)?;
+            let others = accelerator.fit(BatchData::Each(&data), &from(1), &domain, variance_of)?;
             for (unit, (arrival, other)) in units.zip(free.iter_mut().zip(others)) {
                 if thrown(unit).n_starts > 1 && is_better(&other, arrival) {
                     *arrival = other;
                 }
             }
         }
-        Some(Self { first, data, free, conditional: Vec::new() })
+        let is_final = domain.kinked.is_empty() && options.1.multi_start.is_none();
+        Some(Self { first, data, free, conditional: Vec::new(), is_final })
     }
 
     /// Finds the minima of all toys with the parameter `held` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
@@ -107,7 +114,7 @@ impl Ahead {
     pub(super) fn of(&self, unit: u64) -> Option<Known<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, free) = (self.data.get(i)?, self.free.get(i)?);
-        Some(Known { data, free, conditional: self.conditional.get(i) })
+        Some(Known { data, free, conditional: self.conditional.get(i), is_final: self.is_final })
     }
 }
 

@@ -5,7 +5,7 @@ use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
 use crate::accelerator::Accelerator;
-use crate::fit::{FitOptions, domain_and_start};
+use crate::fit::FitOptions;
 use crate::minimize::Outcome;
 use crate::monitor::Silent;
 use crate::profile::Profiler;
@@ -56,9 +56,8 @@ impl FitToys<'_> {
     ) -> Result<Ended, E> {
         let n_starts = n_starts(self.model, likelihood, self.options, self.thrower, run);
         let ahead = |accelerator: &Accelerator, toys| {
-            let (domain, start) = domain_and_start(self.model, self.options);
             let thrown = |toy| Thrown { thrower: self.thrower, toy, n_starts };
-            Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, self.uncertainty_of))
+            Ahead::free(accelerator, toys, thrown, (self.model, self.options), (run, self.uncertainty_of))
         };
         let work =
             |likelihood: &mut L, ahead: &Ahead, toys| self.batch(likelihood, toys, (ahead, run.accelerator), n_starts);
@@ -126,7 +125,7 @@ pub(super) fn refit_from<L: DataLikelihood>(
     known: Known<'_>,
 ) -> bool {
     profiler.likelihood().set_data(known.data);
-    let minimum = accelerator.minimum(known.free);
+    let minimum = accelerator.minimum(known.free).filter(|_| known.is_final);
     let is_done = minimum.is_some();
     match minimum {
         Some(minimum) => profiler.adopt(minimum),

@@ -39,10 +39,10 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     observed: &Deviance,
 ) -> (GoodnessToys, Ended) {
     let n_starts = n_starts(model, likelihood, options, thrower, run);
-    let (domain, start) = domain_and_start(model, options);
+    let (domain, _) = domain_and_start(model, options);
     let ahead = |accelerator: &Accelerator, toys| {
         let thrown = |toy| Thrown { thrower, toy, n_starts };
-        Ahead::free(accelerator, toys, thrown, (&domain, &start), (run, None))
+        Ahead::free(accelerator, toys, thrown, (model, options), (run, None))
     };
     let batch = |likelihood: &mut L, ahead: &Ahead, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);

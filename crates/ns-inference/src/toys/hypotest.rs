@@ -213,12 +213,12 @@ impl<'a> Hypotest<'a> {
         n_starts: [usize; 2],
     ) -> Option<Ahead> {
         let HypotestSettings { poi, mu, .. } = self.settings;
-        let (domain, start) = domain_and_start(self.model, self.options);
+        let (domain, _) = domain_and_start(self.model, self.options);
         let thrown = |unit| {
             let Unit { which, toy } = self.settings.unit(unit);
             Thrown { thrower: &self.hypotheses[which].thrower, toy, n_starts: n_starts[which] }
         };
-        let free = Ahead::free(accelerator, units, thrown, (&domain, &start), (run, None))?;
+        let free = Ahead::free(accelerator, units, thrown, (self.model, self.options), (run, None))?;
         let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
         free.then_conditional(accelerator, (poi, mu), &domain, predict)
     }
@@ -274,8 +274,8 @@ impl<'a> Hypotest<'a> {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
         refit_from(profiler, accelerator, known);
         let conditional = match known.conditional.map(|arrival| (accelerator.minimum(arrival), arrival)) {
-            Some((Some(minimum), _)) => minimum,
-            Some((None, arrival)) => profiler.at_from(&[(poi, mu)], std::slice::from_ref(&arrival.params)),
+            Some((Some(minimum), _)) if known.is_final => minimum,
+            Some((_, arrival)) => profiler.at_from(&[(poi, mu)], std::slice::from_ref(&arrival.params)),
             None => profiler.at(&[(poi, mu)]),
         };
         let tested = judge(profiler, test_statistic, poi, mu, conditional);
