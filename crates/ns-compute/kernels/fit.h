@@ -17,8 +17,8 @@
 #define RESULT_SIZE 8u
 
 #define EXACT_BELOW R(4.0)
-// A step from nearer than this, with the exact Hessian, is the last one: its square is below what a double can tell.
-#define LAST_BELOW SQRT(EPSILON)
+// A step from nearer than this, with the exact Hessian, is the last one: its square is far below what the numbers can tell, even in a curved valley.
+#define LAST_BELOW (R(0.01) * SQRT(EPSILON))
 #define LEAST_DAMPING (R(1e7) * EPSILON)
 #define STEP_FOUND 0u
 // Found, with a parameter at an end of the box; the Hessian times the step is in `product`.

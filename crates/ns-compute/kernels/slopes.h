@@ -138,7 +138,8 @@ FN real restricted_slope(const Context context, const GLOBAL real* params, uint 
 }
 
 // What the exact Hessian has beyond the Gauss-Newton matrix between global parameters: pairs of rows (a, v) over a channel's columns, whose
-// symmetric products a v' + v a' are to be added, and a diagonal. A template with weighted yield Y, logarithmic slopes u and weighted shifts d
+// symmetric products a v' + v a' are to be added off the diagonal, and what is to be added on it: there the products of a factor of zero would cancel
+// to nothing with its curvature, both having been divided by a tiny number twice. A template with weighted yield Y, logarithmic slopes u and weighted shifts d
 // has a = u and v = Y u / 2 + d; a per-bin factor shared between channels has a = its unit vector.
 FN void fill_pairs(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
@@ -153,19 +154,27 @@ FN void fill_pairs(const Context context, const GLOBAL real* params LANES_PARAM)
         for (uint column = LANE; column < stride; column += N_LANES) {
             for (uint row = 0u; row < 2u * n_templates; ++row) pairs[row * stride + column] = R(0.0);
             if (column >= n_columns) continue;
-            real diagonal = R(0.0);
+            // Entries come by template; what a template's earlier entries of this column sum to.
+            real diagonal = R(0.0), slopes = R(0.0), shifts = R(0.0);
+            uint last = NONE;
             for (uint entry = INDEX(column_entry)[first + column]; entry < INDEX(column_entry)[first + column + 1u]; ++entry) {
                 const uint use = INDEX(entry_use)[entry];
                 const uint t = INDEX(entry_template)[entry];
+                if (t != last) slopes = shifts = R(0.0);
+                last = t;
                 GLOBAL real* a = pairs + 2u * (t - first_template) * stride + column;
                 if (INDEX(entry_kind)[entry] == SCALAR_ENTRY) {
                     const real u = WORK(scalar_slope)[use];
+                    const real sum = WORK(template_sum)[t];
                     a[0] += u;
-                    a[stride] += R(0.5) * WORK(template_sum)[t] * u;
-                    diagonal += WORK(template_sum)[t] * (WORK(scalar_curve)[use] - u * u);
+                    a[stride] += R(0.5) * sum * u;
+                    diagonal += sum * WORK(scalar_curve)[use] + R(2.0) * u * (sum * slopes + shifts);
+                    slopes += u;
                 } else if (INDEX(entry_kind)[entry] == HISTOSYS_ENTRY) {
-                    a[stride] += WORK(histosys_slope)[use];
-                    diagonal += WORK(histosys_curve)[use];
+                    const real d = WORK(histosys_slope)[use];
+                    a[stride] += d;
+                    diagonal += WORK(histosys_curve)[use] + R(2.0) * slopes * d;
+                    shifts += d;
                 }
             }
             WORK(column_diagonal)[first + column] = diagonal;

@@ -46,8 +46,10 @@ FN real column_product(const Context context, uint channel, uint column, real ow
     dots += n_bins;
     rows = WORK(pairs) + INDEX(channel_pairs)[channel] + column;
     const uint n_pairs = n_pairs_of(context, channel);
-    for (uint pair = 0u; pair < n_pairs; ++pair)
-        sum += rows[2u * pair * stride] * dots[2u * pair + 1u] + rows[(2u * pair + 1u) * stride] * dots[2u * pair];
+    for (uint pair = 0u; pair < n_pairs; ++pair) {
+        const real a = rows[2u * pair * stride], v = rows[(2u * pair + 1u) * stride];
+        sum += a * (dots[2u * pair + 1u] - v * own) + v * (dots[2u * pair] - a * own);
+    }
     return sum + own * WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
 }
 
@@ -214,7 +216,8 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
     for (uint position = LANE; position < n; position += N_LANES) {
         const uint param = INDEX(global_param)[position];
         const bool is_held = WORK(held)[param] != R(0.0);
-        real diagonal = damped(context, param, damping);
+        // Summed anew, since pairs of rows are for what is off the diagonal.
+        real diagonal = WORK(diagonal)[param] + damping * WORK(scale)[param];
         real rhs = right_hand_side(context, param);
         for (uint i = INDEX(position_column)[position]; i < INDEX(position_column)[position + 1u]; ++i) {
             const uint channel = INDEX(use_channel)[i];
@@ -223,10 +226,13 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
             if (exact) diagonal += WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
             const uint first = INDEX(bin_local)[INDEX(channel_bin)[channel]];
             const uint end = INDEX(bin_local)[INDEX(channel_bin)[channel + 1u]];
-            for (uint place = first; place < end; ++place)
-                rhs -= WORK(eliminated)[INDEX(local_coupling)[first] + (place - first) * channel_stride + column] * WORK(local_rhs)[place];
+            for (uint place = first; place < end; ++place) {
+                const real z = WORK(eliminated)[INDEX(local_coupling)[first] + (place - first) * channel_stride + column];
+                diagonal -= z * z;
+                rhs -= z * WORK(local_rhs)[place];
+            }
         }
-        WORK(matrix)[position * stride + position] = is_held ? R(1.0) : WORK(matrix)[position * stride + position] + diagonal;
+        WORK(matrix)[position * stride + position] = is_held ? R(1.0) : diagonal;
         WORK(matrix)[n * stride + position] = is_held ? R(0.0) : rhs;
     }
     BARRIER();

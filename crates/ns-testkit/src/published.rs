@@ -1,6 +1,9 @@
 //! Where published likelihoods with reference numbers are, if they are there: beside the repository, never in it.
 
-use std::path::PathBuf;
+use ns_core::{CompileOptions, Model, PoiChoice, compile};
+use ns_translate::{LoadRequest, Source, load};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// The folder `name` of the published data; where it is absent, says that the test which asks is skipped.
 #[must_use]
@@ -11,4 +14,74 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     }
     println!("skipped: no published data in {}", path.display());
     None
+}
+
+/// A published likelihood, and the points at which there are reference numbers.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name, as in the list of cases.
+    pub name: String,
+    /// The model, with its own interpolation rules.
+    pub model: Model,
+    /// Points (P) by name; the first is the starting point.
+    pub points: Vec<(String, Vec<f64>)>,
+}
+
+/// Every published case that there is, patched as its entry in the list says; empty, with a message, where the data are absent.
+///
+/// # Panics
+/// If a file of a case is not what it should be.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    let Some(workspaces) = folder("workspaces") else { return Vec::new() };
+    let data = workspaces.parent().expect("it has been joined to it");
+    let list = json(&data.join("cases.json"));
+    let list = list.as_object().expect("cases by name");
+    list.iter().filter_map(|(name, entry)| case(data, name, entry)).collect()
+}
+
+fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
+    let file = |stem: &Value| -> Option<PathBuf> {
+        let stem = stem.as_str().expect("a name");
+        let paths = ["json", "json.zst"].map(|end| data.join("workspaces").join(format!("{stem}.{end}")));
+        let found = paths.into_iter().find(|path| path.exists());
+        if found.is_none() {
+            println!("skipped: {name}: no file `{stem}`");
+        }
+        found
+    };
+    let mut request = LoadRequest::new(Source::Path(file(&entry["file"])?));
+    for patch in entry["patches"].as_array().expect("a list") {
+        let path = file(&patch[1])?;
+        match patch[0].as_str() {
+            Some("patchset") => request.patchset = Some((path, patch[2].as_str().expect("a name").to_owned())),
+            _ => request.patches.push(path),
+        }
+    }
+    let options = CompileOptions {
+        measurement: entry["measurement"].as_str().map(str::to_owned),
+        poi: if entry["poi"].is_null() { PoiChoice::None } else { PoiChoice::FromMeasurement },
+        ..CompileOptions::default()
+    };
+    let model = load(&request).map(|workspace| compile(&workspace, &options));
+    let model =
+        model.unwrap_or_else(|error| panic!("{name}: {error}")).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let reference = data.join("reference").join(format!("{name}.json"));
+    if !reference.exists() {
+        println!("skipped: {name}: no reference");
+        return None;
+    }
+    let reference = json(&reference);
+    let points = reference["settings"]["default"]["points"].as_object().expect("points by name");
+    let numbers = |point: &Value| point["pars"].as_array().expect("numbers").iter().filter_map(Value::as_f64).collect();
+    Some(Case {
+        name: name.to_owned(),
+        model,
+        points: points.iter().map(|(name, point)| (name.clone(), numbers(point))).collect(),
+    })
+}
+
+fn json(path: &Path) -> Value {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

@@ -1,0 +1,214 @@
+//! Whole fits against the CPU's minimiser, and that no fit says that it arrived where it did not.
+
+use crate::models::{edge_models, random_model, toys};
+use crate::{Held, cholesky, devices, difference, expansion, length};
+use ns_compute::CpuLikelihood;
+use ns_core::batch::{Arrival, BatchData, BatchTask};
+use ns_core::{Data, DataLikelihood, Likelihood, Model};
+use ns_inference::FitOptions;
+use ns_inference::fit::domain_and_start;
+use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Minimum};
+use ns_testkit::random::Random;
+
+/// What became of the fits.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) fits: usize,
+    /// Those that say that they did not arrive.
+    pub(crate) left: usize,
+    /// Those that ended in another, lower minimum than the CPU's.
+    lower: usize,
+    /// Those that ended in another minimum, higher than the CPU's, from the same start.
+    higher: usize,
+    /// The largest distances, as parts of what is allowed: 2NLL, parameters, and parameters after the CPU went on from there.
+    worst: [f64; 3],
+    iterations: usize,
+    /// Those that led nowhere.
+    unreached: usize,
+}
+
+pub(crate) fn minimize(likelihood: &mut CpuLikelihood, start: &[f64], domain: &Domain) -> Minimum {
+    Minimizer::new(&likelihood.structure()).minimize(likelihood, start, domain, &MinimizeOptions::default())
+}
+
+/// Fits of `each` from `start` held against the CPU's from the same start, and against what the CPU makes of where they ended.
+pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], (domain, start): (&Domain, &[f64]), tally: &mut Tally) {
+    let starts = start.repeat(each.len());
+    let Domain { lower, upper, fixed, kinked, .. } = domain;
+    let task =
+        BatchTask { data: BatchData::Each(each), starts: &starts, lower, upper, fixed, kinked, variance_of: None };
+    let arrivals = held.session(model).fit(&task).expect("the device computes");
+    assert_eq!(arrivals.len(), each.len());
+    let mut likelihood = CpuLikelihood::new(model);
+    for (arrival, data) in arrivals.iter().zip(each) {
+        likelihood.set_data(data);
+        let cpu = minimize(&mut likelihood, start, domain);
+        tally.fits += 1;
+        tally.iterations += arrival.iterations;
+        hold_one(held, &mut likelihood, (arrival, data), domain, &cpu, tally);
+    }
+}
+
+fn hold_one(
+    held: &Held,
+    likelihood: &mut CpuLikelihood,
+    (arrival, data): (&Arrival, &Data),
+    domain: &Domain,
+    cpu: &Minimum,
+    tally: &mut Tally,
+) {
+    let inside = |p: usize| {
+        let slack = if held.is_single() {
+            1e-6 * domain.lower[p].abs().max(domain.upper[p].abs()).clamp(1.0, 1e9)
+        } else {
+            0.0
+        };
+        domain.fixed[p]
+            || (arrival.params[p] >= domain.lower[p] - slack && arrival.params[p] <= domain.upper[p] + slack)
+    };
+    assert!((0..arrival.params.len()).all(inside), "inside the box: {arrival:?}");
+    if !arrival.has_arrived {
+        tally.left += 1;
+        if !arrival.nll.is_finite() {
+            tally.unreached += 1;
+        }
+        return;
+    }
+    // What it says of where it is holds there.
+    let there = expansion(likelihood, data, &arrival.params, true);
+    let nll_off = (arrival.nll - there.value).abs();
+    assert!(nll_off <= held.parity.nll * there.value.abs().max(1.0), "{arrival:?} has -ln L {}", there.value);
+    // A minimum has nothing lower near it: the CPU, started there, stays.
+    let polished = minimize(likelihood, &arrival.params, domain);
+    let fall = 2.0 * (there.value - polished.nll);
+    assert!(fall <= held.parity.twice_nll_of_fit, "{fall:e} above the minimum that the CPU reaches from {arrival:?}");
+    tally.worst[0] = tally.worst[0].max(fall / held.parity.twice_nll_of_fit);
+    let matrix = expansion(likelihood, data, &polished.params, true).matrix;
+    let free: Vec<usize> = (0..domain.lower.len()).filter(|&p| !domain.fixed[p]).collect();
+    let moved = length(&matrix, &difference(&arrival.params, &polished.params));
+    assert!(moved <= held.parity.parameters, "{moved:e} standard deviations from the minimum: {arrival:?}");
+    tally.worst[1] = tally.worst[1].max(moved / held.parity.parameters);
+    if !cpu.converged() {
+        return;
+    }
+    // The CPU's fit from the same start may have found another minimum, as a path may lead to either.
+    let above = 2.0 * (polished.nll - cpu.nll);
+    if above > held.parity.twice_nll_of_fit {
+        tally.higher += 1;
+    } else if above < -held.parity.twice_nll_of_fit {
+        tally.lower += 1;
+    } else if cholesky(&matrix, &free, domain.lower.len()).is_some_and(|(_, condition)| condition < 1e6) {
+        // Where parameters are degenerate, both ends are right and far apart.
+        let off = length(&matrix, &difference(&polished.params, &cpu.params));
+        assert!(
+            off <= held.parity.polished_parameters,
+            "{off:e} standard deviations between {polished:?} and {cpu:?}, {domain:?}"
+        );
+        tally.worst[2] = tally.worst[2].max(off / held.parity.polished_parameters);
+    }
+}
+
+#[test]
+fn fits_of_random_models_end_where_the_cpus_do() {
+    for held in devices() {
+        let mut tally = Tally::default();
+        for seed in 0..150 {
+            let model = random_model(seed);
+            let mut each = toys(&model, &mut Random::new(seed), 8);
+            each.push(model.observed.clone());
+            let (domain, start) = domain_and_start(&model, &FitOptions::default());
+            hold(&held, &model, &each, (&domain, &start), &mut tally);
+        }
+        println!("{}: {tally:?} of what is allowed", held.device.precision());
+        let most_left = if held.is_single() { tally.fits / 3 } else { tally.fits / 50 };
+        assert!(tally.left <= most_left, "{} of {} did not arrive", tally.left, tally.fits);
+        assert!(tally.higher <= tally.lower.max(tally.fits / 100), "{tally:?}");
+    }
+}
+
+#[test]
+fn fits_of_odd_models_end_where_the_cpus_do() {
+    for held in devices() {
+        let mut tally = Tally::default();
+        for (what, model) in edge_models() {
+            println!("{what}");
+            let each = toys(&model, &mut Random::new(9), 12);
+            let (domain, start) = domain_and_start(&model, &FitOptions::default());
+            hold(&held, &model, &each, (&domain, &start), &mut tally);
+        }
+        println!("{}: {tally:?} of what is allowed", held.device.precision());
+        assert!(tally.left <= if held.is_single() { tally.fits / 2 } else { tally.fits / 20 }, "{tally:?}");
+    }
+}
+
+#[test]
+fn each_fit_holds_what_is_its_own() {
+    for held in devices() {
+        for seed in 0..20 {
+            let model = random_model(seed);
+            let n_params = model.n_params();
+            let mut random = Random::new(seed);
+            let each = toys(&model, &mut random, 7);
+            let (domain, start) = domain_and_start(&model, &FitOptions::default());
+            let fixed: Vec<bool> = (0..7 * n_params).map(|i| domain.fixed[i % n_params] || random.one_in(4)).collect();
+            let starts: Vec<f64> = (0..7 * n_params)
+                .map(|i| held.rounded(start[i % n_params] + if fixed[i] { 0.01 * (i % 5) as f64 } else { 0.0 }))
+                .collect();
+            let (lower, upper) = (&domain.lower, &domain.upper);
+            let together = BatchTask {
+                data: BatchData::Each(&each),
+                starts: &starts,
+                lower,
+                upper,
+                fixed: &fixed,
+                kinked: &domain.kinked,
+                variance_of: Some(0),
+            };
+            let mut session = held.session(&model);
+            let arrivals = session.fit(&together).expect("the device computes");
+            for (i, arrival) in arrivals.iter().enumerate() {
+                let own = i * n_params..(i + 1) * n_params;
+                for p in 0..n_params {
+                    assert!(
+                        !fixed[own.clone()][p] || arrival.params[p] == starts[own.clone()][p] + 0.0,
+                        "held at its own value"
+                    );
+                }
+                let alone = BatchTask {
+                    data: BatchData::Shared(&each[i]),
+                    starts: &starts[own.clone()],
+                    fixed: &fixed[own],
+                    ..together
+                };
+                assert_eq!(
+                    session.fit(&alone).expect("the device computes"),
+                    [arrival.clone()],
+                    "alone and in company"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fit_that_cannot_start_says_so() {
+    for held in devices() {
+        let model = random_model(1);
+        let (domain, mut start) = domain_and_start(&model, &FitOptions::default());
+        let poi = model.poi().expect("there is one");
+        start[poi] = -1e6;
+        let mut lower = domain.lower.clone();
+        lower[poi] = -1e7;
+        let task = BatchTask {
+            data: BatchData::Shared(&model.observed),
+            starts: &start,
+            lower: &lower,
+            upper: &domain.upper,
+            fixed: &domain.fixed,
+            kinked: &[],
+            variance_of: Some(poi),
+        };
+        let arrivals = held.session(&model).fit(&task).expect("the device computes");
+        assert!(!arrivals[0].has_arrived && arrivals[0].nll == f64::INFINITY && arrivals[0].variance.is_none());
+    }
+}

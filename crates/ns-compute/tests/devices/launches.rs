@@ -1,0 +1,89 @@
+//! That no result depends on how many blocks there are, on which host thread runs them, or on the order of lanes; and launches for the sanitizers.
+
+use crate::models::{data_sets, edge_models, points, random_model, toys};
+use crate::{bits, open};
+use ns_compute::accel::{Items, Session};
+use ns_core::batch::{BatchData, BatchTask};
+use ns_core::{Data, Model};
+use ns_device::{Device, EmulationOptions, Precision, Schedule};
+use ns_inference::FitOptions;
+use ns_inference::fit::domain_and_start;
+use ns_testkit::random::Random;
+
+/// Every number that every kernel writes, for some items.
+fn everything(device: &Device, model: &Model, n: usize) -> Vec<u64> {
+    let mut random = Random::new(17);
+    let (points, each) = (points(model, &mut random, n), data_sets(model, &mut random, n));
+    let mut session = Session::new(device, model).expect("the model fits on the device");
+    let items = Items { data: BatchData::Each(&each), points: &points };
+    let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
+    let mut all = [values, gradients, session.nll(&items).expect("the device computes")].concat();
+    let each: Vec<Data> = toys(model, &mut random, n);
+    let (domain, start) = domain_and_start(model, &FitOptions::default());
+    let starts = start.repeat(n);
+    let task = BatchTask {
+        data: BatchData::Each(&each),
+        starts: &starts,
+        lower: &domain.lower,
+        upper: &domain.upper,
+        fixed: &domain.fixed,
+        kinked: &domain.kinked,
+        variance_of: Some(0),
+    };
+    for exact in [false, true] {
+        all.extend(session.newton_steps(&task, exact).expect("the device computes"));
+    }
+    for arrival in session.fit(&task).expect("the device computes") {
+        all.extend(arrival.params);
+        all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0), arrival.iterations as f64]);
+    }
+    bits(&all)
+}
+
+#[test]
+fn results_depend_on_neither_blocks_nor_threads_nor_the_order_of_lanes() {
+    let few = |memory_bytes| EmulationOptions { memory_bytes, ..EmulationOptions::default() };
+    let of = |schedule| EmulationOptions { schedule, ..EmulationOptions::default() };
+    for precision in [Precision::Double, Precision::Single] {
+        for seed in [1, 3, 8, 12] {
+            let model = random_model(seed);
+            let usual = open(precision, EmulationOptions::default());
+            let expected = everything(&usual, &model, 23);
+            let others = [
+                of(Schedule::Descending),
+                of(Schedule::Shuffled),
+                EmulationOptions { host_threads: 3, ..EmulationOptions::default() },
+                // Room for a few blocks only: each does several items.
+                few(1 << 20),
+                few(300 << 10),
+            ];
+            for options in others {
+                let what = format!("{options:?}");
+                assert!(everything(&open(precision, options), &model, 23) == expected, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_as_threads_compute_the_same() {
+    let model = random_model(3);
+    let threads = EmulationOptions { schedule: Schedule::Threads, ..EmulationOptions::default() };
+    let expected = everything(&open(Precision::Double, EmulationOptions::default()), &model, 2);
+    assert!(everything(&open(Precision::Double, threads), &model, 2) == expected);
+}
+
+/// Small launches of every kernel: `make kernels-sanitize` records and replays them. One block works in memory of exactly its size.
+#[test]
+fn recorded_for_the_sanitizers() {
+    for precision in [Precision::Double, Precision::Single] {
+        let device = open(precision, EmulationOptions::default());
+        for (_, model) in edge_models() {
+            everything(&device, &model, 1);
+        }
+        for seed in [1, 3, 8] {
+            everything(&device, &random_model(seed), 1);
+        }
+        everything(&device, &random_model(4), 3);
+    }
+}

@@ -1,0 +1,56 @@
+//! Published likelihoods on the emulated device: values and gradients at the points of their reference files, and fits.
+
+use crate::fits::{Tally, hold as hold_fits};
+use crate::values::{Off, hold as hold_values};
+use crate::{Held, devices};
+use ns_compute::accel::{AccelError, Session};
+use ns_inference::FitOptions;
+use ns_inference::fit::domain_and_start;
+use ns_testkit::published::{self, Case};
+use std::time::Instant;
+
+/// A fit of a model with more cells and local parameters than this takes the emulation too long for a test.
+const MOST_FOR_FITS: usize = 400;
+
+/// Whether `held` takes the model at all; in single precision some have constraints that it cannot resolve.
+fn takes(held: &Held, case: &Case) -> bool {
+    match Session::new(&held.device, &case.model) {
+        Ok(_) => true,
+        Err(error @ AccelError::TooPrecise { .. }) => {
+            println!("{}: not in single precision: {error}", case.name);
+            false
+        }
+        Err(error) => panic!("{}: {error}", case.name),
+    }
+}
+
+#[test]
+fn values_and_gradients_of_published_likelihoods_are_the_cpus() {
+    for case in published::cases() {
+        for held in devices() {
+            if !takes(&held, &case) {
+                continue;
+            }
+            let (start, mut off) = (Instant::now(), Off::default());
+            for (_, point) in &case.points {
+                hold_values(&held, &case.model, std::slice::from_ref(&case.model.observed), point, &mut off);
+            }
+            println!("{} {}: {off:?} in {:.1?}", case.name, held.device.precision(), start.elapsed());
+        }
+    }
+}
+
+#[test]
+fn fits_of_published_likelihoods_end_where_the_cpus_do() {
+    for case in published::cases() {
+        for held in devices() {
+            if case.model.n_params() > MOST_FOR_FITS || !takes(&held, &case) {
+                continue;
+            }
+            let (start, mut tally) = (Instant::now(), Tally::default());
+            let (domain, init) = domain_and_start(&case.model, &FitOptions::default());
+            hold_fits(&held, &case.model, std::slice::from_ref(&case.model.observed), (&domain, &init), &mut tally);
+            println!("{} {}: {tally:?} in {:.1?}", case.name, held.device.precision(), start.elapsed());
+        }
+    }
+}

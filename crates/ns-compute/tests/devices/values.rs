@@ -1,0 +1,107 @@
+//! -ln L and its gradient at given points.
+
+use crate::models::{data_sets, edge_models, points, random_model};
+use crate::{Held, bits, constants, devices, expansion};
+use ns_compute::CpuLikelihood;
+use ns_compute::accel::Items;
+use ns_core::batch::BatchData;
+use ns_core::{Data, Model};
+use ns_testkit::random::Random;
+
+/// How far values and slopes were off, as parts of what is allowed.
+#[derive(Debug, Default)]
+pub(crate) struct Off {
+    pub(crate) nll: f64,
+    pub(crate) gradient: f64,
+    pub(crate) n_outside: usize,
+}
+
+/// Holds what `held` makes of `points` (N × P) against the CPU; `each` has as many data sets as there are points, or one.
+pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], off: &mut Off) {
+    let n_params = model.n_params();
+    let points = held.all_rounded(points);
+    let each: Vec<Data> =
+        each.iter().map(|data| Data { main: held.all_rounded(&data.main), aux: held.all_rounded(&data.aux) }).collect();
+    let mut session = held.session(model);
+    let data = if let [one] = &each[..] { BatchData::Shared(one) } else { BatchData::Each(&each) };
+    let items = Items { data, points: &points };
+    let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
+    let alone = session.nll(&items).expect("the device computes");
+    assert_eq!(bits(&alone), bits(&values), "-ln L alone and with its gradient");
+    let mut likelihood = CpuLikelihood::new(model);
+    for (i, point) in points.chunks(n_params).enumerate() {
+        let data = &each[i % each.len()];
+        let cpu = expansion(&mut likelihood, data, point, true);
+        let gradient = &gradients[i * n_params..(i + 1) * n_params];
+        if !cpu.value.is_finite() {
+            off.n_outside += 1;
+            assert_eq!(values[i], f64::INFINITY, "outside the domain");
+            assert!(gradient.iter().all(|&slope| slope == 0.0), "{gradient:?}");
+            continue;
+        }
+        let varying = (cpu.value - constants(model, data)).abs();
+        let size = if held.is_single() { (1e-3 * varying).max(1.0) } else { cpu.value.abs().max(1.0) };
+        off.nll = off.nll.max((values[i] - cpu.value).abs() / size / held.parity.nll);
+        let steepness = |p: usize| {
+            let slope = cpu.gradient[p].abs();
+            if held.is_single() {
+                1e-3 * slope.max(cpu.matrix[p * n_params + p].abs() * point[p].abs().max(1.0))
+            } else {
+                slope
+            }
+        };
+        let scale = (0..n_params).map(steepness).fold(1.0, f64::max);
+        for (ours, theirs) in gradient.iter().zip(&cpu.gradient) {
+            off.gradient = off.gradient.max((ours - theirs).abs() / scale / held.parity.gradient);
+        }
+        assert!(off.nll <= 1.0, "-ln L of point {i}: {} is not {}", values[i], cpu.value);
+        assert!(off.gradient <= 1.0, "gradient of point {i}: {gradient:?} is not {:?}, scale {scale:e}", cpu.gradient);
+    }
+}
+
+fn hold_random(seeds: std::ops::Range<u64>) {
+    for held in devices() {
+        let mut off = Off::default();
+        for seed in seeds.clone() {
+            let model = random_model(seed);
+            let mut random = Random::new(seed ^ 7);
+            let points = points(&model, &mut random, 11);
+            hold(&held, &model, &data_sets(&model, &mut random, 11), &points, &mut off);
+            hold(&held, &model, std::slice::from_ref(&model.observed), &points, &mut off);
+        }
+        println!("{}: {off:?} of what is allowed", held.device.precision());
+        assert!(off.n_outside > 50, "points outside the domain: {}", off.n_outside);
+    }
+}
+
+#[test]
+fn values_and_gradients_of_random_models_are_the_cpus() {
+    hold_random(0..180);
+}
+
+#[test]
+fn values_and_gradients_of_odd_models_are_the_cpus() {
+    for held in devices() {
+        for (what, model) in edge_models() {
+            println!("{what}");
+            let mut random = Random::new(3);
+            let points = points(&model, &mut random, 40);
+            hold(&held, &model, &data_sets(&model, &mut random, 40), &points, &mut Off::default());
+        }
+    }
+}
+
+#[test]
+fn no_items_are_no_work() {
+    for held in devices() {
+        let model = random_model(1);
+        let mut session = held.session(&model);
+        let launches = held.device.counters().launches;
+        for data in [BatchData::Shared(&model.observed), BatchData::Each(&[])] {
+            let items = Items { data, points: &[] };
+            assert_eq!(session.nll(&items), Ok(Vec::new()));
+            assert_eq!(session.nll_and_grad(&items), Ok((Vec::new(), Vec::new())));
+        }
+        assert_eq!(held.device.counters().launches, launches);
+    }
+}
