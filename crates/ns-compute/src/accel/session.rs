@@ -55,6 +55,8 @@ pub struct Session {
 /// The memory that blocks work in.
 #[derive(Debug)]
 struct Work {
+    /// How many blocks were wanted, of which `blocks` had room.
+    wanted: u32,
     blocks: u32,
     numbers: Reals,
 }
@@ -154,11 +156,30 @@ impl Session {
         Ok(steps.download()?)
     }
 
-    /// Does every fit of `task`.
+    /// Does every fit of `task`, in as many launches as kernels' counting with 32 bits asks for.
     ///
     /// # Errors
     /// What the device says.
     pub fn fit(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
+        let (n, n_params) = (self.n_items(task.starts), self.plan.n_params);
+        let longest = n_params.max(self.plan.n_bins()).max(self.plan.terms.len()).max(RESULT);
+        let most = u32::MAX as usize / longest;
+        let mut arrivals = Vec::with_capacity(n);
+        for first in (0..n).step_by(most) {
+            let end = n.min(first + most);
+            let data = match task.data {
+                BatchData::Shared(data) => BatchData::Shared(data),
+                BatchData::Each(sets) => BatchData::Each(&sets[first..end]),
+            };
+            let has_own = task.fixed.len() > n_params;
+            let fixed = if has_own { &task.fixed[first * n_params..end * n_params] } else { task.fixed };
+            let starts = &task.starts[first * n_params..end * n_params];
+            arrivals.extend(self.fit_at_once(&BatchTask { data, starts, fixed, ..*task })?);
+        }
+        Ok(arrivals)
+    }
+
+    fn fit_at_once(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
         let n = self.n_items(task.starts);
         let data = self.upload_data(task.data)?;
         let domain = Reals::upload(&self.device, &domain(task))?;
@@ -171,7 +192,7 @@ impl Session {
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), params.write(), results.write()];
         self.run(LikelihoodKernel::Fit, &constants, arguments)?;
         let (params, results) = (params.download()?, results.download()?);
-        let rows = params.chunks_exact(self.plan.n_params).zip(results.chunks_exact(RESULT)).enumerate();
+        let rows = params.chunks_exact(self.plan.n_params.max(1)).zip(results.chunks_exact(RESULT)).enumerate();
         Ok(rows.map(|(i, (params, result))| arrival(params, result, data.constant(i))).collect())
     }
 
@@ -206,7 +227,7 @@ impl Session {
         }
         self.make_room(task.n_items)?;
         let Self { device, layout, indices, reals, work, .. } = self;
-        let Some(Work { blocks, numbers }) = work else { return Ok(()) };
+        let Some(Work { blocks, numbers, .. }) = work else { return Ok(()) };
         let lanes = if device.backend() == Backend::Emulated { EMULATED_LANES } else { LANES };
         let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
         let grid = Grid { blocks: task.n_items.min(*blocks), lanes, shared_reals };
@@ -222,7 +243,7 @@ impl Session {
     /// Memory for as many blocks as there are items, or as fit into half of what is free.
     fn make_room(&mut self, n_items: u32) -> Result<(), AccelError> {
         let wanted = n_items.min(MOST_BLOCKS);
-        if self.work.as_ref().is_some_and(|work| work.blocks >= wanted) {
+        if self.work.as_ref().is_some_and(|work| work.wanted >= wanted) {
             return Ok(());
         }
         self.work = None;
@@ -232,7 +253,7 @@ impl Session {
         let addressable = u64::from(u32::MAX) / workspace.max(1);
         let blocks = u64::from(wanted).min(fitting).min(addressable).max(1);
         let numbers = Reals::uninitialised(&self.device, (blocks * workspace) as usize)?;
-        self.work = Some(Work { blocks: blocks as u32, numbers });
+        self.work = Some(Work { wanted, blocks: blocks as u32, numbers });
         Ok(())
     }
 }

@@ -7,8 +7,8 @@ use crate::fit::{FitOptions, domain_and_start};
 use crate::minimize::Domain;
 use crate::monitor::Quiet;
 use crate::parallel::{self, Crew};
-use ns_core::{Data, Model};
 use ns_core::batch::{Arrival, BatchData};
+use ns_core::{Data, Model};
 use std::ops::Range;
 
 /// Toys that a thread throws at a time.
