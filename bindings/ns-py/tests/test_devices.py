@@ -41,7 +41,7 @@ def contract(root):
 def test_a_device_that_is_not_there_is_an_error(model, call, device):
     if device in nextstat.devices():
         pytest.skip(f"there is a {device} device")
-    with pytest.raises(nextstat.DeviceError, match="driver|macOS|built|device"):
+    with pytest.raises(nextstat.DeviceError, match=r"driver|macOS|built|device"):
         call(model, device)
 
 

@@ -32,7 +32,7 @@ fn numbers(document: &Value, place: String, out: &mut Vec<(String, f64)>) {
     match document {
         Value::Object(entries) => entries.iter().for_each(|(key, value)| numbers(value, format!("{place}/{key}"), out)),
         Value::Array(values) => {
-            values.iter().enumerate().for_each(|(i, value)| numbers(value, format!("{place}/{i}"), out))
+            values.iter().enumerate().for_each(|(i, value)| numbers(value, format!("{place}/{i}"), out));
         }
         Value::Number(number) => out.extend(number.as_f64().map(|number| (place, number))),
         _ => {}
