@@ -17,7 +17,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask,xmlio
 
-.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat ptx kernels-check kernels-sanitize fuzz clean
+.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ kernels-check: ## read the kernels as Metal would (needs clang), and the Metal l
 
 kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (a minute)
 	$(PYTHON) scripts/kernels_sanitize.py
+
+kernels-mutate: ## plant bugs in copies of the likelihood kernels and show that the tests catch them (ten minutes)
+	$(PYTHON) scripts/kernels_mutate.py
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

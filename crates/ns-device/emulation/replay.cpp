@@ -101,7 +101,8 @@ size_t difference(const unsigned char* is, const Bytes& should_be, uint32_t real
         const unsigned char *a = is + i * real_bytes, *b = should_be.data() + i * real_bytes;
         if (std::memcmp(a, b, real_bytes) != 0 && !both_nan(a, b, real_bytes)) return i;
     }
-    if (std::memcmp(is + n * real_bytes, should_be.data() + n * real_bytes, should_be.size() % real_bytes) != 0) return n - 1;
+    const size_t rest = should_be.size() % real_bytes;
+    if (rest != 0 && std::memcmp(is + n * real_bytes, should_be.data() + n * real_bytes, rest) != 0) return n - 1;
     return n;
 }
 
@@ -120,7 +121,8 @@ void replay(const Recording& recording, uint32_t schedule) {
     std::vector<uint64_t> constants;
     for (const Argument& argument : recording.arguments) {
         memory.emplace_back(static_cast<unsigned char*>(std::malloc(argument.before.size())));
-        std::memcpy(memory.back().get(), argument.before.data(), argument.before.size());
+        // An empty buffer has no address.
+        if (!argument.before.empty()) std::memcpy(memory.back().get(), argument.before.data(), argument.before.size());
         addresses.push_back(memory.back().get());
         constants.push_back(argument.kind == CONSTANTS ? argument.before.size() : 0);
     }

@@ -10,12 +10,19 @@ use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Minimum};
 use ns_testkit::random::Random;
 
+/// Single precision knows minima of matrices with a ratio of pivots, relative to their diagonals, up to this one.
+const RESOLVED: f64 = 1e6;
+
 /// What became of the fits.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) fits: usize,
     /// Those that say that they did not arrive.
     pub(crate) left: usize,
+    /// Those of them whose fit on the CPU arrives.
+    left_alone: usize,
+    /// Those in single precision with directions that it cannot tell from flat ones: the CPU has to go on.
+    unresolved: usize,
     /// Those that ended in another, lower minimum than the CPU's.
     lower: usize,
     /// Those that ended in another minimum, higher than the CPU's, from the same start.
@@ -69,6 +76,7 @@ fn hold_one(
     assert!((0..arrival.params.len()).all(inside), "inside the box: {arrival:?}");
     if !arrival.has_arrived {
         tally.left += 1;
+        tally.left_alone += usize::from(cpu.converged());
         if !arrival.nll.is_finite() {
             tally.unreached += 1;
         }
@@ -80,11 +88,17 @@ fn hold_one(
     assert!(nll_off <= held.parity.nll * there.value.abs().max(1.0), "{arrival:?} has -ln L {}", there.value);
     // A minimum has nothing lower near it: the CPU, started there, stays.
     let polished = minimize(likelihood, &arrival.params, domain);
+    let matrix = expansion(likelihood, data, &polished.params, true).matrix;
+    let free: Vec<usize> = (0..domain.lower.len()).filter(|&p| !domain.fixed[p]).collect();
+    let n_params = domain.lower.len();
+    let condition = cholesky(&matrix, &free, n_params).map_or(f64::INFINITY, |(_, condition)| condition);
+    if held.is_single() && condition > RESOLVED {
+        tally.unresolved += 1;
+        return;
+    }
     let fall = 2.0 * (there.value - polished.nll);
     assert!(fall <= held.parity.twice_nll_of_fit, "{fall:e} above the minimum that the CPU reaches from {arrival:?}");
     tally.worst[0] = tally.worst[0].max(fall / held.parity.twice_nll_of_fit);
-    let matrix = expansion(likelihood, data, &polished.params, true).matrix;
-    let free: Vec<usize> = (0..domain.lower.len()).filter(|&p| !domain.fixed[p]).collect();
     let moved = length(&matrix, &difference(&arrival.params, &polished.params));
     assert!(moved <= held.parity.parameters, "{moved:e} standard deviations from the minimum: {arrival:?}");
     tally.worst[1] = tally.worst[1].max(moved / held.parity.parameters);
@@ -97,7 +111,7 @@ fn hold_one(
         tally.higher += 1;
     } else if above < -held.parity.twice_nll_of_fit {
         tally.lower += 1;
-    } else if cholesky(&matrix, &free, domain.lower.len()).is_some_and(|(_, condition)| condition < 1e6) {
+    } else if condition < 1e6 {
         // Where parameters are degenerate, both ends are right and far apart.
         let off = length(&matrix, &difference(&polished.params, &cpu.params));
         assert!(
@@ -120,9 +134,9 @@ fn fits_of_random_models_end_where_the_cpus_do() {
             hold(&held, &model, &each, (&domain, &start), &mut tally);
         }
         println!("{}: {tally:?} of what is allowed", held.device.precision());
-        let most_left = if held.is_single() { tally.fits / 3 } else { tally.fits / 50 };
-        assert!(tally.left <= most_left, "{} of {} did not arrive", tally.left, tally.fits);
-        assert!(tally.higher <= tally.lower.max(tally.fits / 100), "{tally:?}");
+        let most_left = if held.is_single() { tally.fits / 10 } else { tally.fits / 100 };
+        assert!(tally.left_alone <= most_left, "{tally:?}");
+        assert!(tally.higher <= tally.fits / if held.is_single() { 50 } else { 100 }, "{tally:?}");
     }
 }
 
@@ -137,7 +151,7 @@ fn fits_of_odd_models_end_where_the_cpus_do() {
             hold(&held, &model, &each, (&domain, &start), &mut tally);
         }
         println!("{}: {tally:?} of what is allowed", held.device.precision());
-        assert!(tally.left <= if held.is_single() { tally.fits / 2 } else { tally.fits / 20 }, "{tally:?}");
+        assert!(tally.left_alone <= 4, "{tally:?}");
     }
 }
 

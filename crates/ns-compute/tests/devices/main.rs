@@ -1,5 +1,6 @@
 //! The likelihood kernels on the emulated device against the CPU, in double and in single precision, within `testdata/parity.json`.
 
+mod ensembles;
 mod fits;
 mod launches;
 mod models;

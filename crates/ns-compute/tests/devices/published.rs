@@ -9,9 +9,6 @@ use ns_inference::fit::domain_and_start;
 use ns_testkit::published::{self, Case};
 use std::time::Instant;
 
-/// A fit of a model with more cells and local parameters than this takes the emulation too long for a test.
-const MOST_FOR_FITS: usize = 400;
-
 /// Whether `held` takes the model at all; in single precision some have constraints that it cannot resolve.
 fn takes(held: &Held, case: &Case) -> bool {
     match Session::new(&held.device, &case.model) {
@@ -44,7 +41,7 @@ fn values_and_gradients_of_published_likelihoods_are_the_cpus() {
 fn fits_of_published_likelihoods_end_where_the_cpus_do() {
     for case in published::cases() {
         for held in devices() {
-            if case.model.n_params() > MOST_FOR_FITS || !takes(&held, &case) {
+            if !takes(&held, &case) {
                 continue;
             }
             let (start, mut tally) = (Instant::now(), Tally::default());

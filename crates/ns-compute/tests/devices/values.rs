@@ -28,7 +28,7 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
     let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
     let alone = session.nll(&items).expect("the device computes");
     assert_eq!(bits(&alone), bits(&values), "-ln L alone and with its gradient");
-    let mut likelihood = CpuLikelihood::new(model);
+    let (mut likelihood, mut expected) = (CpuLikelihood::new(model), vec![0.0; model.observed.main.len()]);
     for (i, point) in points.chunks(n_params).enumerate() {
         let data = &each[i % each.len()];
         let cpu = expansion(&mut likelihood, data, point, true);
@@ -40,7 +40,9 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
             continue;
         }
         let varying = (cpu.value - constants(model, data)).abs();
-        let size = if held.is_single() { (1e-3 * varying).max(1.0) } else { cpu.value.abs().max(1.0) };
+        likelihood.expected_main(point, &mut expected);
+        let excess: f64 = expected.iter().zip(&data.main).map(|(lambda, n)| (lambda - n).abs()).sum();
+        let size = if held.is_single() { (1e-3 * varying.max(excess)).max(1.0) } else { cpu.value.abs().max(1.0) };
         off.nll = off.nll.max((values[i] - cpu.value).abs() / size / held.parity.nll);
         let steepness = |p: usize| {
             let slope = cpu.gradient[p].abs();

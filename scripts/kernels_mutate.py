@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Plant bugs in copies of the likelihood kernels, and show that the tests catch every one.
+
+    kernels_mutate.py [--only WORD]   plant the bugs whose description has the word
+
+The working tree is copied to a temporary folder with a build folder of its own (the first build takes minutes). A bug is caught by the
+tests of ns-compute's kernels on the emulated device, else by their guarded memory, else by replays of recorded launches under
+sanitizers. Exit status 1 if one is not caught, or if the tests fail without any.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import kernels_sanitize
+from kernel_modules import MODULES, ROOT
+
+KERNELS = "crates/ns-compute/kernels"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """One bug: a text that is in a header once, and what is there instead."""
+
+    what: str
+    header: str
+    old: str
+    new: str
+
+
+MUTANTS = (
+    Mutant("missing barrier after the cells", "yields.h", "yields[cell] = shifted * factor;\n    }\n    BARRIER();", "yields[cell] = shifted * factor;\n    }"),
+    Mutant("missing barrier in the sum", "context.h", "            rests[LANE] = pair.rest;\n        }\n        BARRIER();", "            rests[LANE] = pair.rest;\n        }"),
+    Mutant("missing barrier between columns of the panel", "solve.h", "(block[j * PANEL + k] * weight);\n        }\n        BARRIER();", "(block[j * PANEL + k] * weight);\n        }"),
+    Mutant("overrun of the shared panel", "solve.h", "SHARED real* block = context.shared + 2u * N_LANES;", "SHARED real* block = context.shared + 2u * N_LANES + PANEL;"),
+    Mutant("overrun of a table into the next", "solve.h", "for (uint item = LANE; item < n * stride; item += N_LANES) WORK(matrix)", "for (uint item = LANE; item < (n + 2u) * stride; item += N_LANES) WORK(matrix)"),
+    Mutant("uninitialised read of work", "solve.h", "for (uint item = LANE; item < n * stride; item += N_LANES) WORK(matrix)", "for (uint item = LANE; item < n; item += N_LANES) WORK(matrix)"),
+    Mutant("wrong offset of a table", "solve.h", "GLOBAL real* out = WORK(eliminated) + INDEX(local_coupling)[first];", "GLOBAL real* out = WORK(eliminated) + first;"),
+    Mutant("early return of one lane", "solve.h", "FN void spread_step(const Context context LANES_PARAM) {", "FN void spread_step(const Context context LANES_PARAM) {\n    if (LANE == 3u) return;"),
+    Mutant("wrong derivative of normsys outside ±1", "interpolation.h", "out.first = rate * out.value;", "out.first = ABS(rate) * out.value;"),
+    Mutant("wrong second derivative of code4p", "interpolation.h", "(R(90.0) * x - R(120.0))", "(R(90.0) * x - R(110.0))"),
+    Mutant("code2 has no slope beyond its edge", "interpolation.h", "out.first = edge + side * R(0.5);", "out.first = side * R(0.5);"),
+    Mutant("sign of the coupling", "slopes.h", "value += weight * restricted", "value -= weight * restricted"),
+    Mutant("missing curvature of the constraints", "slopes.h", "constraint = jet.second;", "constraint = R(0.0);"),
+    Mutant("two local factors of any template count", "slopes.h", "!= 0u && mask[j * n_templates + t] != 0u", "!= 0u || mask[j * n_templates + t] != 0u"),
+    Mutant("a shared factor counts itself", "slopes.h", "column >= last_factor", "column > last_factor"),
+    Mutant("held parameter not masked", "solve.h", "real value = is_held ? R(0.0) : source[i * stride + column];", "real value = source[i * stride + column];"),
+    Mutant("damping of the wrong sign", "solve.h", "WORK(diagonal)[param] + damping * WORK(scale)[param];", "WORK(diagonal)[param] - damping * WORK(scale)[param];"),
+    Mutant("promise without the damping", "fit.h", "-slope - damping * WORK(scale)[i] * step", "-slope - R(1e3) * damping * WORK(scale)[i] * step"),
+    Mutant("the right-hand side is not carried along", "solve.h", "if (i + a <= n && j + b < n", "if (i + a < n && j + b < n"),
+    Mutant("side of a kink", "fit.h", "is_kinked(box, i) && !SIGN_BIT(x) ? R(0.0)", "is_kinked(box, i) && SIGN_BIT(x) ? R(0.0)"),
+    Mutant("released from the end it wants to stay at", "fit.h", "if (multiplier * WORK(side)[i] <= R(0.0)) continue;", "if (multiplier * WORK(side)[i] > R(0.0)) continue;"),
+    Mutant("Poisson slope at n = 0", "poisson.h", "out.first = R(1.0);\n        out.second = R(0.0);\n        return out;\n    }\n    const real ratio", "out.first = R(0.0);\n        out.second = R(0.0);\n        return out;\n    }\n    const real ratio"),
+    Mutant("a count of zero below a negative yield", "poisson.h", "if (!(lambda >= R(0.0))) return INF;\n    if (n == R(0.0)) return lambda;", "if (n == R(0.0)) return lambda;\n    if (!(lambda >= R(0.0))) return INF;"),
+    Mutant("a factor of zero divides", "yields.h", "factor.value = nonzero(factor.value);", ""),
+    Mutant("auxiliary data of another item", "kernels.h", "aux + item * task->aux_step", "aux"),
+    Mutant("memory of another block", "kernels.h", "work + BLOCK * layout->workspace", "work"),
+    Mutant("arrival where the matrix is damped", "fit.h", "const bool is_last = progress->exact && is_undamped && progress->edm <= LAST_BELOW;", "const bool is_last = progress->edm <= R(1e-3);"),
+    Mutant("variance at a stale point", "fit.h", "i == wanted ? R(1.0) : R(0.0)", "i == wanted ? R(1.0) : -slope"),
+)  # fmt: skip
+
+
+def copy_of_the_tree(folder: pathlib.Path):
+    files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in files.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+class Tree:
+    """A copy of the working tree, its tests, and launches recorded before any bug was in it."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder / "tree"
+        self.recordings = folder / "recordings"
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(folder / "target"), "RUST_BACKTRACE": "0"}
+        copy_of_the_tree(self.folder)
+        self.module = next(module for module in MODULES if module.name == "likelihood")
+
+    def test(self, *arguments: str, **environment: str) -> tuple[bool, str]:
+        command = ["cargo", "test", "--quiet", "--locked", *arguments]
+        try:
+            done = subprocess.run(command, cwd=self.folder, env={**self.environment, **environment}, capture_output=True, text=True, timeout=900)
+        except subprocess.TimeoutExpired:
+            return False, "it does not end"
+        if "could not compile" in done.stderr:
+            raise SystemExit(done.stderr)
+        failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("test ") and line.endswith("FAILED")]
+        failed += [line.strip() for line in done.stdout.splitlines() if line.startswith("    ") and "::" in line]
+        return done.returncode == 0, failed[0] if failed else "the process died"
+
+    def kernels(self) -> tuple[bool, str]:
+        return self.test("-p", "ns-compute", "--test", "devices", "--", "--skip", "ensembles", "--skip", "published")
+
+    def memory(self) -> tuple[bool, str]:
+        return self.test("-p", "ns-compute", "--lib", "accel")
+
+    def record(self):
+        good, why = self.test(*self.module.record, NEXTSTAT_RECORD_LAUNCHES=str(self.recordings))
+        if not good:
+            raise SystemExit(f"nothing is recorded: {why}")
+
+    def replays(self) -> tuple[bool, str]:
+        """Under each sanitizer; differences from the recordings count too."""
+        files = list(kernels_sanitize.choose(self.module, sorted(self.recordings.glob("*.replay")), 4))
+        module = dataclasses.replace(self.module, crate=str(self.folder / self.module.crate))
+        for lanes, sanitizer in kernels_sanitize.SANITIZERS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                program = kernels_sanitize.build(module, sanitizer, pathlib.Path(folder))
+                done = subprocess.run([program, lanes, *files], env={**os.environ, **kernels_sanitize.ENVIRONMENT}, capture_output=True, text=True)
+            if done.returncode:
+                found = [line for line in done.stderr.splitlines() if "Sanitizer" in line or line.startswith("replay:")]
+                return False, f"{lanes}: {found[0][:70] if found else 'the process died'}"
+        return True, ""
+
+    def plant(self, mutant: Mutant):
+        """Touches what this bug changes, and what the one before it changed."""
+        for path in sorted((ROOT / KERNELS).glob("*.h")):
+            clean = path.read_text(encoding="utf-8")
+            wanted = clean
+            if path.name == mutant.header:
+                if clean.count(mutant.old) != 1:
+                    raise SystemExit(f"`{mutant.what}`: its text is in {path.name} {clean.count(mutant.old)} times")
+                wanted = clean.replace(mutant.old, mutant.new)
+            copy = self.folder / KERNELS / path.name
+            if copy.read_text(encoding="utf-8") != wanted:
+                copy.write_text(wanted, encoding="utf-8")
+
+    def catch_nothing(self) -> str:
+        """What fails before any bug is planted."""
+        for check in (self.kernels, self.memory):
+            good, why = check()
+            if not good:
+                return why
+        self.record()
+        return self.replays()[1]
+
+    def catch(self) -> str:
+        for check, name in ((self.kernels, "tests"), (self.memory, "guarded memory"), (self.replays, "replays")):
+            good, why = check()
+            if not good:
+                return f"{name}: {why}"
+        return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="WORD")
+    mutants = [mutant for mutant in MUTANTS if parser.parse_args().only in mutant.what]
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(pathlib.Path(folder))
+        if caught := tree.catch_nothing():
+            raise SystemExit(f"without a bug: {caught}")
+        for mutant in mutants:
+            start = time.perf_counter()
+            tree.plant(mutant)
+            caught = tree.catch()
+            missed += not caught
+            print(f"{mutant.what:46} {mutant.header:16} {caught or 'NOT CAUGHT':80} {time.perf_counter() - start:4.0f} s", flush=True)
+    print(f"{len(mutants) - missed} of {len(mutants)} bugs are caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
