@@ -71,7 +71,9 @@ fn scan_model<'py>(
     let Setup { model, data, likelihood, options, threads, .. } = &setup;
     let threads = *threads;
     let work = |likelihood: &Interruptible, monitor: &dyn Monitor| match axes.as_slice() {
-        [a, b] => grid_of_parts(model, likelihood, options, [a, b], (&parts, Crew::new(threads, monitor))),
+        [a, b] => {
+            grid_of_parts(model, likelihood, options, [a, b], (&parts, setup.assist(Crew::new(threads, monitor))))
+        }
         _ => scan(model, &mut likelihood.clone(), options, &axes[0], setup.assist(Crew::new(threads, monitor))),
     };
     let mut result = watched(py, callback(progress).as_ref(), likelihood, work)?;

@@ -3,7 +3,7 @@
 use ns_cli::on_device::OnDevice;
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
-use ns_core::batch::BatchError;
+use ns_inference::accelerator::Failure;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use pyo3::create_exception;
@@ -25,7 +25,12 @@ create_exception!(
     "A parameter that the model does not have, or a setting that makes no sense for it."
 );
 create_exception!(nextstat, DataError, NextstatError, "Data that do not belong to the model.");
-create_exception!(nextstat, DeviceError, NextstatError, "A device that this build or this machine does not have.");
+create_exception!(
+    nextstat,
+    DeviceError,
+    NextstatError,
+    "A device that this build or this machine does not have, that fails its tests, or that failed."
+);
 create_exception!(nextstat, ToyError, NextstatError, "Toys that cannot be thrown.");
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -123,9 +128,16 @@ pub(crate) fn unknown_device(name: &str) -> PyErr {
     DeviceError::new_err(format!("`{name}` is no device"))
 }
 
+/// Something that no device computes.
+pub(crate) fn on_cpu_only(py: Python<'_>, what: &str) -> PyErr {
+    let hint = Some("leave `device` out, or say `device=\"cpu\"`".to_owned());
+    with_hint(py, DeviceError::new_err(format!("{what} is computed on the CPU only")), hint)
+}
+
 /// A device that stopped in the middle.
-pub(crate) fn device_failed(device: &OnDevice, error: &BatchError) -> PyErr {
-    DeviceError::new_err(format!("on {}: {}", device.name(), error_text(&**error)))
+pub(crate) fn device_failed(py: Python<'_>, device: &OnDevice, error: &Failure) -> PyErr {
+    let hint = Some("`device=\"cpu\"` does without it".to_owned());
+    with_hint(py, DeviceError::new_err(format!("on {}: {}", device.name(), error_text(&**error))), hint)
 }
 
 pub(crate) fn data(message: String) -> PyErr {

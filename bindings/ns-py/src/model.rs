@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_cli::documents;
-use ns_cli::on_device::OnDevice;
-use ns_compute::accel::{AccelError, Session, SharedSession};
+use ns_cli::on_device::{self, OnDevice};
+use ns_compute::accel::{AccelError, SharedSession};
 use ns_compute::cpu::Plan;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
 use ns_core::{Constraint, Data, Model, compile};
-use ns_device::{Backend, Device};
+use ns_device::Backend;
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
 use numpy::PyArray1;
@@ -73,13 +73,14 @@ impl PyModel {
 
     /// The model on the first device of `backend`.
     pub(crate) fn on_device(&self, py: Python<'_>, backend: Backend) -> PyResult<OnDevice> {
+        let sessions = || self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = sessions().iter().find(|(known, _)| *known == backend).map(|(_, session)| session.clone());
+        if let Some(session) = known {
+            return Ok(OnDevice::of(session));
+        }
         let made = py.detach(|| {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, session)) = sessions.iter().find(|(known, _)| *known == backend) {
-                return Ok(OnDevice::of(session.clone()));
-            }
-            let session = SharedSession::new(Session::new(&Device::open(backend, 0)?, &self.model)?);
-            sessions.push((backend, session.clone()));
+            let session = on_device::session(backend, &self.model)?;
+            sessions().push((backend, session.clone()));
             Ok(OnDevice::of(session))
         });
         made.map_err(|problem: AccelError| error::device(py, &problem))

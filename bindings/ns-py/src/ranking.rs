@@ -33,6 +33,9 @@ fn ranking_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let setup = setup(py, model, settings)?;
     let options = options(py, &setup, methods, groups, minos)?;
+    if setup.device.is_some() && !options.methods.classic {
+        return Err(error::on_cpu_only(py, "a ranking without classic refits"));
+    }
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
     let Setup { model, data, likelihood, threads, .. } = &setup;
     let mut result = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {

@@ -80,7 +80,7 @@ impl Setup {
 /// Writes what `device` did into `document`, if there is one; an error if it failed.
 pub(crate) fn sign(device: Option<&OnDevice>, document: &Bound<'_, PyDict>) -> PyResult<()> {
     let Some(device) = device else { return Ok(()) };
-    let report = device.report().map_err(|error| error::device_failed(device, &error))?;
+    let report = device.report().map_err(|error| error::device_failed(document.py(), device, &error))?;
     document.set_item("device", object(document.py(), &report)?)
 }
 

@@ -4,8 +4,8 @@ use std::io;
 
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
-use ns_core::batch::BatchError;
 use ns_core::likelihood::NonFinite;
+use ns_inference::accelerator::Failure;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use ns_translate::toys::ToyFileError;
@@ -108,13 +108,16 @@ pub(crate) enum CliError {
     /// A device that cannot be had, or not with this model.
     #[error(transparent)]
     Device(#[from] AccelError),
+    /// Something that no device computes.
+    #[error("{what} is computed on the CPU only")]
+    OnCpuOnly { what: &'static str },
     /// A device that stopped in the middle.
     #[error("on {device}: {error}")]
     DeviceFailed {
         /// Which.
         device: String,
         /// Its words.
-        error: BatchError,
+        error: Failure,
     },
     /// A file of toys that cannot be written, continued or merged.
     #[error(transparent)]
@@ -165,7 +168,7 @@ impl CliError {
             Self::NotRewritable(error) => error.hint(),
             Self::ToyFile(error) => error.hint(),
             Self::Device(error) => error.hint(),
-            Self::DeviceFailed { .. } => Some("`--device cpu` does without it".to_owned()),
+            Self::OnCpuOnly { .. } | Self::DeviceFailed { .. } => Some("`--device cpu` does without it".to_owned()),
             Self::Toys(ToysError::NotThrown(_)) => {
                 Some("`nextstat evaluate` shows what a model expects at a point".to_owned())
             }

@@ -1,19 +1,44 @@
 //! A model on a device, for the command and the Python package: what procedures ask of it, and what it did in the end.
 
 use ns_compute::accel::{AccelError, Session, SharedSession};
-use ns_core::batch::BatchError;
 use ns_core::{Data, Model};
-use ns_device::{Backend, Device};
+use ns_device::{Backend, Counters, Device, DeviceError};
 use ns_inference::FitOptions;
-use ns_inference::accelerator::{Accelerator, Assistant};
+use ns_inference::accelerator::{Accelerator, Assistant, Failure};
 use ns_inference::fit::domain_and_start;
 use ns_inference::parallel::Crew;
 use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// Devices that this process has opened: one of each kind, whose memory all models share.
+static OPEN: LazyLock<Mutex<HashMap<Backend, Device>>> = LazyLock::new(Mutex::default);
+
+/// The first device of `backend`; opened anew if it has failed before.
+fn open(backend: Backend) -> Result<Device, DeviceError> {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(device) = open.get(&backend).filter(|device| device.memory().is_ok()) {
+        return Ok(device.clone());
+    }
+    let device = Device::open(backend, 0)?;
+    open.insert(backend, device.clone());
+    Ok(device)
+}
+
+/// `model` on the first device of `backend`, to be used by several procedures.
+///
+/// # Errors
+/// A device that is not there, computes wrongly, or cannot hold the model.
+pub fn session(backend: Backend, model: &Model) -> Result<SharedSession, AccelError> {
+    Ok(SharedSession::new(Session::new(&open(backend)?, model)?))
+}
 
 /// A device with a model on it.
 #[derive(Debug)]
 pub struct OnDevice {
     device: Device,
+    /// What the device had done before.
+    before: Counters,
     accelerator: Accelerator,
 }
 
@@ -23,16 +48,15 @@ impl OnDevice {
     /// # Errors
     /// A device that is not there, computes wrongly, or cannot hold the model.
     pub fn new(backend: Backend, model: &Model) -> Result<Self, AccelError> {
-        let session = Session::new(&Device::open(backend, 0)?, model)?;
-        Ok(Self::of(SharedSession::new(session)))
+        Ok(Self::of(session(backend, model)?))
     }
 
-    /// The device of `session`, whose model is there already. Counting starts anew.
+    /// The device of `session`, whose model is there already.
     #[must_use]
     pub fn of(session: SharedSession) -> Self {
-        let device = session.lock().device().clone();
-        device.reset_counters();
-        Self { device, accelerator: Accelerator::new(Box::new(session)) }
+        let device = session.device().clone();
+        let before = device.counters();
+        Self { device, before, accelerator: Accelerator::new(Box::new(session)) }
     }
 
     /// For toys.
@@ -56,13 +80,13 @@ impl OnDevice {
         FitOptions { start: found.or(options.start), ..options }
     }
 
-    /// What the device did.
+    /// What the device did since this was made; where several procedures use one device at a time, what it did for all of them.
     ///
     /// # Errors
     /// How it failed, if it did: results are then not to be used.
-    pub fn report(&self) -> Result<Value, BatchError> {
-        if let Some(error) = self.accelerator.take_failure() {
-            return Err(error);
+    pub fn report(&self) -> Result<Value, Failure> {
+        if let Some(failure) = self.accelerator.failure() {
+            return Err(failure);
         }
         let (share, counters) = (self.accelerator.share(), self.device.counters());
         Ok(json!({
@@ -70,9 +94,9 @@ impl OnDevice {
             "name": self.device.facts().name,
             "fits": share.n_fits,
             "fits_left_to_the_cpu": share.n_left,
-            "launches": counters.launches,
-            "upload_bytes": counters.upload_bytes,
-            "download_bytes": counters.download_bytes,
+            "launches": counters.launches - self.before.launches,
+            "upload_bytes": counters.upload_bytes - self.before.upload_bytes,
+            "download_bytes": counters.download_bytes - self.before.download_bytes,
         }))
     }
 

@@ -3,28 +3,32 @@
 //! The first failure of the device is kept, and nothing more is asked of it: a procedure then stops where it is and says so.
 
 use crate::minimize::{Domain, Minimum, Outcome};
+use crate::monitor::Monitor;
 use ns_core::Data;
-use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
+use ns_core::batch::{Arrival, BatchData, BatchMinimizer, BatchTask};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`BatchMinimizer`] shared by the parts of a procedure.
 pub struct Accelerator {
     minimizer: Mutex<Box<dyn BatchMinimizer>>,
     batch_size: usize,
     is_exact: bool,
-    failure: Mutex<Option<BatchError>>,
+    failure: Mutex<Option<Failure>>,
     n_fits: AtomicU64,
     n_left: AtomicU64,
 }
 
-/// How many fits were asked for, and how many of them the host has to do again.
+/// What a device said when it failed.
+pub type Failure = Arc<dyn std::error::Error + Send + Sync>;
+
+/// How many fits were asked for, and how many of them the host had to take over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Share {
     /// Fits that the device did.
     pub n_fits: u64,
-    /// Fits among them that ended elsewhere than in a minimum.
+    /// Fits that the host went on with: for they had not arrived, for a lower minimum may be hidden, or to polish single precision.
     pub n_left: u64,
 }
 
@@ -55,8 +59,9 @@ impl Accelerator {
     }
 
     /// Why it does nothing any more, if so.
-    pub fn take_failure(&self) -> Option<BatchError> {
-        lock(&self.failure).take()
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        lock(&self.failure).clone()
     }
 
     /// Whether the device failed.
@@ -65,7 +70,14 @@ impl Accelerator {
         lock(&self.failure).is_some()
     }
 
+    /// Notes that the host takes over `n` fits.
+    pub(crate) fn leave(&self, n: u64) {
+        self.n_left.fetch_add(n, Ordering::Relaxed);
+    }
+
     /// The minima of `data` from `starts` (N × P), what is fixed in `domain` (P, or N × P) being held; `None` once the device has failed.
+    ///
+    /// All at once: whoever has more than [`Accelerator::batch_size`] asks again.
     pub fn fit(
         &self,
         data: BatchData<'_>,
@@ -81,13 +93,11 @@ impl Accelerator {
         let found = lock(&self.minimizer).minimize(&task);
         match found {
             Ok(arrivals) => {
-                let n_left = arrivals.iter().filter(|arrival| !arrival.has_arrived).count();
                 self.n_fits.fetch_add(arrivals.len() as u64, Ordering::Relaxed);
-                self.n_left.fetch_add(n_left as u64, Ordering::Relaxed);
                 Some(arrivals)
             }
             Err(error) => {
-                *lock(&self.failure) = Some(error);
+                *lock(&self.failure) = Some(error.into());
                 None
             }
         }
@@ -99,7 +109,8 @@ impl Accelerator {
         (self.is_exact && arrival.has_arrived).then(|| Minimum {
             params: arrival.params.clone(),
             nll: arrival.nll,
-            gradient: vec![0.0; arrival.params.len()],
+            // The device does not hand it over.
+            gradient: Vec::new(),
             edm: arrival.edm,
             outcome: Outcome::Converged,
             iterations: arrival.iterations,
@@ -119,15 +130,30 @@ pub struct Assistant<'a> {
 }
 
 impl Assistant<'_> {
-    /// Where the fit from `start` (P) ends, for the host to go on from; `None` where it leads nowhere, or once the device has failed.
+    /// The minimum that the fit from `start` (P) leads to, for the host to go on from; `None` if it leads to none, or once the device has failed.
     #[must_use]
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
         let arrivals = self.accelerator.fit(BatchData::Shared(self.data), start, domain, None)?;
-        arrivals.into_iter().next().filter(|arrival| arrival.nll.is_finite()).map(|arrival| arrival.params)
+        arrivals.into_iter().next().filter(|arrival| arrival.has_arrived).map(|arrival| arrival.params)
     }
 
-    /// Where the fits of `points` end: each holds some parameters at their values, and starts from a point of its own (P).
-    pub(crate) fn conditional(&self, domain: &Domain, points: Vec<(Held, Vec<f64>)>) -> Hints {
+    /// The minima that `points` lead to: each holds some parameters at their values, and starts from a point of its own (P).
+    pub(crate) fn conditional(
+        &self,
+        domain: &Domain,
+        points: impl IntoIterator<Item = (Held, Vec<f64>)>,
+        monitor: &dyn Monitor,
+    ) -> Hints {
+        let mut hints = Hints::default();
+        let mut points = points.into_iter().peekable();
+        while points.peek().is_some() && !monitor.is_cancelled() && !self.accelerator.has_failed() {
+            self.add(domain, points.by_ref().take(self.accelerator.batch_size()).collect(), &mut hints);
+        }
+        hints
+    }
+
+    /// Adds the minima of one batch to `hints`.
+    fn add(&self, domain: &Domain, points: Vec<(Held, Vec<f64>)>, hints: &mut Hints) {
         let (mut starts, mut fixed) = (Vec::new(), Vec::new());
         for (held, start) in &points {
             let (first_start, first_fixed) = (starts.len(), fixed.len());
@@ -139,23 +165,25 @@ impl Assistant<'_> {
         }
         let domain = Domain { fixed, ..domain.clone() };
         let found = self.accelerator.fit(BatchData::Shared(self.data), &starts, &domain, None);
-        let mut hints = Hints::default();
         for ((held, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
-            if arrival.nll.is_finite() {
+            self.accelerator.leave(1);
+            if arrival.has_arrived {
                 hints.params.insert(key(&held), arrival.params);
             }
         }
-        hints
     }
 }
 
 /// Parameters that are held, each at its value.
 pub(crate) type Held = Vec<(usize, f64)>;
 
+/// The same to the bit.
+pub(crate) type Key = Vec<(usize, u64)>;
+
 /// Where conditional minima are, by what is held: starting points that are nearly arrivals.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hints {
-    params: HashMap<Vec<(usize, u64)>, Vec<f64>>,
+    params: HashMap<Key, Vec<f64>>,
 }
 
 impl Hints {
@@ -165,7 +193,8 @@ impl Hints {
     }
 }
 
-fn key(held: &[(usize, f64)]) -> Vec<(usize, u64)> {
+/// `held` to the bit.
+pub(crate) fn key(held: &[(usize, f64)]) -> Key {
     held.iter().map(|&(i, value)| (i, value.to_bits())).collect()
 }
 

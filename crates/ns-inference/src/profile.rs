@@ -4,13 +4,14 @@
 //! Newton steps reach it; one that lies below the free minimum shows that the free minimum was another one, which is then replaced.
 //! Scans, rankings, test statistics and limits are all made of [`Profiler::at`].
 
-use crate::accelerator::Hints;
+use crate::accelerator::{Hints, Key, key};
 use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::result::BestFit;
 use crate::search::Search;
 use ns_core::{Likelihood, Model};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How far below the free minimum a conditional one must be for the free one to be looked for again.
@@ -46,8 +47,9 @@ pub struct Profiler<'a, L: ?Sized> {
     has_several_minima: bool,
     /// Minima (P each) that are not the lowest: with parameters held one of them may be.
     others: Vec<Vec<f64>>,
-    /// Where somebody else has found conditional minima.
+    /// Where somebody else has found conditional minima, and which of them were tried: a second look at the same point starts elsewhere.
     hints: Arc<Hints>,
+    tried: HashSet<Key>,
 }
 
 impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
@@ -121,6 +123,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             has_several_minima: false,
             others: Vec::new(),
             hints: Arc::default(),
+            tried: HashSet::new(),
         }
     }
 
@@ -129,9 +132,10 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         (self.hessian, self.has_several_minima, self.best) = (None, false, best);
     }
 
-    /// Starts conditional fits where `hints` say, as far as they know.
+    /// Starts the first conditional fit at each point where `hints` say, as far as they know.
     pub(crate) fn hint(&mut self, hints: &Arc<Hints>) {
         self.hints = hints.clone();
+        self.tried.clear();
     }
 
     /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
@@ -286,7 +290,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             start
         };
         let hints = self.hints.clone();
-        let mut lowest = self.lowest(&with_held(hints.of(held).unwrap_or(&starts[0])));
+        let hint = hints.of(held).filter(|_| self.tried.insert(key(held)));
+        let mut lowest = self.lowest(&with_held(hint.unwrap_or(&starts[0])));
         for start in starts[1..].iter().chain(&self.others.clone()) {
             let other = self.search.run(&with_held(start));
             lowest = self.lower_of(lowest, other);
@@ -301,10 +306,15 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         for (&(i, _), fixed) in held.iter().zip(was_fixed) {
             self.search.domain.fixed[i] = fixed;
         }
-        if lowest.converged() && lowest.nll < self.best.nll - LOWER {
-            self.improve(held, &lowest);
-        }
+        self.learn_from(held, &lowest);
         lowest
+    }
+
+    /// A conditional minimum below the free one shows that the free one is another: it is looked for from there.
+    pub(crate) fn learn_from(&mut self, held: &[(usize, f64)], minimum: &Minimum) {
+        if minimum.converged() && minimum.nll < self.best.nll - LOWER {
+            self.improve(held, minimum);
+        }
     }
 
     /// The free minimum that the point `params` (P) leads to becomes the best one if it is lower.

@@ -27,6 +27,11 @@ pub(super) fn choose(args: &DeviceArgs, model: &Model) -> Result<Chosen, CliErro
 }
 
 impl Chosen {
+    /// Whether no device was asked for.
+    pub(super) fn is_cpu(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// For toys.
     pub(super) fn accelerator(&self) -> Option<&ns_inference::Accelerator> {
         self.0.as_ref().map(OnDevice::accelerator)

@@ -26,6 +26,9 @@ pub(super) fn run(args: &RankingArgs) -> Result<Status, CliError> {
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "parameters");
     let chosen = choose(&args.device, &model)?;
+    if !chosen.is_cpu() && !options.methods.classic {
+        return Err(CliError::OnCpuOnly { what: "`--method` without classic refits" });
+    }
     let crew = chosen.assist(Crew::new(args.threads.count(), &progress), &data);
     let mut result = ranking(&model, &data, &likelihood, &options, crew);
     drop(progress);

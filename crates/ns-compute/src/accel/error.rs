@@ -26,6 +26,16 @@ pub enum AccelError {
         /// How many numbers one block would need.
         numbers: u64,
     },
+    /// A batch that is not of the model's sizes.
+    #[error("{what}: {found} were given where the model has {expected}")]
+    Size {
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+    },
     /// Single precision cannot hold what a term of the model needs.
     #[error("the constraint of `{parameter}` has a rate of {tau:e}, which single precision cannot resolve")]
     TooPrecise {
@@ -42,6 +52,7 @@ impl AccelError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(error) => error.hint(),
+            Self::Size { .. } => None,
             Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => {
                 Some("the CPU can do it".to_owned())
             }

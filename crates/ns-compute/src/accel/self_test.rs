@@ -12,8 +12,8 @@ use ns_device::{Backend, Device, Precision};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What was found out about devices in this process.
-type Verdicts = HashMap<(Backend, usize, Precision), Result<(), AccelError>>;
+/// What was found out about devices in this process: that they pass, or what they got wrong. Other errors say nothing about a device.
+type Verdicts = HashMap<(Backend, usize, Precision), Option<AccelError>>;
 static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
 
 /// Compares what `device` makes of a small model with what the CPU does; once per device and process.
@@ -22,8 +22,17 @@ static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
 /// What the device got wrong, or could not do.
 pub fn self_test(device: &Device) -> Result<(), AccelError> {
     let key = (device.backend(), device.index(), device.precision());
-    let mut verdicts = VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
-    verdicts.entry(key).or_insert_with(|| run(device)).clone()
+    let verdicts = || VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = verdicts().get(&key).cloned() {
+        return known.map_or(Ok(()), Err);
+    }
+    let found = run(device);
+    match &found {
+        Ok(()) => verdicts().insert(key, None),
+        Err(wrong @ AccelError::SelfTest { .. }) => verdicts().insert(key, Some(wrong.clone())),
+        Err(_) => None,
+    };
+    found
 }
 
 fn run(device: &Device) -> Result<(), AccelError> {
@@ -67,7 +76,10 @@ fn compare_values(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model)
     Ok(())
 }
 
-/// At the minimum that the device finds, the CPU's gradient must be next to nothing.
+/// -ln L at the minimum of the test's model: what the CPU's minimiser finds, to 1e-9 (a test of `ns-compute` holds it).
+const MINIMUM: f64 = 22.589_454_332_67;
+
+/// Where the device's fit ends, the CPU must find the minimum that is known.
 fn compare_fit(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
     let device = session.device().clone();
     let parameters = &model.parameters;
@@ -83,14 +95,8 @@ fn compare_fit(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) ->
     let arrivals = session.fit(&task)?;
     let arrival = &arrivals[0];
     check(&device, "whether the fit arrived", f64::from(arrival.has_arrived), 1.0)?;
-    let mut gradient = vec![0.0; arrival.params.len()];
-    check(&device, "-ln L of the fit", arrival.nll, cpu.nll_and_grad(&arrival.params, &mut gradient))?;
-    // A gradient is as uncertain as the curvature times the point: looser by its largest size here.
-    let slack = 1e3;
-    for slope in &gradient {
-        check(&device, "the slope at the minimum", slope / slack, 0.0)?;
-    }
-    Ok(())
+    check(&device, "-ln L of the fit", arrival.nll, MINIMUM)?;
+    check(&device, "-ln L on the CPU where the device's fit ended", cpu.nll(&arrival.params), MINIMUM)
 }
 
 /// Two channels with all seven modifiers; inside, one staterror and one shapefactor that both channels share.
@@ -140,5 +146,20 @@ fn workspace() -> Workspace {
         observations: vec![observation("one", vec![71.0, 60.0, 33.0]), observation("two", vec![352.0, 274.0, 175.0])],
         measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi] }],
         version: "1.0.0".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ns_inference::minimize::{MinimizeOptions, Minimizer};
+
+    #[test]
+    fn the_known_minimum_is_the_cpus() {
+        let model = compile(&workspace(), &CompileOptions::default()).expect("a sound model");
+        let mut cpu = CpuLikelihood::new(&model);
+        let (domain, start) = ns_inference::fit::domain_and_start(&model, &ns_inference::FitOptions::default());
+        let found = Minimizer::new(&cpu.structure()).minimize(&mut cpu, &start, &domain, &MinimizeOptions::default());
+        assert!(found.converged() && (found.nll - MINIMUM).abs() < 1e-9, "{}", found.nll);
     }
 }

@@ -27,6 +27,9 @@ const EMULATED_LANES: u32 = 32;
 /// Blocks that are kept on a device at a time, at most.
 const MOST_BLOCKS: u32 = 1024;
 
+/// Fits that are asked for at a time: enough for every block to have a few, so that slow ones do not hold up the rest.
+const BATCH: usize = 4 * MOST_BLOCKS as usize;
+
 /// Numbers of a fit's result; `RESULT_…` in `kernels/fit.h`.
 const RESULT: usize = 8;
 const NLL: usize = 0;
@@ -49,14 +52,14 @@ pub struct Session {
     layout: Layout,
     indices: Buffer<u32>,
     reals: Reals,
-    work: Option<Work>,
+    /// The memory that kernels worked in, for a test that looks at it.
+    #[cfg(test)]
+    kept: Vec<Reals>,
 }
 
 /// The memory that blocks work in.
 #[derive(Debug)]
 struct Work {
-    /// How many blocks were wanted, of which `blocks` had room.
-    wanted: u32,
     blocks: u32,
     numbers: Reals,
 }
@@ -98,7 +101,15 @@ impl Session {
         }
         let tables = Tables::new(model, &plan).map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
         let (indices, reals) = (device.upload(&tables.indices)?, Reals::upload(device, &tables.reals)?);
-        Ok(Self { device: device.clone(), plan, layout: tables.layout, indices, reals, work: None })
+        Ok(Self {
+            device: device.clone(),
+            plan,
+            layout: tables.layout,
+            indices,
+            reals,
+            #[cfg(test)]
+            kept: Vec::new(),
+        })
     }
 
     /// The device.
@@ -112,6 +123,7 @@ impl Session {
     /// # Errors
     /// What the device says.
     pub fn nll(&mut self, items: &Items<'_>) -> Result<Vec<f64>, AccelError> {
+        self.check(items.data, items.points)?;
         let n = self.n_items(items.points);
         let data = self.upload_data(items.data)?;
         let points = Reals::upload(&self.device, items.points)?;
@@ -127,6 +139,7 @@ impl Session {
     /// # Errors
     /// What the device says.
     pub fn nll_and_grad(&mut self, items: &Items<'_>) -> Result<(Vec<f64>, Vec<f64>), AccelError> {
+        self.check(items.data, items.points)?;
         let n = self.n_items(items.points);
         let data = self.upload_data(items.data)?;
         let points = Reals::upload(&self.device, items.points)?;
@@ -144,6 +157,7 @@ impl Session {
     /// # Errors
     /// What the device says.
     pub fn newton_steps(&mut self, task: &BatchTask<'_>, exact: bool) -> Result<Vec<f64>, AccelError> {
+        self.check_task(task)?;
         let n = self.n_items(task.starts);
         let data = self.upload_data(task.data)?;
         let domain = Reals::upload(&self.device, &domain(task))?;
@@ -161,6 +175,7 @@ impl Session {
     /// # Errors
     /// What the device says.
     pub fn fit(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
+        self.check_task(task)?;
         let (n, n_params) = (self.n_items(task.starts), self.plan.n_params);
         let longest = n_params.max(self.plan.n_bins()).max(self.plan.terms.len()).max(RESULT);
         let most = u32::MAX as usize / longest;
@@ -205,10 +220,7 @@ impl Session {
     }
 
     fn upload_data(&self, data: BatchData<'_>) -> Result<Uploaded, DeviceError> {
-        let sets = match data {
-            BatchData::Shared(data) => std::slice::from_ref(data),
-            BatchData::Each(sets) => sets,
-        };
+        let sets = sets_of(data);
         let step = |len: usize| if matches!(data, BatchData::Shared(_)) { 0 } else { len as u32 };
         let flat = |part: fn(&Data) -> &[f64]| -> Vec<f64> { sets.iter().flat_map(part).copied().collect() };
         Ok(Uploaded {
@@ -225,42 +237,77 @@ impl Session {
         if task.n_items == 0 {
             return Ok(());
         }
-        self.make_room(task.n_items)?;
-        let Self { device, layout, indices, reals, work, .. } = self;
-        let Some(Work { blocks, numbers, .. }) = work else { return Ok(()) };
+        let Work { blocks, mut numbers } = self.room(task.n_items)?;
+        let Self { device, layout, indices, reals, .. } = self;
         let lanes = if device.backend() == Backend::Emulated { EMULATED_LANES } else { LANES };
         let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
-        let grid = Grid { blocks: task.n_items.min(*blocks), lanes, shared_reals };
+        let grid = Grid { blocks, lanes, shared_reals };
         let (layout, task) = (layout.words(), task.words());
         let mut arguments =
             vec![Argument::uints(&layout), Argument::uints(&task), Argument::read(indices), reals.read()];
         arguments.extend(own);
         arguments.push(numbers.write());
         device.launch(kernel, grid, &arguments)?;
+        #[cfg(test)]
+        self.kept.push(numbers);
         Ok(())
     }
 
-    /// Memory for as many blocks as there are items, or as fit into half of what is free.
-    fn make_room(&mut self, n_items: u32) -> Result<(), AccelError> {
-        let wanted = n_items.min(MOST_BLOCKS);
-        if self.work.as_ref().is_some_and(|work| work.wanted >= wanted) {
-            return Ok(());
-        }
-        self.work = None;
+    /// Memory for as many blocks as there are items, or as fit into half of what is free. It comes from the device's pool and goes back there.
+    fn room(&self, n_items: u32) -> Result<Work, AccelError> {
         let workspace = u64::from(self.layout.workspace);
         let bytes = workspace * self.device.precision().bytes() as u64;
         let fitting = self.device.memory()?.free / 2 / bytes.max(1);
         let addressable = u64::from(u32::MAX) / workspace.max(1);
-        let blocks = u64::from(wanted).min(fitting).min(addressable).max(1);
+        let blocks = u64::from(n_items.min(MOST_BLOCKS)).min(fitting).min(addressable).max(1);
         let numbers = Reals::uninitialised(&self.device, (blocks * workspace) as usize)?;
-        self.work = Some(Work { wanted, blocks: blocks as u32, numbers });
+        Ok(Work { blocks: blocks as u32, numbers })
+    }
+
+    /// Refuses what kernels would read beyond.
+    fn check(&self, data: BatchData<'_>, points: &[f64]) -> Result<(), AccelError> {
+        let n_params = self.plan.n_params;
+        let n = points.len() / n_params.max(1);
+        check_size("a batch's points", points.len(), n * n_params)?;
+        let sets = sets_of(data);
+        if matches!(data, BatchData::Each(_)) {
+            check_size("a batch's data sets", sets.len(), n)?;
+        }
+        for data in sets {
+            check_size("event counts", data.main.len(), self.plan.n_bins())?;
+            check_size("auxiliary data", data.aux.len(), self.plan.terms.len())?;
+        }
         Ok(())
     }
+
+    /// The same for the box of a task.
+    fn check_task(&self, task: &BatchTask<'_>) -> Result<(), AccelError> {
+        self.check(task.data, task.starts)?;
+        let n_params = self.plan.n_params;
+        check_size("lower ends", task.lower.len(), n_params)?;
+        check_size("upper ends", task.upper.len(), n_params)?;
+        let n_fixed = if task.fixed.len() == n_params { n_params } else { task.starts.len() };
+        check_size("held parameters", task.fixed.len(), n_fixed)?;
+        check_size("kinks", task.kinked.len(), if task.kinked.is_empty() { 0 } else { n_params })?;
+        let wanted = task.variance_of.unwrap_or(0);
+        check_size("the parameter whose variance is wanted", wanted, wanted.min(n_params.saturating_sub(1)))
+    }
+}
+
+fn sets_of(data: BatchData<'_>) -> &[Data] {
+    match data {
+        BatchData::Shared(data) => std::slice::from_ref(data),
+        BatchData::Each(sets) => sets,
+    }
+}
+
+fn check_size(what: &'static str, found: usize, expected: usize) -> Result<(), AccelError> {
+    if found == expected { Ok(()) } else { Err(AccelError::Size { what, found, expected }) }
 }
 
 impl BatchMinimizer for Session {
     fn batch_size(&self) -> usize {
-        4 * MOST_BLOCKS as usize
+        BATCH
     }
 
     fn is_exact(&self) -> bool {
@@ -274,28 +321,37 @@ impl BatchMinimizer for Session {
 
 /// A [`Session`] that several procedures use, one at a time. Copies are the same session.
 #[derive(Debug, Clone)]
-pub struct SharedSession(Arc<Mutex<Session>>);
+pub struct SharedSession {
+    device: Device,
+    session: Arc<Mutex<Session>>,
+}
 
 impl SharedSession {
     /// Shares `session`.
     #[must_use]
     pub fn new(session: Session) -> Self {
-        Self(Arc::new(Mutex::new(session)))
+        Self { device: session.device.clone(), session: Arc::new(Mutex::new(session)) }
+    }
+
+    /// The device; asking does not wait.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// The session, when nobody else uses it.
     pub fn lock(&self) -> MutexGuard<'_, Session> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl BatchMinimizer for SharedSession {
     fn batch_size(&self) -> usize {
-        self.lock().batch_size()
+        BATCH
     }
 
     fn is_exact(&self) -> bool {
-        self.lock().is_exact()
+        self.device.precision() == Precision::Double
     }
 
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
@@ -411,10 +467,16 @@ mod tests {
             let mut guarded = Session::new(&device, &model).expect("the model fits");
             let gaps = move_apart(&mut guarded.layout);
             assert_eq!(results(&mut usual, &model), results(&mut guarded, &model), "seed {seed}: what is read");
-            let work = guarded.work.expect("kernels ran").numbers.download().expect("the device computes");
-            for gap in gaps {
-                let gap = gap as usize..(gap + GUARD) as usize;
-                assert!(work[gap.clone()].iter().all(|x| x.is_nan()), "seed {seed}: something was written at {gap:?}");
+            assert_eq!(guarded.kept.len(), 5, "every kernel ran");
+            for work in guarded.kept.drain(..) {
+                let work = work.download().expect("the device computes");
+                for gap in &gaps {
+                    let gap = *gap as usize..(gap + GUARD) as usize;
+                    assert!(
+                        work[gap.clone()].iter().all(|x| x.is_nan()),
+                        "seed {seed}: something was written at {gap:?}"
+                    );
+                }
             }
         }
     }

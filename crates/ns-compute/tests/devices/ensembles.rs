@@ -196,7 +196,7 @@ fn a_device_that_fails_in_the_middle_is_no_end_and_no_silence() {
         "what was done stays"
     );
     assert_eq!(accelerator.share().n_fits, 48);
-    let error = accelerator.take_failure().expect("kept");
+    let error = accelerator.failure().expect("kept");
     assert_eq!(error.to_string(), "the device fell off the bus");
 
     let options = FitOptions::default();

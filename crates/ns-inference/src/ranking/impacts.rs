@@ -1,10 +1,11 @@
 //! The refits of one nuisance parameter, each started where the covariance points to.
 
 use super::{Covariance, Impact, Impacts, RankingOptions};
-use crate::accelerator::{Assistant, Hints};
+use crate::accelerator::Hints;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
 use crate::minos::{self, Profile};
+use crate::parallel::Crew;
 use crate::profile::Profiler;
 use crate::pulls::prefit_width;
 use crate::result::{BestFit, MinosInterval};
@@ -61,21 +62,21 @@ impl<'a> Plan<'a> {
         Self { model, data, options, minimum: profiler.best().clone(), best, domain, covariance, hints: Arc::default() }
     }
 
-    /// Lets `assistant` find the minima of the classic refits, for the host to start from.
-    pub(super) fn assisted(mut self, assistant: Option<Assistant<'_>>) -> Self {
-        let Some(assistant) = assistant.filter(|_| self.options.methods.classic) else { return self };
-        let mut points = Vec::new();
-        for k in 0..self.n_works() {
+    /// Lets the crew's assistant find the minima of the classic refits, for the host to start from.
+    pub(super) fn assisted(mut self, crew: Crew<'_>) -> Self {
+        let Some(assistant) = crew.assistant.filter(|_| self.options.methods.classic) else { return self };
+        let points = (0..self.n_works()).flat_map(|k| {
             let i = self.covariance.nuisances[k];
             let best = self.best.params[i];
             let widths = [self.best.uncertainties[i], prefit_width(self.model, self.data, i)];
             let ends = widths.into_iter().flatten().flat_map(|width| [best - width, best + width]);
-            points.extend(ends.map(|wanted| {
+            let point = |wanted| {
                 let Refit { at, step } = self.refit_at(k, i, wanted);
                 (vec![(i, at)], self.predicted(&self.covariance.columns[k], step))
-            }));
-        }
-        self.hints = Arc::new(assistant.conditional(&self.domain, points));
+            };
+            ends.map(point).collect::<Vec<_>>()
+        });
+        self.hints = Arc::new(assistant.conditional(&self.domain, points, crew.monitor));
         self
     }
 

@@ -261,7 +261,7 @@ fn attempt<L: DataLikelihood + Clone + Sync>(
     (parts, crew): (&[RankingPart], Crew<'_>),
     profiler: &mut Profiler<'_, L>,
 ) -> Attempt {
-    let plan = Plan::new(model, data, options, profiler).assisted(crew.assistant);
+    let plan = Plan::new(model, data, options, profiler).assisted(crew);
     let known = |k: usize| parts.iter().find_map(|part| part.works.get(k.checked_sub(part.first)?).cloned());
     let make = || likelihood.clone();
     let works =

@@ -2,14 +2,16 @@
 
 use super::sweep::Sweep;
 use super::{Axis, Minima, ROUNDS, Scan, assemble, is_lower, keep_lower, range};
+use crate::accelerator::Hints;
 use crate::fit::FitOptions;
-use crate::minimize::Minimum;
+use crate::minimize::{Domain, Minimum};
 use crate::monitor::Quiet;
 use crate::parallel::{self, Crew};
 use crate::profile::Profiler;
 use crate::response::Response;
 use ns_core::{Likelihood, Model};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Everything that the rows share; nothing in it changes while they are worked on.
 struct Shared<'a, L> {
@@ -22,6 +24,8 @@ struct Shared<'a, L> {
     /// Of the first parameter, and of both.
     first: Response,
     both: Response,
+    /// Where an accelerator has found the minima of the points.
+    hints: Arc<Hints>,
     crew: Crew<'a>,
 }
 
@@ -110,7 +114,29 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         let best = profiler.best().clone();
         let mut respond = |moved: &[usize]| Response::at(model, profiler.likelihood(), &domain, &best.params, moved);
         let (first, both) = (respond(&parameters[..1]), respond(&parameters));
-        Self { model, likelihood, options, parameters, values: values.clone(), best, first, both, crew }
+        let mut shared = Self {
+            model,
+            likelihood,
+            options,
+            parameters,
+            values: values.clone(),
+            best,
+            first,
+            both,
+            hints: Arc::default(),
+            crew,
+        };
+        shared.hints = Arc::new(shared.ask_assistant(&domain));
+        shared
+    }
+
+    /// The minima of all points, if there is somebody to ask.
+    fn ask_assistant(&self, domain: &Domain) -> Hints {
+        let Some(assistant) = self.crew.assistant else { return Hints::default() };
+        let [a, b] = self.parameters;
+        let point = |x: f64, y: f64| (vec![(a, x), (b, y)], self.both.moved(&self.best.params, &[x, y]));
+        let points = self.values[0].iter().flat_map(|&x| self.values[1].iter().map(move |&y| point(x, y)));
+        assistant.conditional(domain, points, self.crew.monitor)
     }
 
     /// All rows, those of `parts` as they are, compared with their neighbours until nothing changes; and the lowest free minimum met, if it is lower than the known one.
@@ -160,6 +186,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         let make = || self.likelihood.clone();
         parallel::map(n_rows, crew, make, |likelihood, j| {
             let mut profiler = Profiler::around(self.model, likelihood, self.options, &self.best);
+            profiler.hint(&self.hints);
             let minima = work(&mut profiler, j);
             let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
             Row { minima, lower, has_several: profiler.has_several_minima() }

@@ -109,7 +109,7 @@ pub fn scan<L: Likelihood + ?Sized>(
         let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &[axis.parameter]);
         if let Some(assistant) = crew.assistant {
             let point = |&value: &f64| (vec![(axis.parameter, value)], response.moved(&best.params, &[value]));
-            let hints = assistant.conditional(&domain, values.iter().map(point).collect());
+            let hints = assistant.conditional(&domain, values.iter().map(point), crew.monitor);
             profiler.hint(&Arc::new(hints));
         }
         let line = Sweep { held: &[], parameter: axis.parameter, values: &values, response: &response, crew };

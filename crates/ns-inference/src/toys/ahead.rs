@@ -19,7 +19,8 @@ const BATCH: u64 = 64;
 pub(super) struct Ahead {
     first: u64,
     data: Vec<Data>,
-    free: Vec<Arrival>,
+    /// Of each toy from each of its starting points.
+    free: Vec<Vec<Arrival>>,
     conditional: Vec<Arrival>,
     /// Whether a minimum that was reached needs no second look.
     is_final: bool,
@@ -29,7 +30,8 @@ pub(super) struct Ahead {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) data: &'a Data,
-    pub(super) free: &'a Arrival,
+    /// From each starting point.
+    pub(super) free: &'a [Arrival],
     pub(super) conditional: Option<&'a Arrival>,
     /// Whether a minimum that was reached needs no second look: kinks may hide a lower one, and several starts are the host's.
     pub(super) is_final: bool,
@@ -77,13 +79,15 @@ impl Ahead {
             (0..from.len()).map(|i| if domain.fixed[i] { start[i] } else { from[i] }).collect()
         };
         let from = |which: usize| starts.iter().flat_map(|starts| held(&starts[which])).collect::<Vec<f64>>();
-        let mut free = accelerator.fit(BatchData::Each(&data), &from(0), &domain, variance_of)?;
+        let mut free: Vec<Vec<Arrival>> = accelerator
+            .fit(BatchData::Each(&data), &from(0), &domain, variance_of)?
+            .into_iter()
+            .map(|a| vec![a])
+            .collect();
         if units.clone().any(|unit| thrown(unit).n_starts > 1) {
             let others = accelerator.fit(BatchData::Each(&data), &from(1), &domain, variance_of)?;
-            for (unit, (arrival, other)) in units.zip(free.iter_mut().zip(others)) {
-                if thrown(unit).n_starts > 1 && is_better(&other, arrival) {
-                    *arrival = other;
-                }
+            for (unit, (arrivals, other)) in units.zip(free.iter_mut().zip(others)) {
+                arrivals.extend((thrown(unit).n_starts > 1).then_some(other));
             }
         }
         let is_final = domain.kinked.is_empty() && options.1.multi_start.is_none();
@@ -100,8 +104,8 @@ impl Ahead {
     ) -> Option<Self> {
         let mut domain = domain.clone();
         domain.fixed[held] = true;
-        let start = |(i, arrival): (usize, &Arrival)| {
-            let mut start = predict(self.first + i as u64, &arrival.params);
+        let start = |(i, arrivals): (usize, &Vec<Arrival>)| {
+            let mut start = predict(self.first + i as u64, &lowest(arrivals).params);
             start[held] = value;
             start
         };
@@ -118,10 +122,8 @@ impl Ahead {
     }
 }
 
-/// Whether `a` is the better of two ends of the same fit.
-fn is_better(a: &Arrival, b: &Arrival) -> bool {
-    match (a.has_arrived, b.has_arrived) {
-        (true, true) => a.nll < b.nll,
-        (a, b) => a && !b,
-    }
+/// The best of the ends of one toy's fits: of those that arrived the lowest, else the first.
+pub(super) fn lowest(arrivals: &[Arrival]) -> &Arrival {
+    let arrived = arrivals.iter().filter(|arrival| arrival.has_arrived);
+    arrived.min_by(|a, b| a.nll.total_cmp(&b.nll)).unwrap_or(&arrivals[0])
 }

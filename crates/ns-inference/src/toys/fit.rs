@@ -1,6 +1,6 @@
 //! Fits of an ensemble of toys, each started where the toys were thrown.
 
-use super::ahead::{Ahead, Known, Thrown};
+use super::ahead::{Ahead, Known, Thrown, lowest};
 use super::pilot::n_starts;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
@@ -82,7 +82,7 @@ impl FitToys<'_> {
             if !refit_from(&mut profiler, accelerator, known) {
                 return self.result(&mut profiler, toy);
             }
-            let uncertainty = self.uncertainty_of.and(known.free.variance).map(f64::sqrt);
+            let uncertainty = self.uncertainty_of.and(lowest(known.free).variance).map(f64::sqrt);
             Self::result_with(&profiler, toy, uncertainty)
         };
         toys.map(&mut one).collect()
@@ -118,18 +118,24 @@ pub(super) fn refit<L: DataLikelihood>(
     profiler.refit(&starts.each_ref().map(Vec::as_slice)[..n_starts]);
 }
 
-/// Takes the free minimum that an accelerator found for a toy, or goes on from where it ended. Whether there was nothing left to do.
+/// Takes the free minimum that an accelerator found for a toy; where one of its fits did not arrive, or a lower minimum may be hidden, the host goes on
+/// from all their ends. Whether there was nothing left to do.
 pub(super) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
     known: Known<'_>,
 ) -> bool {
     profiler.likelihood().set_data(known.data);
-    let minimum = accelerator.minimum(known.free).filter(|_| known.is_final);
+    let is_final = known.is_final && known.free.iter().all(|arrival| arrival.has_arrived);
+    let minimum = accelerator.minimum(lowest(known.free)).filter(|_| is_final);
     let is_done = minimum.is_some();
     match minimum {
         Some(minimum) => profiler.adopt(minimum),
-        None => profiler.refit(&[&known.free.params]),
+        None => {
+            accelerator.leave(1);
+            let ends: Vec<&[f64]> = known.free.iter().map(|arrival| &arrival.params[..]).collect();
+            profiler.refit(&ends);
+        }
     }
     is_done
 }

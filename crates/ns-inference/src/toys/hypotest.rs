@@ -97,6 +97,9 @@ pub enum ToysError {
         /// The value of the parameter of interest.
         mu: f64,
     },
+    /// The accelerator failed, which knows why.
+    #[error("the accelerator that was to fit the toys failed")]
+    Accelerator,
     /// Nothing can be thrown where something expected is negative or not a number.
     #[error("no toys can be thrown: {0}")]
     NotThrown(NonFinite),
@@ -274,8 +277,14 @@ impl<'a> Hypotest<'a> {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
         refit_from(profiler, accelerator, known);
         let conditional = match known.conditional.map(|arrival| (accelerator.minimum(arrival), arrival)) {
-            Some((Some(minimum), _)) if known.is_final => minimum,
-            Some((_, arrival)) => profiler.at_from(&[(poi, mu)], std::slice::from_ref(&arrival.params)),
+            Some((Some(minimum), _)) if known.is_final => {
+                profiler.learn_from(&[(poi, mu)], &minimum);
+                minimum
+            }
+            Some((_, arrival)) => {
+                accelerator.leave(1);
+                profiler.at_from(&[(poi, mu)], std::slice::from_ref(&arrival.params))
+            }
             None => profiler.at(&[(poi, mu)]),
         };
         let tested = judge(profiler, test_statistic, poi, mu, conditional);
@@ -326,7 +335,7 @@ fn direction<L: DataLikelihood>(
 /// A whole test in memory: every toy, or as many as bring the error of CLs below `stop_at_error`, which is looked at every 500 toys.
 ///
 /// # Errors
-/// A fit of the data that does not converge, or ends where nothing can be thrown.
+/// A fit of the data that does not converge, or ends where nothing can be thrown; an accelerator that fails.
 pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
     model: &Model,
     (data, likelihood): (&Data, &mut L),
@@ -338,10 +347,13 @@ pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
     let (mut samples, mut next) = (Samples::default(), 0);
     while next < settings.n_units() && !run.monitor.is_cancelled() {
         let end = settings.next_check(next, stop_at_error);
-        let Ok(_) = hypotest.run(likelihood, next..end, run, |tests| {
+        let Ok(ended) = hypotest.run(likelihood, next..end, run, |tests| {
             tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         });
+        if ended == Ended::Failed {
+            return Err(ToysError::Accelerator);
+        }
         if settings.is_enough(end, &samples, &hypotest.observed, stop_at_error) {
             break;
         }

@@ -13,6 +13,7 @@ use std::path::Path;
 use ns_inference::toys::{Ended, Ensemble, FitToys, Run, Source, Thrower, ToyFit, ToysError};
 use ns_inference::{Errors, FitOptions, fit};
 use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
+use serde_json::json;
 
 use super::Status;
 use super::device::{Chosen, choose};
@@ -155,7 +156,11 @@ impl Plan {
             let records = self.encode(&record, &fits, &mut tally);
             records.chunks_exact(record.bytes()).try_for_each(|bytes| document.toy(&record.read(bytes)))
         })?;
-        document.end(&tally, self.identity.n_toys, self.chosen.report()?.as_ref())?;
+        // What is there is ended, also where the device failed in the middle.
+        let report = self.chosen.report();
+        let said = report.as_ref().map_or_else(|error| Some(json!({"error": error.to_string()})), Clone::clone);
+        document.end(&tally, self.identity.n_toys, said.as_ref())?;
+        report?;
         Ok((ended, tally))
     }
 
