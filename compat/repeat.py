@@ -18,6 +18,7 @@ import numpy as np
 import pyhf
 from specifications import SPECS, data_of, points_of
 
+import nextstat
 import nextstat.pyhf as ours
 
 #: Relative, and absolute below 1.
@@ -124,6 +125,9 @@ def main():
             is_small = model.config.npars <= MOST_PARAMETERS / 3 and model.config.poi_index is not None
             try:
                 (use if is_small else lambda model, data: pyhf.infer.mle.fit(data, model))(model, data)
+            except nextstat.NextstatError:
+                # A ValueError too, but one of ours.
+                raise
             except (pyhf.exceptions.FailedMinimization, pyhf.exceptions.InvalidModel, ValueError):
                 pass
     reports = {"models": n_models, "functions": [repeater.report() for repeater in repeaters]}

@@ -36,7 +36,7 @@ def main():
     if arguments.build:
         # An optimised build, by what pyproject.toml names as its builder; for tests with the emulation of a GPU.
         features = "" if arguments.no_tests else " --features emulated"
-        environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked" + features)}
+        environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
     wheels = sorted(arguments.folder.glob("nextstat-*.whl"), key=lambda path: path.stat().st_mtime)
     if not wheels:

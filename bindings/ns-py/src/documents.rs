@@ -28,7 +28,7 @@ fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
             return Err(error::parameter(py, format!("`{other}` is no digest algorithm"), hint));
         }
     };
-    digest(text, algorithm).map_err(|problem| error::document(py, &problem))
+    py.detach(|| digest(text, algorithm)).map_err(|problem| error::document(py, &problem))
 }
 
 /// The bytes of a document, unpacked if they are packed.
@@ -41,18 +41,18 @@ fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bou
 /// A JSON text with a JSON patch applied.
 #[pyfunction]
 fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<String> {
-    let done = read_value(text).and_then(|mut document| {
-        let patch = Patch::from_bytes(operations)?;
-        patch::apply(&mut document, &patch)?;
+    let done = || {
+        let mut document = read_value(text)?;
+        patch::apply(&mut document, &Patch::from_bytes(operations)?)?;
         Ok(document.to_string())
-    });
-    done.map_err(|problem| error::document(py, &problem))
+    };
+    py.detach(done).map_err(|problem| error::document(py, &problem))
 }
 
 /// What a workspace contains.
 #[pyfunction]
 fn inspect_workspace<'py>(py: Python<'py>, text: &[u8], measurement: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
-    let workspace = read_workspace(text).map_err(|problem| error::document(py, &problem))?;
+    let workspace = py.detach(|| read_workspace(text)).map_err(|problem| error::document(py, &problem))?;
     fields(py, &summarize(&workspace, measurement).map_err(|problem| error::compile(py, &problem))?)
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct PyPatchSet(PatchSet);
 impl PyPatchSet {
     #[new]
     fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
-        PatchSet::from_bytes(text).map(Self).map_err(|problem| error::document(py, &problem))
+        py.detach(|| PatchSet::from_bytes(text)).map(Self).map_err(|problem| error::document(py, &problem))
     }
 
     /// Description, labels, digests, references, and the name and values of every patch.
@@ -74,13 +74,13 @@ impl PyPatchSet {
 
     /// The operations of the patch `name`, as JSON text.
     fn patch(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        let patch = self.0.by_name(name).and_then(|entry| self.0.read(entry));
-        patch.map(|patch| patch.to_value().to_string()).map_err(|problem| error::document(py, &problem))
+        let text = || Ok(self.0.read(self.0.by_name(name)?)?.to_value().to_string());
+        py.detach(text).map_err(|problem| error::document(py, &problem))
     }
 
     /// Every digest held against a workspace's.
     fn verify<'py>(&self, py: Python<'py>, workspace: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-        let checks = self.0.verify(workspace).map_err(|problem| error::document(py, &problem))?;
+        let checks = py.detach(|| self.0.verify(workspace)).map_err(|problem| error::document(py, &problem))?;
         fields(py, &documents::verification(&checks))
     }
 
@@ -94,8 +94,8 @@ impl PyPatchSet {
 
     /// A workspace with the patch `name`, as JSON text.
     fn apply(&self, py: Python<'_>, workspace: &[u8], name: &str) -> PyResult<String> {
-        let patched = py.detach(|| self.0.apply(workspace, name));
-        patched.map(|document| document.to_string()).map_err(|problem| error::document(py, &problem))
+        let patched = py.detach(|| Ok(self.0.apply(workspace, name)?.to_string()));
+        patched.map_err(|problem| error::document(py, &problem))
     }
 }
 

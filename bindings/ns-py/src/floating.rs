@@ -21,6 +21,7 @@ use pyo3::types::PyDict;
 use crate::convert::{array, matrix, object, optional_array};
 use crate::error;
 use crate::interrupt::{Interruptible, interruptible};
+use crate::memory::filled;
 use crate::model::PyModel;
 use crate::numbers::{data, numbers};
 use crate::watch::{callback, watched};
@@ -45,10 +46,10 @@ struct Within<'py>(Floats<'py>, Floats<'py>, Floats<'py>, Vec<bool>);
 #[pymethods]
 impl FloatingModel {
     #[new]
-    fn new(model: &PyModel) -> Self {
+    fn new(py: Python<'_>, model: &PyModel) -> Self {
         let mut model = model.model().clone();
         model.parameters.fixed.fill(false);
-        let plan = Arc::new(Plan::new(&model));
+        let plan = py.detach(|| Arc::new(Plan::new(&model)));
         Self { model, plan }
     }
 
@@ -56,7 +57,7 @@ impl FloatingModel {
     fn by_sample<'py>(&self, py: Python<'py>, points: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let points = self.points(points)?;
         let (n_samples, n_bins) = (self.model.samples.len(), self.model.n_bins());
-        let mut all = vec![0.0; points.len() * n_samples * n_bins];
+        let mut all = filled(0.0, points.len(), n_samples * n_bins, "points")?;
         py.detach(|| {
             for (params, yields) in points.iter().zip(all.chunks_exact_mut((n_samples * n_bins).max(1))) {
                 self.spread(&cell_yields(&self.model, params), yields);
@@ -93,7 +94,7 @@ impl FloatingModel {
     ) -> PyResult<Terms<'py>> {
         let (points, data) = self.points_and_data(points, data)?;
         let terms: (Vec<f64>, Vec<f64>) = py.detach(|| {
-            let last = data.len() - 1;
+            let last = data.len().saturating_sub(1);
             points.iter().enumerate().map(|(i, params)| self.terms(params, &data[i.min(last)])).unzip()
         });
         Ok((array(py, &terms.0), array(py, &terms.1)))

@@ -31,6 +31,10 @@ fn interpolate<'py>(
         return Err(error::parameter(py, format!("`{code}` is no interpolation rule"), None));
     }
     let (low, high, alpha) = (list(low, "low")?, list(high, "high")?, list(alpha, "alpha")?);
+    if low.len() != alpha.len() || high.len() != alpha.len() {
+        let lengths = format!("{}, {} and {}", low.len(), high.len(), alpha.len());
+        return Err(error::data(format!("`low`, `high` and `alpha` have different lengths: {lengths}")));
+    }
     let values: Vec<f64> =
         low.iter().zip(&high).zip(&alpha).map(|((&low, &high), &alpha)| one(low, high, alpha)).collect();
     Ok(array(py, &values))

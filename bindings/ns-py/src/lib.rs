@@ -33,8 +33,8 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 
 /// Names of the backends that have a device here.
 #[pyfunction]
-fn devices() -> Vec<&'static str> {
-    let found = ns_device::probe();
+fn devices(py: Python<'_>) -> Vec<&'static str> {
+    let found = py.detach(ns_device::probe);
     let mut names: Vec<&str> =
         found.iter().filter(|found| found.is_available()).map(|found| found.backend.name()).collect();
     names.dedup();

@@ -46,8 +46,8 @@ pub(crate) struct PyModel {
 impl PyModel {
     pub(crate) fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
         let options = choice.options(py)?;
-        let model = py.detach(|| compile(&workspace, &options)).map_err(|problem| error::compile(py, &problem))?;
-        let plan = Arc::new(Plan::new(&model));
+        let made = py.detach(|| compile(&workspace, &options).map(|model| (Arc::new(Plan::new(&model)), model)));
+        let (plan, model) = made.map_err(|problem| error::compile(py, &problem))?;
         Ok(Self {
             workspace: Arc::new(workspace),
             choice,

@@ -13,7 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyString};
 
 use crate::error;
-use crate::interrupt::{VALUES_OF_A_PART, in_parts};
+use crate::interrupt::VALUES_OF_A_PART;
 use crate::memory::room;
 
 /// Numbers with their shape, of at most two dimensions.
@@ -146,10 +146,17 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
     let mut all_values: Vec<f64> = room(array.len() as u64, 1, "numbers")?;
     match array.as_slice() {
         _ if array.len() <= VALUES_OF_A_PART => all_values.extend(array.iter().copied()),
-        Some(all) => in_parts(py, (all.len(), 1), |part| all_values.extend_from_slice(&all[part]))?,
+        // With the interpreter's lock, as somebody else may write to the array.
+        Some(all) => all.chunks(VALUES_OF_A_PART).try_for_each(|part| {
+            all_values.extend_from_slice(part);
+            py.check_signals()
+        })?,
         None => {
-            let mut all = array.iter().copied();
-            in_parts(py, (array.len(), 1), |part| all_values.extend(all.by_ref().take(part.len())))?;
+            let mut all = array.iter().copied().peekable();
+            while all.peek().is_some() {
+                all_values.extend(all.by_ref().take(VALUES_OF_A_PART));
+                py.check_signals()?;
+            }
         }
     }
     Ok(Numbers { values: all_values, rows })
