@@ -306,7 +306,7 @@ fn goodness_model<'py>(
         let (domain, _) = ns_inference::fit::domain_and_start(model, options);
         let observed = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
         let (toys, _) = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {
-            let run = Run::new(*threads, monitor);
+            let run = setup.run(monitor);
             goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)
         })?;
         let p_values = fields(py, &toys)?;
@@ -315,6 +315,7 @@ fn goodness_model<'py>(
         p_values.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
         document.set_item("toys", p_values)?;
     }
+    setup.sign(&document)?;
     Ok(document)
 }
 

@@ -153,7 +153,7 @@ def goodness_of_fit(
     >>> goodness.toys["total"]["value"]
     0.985
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=toys_or_none(toys) > 0, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     found = _nextstat.goodness_model(model, given, toys_or_none(toys), is_fixed(aux), progress_of(progress, "toy"))
     return checked(GoodnessOfFit(found))
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::toys::AuxChoice;
 use super::values::n_toys;
-use super::{EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
+use super::{DeviceArgs, EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
 
 /// Arguments of `gof`.
 #[derive(Debug, Args)]
@@ -26,4 +26,7 @@ pub(crate) struct GofArgs {
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }

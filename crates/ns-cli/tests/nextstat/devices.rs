@@ -117,6 +117,9 @@ fn toys_on_a_device_are_the_cpus() {
     let (cpu, emulated, device) = both(&toys);
     assert_alike(&emulated, &cpu, 1e-5);
     assert_eq!((device["fits"].as_u64(), device["launches"].as_u64()), (Some(40), Some(1)));
+    let (cpu, emulated, device) = both(&["gof", "shapes.json", "--toys", "40"]);
+    assert_alike(&emulated, &cpu, 1e-6);
+    assert_eq!(device["fits"].as_u64(), Some(40));
     let (cpu, emulated, device) =
         both(&["hypotest-toys", "shapes.json", "--n-toys", "40", "--seed", "3", "--mu", "1.2"]);
     assert_alike(&emulated, &cpu, 1e-6);
