@@ -17,13 +17,24 @@ macro_rules! constants {
     };
 }
 
+/// Makes the C++ text of numbers.
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])* $name:ident = $value:expr,)*) => {
+        pub(crate) fn numbers() -> String {
+            let mut text = String::new();
+            $(text += &format!("#define {} {}u //{}\n", stringify!($name), $value as u32, concat!($($doc),*));)*
+            text
+        }
+    };
+}
+
 #[expect(non_snake_case, reason = "each function is the text of the struct of its name")]
 mod fields {
     include!("src/accel/layout_fields.rs");
 
     pub(crate) fn header() -> String {
         let about = "// Generated from src/accel/layout_fields.rs by the build script; do not edit.";
-        format!("{about}\n\n{}\n{}", Layout(), Task())
+        format!("{about}\n\n{}\n{}\n{}", Layout(), Task(), numbers())
     }
 }
 

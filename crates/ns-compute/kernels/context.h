@@ -1,8 +1,6 @@
 // What every function of the likelihood kernels is given: where the model, the data and the memory to work in are.
 // Legend: B bins, T templates, P parameters, G global and L local parameters, K constraint terms.
 
-#define NONE 0xffffffffu
-
 struct Context {
     CONSTANT Layout* layout;
     const GLOBAL uint* indices;   // the model's tables of indices

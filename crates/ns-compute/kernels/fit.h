@@ -3,19 +3,6 @@
 // The iteration is that of ns_inference::minimize, but for bounds: a step that leaves the box is cut off there, and the parameter is held in the
 // next step if the slope still leads outwards. What does not arrive says so, and is left to the CPU.
 
-#define CONVERGED 0u
-#define ITERATION_LIMIT 1u
-#define STALLED 2u
-#define SADDLE 3u
-#define NOT_FINITE 4u
-
-#define RESULT_NLL 0u
-#define RESULT_EDM 1u
-#define RESULT_STATUS 2u
-#define RESULT_ITERATIONS 3u
-#define RESULT_VARIANCE 4u
-#define RESULT_SIZE 8u
-
 #define EXACT_BELOW R(4.0)
 // A step from nearer than this, with the exact Hessian, is the last one: its square is far below what the numbers can tell, even in a curved valley.
 #define LAST_BELOW (R(0.01) * SQRT(EPSILON))

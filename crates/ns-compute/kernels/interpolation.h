@@ -1,12 +1,6 @@
 // How a systematic moves a yield: the factor of a normsys, the two weights of a histosys shift, with first and second derivatives.
 // Formulas and codes as in ns_core::interpolate (CERN-OPEN-2012-016, section 4.1).
 
-#define NORMSYS_EXPONENTIAL 0u
-#define NORMSYS_SMOOTH 1u
-#define HISTOSYS_LINEAR 0u
-#define HISTOSYS_QUADRATIC 1u
-#define HISTOSYS_SMOOTH 2u
-
 struct Jet {
     real value, first, second;
 };

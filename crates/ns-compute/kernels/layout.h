@@ -117,3 +117,26 @@ struct Task {
     uint variance_param;  // parameter whose variance is wanted, or none
     uint exact;  // whether the exact Hessian is wanted
 };
+
+#define NONE 4294967295u // stands for "there is none" in tables of indices
+#define TILE 4u // rows of Jacobians are padded to a multiple of this, and products are made in squares of it
+#define PANEL 16u // rows and columns of the factor that are worked on at once
+#define NORMSYS_EXPONENTIAL 0u // code1
+#define NORMSYS_SMOOTH 1u // code4
+#define HISTOSYS_LINEAR 0u // code0
+#define HISTOSYS_QUADRATIC 1u // code2
+#define HISTOSYS_SMOOTH 2u // code4p
+#define SCALAR_ENTRY 0u // kind of an entry: normfactor, lumi or normsys
+#define HISTOSYS_ENTRY 1u // kind of an entry: histosys
+#define FACTOR_ENTRY 2u // kind of an entry: a per-bin factor
+#define RESULT_NLL 0u // place in a fit's result: -ln L without constants
+#define RESULT_EDM 1u // the estimated distance before the last step
+#define RESULT_STATUS 2u // how it ended
+#define RESULT_ITERATIONS 3u // steps taken or tried
+#define RESULT_VARIANCE 4u // the variance that was asked for
+#define RESULT_SIZE 8u // numbers of a fit's result
+#define CONVERGED 0u // how a fit ended: in a minimum
+#define ITERATION_LIMIT 1u // its iterations ran out
+#define STALLED 2u // no step makes progress
+#define SADDLE 3u // the Hessian is indefinite so near a point without slope
+#define NOT_FINITE 4u // -ln L is not finite at the start

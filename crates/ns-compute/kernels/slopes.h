@@ -3,10 +3,6 @@
 // A channel's Jacobian has a row for each of its bins and a column for each global parameter that acts on it. The pieces stay valid while trial
 // points are evaluated, so that a refused step only needs another assembly. No two lanes ever write the same number.
 
-#define SCALAR_ENTRY 0u
-#define HISTOSYS_ENTRY 1u
-#define FACTOR_ENTRY 2u
-
 // One modifier's share of d lambda / d parameter in bin `inside` of its channel.
 FN real entry_slope(const Context context, const GLOBAL real* params, uint entry, uint inside) {
     const uint use = INDEX(entry_use)[entry];

@@ -3,9 +3,6 @@
 // With the Hessian (A C'; C E), E block-diagonal with factors E = L L' and Z = L^-1 C, the matrix of the global parameters is A - Z'Z. The right-hand
 // side is carried along as its last row, so that the factorisation solves the first triangle too. Held parameters are left out.
 
-#define PANEL 16u
-#define TILE 4u
-
 FN real damped(const Context context, uint param, real damping) {
     return WORK(constraint)[param] + damping * WORK(scale)[param];
 }

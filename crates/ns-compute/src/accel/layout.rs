@@ -1,6 +1,6 @@
 //! The constants that kernels are launched with: sizes, rules, and where each table and each piece of working memory stands.
 //!
-//! `layout_fields.rs` has the only list; the build script makes the C++ text of both structs from it, `kernels/layout.h`.
+//! `layout_fields.rs` has the only list; the build script makes the C++ text of it, `kernels/layout.h`.
 
 /// Declares a struct of `u32` fields for host and kernels alike.
 macro_rules! constants {
@@ -27,10 +27,16 @@ macro_rules! constants {
     };
 }
 
-include!("layout_fields.rs");
+/// Declares numbers that mean the same to host and kernels.
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])* $name:ident = $value:expr,)*) => {
+        $($(#[doc = $doc])* pub(crate) const $name: u32 = $value;)*
+        /// Some of them are the kernels' alone.
+        const _: &[u32] = &[$($name),*];
+    };
+}
 
-/// Stands for "there is none" in tables of indices.
-pub(crate) const NONE: u32 = u32::MAX;
+include!("layout_fields.rs");
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-// The fields of the structs that kernels are launched with, for `layout.rs` and for the build script, each with a macro `constants!` of its own.
+// The fields of the structs that kernels are launched with and the numbers that they share with the host, for `layout.rs` and for the build script, each with macros `constants!` and `numbers!` of its own.
 //
 // After a change here: `UPDATE_LAYOUT=1 cargo build -p ns-compute` writes `kernels/layout.h` anew; a build with an old one says so.
 
@@ -232,4 +232,51 @@ constants! {
         /// whether the exact Hessian is wanted
         exact,
     }
+}
+
+numbers! {
+    /// stands for "there is none" in tables of indices
+    NONE = u32::MAX,
+    /// rows of Jacobians are padded to a multiple of this, and products are made in squares of it
+    TILE = 4,
+    /// rows and columns of the factor that are worked on at once
+    PANEL = 16,
+    /// code1
+    NORMSYS_EXPONENTIAL = 0,
+    /// code4
+    NORMSYS_SMOOTH = 1,
+    /// code0
+    HISTOSYS_LINEAR = 0,
+    /// code2
+    HISTOSYS_QUADRATIC = 1,
+    /// code4p
+    HISTOSYS_SMOOTH = 2,
+    /// kind of an entry: normfactor, lumi or normsys
+    SCALAR_ENTRY = 0,
+    /// kind of an entry: histosys
+    HISTOSYS_ENTRY = 1,
+    /// kind of an entry: a per-bin factor
+    FACTOR_ENTRY = 2,
+    /// place in a fit's result: -ln L without constants
+    RESULT_NLL = 0,
+    /// the estimated distance before the last step
+    RESULT_EDM = 1,
+    /// how it ended
+    RESULT_STATUS = 2,
+    /// steps taken or tried
+    RESULT_ITERATIONS = 3,
+    /// the variance that was asked for
+    RESULT_VARIANCE = 4,
+    /// numbers of a fit's result
+    RESULT_SIZE = 8,
+    /// how a fit ended: in a minimum
+    CONVERGED = 0,
+    /// its iterations ran out
+    ITERATION_LIMIT = 1,
+    /// no step makes progress
+    STALLED = 2,
+    /// the Hessian is indefinite so near a point without slope
+    SADDLE = 3,
+    /// -ln L is not finite at the start
+    NOT_FINITE = 4,
 }

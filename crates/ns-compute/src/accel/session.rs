@@ -7,7 +7,7 @@
 
 use super::error::AccelError;
 use super::kernels::LikelihoodKernel;
-use super::layout::{Layout, NONE, Task};
+use super::layout::{self, Layout, NONE, Task};
 use super::reals::Reals;
 use super::self_test::self_test;
 use super::tables::{PANEL, Tables};
@@ -30,13 +30,8 @@ const MOST_BLOCKS: u32 = 1024;
 /// Fits that are asked for at a time: enough for every block to have a few, so that slow ones do not hold up the rest.
 const BATCH: usize = 4 * MOST_BLOCKS as usize;
 
-/// Numbers of a fit's result; `RESULT_…` in `kernels/fit.h`.
-const RESULT: usize = 8;
-const NLL: usize = 0;
-const EDM: usize = 1;
-const STATUS: usize = 2;
-const ITERATIONS: usize = 3;
-const VARIANCE: usize = 4;
+/// Numbers of a fit's result.
+const RESULT: usize = layout::RESULT_SIZE as usize;
 
 /// Steps after which a fit on a device is left to the host.
 const MAX_ITERATIONS: u32 = 100;
@@ -383,15 +378,16 @@ fn fixed_step(task: &BatchTask<'_>) -> u32 {
 }
 
 fn arrival(params: &[f64], result: &[f64], constant: f64) -> Arrival {
-    let has_arrived = result[STATUS] == 0.0;
+    let at = |place: u32| result[place as usize];
+    let has_arrived = at(layout::RESULT_STATUS) == f64::from(layout::CONVERGED);
     Arrival {
         // -0 served as the lower side of a kink.
         params: params.iter().map(|&x| x + 0.0).collect(),
-        nll: if result[NLL].is_finite() { result[NLL] + constant } else { f64::INFINITY },
-        edm: result[EDM],
+        nll: if at(layout::RESULT_NLL).is_finite() { at(layout::RESULT_NLL) + constant } else { f64::INFINITY },
+        edm: at(layout::RESULT_EDM),
         has_arrived,
-        variance: Some(result[VARIANCE]).filter(|variance| has_arrived && *variance > 0.0),
-        iterations: result[ITERATIONS] as usize,
+        variance: Some(at(layout::RESULT_VARIANCE)).filter(|variance| has_arrived && *variance > 0.0),
+        iterations: at(layout::RESULT_ITERATIONS) as usize,
     }
 }
 

@@ -2,22 +2,17 @@
 //!
 //! It is the same plan that the CPU bodies use, plus the lists that let every lane gather what it writes, so that nothing is added by two lanes.
 
-use super::layout::{Layout, NONE};
+use super::layout::{self, FACTOR_ENTRY, HISTOSYS_ENTRY, Layout, NONE, SCALAR_ENTRY};
 use crate::cpu::plan::{BinFactorTarget, ChannelPlan, Plan, TemplatePlan};
 use ns_core::interpolate::{HistoSysInterpolation, NormSysFactor, NormSysInterpolation};
 use ns_core::model::Model;
 use ns_core::parameters::Constraint;
 
-/// Rows of Jacobians are padded to a multiple of this; `TILE` in `kernels/solve.h`.
-const TILE: usize = 4;
+/// Rows of Jacobians are padded to a multiple of this.
+const TILE: usize = layout::TILE as usize;
 
-/// Rows of the factor that are worked on at once; `PANEL` in `kernels/solve.h`.
-pub(crate) const PANEL: usize = 16;
-
-/// Kinds of entries, as in `kernels/slopes.h`.
-const SCALAR: u32 = 0;
-const HISTOSYS: u32 = 1;
-const FACTOR: u32 = 2;
+/// Rows of the factor that are worked on at once.
+pub(crate) const PANEL: usize = layout::PANEL as usize;
 
 /// The tables of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,13 +77,13 @@ impl Tables {
         layout.matrix_stride = count(plan.partition.n_global().next_multiple_of(TILE));
         layout.panel_stride = count((plan.partition.n_global() + 1 + TILE).next_multiple_of(TILE));
         layout.normsys_rule = match model.interpolation.normsys {
-            NormSysInterpolation::Exponential => 0,
-            NormSysInterpolation::SmoothExponential => 1,
+            NormSysInterpolation::Exponential => layout::NORMSYS_EXPONENTIAL,
+            NormSysInterpolation::SmoothExponential => layout::NORMSYS_SMOOTH,
         };
         layout.histosys_rule = match model.interpolation.histosys {
-            HistoSysInterpolation::Linear => 0,
-            HistoSysInterpolation::Quadratic => 1,
-            HistoSysInterpolation::SmoothLinear => 2,
+            HistoSysInterpolation::Linear => layout::HISTOSYS_LINEAR,
+            HistoSysInterpolation::Quadratic => layout::HISTOSYS_QUADRATIC,
+            HistoSysInterpolation::SmoothLinear => layout::HISTOSYS_SMOOTH,
         };
     }
 
@@ -382,18 +377,18 @@ fn column_entries(plan: &Plan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
         // Scalar modifiers are numbered by template, scales before normsys.
         let first_scalar = template.scales.start + template.normsys.start;
         for (i, scale) in plan.scales[template.scales.clone()].iter().enumerate() {
-            add(scale.column as usize, SCALAR, first_scalar + i, NONE);
+            add(scale.column as usize, SCALAR_ENTRY, first_scalar + i, NONE);
         }
         for (i, normsys) in plan.normsys[template.normsys.clone()].iter().enumerate() {
-            add(normsys.column as usize, SCALAR, first_scalar + template.scales.len() + i, NONE);
+            add(normsys.column as usize, SCALAR_ENTRY, first_scalar + template.scales.len() + i, NONE);
         }
         for (h, histosys) in template.histosys.clone().zip(&plan.histosys[template.histosys.clone()]) {
-            add(histosys.column as usize, HISTOSYS, h, NONE);
+            add(histosys.column as usize, HISTOSYS_ENTRY, h, NONE);
         }
         for (f, factor) in template.bin_factors.clone().zip(&plan.bin_factors[template.bin_factors.clone()]) {
             if let BinFactorTarget::Global { first_column } = factor.target {
                 for bin in 0..channel.bins.len() {
-                    add(first_column as usize + bin, FACTOR, f, bin as u32);
+                    add(first_column as usize + bin, FACTOR_ENTRY, f, bin as u32);
                 }
             }
         }
@@ -404,7 +399,7 @@ fn column_entries(plan: &Plan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
 /// Columns of `channel` whose parameters are per-bin factors shared with other channels, ascending.
 fn shared_factors(plan: &Plan, channel: &ChannelPlan) -> Vec<u32> {
     let entries = column_entries(plan, channel);
-    let is_factor = |(_, entries): &(usize, Vec<Entry>)| entries.iter().any(|entry| entry.kind == FACTOR);
+    let is_factor = |(_, entries): &(usize, Vec<Entry>)| entries.iter().any(|entry| entry.kind == FACTOR_ENTRY);
     entries.into_iter().enumerate().filter(is_factor).map(|(column, _)| column as u32).collect()
 }
 
