@@ -5,6 +5,7 @@
 //!
 //! Legend: N items, P parameters, B bins, K auxiliary data.
 
+use super::cost::{self, Cost};
 use super::error::AccelError;
 use super::kernels::LikelihoodKernel;
 use super::layout::{Layout, NONE, Task};
@@ -49,6 +50,7 @@ pub struct Session {
     indices: Buffer<u32>,
     reals: Reals,
     work: Option<Work>,
+    n_entries: usize,
 }
 
 /// The memory that blocks work in.
@@ -95,13 +97,33 @@ impl Session {
         }
         let tables = Tables::new(model, &plan).map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
         let (indices, reals) = (device.upload(&tables.indices)?, Reals::upload(device, &tables.reals)?);
-        Ok(Self { device: device.clone(), plan, layout: tables.layout, indices, reals, work: None })
+        Ok(Self {
+            device: device.clone(),
+            plan,
+            layout: tables.layout,
+            indices,
+            reals,
+            work: None,
+            n_entries: tables.n_entries,
+        })
     }
 
     /// The device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// What an iteration of one fit computes and moves, part by part.
+    #[must_use]
+    pub fn cost_of_iteration(&self) -> Vec<(&'static str, Cost)> {
+        cost::of_iteration(&self.plan, self.n_entries)
+    }
+
+    /// Bytes of memory that one block works in.
+    #[must_use]
+    pub fn bytes_per_block(&self) -> u64 {
+        u64::from(self.layout.workspace) * self.device.precision().bytes() as u64
     }
 
     /// -ln L of every item (N), with all constants; +∞ outside the model's domain.
