@@ -17,7 +17,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask,xmlio
 
-.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate fuzz clean
+.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers bench-gpu peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ bench-peers: build ## compare fits and procedures with the peers; appends to ben
 	$(CARGO) build --release --locked --package ns-benches
 	$(PYTHON) benches/peers.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 	$(PYTHON) benches/procedures.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
+
+bench-gpu: ## try and measure an NVIDIA GPU; appends to benches/RECORD.md (ten minutes)
+	$(PYTHON) benches/gpu.py
 
 validate: build ## hold every published case against its reference; writes docs/validation.md
 	$(PYTHON) scripts/validate.py --nextstat $(NEXTSTAT) --data $(DATA_DIR) --write docs/validation.md

@@ -3,12 +3,14 @@
 
     kernels_mutate.py [--only WORD]   plant the bugs whose description has the word
 
-The working tree is copied to a temporary folder with a build folder of its own (the first build takes minutes). A bug is caught by the
+Bugs are planted in a copy of the working tree, `mutants` in the build folder, with a build folder of its own: Cargo takes two copies of
+a workspace for one. The first run builds it, which takes minutes; later ones take seconds for each bug. A bug is caught by the
 tests of ns-compute's kernels on the emulated device, else by their guarded memory, else by replays of recorded launches under
 sanitizers. Exit status 1 if one is not caught, or if the tests fail without any.
 """
 import argparse
 import dataclasses
+import filecmp
 import os
 import pathlib
 import shutil
@@ -48,7 +50,7 @@ MUTANTS = (
     Mutant("sign of the coupling", "slopes.h", "value += weight * restricted", "value -= weight * restricted"),
     Mutant("missing curvature of the constraints", "slopes.h", "constraint = jet.second;", "constraint = R(0.0);"),
     Mutant("two local factors of any template count", "slopes.h", "!= 0u && mask[j * n_templates + t] != 0u", "!= 0u || mask[j * n_templates + t] != 0u"),
-    Mutant("a shared factor counts itself", "slopes.h", "column >= last_factor", "column > last_factor"),
+    Mutant("the product of two shared factors counts twice", "slopes.h", "column >= last_factor", "column == last_factor"),
     Mutant("held parameter not masked", "solve.h", "real value = is_held ? R(0.0) : source[i * stride + column];", "real value = source[i * stride + column];"),
     Mutant("damping of the wrong sign", "solve.h", "WORK(diagonal)[param] + damping * WORK(scale)[param];", "WORK(diagonal)[param] - damping * WORK(scale)[param];"),
     Mutant("promise without the damping", "fit.h", "-slope - damping * WORK(scale)[i] * step", "-slope - R(1e3) * damping * WORK(scale)[i] * step"),
@@ -61,26 +63,30 @@ MUTANTS = (
     Mutant("auxiliary data of another item", "kernels.h", "aux + item * task->aux_step", "aux"),
     Mutant("memory of another block", "kernels.h", "work + BLOCK * layout->workspace", "work"),
     Mutant("arrival where the matrix is damped", "fit.h", "const bool is_last = progress->exact && is_undamped && progress->edm <= LAST_BELOW;", "const bool is_last = progress->edm <= R(1e-3);"),
-    Mutant("variance at a stale point", "fit.h", "i == wanted ? R(1.0) : R(0.0)", "i == wanted ? R(1.0) : -slope"),
+    Mutant("variance of a damped matrix", "fit.h", "const real damping = is_end ? R(0.0) :", "const real damping = is_end ? R(1e-3) :"),
 )  # fmt: skip
 
 
-def copy_of_the_tree(folder: pathlib.Path):
+def copy_the_tree(folder: pathlib.Path):
+    """Leaves alone what is the same already, so that it is not built again."""
     files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in files.decode().split("\0"):
-        if name and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+        old, new = ROOT / name, folder / name
+        if name and old.is_file() and not (new.is_file() and filecmp.cmp(old, new, shallow=False)):
+            new.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(old, new)
 
 
 class Tree:
     """A copy of the working tree, its tests, and launches recorded before any bug was in it."""
 
-    def __init__(self, folder: pathlib.Path):
-        self.folder = folder / "tree"
-        self.recordings = folder / "recordings"
-        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(folder / "target"), "RUST_BACKTRACE": "0"}
-        copy_of_the_tree(self.folder)
+    def __init__(self, recordings: pathlib.Path):
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
+        self.folder = target / "mutants/tree"
+        target = target / "mutants/target"
+        self.recordings = recordings
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
+        copy_the_tree(self.folder)
         self.module = next(module for module in MODULES if module.name == "likelihood")
 
     def test(self, *arguments: str, **environment: str) -> tuple[bool, str]:

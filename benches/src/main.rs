@@ -4,6 +4,7 @@
 //! `benches/procedures.py`, which call this program for our side.
 
 mod cases;
+mod devices;
 mod family;
 mod measure;
 mod plot;
@@ -25,6 +26,8 @@ struct Arguments {
 enum What {
     /// Published cases: evaluations, fits with uncertainties, the whole corpus
     Cases(cases::CasesArgs),
+    /// Fits, toys and single kernels of two models on a device and on the CPU, as a section of benches/RECORD.md
+    Devices(devices::DevicesArgs),
     /// Tests, limits, scans, rankings and toys of one published case, with their results, as JSON
     Procedures(procedures::ProceduresArgs),
     /// A generated family of models against its size
@@ -38,6 +41,7 @@ enum What {
 fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().what {
         What::Cases(arguments) => cases::run(&arguments),
+        What::Devices(arguments) => devices::run(&arguments),
         What::Procedures(arguments) => procedures::run(&arguments),
         What::Scaling(arguments) => scaling::run(&arguments),
         What::Yields(arguments) => yields::run(&arguments),

@@ -18,6 +18,7 @@ FN real entry_slope(const Context context, const GLOBAL real* params, uint entry
     return WORK(cell_yield)[cell] / nonzero(params[INDEX(factor_param)[use] + inside]);
 }
 
+// PERF: every entry looks its template, kind and tables up again in every bin; a list of cells for each number of the Jacobian would not.
 FN void fill_jacobian(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint channel = 0u; channel < layout->n_channels; ++channel) {

@@ -162,6 +162,9 @@ FN void add_products(PRIVATE real* sum, const GLOBAL real* i, const GLOBAL real*
 }
 
 // Adds one channel's part of A - Z'Z to the matrix; held parameters are left out.
+// PERF: a tile reads 8 numbers for 32 operations, so that L1 is the limit where doubles are fast; tiles of 8 x 8 would halve that and need 128
+// registers for the sums. Rows of pairs, two for each template, outnumber rows of bins: a channel with many more templates than columns would rather
+// have its Hessian summed bin by bin.
 FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM) {
     const uint stride = INDEX(channel_stride)[channel];
     const uint first_column = INDEX(channel_column)[channel];
@@ -335,6 +338,8 @@ FN bool factor_globals(const Context context LANES_PARAM) {
 }
 
 // The second triangle: the step of the global parameters, in panels from the last one on.
+// PERF: the triangle is a chain of as many dependent divisions as there are rows; inverting the diagonal blocks while they are in shared memory would
+// leave products only.
 FN void solve_globals(const Context context LANES_PARAM) {
     const uint n = context.layout->n_global;
     const uint stride = context.layout->matrix_stride;

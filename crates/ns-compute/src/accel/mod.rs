@@ -2,6 +2,7 @@
 //!
 //! A [`Session`] is a model on a device of `ns_device`. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
 
+mod cost;
 mod error;
 mod kernels;
 mod layout;
@@ -10,6 +11,7 @@ mod self_test;
 mod session;
 mod tables;
 
+pub use cost::Cost;
 pub use error::AccelError;
 pub use self_test::self_test;
 pub use session::{Items, Session, SharedSession};

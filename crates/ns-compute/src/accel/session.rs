@@ -5,6 +5,7 @@
 //!
 //! Legend: N items, P parameters, B bins, K auxiliary data.
 
+use super::cost::{self, Cost};
 use super::error::AccelError;
 use super::kernels::LikelihoodKernel;
 use super::layout::{self, Layout, NONE, Task};
@@ -47,6 +48,7 @@ pub struct Session {
     layout: Layout,
     indices: Buffer<u32>,
     reals: Reals,
+    n_entries: usize,
     /// The memory that kernels worked in, for a test that looks at it.
     #[cfg(test)]
     kept: Vec<Reals>,
@@ -102,6 +104,7 @@ impl Session {
             layout: tables.layout,
             indices,
             reals,
+            n_entries: tables.n_entries,
             #[cfg(test)]
             kept: Vec::new(),
         })
@@ -111,6 +114,18 @@ impl Session {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// What an iteration of one fit computes and moves, part by part.
+    #[must_use]
+    pub fn cost_of_iteration(&self) -> Vec<(&'static str, Cost)> {
+        cost::of_iteration(&self.plan, self.n_entries)
+    }
+
+    /// Bytes of memory that one block works in.
+    #[must_use]
+    pub fn bytes_per_block(&self) -> u64 {
+        u64::from(self.layout.workspace) * self.device.precision().bytes() as u64
     }
 
     /// -ln L of every item (N), with all constants; +∞ outside the model's domain.

@@ -20,6 +20,8 @@ pub(crate) struct Tables {
     pub(crate) layout: Layout,
     pub(crate) indices: Vec<u32>,
     pub(crate) reals: Vec<f64>,
+    /// Entries of all columns.
+    pub(crate) n_entries: usize,
 }
 
 /// One modifier's share of a column of the Jacobian.
@@ -37,7 +39,7 @@ impl Tables {
     /// # Errors
     /// The number of working numbers if they cannot be counted with 32 bits.
     pub(crate) fn new(model: &Model, plan: &Plan) -> Result<Self, TooLarge> {
-        let mut tables = Self { layout: Layout::default(), indices: Vec::new(), reals: Vec::new() };
+        let mut tables = Self { layout: Layout::default(), indices: Vec::new(), reals: Vec::new(), n_entries: 0 };
         tables.add_sizes(model, plan);
         tables.add_templates(model, plan);
         tables.add_constraints(model, plan);
@@ -195,6 +197,7 @@ impl Tables {
                 starts.push(entries.len() as u32);
             }
         }
+        self.n_entries = entries.len();
         self.layout.column_position = self.index(positions);
         self.layout.column_entry = self.index(starts);
         self.layout.entry_kind = self.index(entries.iter().map(|entry: &Entry| entry.kind));

@@ -184,7 +184,7 @@ fn unpolished_changes(seen: &Seen, device: &[ToyTest], cpu: &[ToyTest], observed
 
 #[test]
 fn a_device_that_fails_in_the_middle_is_no_end_and_no_silence() {
-    let [held, _] = devices();
+    let held = devices().swap_remove(0);
     let (_, model) = models().swap_remove(0);
     let (accelerator, _) = spied(&held, &model, (16, 3));
     let (ended, fits) = fit_toys(&model, 200, Some(&accelerator));

@@ -9,6 +9,7 @@ use ns_inference::FitOptions;
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Minimum};
 use ns_testkit::random::Random;
+use std::time::Instant;
 
 /// Single precision knows minima of matrices with a ratio of pivots, relative to their diagonals, up to this one.
 const RESOLVED: f64 = 1e6;
@@ -30,6 +31,8 @@ pub(crate) struct Tally {
     /// The largest distances, as parts of what is allowed: 2NLL, parameters, and parameters after the CPU went on from there.
     worst: [f64; 3],
     iterations: usize,
+    /// On the device.
+    milliseconds: f64,
     /// Those that led nowhere.
     unreached: usize,
 }
@@ -44,7 +47,10 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], (domain, start): (
     let Domain { lower, upper, fixed, kinked, .. } = domain;
     let task =
         BatchTask { data: BatchData::Each(each), starts: &starts, lower, upper, fixed, kinked, variance_of: None };
-    let arrivals = held.session(model).fit(&task).expect("the device computes");
+    let mut session = held.session(model);
+    let clock = Instant::now();
+    let arrivals = session.fit(&task).expect("the device computes");
+    tally.milliseconds += 1e3 * clock.elapsed().as_secs_f64();
     assert_eq!(arrivals.len(), each.len());
     let mut likelihood = CpuLikelihood::new(model);
     for (arrival, data) in arrivals.iter().zip(each) {

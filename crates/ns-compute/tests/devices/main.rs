@@ -1,4 +1,6 @@
 //! The likelihood kernels on the emulated device against the CPU, in double and in single precision, within `testdata/parity.json`.
+//!
+//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`), in a build with that feature, tries a real one instead.
 
 mod ensembles;
 mod fits;
@@ -47,10 +49,21 @@ fn open(precision: Precision, emulation: EmulationOptions) -> Device {
     Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device opens")
 }
 
-/// Both precisions.
-fn devices() -> [Held; 2] {
-    let held = |precision, parity| Held { device: open(precision, EmulationOptions::default()), parity };
-    [held(Precision::Double, Parity::double()), held(Precision::Single, Parity::single())]
+/// The emulated device in both precisions, or the real one that the environment names.
+fn devices() -> Vec<Held> {
+    let held = |device: Device| {
+        let parity = if device.precision() == Precision::Single { Parity::single() } else { Parity::double() };
+        Held { device, parity }
+    };
+    let real = match std::env::var("NEXTSTAT_TEST_DEVICE").as_deref() {
+        Ok("cuda") => Backend::Cuda,
+        Ok("metal") => Backend::Metal,
+        _ => {
+            let emulated = |precision| open(precision, EmulationOptions::default());
+            return vec![held(emulated(Precision::Double)), held(emulated(Precision::Single))];
+        }
+    };
+    vec![held(Device::open(real, 0).unwrap_or_else(|error| panic!("{error}")))]
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {

@@ -138,6 +138,19 @@ pub(crate) fn edge_models() -> Vec<(&'static str, Model)> {
             "a shapefactor that channels share",
             ns_testkit::small::model(vec![shared("c1", &[44.0, 70.0]), shared("c2", &[39.0, 80.0])], Vec::new()),
         ),
+        ("two shapefactors of one sample, which channels share", {
+            let channel = |name, [first, second, signal]: [[f64; 2]; 3], observed: &[f64]| {
+                let both = sample("both", &first, &[("one", ShapeFactor), ("other", ShapeFactor), normsys("scale")]);
+                let one = sample("one", &second, &[("one", ShapeFactor)]);
+                region(name, vec![sample("signal", &signal, &[("mu", NormFactor)]), both, one], observed)
+            };
+            let channels = vec![
+                channel("c1", [[40.0, 70.0], [20.0, 10.0], [1.0, 2.0]], &[66.0, 75.0]),
+                channel("c2", [[15.0, 30.0], [60.0, 90.0], [2.0, 1.0]], &[70.0, 131.0]),
+                channel("c3", [[30.0, 20.0], [30.0, 25.0], [25.0, 30.0]], &[82.0, 80.0]),
+            ];
+            ns_testkit::small::model(channels, Vec::new())
+        }),
         ("one parameter in several factors", {
             let squared = sample("signal", &[5.0, 9.0], &[("mu", NormFactor), ("k", NormFactor), ("shift", shifts)]);
             one_channel(vec![squared, two_bins(&[("k", NormFactor)])], &[60.0, 70.0])

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Try and measure an NVIDIA GPU from this working tree alone: tests, parity, toys, kernels, sanitizers; appends to benches/RECORD.md.
+
+    gpu.py [--toys 10000] [--print]     on a machine with an NVIDIA driver and Rust; under ten minutes, most of it compiling
+    gpu.py --device emulated --print    the same steps where there is none, with few toys
+
+It was written where there is no GPU, and its steps were tried with `--device emulated` only. Published models are used where
+`../shared/data` has them, else generated ones. `compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1
+if a step fails; the others are done all the same, and the section says which.
+"""
+import argparse
+import datetime
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+
+
+class Steps:
+    """What was done, how it ended, and what it said."""
+
+    def __init__(self):
+        self.rows = []
+        self.good = True
+
+    def run(self, what: str, command, limit: int = 300, **environment: str) -> str:
+        print(f"{what} …", file=sys.stderr, flush=True)
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(list(map(str, command)), cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, encoding="utf-8", timeout=limit)
+            good, out, err = done.returncode == 0, done.stdout, done.stderr
+        except subprocess.TimeoutExpired:
+            good, out, err = False, "", f"it took more than {limit} s"
+        if not good:
+            print(out[-3000:], err[-3000:], sep="\n", file=sys.stderr)
+        self.good &= good
+        self.rows.append(f"| {what} | {'done' if good else '**failed**'} | {time.perf_counter() - start:.0f} s |")
+        return out
+
+    def skip(self, what: str, why: str):
+        self.rows.append(f"| {what} | skipped: {why} | |")
+
+
+def line(command) -> str:
+    """The first line that a command prints, or nothing where it is not."""
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip().splitlines()[0]
+    except (OSError, IndexError):
+        return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "emulated"), default="cuda")
+    parser.add_argument("--toys", type=int)
+    parser.add_argument("--print", action="store_true", help="print the section instead of appending it")
+    arguments = parser.parse_args()
+    device = arguments.device
+    is_real = device != "emulated"
+    toys = arguments.toys or (10_000 if is_real else 40)
+    # The emulation only tries the steps: what the tests have built is good enough for that.
+    profile, folder = (["--release"], TARGET / "release") if is_real else ([], TARGET / "debug")
+    nextstat, cargo = folder / "nextstat", ["cargo"]
+    features = ["--features", device]
+    steps = Steps()
+
+    steps.run("build", [*cargo, "build", *profile, "--locked", "-p", "ns-cli", "-p", "ns-benches", "--features", f"ns-cli/{device},ns-benches/{device}"], 600)
+    devices = steps.run("`nextstat devices`", [nextstat, "devices"])
+    print(devices, file=sys.stderr)
+    if is_real:
+        steps.run("hardware tests of ns-device", [*cargo, "test", "--locked", "-p", "ns-device", *features, "--test", "hardware", "--", "--nocapture"], 600)
+    else:
+        steps.skip("hardware tests of ns-device", "no hardware")
+    # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and published models, within testdata/parity.json.
+    parity = steps.run("parity with the CPU", [*cargo, "test", "--locked", "-p", "ns-compute", *features, "--test", "devices", "--", "--nocapture"], 600, NEXTSTAT_TEST_DEVICE=device)
+    measured = steps.run(f"{toys} toys, batches, kernels", [folder / "ns-benches", "devices", "--device", device, "--toys", toys])
+    fit = [nextstat, "fit", "examples/shapes.json", "--device", device, "--quiet"]
+    for tool in ("memcheck", "racecheck"):
+        if is_real and shutil.which("compute-sanitizer"):
+            steps.run(f"compute-sanitizer, {tool}", ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", *fit])
+        else:
+            steps.skip(f"compute-sanitizer, {tool}", "not installed" if is_real else "no hardware")
+
+    commit = line(["git", "rev-parse", "--short", "HEAD"]) or "no repository"
+    driver = line(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
+    held = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]
+    section = "\n".join(
+        [
+            "",
+            f"## {datetime.date.today()}, {commit}: {'a GPU' if is_real else 'the emulation'}",
+            "",
+            driver or ("" if is_real else "No GPU: the steps of benches/gpu.py, tried."),
+            "",
+            "| step | | time |\n|---|---|---|",
+            *steps.rows,
+            "",
+            f"Held against the CPU, {len(held)} lines, as parts of what testdata/parity.json allows:",
+            "",
+            "```",
+            *held,
+            "```",
+            "",
+            measured.strip(),
+            "",
+        ]
+    )
+    if arguments.print:
+        print(section)
+    else:
+        with (ROOT / "benches/RECORD.md").open("a", encoding="utf-8") as record:
+            record.write(section)
+    return 0 if steps.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+//! A device against the CPU: toys, the batch from which it is faster, single kernels, and what was launched and moved.
+//!
+//! Two published models where they are there, else two of the generated family that are as large.
+
+use crate::family::{Kind, workspace};
+use clap::Args;
+use ns_compute::CpuLikelihood;
+use ns_compute::accel::{Cost, Items, Session};
+use ns_core::batch::{BatchData, BatchTask};
+use ns_core::{CompileOptions, Data, Likelihood, Model, compile};
+use ns_device::{Backend, Device};
+use ns_inference::accelerator::Accelerator;
+use ns_inference::fit::domain_and_start;
+use ns_inference::minimize::{Domain, Outcome};
+use ns_inference::monitor::Silent;
+use ns_inference::parallel::all_threads;
+use ns_inference::toys::{Aux, Ensemble, FitToys, Run, Source, Thrower};
+use ns_inference::{FitOptions, fit};
+use ns_testkit::published;
+use std::convert::Infallible;
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+const NAMES: [&str; 2] = ["atlas_tHu_fcnc", "atlas_tttt"];
+/// Items of the launches by which single kernels are timed.
+const N_ITEMS: usize = 1024;
+
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    /// Where to compute
+    #[arg(long, value_parser = ["cuda", "metal", "emulated"], default_value = "cuda")]
+    device: String,
+    /// Toys of each ensemble
+    #[arg(long, default_value_t = 10_000)]
+    toys: u64,
+}
+
+pub(crate) fn run(arguments: &DevicesArgs) -> Result<(), Box<dyn Error>> {
+    let backend = Backend::ALL.into_iter().find(|backend| backend.name() == arguments.device);
+    let device = Device::open(backend.ok_or("an unknown device")?, 0)?;
+    println!("{} ({}), {} threads of the CPU.", device.facts().name, device.precision(), all_threads());
+    for (name, model) in models()? {
+        println!("\n`{name}`, {} parameters, {} bins:\n", model.n_params(), model.observed.main.len());
+        let bench = Bench::new(&device, &model)?;
+        bench.cost()?;
+        bench.toys(arguments.toys)?;
+        bench.crossover(arguments.toys)?;
+        bench.kernels()?;
+    }
+    Ok(())
+}
+
+fn models() -> Result<Vec<(String, Model)>, Box<dyn Error>> {
+    let is_wanted = |case: &published::Case| NAMES.contains(&case.name.as_str());
+    let found: Vec<_> = published::cases().into_iter().filter(is_wanted).map(|case| (case.name, case.model)).collect();
+    if found.len() == NAMES.len() {
+        return Ok(found);
+    }
+    let generated = |kind, n_params, n_bins| -> Result<(String, Model), Box<dyn Error>> {
+        let model = compile(&workspace(kind, n_params, n_bins), &CompileOptions::default())?;
+        Ok((format!("generated: {kind:?}"), model))
+    };
+    Ok(vec![generated(Kind::Gammas, 184, 41)?, generated(Kind::Systematics, 250, 160)?])
+}
+
+struct Bench<'a> {
+    device: &'a Device,
+    model: &'a Model,
+    thrower: Thrower,
+    domain: Domain,
+    start: Vec<f64>,
+}
+
+impl<'a> Bench<'a> {
+    /// Toys are thrown at the best fit.
+    fn new(device: &'a Device, model: &'a Model) -> Result<Self, Box<dyn Error>> {
+        let options = FitOptions::default();
+        let (domain, _) = domain_and_start(model, &options);
+        let truth = fit(model, &model.observed, &mut CpuLikelihood::new(model), &options).bestfit;
+        let source = Source { seed: 0, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
+        let thrower = Thrower::new(model, &model.observed, &truth, source)?;
+        Ok(Self { device, model, thrower, domain, start: truth })
+    }
+
+    /// Seconds, and how many toys did not converge, with the device or without.
+    fn ensemble(&self, n: u64, threads: NonZeroUsize, accelerator: Option<&Accelerator>) -> (f64, u64) {
+        let options = FitOptions::default();
+        let toys = FitToys { model: self.model, options: &options, thrower: &self.thrower, uncertainty_of: None };
+        let run = Run { accelerator, ..Run::new(threads, &Silent) };
+        let (start, mut n_failed) = (Instant::now(), 0);
+        let Ok(_) = toys.run(&CpuLikelihood::new(self.model), 0..n, &run, |fits| {
+            n_failed += fits.iter().filter(|fit| fit.outcome != Outcome::Converged).count() as u64;
+            Ok::<_, Infallible>(())
+        });
+        (start.elapsed().as_secs_f64(), n_failed)
+    }
+
+    fn toys(&self, n: u64) -> Result<(), Box<dyn Error>> {
+        let accelerator = Accelerator::new(Box::new(Session::new(self.device, self.model)?));
+        // The first launch compiles.
+        self.ensemble(8, all_threads(), Some(&accelerator));
+        let before = accelerator.share();
+        self.device.reset_counters();
+        let (seconds, n_failed) = self.ensemble(n, all_threads(), Some(&accelerator));
+        let (share, counters) = (accelerator.share(), self.device.counters());
+        if let Some(error) = accelerator.take_failure() {
+            return Err(error.to_string().into());
+        }
+        println!("| {n} toys fitted | seconds | toys per second | did not converge |\n|---|---|---|---|");
+        let row = |what: &str, n: u64, seconds: f64, n_failed: u64| {
+            println!("| {what} | {seconds:.3} | {:.0} | {n_failed} |", n as f64 / seconds);
+        };
+        row("device", n, seconds, n_failed);
+        let few = n.min(2000);
+        for threads in [NonZeroUsize::MIN, NonZeroUsize::MIN.saturating_add(1), all_threads()] {
+            let (seconds, n_failed) = self.ensemble(few, threads, None);
+            row(&format!("CPU, {threads} threads, {few} of them"), few, seconds, n_failed);
+        }
+        println!(
+            "\n{} fits on the device, {} of them finished by the CPU; {} launches of {} blocks, {} bytes up in {} transfers, {} down in {}.\n",
+            share.n_fits - before.n_fits,
+            share.n_left - before.n_left,
+            counters.launches,
+            counters.blocks,
+            counters.upload_bytes,
+            counters.uploads,
+            counters.download_bytes,
+            counters.downloads
+        );
+        Ok(())
+    }
+
+    /// From how many fits at a time on the device is faster.
+    fn crossover(&self, most: u64) -> Result<(), Box<dyn Error>> {
+        let accelerator = Accelerator::new(Box::new(Session::new(self.device, self.model)?));
+        println!(
+            "| toys at a time | device, ms | CPU, 2 threads, ms | CPU, {} threads, ms |\n|---|---|---|---|",
+            all_threads()
+        );
+        for n in [1, 4, 16, 64, 256, 1024, 4096].into_iter().filter(|&n| n <= most) {
+            let best = |threads, accelerator| {
+                let times = (0..3).map(|_| self.ensemble(n, threads, accelerator).0);
+                1e3 * times.fold(f64::INFINITY, f64::min)
+            };
+            let two = NonZeroUsize::MIN.saturating_add(1);
+            let (device, cpu, all) =
+                (best(all_threads(), Some(&accelerator)), best(two, None), best(all_threads(), None));
+            println!("| {n} | {device:.2} | {cpu:.2} | {all:.2} |");
+        }
+        println!();
+        Ok(())
+    }
+
+    /// What an iteration computes and moves, and the memory that a block works in.
+    fn cost(&self) -> Result<(), Box<dyn Error>> {
+        let session = Session::new(self.device, self.model)?;
+        println!(
+            "{} kB of memory per block.\n\n| one iteration | kflop | kB, L1 |\n|---|---|---|",
+            session.bytes_per_block() / 1000
+        );
+        let parts = session.cost_of_iteration();
+        let sum = |part: fn(&Cost) -> f64| parts.iter().map(|(_, cost)| part(cost)).sum();
+        let whole = Cost { flops: sum(|cost| cost.flops), bytes: sum(|cost| cost.bytes) };
+        for (what, cost) in parts.iter().chain([&("together", whole)]) {
+            println!("| {what} | {:.0} | {:.0} |", cost.flops / 1e3, cost.bytes / 1e3);
+        }
+        println!();
+        Ok(())
+    }
+
+    /// What each kernel takes for many items, transfers included, by the device's events; and -ln L with its gradient on the CPU.
+    fn kernels(&self) -> Result<(), Box<dyn Error>> {
+        let mut session = Session::new(self.device, self.model)?;
+        let each: Vec<Data> = (0..N_ITEMS as u64)
+            .map(|toy| {
+                let mut data = Data::default();
+                self.thrower.throw(toy, &mut data);
+                data
+            })
+            .collect();
+        let points = self.start.repeat(N_ITEMS);
+        let items = Items { data: BatchData::Each(&each), points: &points };
+        let Domain { lower, upper, fixed, kinked, .. } = &self.domain;
+        let task = BatchTask { data: items.data, starts: &points, lower, upper, fixed, kinked, variance_of: None };
+        println!("| {N_ITEMS} items at a time | µs per item |\n|---|---|");
+        let row =
+            |what: &str, time: Duration| println!("| {what} | {:.3} |", time.as_secs_f64() * 1e6 / N_ITEMS as f64);
+        row("-ln L", self.timed(|| session.nll(&items).map(drop))?);
+        row("with its gradient", self.timed(|| session.nll_and_grad(&items).map(drop))?);
+        row("Newton step, Gauss-Newton matrix", self.timed(|| session.newton_steps(&task, false).map(drop))?);
+        row("Newton step, exact Hessian", self.timed(|| session.newton_steps(&task, true).map(drop))?);
+        let mut iterations = 0;
+        let time =
+            self.timed(|| session.fit(&task).map(|fits| iterations = fits.iter().map(|fit| fit.iterations).sum()))?;
+        row("fit", time);
+        row("fit, per iteration", time.mul_f64(N_ITEMS as f64 / iterations.max(1) as f64));
+        let mut cpu = CpuLikelihood::new(self.model);
+        let (start, mut gradient) = (Instant::now(), vec![0.0; self.start.len()]);
+        for _ in 0..N_ITEMS {
+            cpu.nll_and_grad(&self.start, &mut gradient);
+        }
+        row("CPU, one thread: -ln L with its gradient", start.elapsed());
+        Ok(())
+    }
+
+    /// The shortest of three, after one that is not counted.
+    fn timed<E: Error + 'static>(&self, mut work: impl FnMut() -> Result<(), E>) -> Result<Duration, Box<dyn Error>> {
+        work()?;
+        let mut best = Duration::MAX;
+        for _ in 0..3 {
+            let start = self.device.record()?;
+            work()?;
+            best = best.min(self.device.record()?.since(&start)?);
+        }
+        Ok(best)
+    }
+}
