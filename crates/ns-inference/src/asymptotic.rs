@@ -57,10 +57,8 @@ pub fn band(statistic: TestStatistic, q_asimov: f64) -> [PValues; 5] {
 
 /// How many standard deviations the observation lies beyond the median of the background: √q - √q_A, and for q̃ beyond q_A (q - q_A)/(2√q_A).
 fn distance(statistic: TestStatistic, root: f64, root_asimov: f64) -> f64 {
-    if statistic == TestStatistic::QTilde && root > root_asimov {
-        if root_asimov == 0.0 {
-            return f64::INFINITY;
-        }
+    // Where the two hypotheses predict the same there is no second piece.
+    if statistic == TestStatistic::QTilde && root > root_asimov && root_asimov > 0.0 {
         return (root - root_asimov) * (root + root_asimov) / (2.0 * root_asimov);
     }
     root - root_asimov

@@ -25,6 +25,11 @@ pub(crate) fn rounding(nll: f64) -> f64 {
     1e-9 * nll.abs().max(1.0)
 }
 
+/// The smallest difference of -ln L that two converged fits can tell from none, near a value of `nll`: some hundred roundings.
+pub(crate) fn resolution(nll: f64) -> f64 {
+    1e-13 * nll.abs().max(1.0)
+}
+
 /// Random points from which a fit that did not converge is tried again.
 const RESCUE_STARTS: usize = 8;
 

@@ -3,7 +3,7 @@
 //! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs.
 
 use crate::minimize::Minimum;
-use crate::profile::{Profiler, rounding};
+use crate::profile::{Profiler, resolution, rounding};
 use ns_core::Likelihood;
 use serde::Serialize;
 
@@ -118,6 +118,8 @@ pub fn judge<L: Likelihood + ?Sized>(
     } else {
         None
     };
+    // A rise that two fits cannot tell from none is none: at μ = 0 both q̃ and its Asimov value are.
+    let rise = if rise < resolution(best.nll) { 0.0 } else { rise };
     let value = failure.is_none().then(|| statistic.value(mu, mu_hat, rise));
     let slope = conditional.gradient.get(poi).copied().unwrap_or(f64::NAN);
     Tested { value, mu_hat, conditional: conditional.params, slope, failure }

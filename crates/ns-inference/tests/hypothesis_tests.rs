@@ -140,6 +140,20 @@ fn nothing_seen_is_no_discovery() {
 }
 
 #[test]
+fn no_signal_is_as_likely_as_itself_whatever_was_seen() {
+    for i in 0..120 {
+        let model = on_off(10.0, 50.0, 7.0, 20.0 + 0.25 * f64::from(i), [0.0, 10.0]);
+        for mu in [0.0, 1e-12] {
+            let p = test(&model, TestStatistic::QTilde, mu, &FitOptions::default());
+            let tails = [p.clsb_obs, p.clb_obs].map(|tail| tail.expect("the fits converge"));
+            let what = format!("CLs of {mu} where {i} quarters more than 20 were seen");
+            assert_close(p.cls_obs.expect("the fits converge"), 1.0, 1e-5, &what);
+            assert!(tails.iter().all(|tail| *tail > 0.4), "{what}: {tails:?}");
+        }
+    }
+}
+
+#[test]
 fn limits_scale_with_the_signal_from_1e_minus_4_to_1e4() {
     let of_scale = |scale: f64| {
         let result = limits(&on_off(scale * 30.0, 100.0, 20.0, 95.0, [0.0, 10.0 / scale]), LimitOptions::default());
