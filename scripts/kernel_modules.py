@@ -56,7 +56,7 @@ MODULES = (
         crate="crates/ns-compute",
         headers=included("crates/ns-compute/kernels/all.h"),
         # Fused: the hot loops are sums of products, and a fused one is half the instructions and a rounding less. Registers and spills are the same
-        # either way; the tests of ns-compute pass with -ffp-contract=fast -mfma on the host too (NEXTSTAT_KERNEL_FLAGS).
+        # either way. Whether parity holds so is for a GPU to say; the emulation does not fuse.
         options=("--fmad=true",),
         record=("-p", "ns-compute", "--test", "devices", "--", "recorded_for_the_sanitizers"),
     ),
