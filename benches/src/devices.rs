@@ -104,7 +104,7 @@ impl<'a> Bench<'a> {
         self.device.reset_counters();
         let (seconds, n_failed) = self.ensemble(n, all_threads(), Some(&accelerator));
         let (share, counters) = (accelerator.share(), self.device.counters());
-        if let Some(error) = accelerator.take_failure() {
+        if let Some(error) = accelerator.failure() {
             return Err(error.to_string().into());
         }
         println!("| {n} toys fitted | seconds | toys per second | did not converge |\n|---|---|---|---|");

@@ -202,7 +202,7 @@ fn each_fit_holds_what_is_its_own() {
                 };
                 assert_eq!(
                     session.fit(&alone).expect("the device computes"),
-                    [arrival.clone()],
+                    std::slice::from_ref(arrival),
                     "alone and in company"
                 );
             }
