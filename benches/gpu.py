@@ -4,7 +4,7 @@
     gpu.py [--toys 10000] [--print]     on a machine with an NVIDIA driver and Rust; under ten minutes, most of it compiling
     gpu.py --device emulated --print    the same steps where there is none, with few toys
 
-It was written where there is no GPU, and its steps were tried with `--device emulated` only. Published models are used where
+It was written where there is no GPU and has not been run on one. Published models are used where
 `../shared/data` has them, else generated ones. `compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1
 if a step fails; the others are done all the same, and the section says which.
 """
