@@ -138,8 +138,16 @@ def test_what_cannot_be_fitted_is_said_as_before():
         pyhf.set_backend("numpy")
 
 
+def test_the_main_entry_points_are_typed_for_checkers_of_users():
+    """A call of a function without any annotation is an error of `mypy --strict` in the user's code."""
+    functions = [pyhf.Workspace.__init__, pyhf.Workspace.model, pyhf.Workspace.data, pyhf.Model.__init__, pyhf.Model.logpdf, pyhf.Model.expected_data]
+    functions += [pyhf.infer.hypotest, pyhf.infer.mle.fit, pyhf.infer.mle.fixed_poi_fit, upper_limit, pyhf.simplemodels.uncorrelated_background]
+    functions += [pyhf.set_backend, pyhf.get_backend, type(MODEL.config).suggested_init]
+    assert all("return" in function.__annotations__ for function in functions)
+
+
 def test_the_shim_needs_few_modules():
     """What takes long to import and is seldom needed is imported when it is."""
     code = "import numpy, sys; before = set(sys.modules); import nextstat.pyhf; print(*set(sys.modules) - before)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"hashlib", "statistics", "subprocess", "scipy", "jsonschema", "tqdm", "matplotlib", "uproot"} & set(loaded)
+    assert not {"hashlib", "pathlib", "statistics", "subprocess", "scipy", "jsonschema", "tqdm", "matplotlib", "uproot"} & set(loaded)

@@ -286,7 +286,7 @@ def test_mistakes_are_named_with_their_place(pieces, exception, message, parse):
 
 def test_files_that_are_not_xml_are_named(tmp_path):
     (tmp_path / "top.xml").write_text("<Combination>")
-    with pytest.raises(SyntaxError, match="top.xml"):
+    with pytest.raises(SyntaxError, match=r"top\.xml"):
         readxml.parse(tmp_path / "top.xml", tmp_path)
     (tmp_path / "top.xml").write_text("<Channel/>")
     with pytest.raises(pyhf.exceptions.InvalidSpecification, match="<Combination> was expected"):

@@ -83,10 +83,10 @@ pub(crate) struct ModelArgs {
 /// The pairs of interpolation rules that have a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InterpolationDefaults {
-    /// As pyhf today: normsys code4 and histosys code4p
+    /// as pyhf today: normsys code4 and histosys code4p
     #[default]
     Smooth,
-    /// As pyhf before 0.6: normsys code1 and histosys code0, kinked at zero
+    /// as pyhf before 0.6: normsys code1 and histosys code0, kinked at zero
     Pyhf,
 }
 
