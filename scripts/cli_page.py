@@ -20,6 +20,7 @@ What every verb shares:
 - Errors are `error: …` with the file, the JSON pointer, and often a `hint: …`; exit code 2, nothing written.
 - Optional values take an equals sign: `--minos=NAME`, `--multi-start=100`, `--asimov=0`.
 - Results are the same to the bit for any `--threads`.
+- The `nextstat` that the Python package brings has three verbs more, `xml2json`, `json2xml` and `contrib download`: see [compatibility.md](compatibility.md#histfactory-xml).
 - Work of more than half a second shows on a terminal how far it is; Ctrl-C stops it and keeps what is done (exit code 130).
 
 `evaluate` reads a JSON list of parameter vectors in pyhf's order and prints for each `twice_nll`, its `gradient`, and `expected_data` (main bins, then auxiliary data).

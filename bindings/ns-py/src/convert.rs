@@ -21,6 +21,13 @@ pub(crate) fn array<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyArray1
     PyArray1::from_slice(py, values)
 }
 
+/// The same for what belongs to a model: a copy that cannot be taken for the model's own numbers and written to.
+pub(crate) fn frozen_array<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let array = array(py, values);
+    array.call_method1("setflags", (false,))?;
+    Ok(array)
+}
+
 /// The same with NaN for what is not there.
 pub(crate) fn optional_array<'py>(py: Python<'py>, values: &[Option<f64>]) -> Bound<'py, PyArray1<f64>> {
     PyArray1::from_iter(py, values.iter().map(|value| value.unwrap_or(f64::NAN)))

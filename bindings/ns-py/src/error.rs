@@ -73,15 +73,18 @@ fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
 
 /// A document's error, with what it is of.
 pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
-    if let DocumentError::Unreadable { source, .. } = error {
-        let made = if source.kind() == std::io::ErrorKind::NotFound {
-            pyo3::exceptions::PyFileNotFoundError::new_err(error_text(error))
-        } else {
-            PyOSError::new_err(error_text(error))
-        };
-        return made;
+    if let DocumentError::Unreadable { name, source } = error {
+        return unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(error_text(error)));
     }
     with_hint(py, WorkspaceError::new_err(error_text(error)), error.hint())
+}
+
+/// What the system says of a file, as Python has it: of the class of its number, with `errno`, `strerror` and `filename`.
+fn unreadable(name: &str, source: &std::io::Error) -> Option<PyErr> {
+    let number = source.raw_os_error()?;
+    let text = source.to_string();
+    let reason = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned();
+    Some(PyOSError::new_err((number, reason, name.trim_matches('`').to_owned())))
 }
 
 /// What a chain of errors says, outermost first.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ns_compute::cpu::Plan;
 use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
-use ns_core::expected::cell_yields;
+use ns_core::expected::{asimov, cell_yields};
 use ns_core::likelihood::constraint_nll;
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
@@ -31,6 +31,9 @@ type Terms<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Numbers.
 type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
+
+/// The conditional and the free best fit (P each), and 2NLL at either.
+type Pair<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, [f64; 2]);
 
 /// A model with all parameters free.
 #[pyclass(name = "FloatingModel", module = "nextstat._nextstat", frozen)]
@@ -121,6 +124,34 @@ impl FloatingModel {
         fields(py, result, &at_bounds)
     }
 
+    /// The fits of one asymptotic test of parameter `poi` at `mu`: those of `values` (B + K), the fit at `asimov_mu` that the Asimov data set is made for
+    /// (P), and those of that data set.
+    ///
+    /// Every fit is what `fit` finds, from the start of `within`. None where one does not arrive within `most` evaluations or would start outside its box.
+    fn fits_of_test<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        within: &Bound<'py, PyAny>,
+        tested: (usize, f64, f64),
+        most: u64,
+    ) -> PyResult<Option<(Pair<'py>, Bound<'py, PyArray1<f64>>, Pair<'py>)>> {
+        let (data, ends) = (data(&self.model, values)?, Ends::of(&within.extract()?));
+        let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
+        let work = |likelihood: &mut Interruptible| {
+            let mut test = TestFits { floating: self, likelihood, ends, tested, most };
+            let observed = test.pair(&data)?;
+            let at_asimov = test.at(&data, tested.2)?.bestfit;
+            Some((observed, test.pair(&asimov(&self.model, &at_asimov))?, at_asimov))
+        };
+        let Some((observed, of_asimov, at_asimov)) = interruptible(py, likelihood, work)? else { return Ok(None) };
+        let pair = |[conditional, best]: [FitResult; 2]| {
+            let twice_nll = [conditional.twice_nll, best.twice_nll];
+            (array(py, &conditional.bestfit), array(py, &best.bestfit), twice_nll)
+        };
+        Ok(Some((pair(observed), array(py, &at_asimov), pair(of_asimov))))
+    }
+
     /// Fits of data sets (T × (B + K)), all from one start in one box, on all threads: what `fit` finds of each, without uncertainties.
     fn fit_each<'py>(
         &self,
@@ -209,15 +240,11 @@ impl FloatingModel {
     }
 
     fn options(&self, within: &Within<'_>) -> PyResult<FitOptions> {
-        let Within(start, lower, upper, fixed) = within;
-        let (start, lower, upper) = (start.as_array(), lower.as_array(), upper.as_array());
-        let n = self.model.n_params();
-        if [start.len(), lower.len(), upper.len(), fixed.len()] != [n; 4] {
+        let (ends, n) = (Ends::of(within), self.model.n_params());
+        if [ends.start.len(), ends.lower.len(), ends.upper.len(), ends.fixed.len()] != [n; 4] {
             return Err(error::data(format!("starting values, bounds or flags are not those of {n} parameters")));
         }
-        let bounds = (0..n).filter(|&i| !fixed[i]).map(|i| (i, [lower[i], upper[i]])).collect();
-        let fixed = (0..n).filter(|&i| fixed[i]).map(|i| (i, start[i])).collect();
-        Ok(FitOptions { start: Some(start.to_vec()), fixed, bounds, ..FitOptions::default() })
+        Ok(ends.options())
     }
 
     /// Standard deviations that the curvature alone gives to parameters at a bound, where the fit itself gives none.
@@ -245,6 +272,81 @@ impl FloatingModel {
         let names = &self.model.parameters.names;
         let at = result.at_bounds.iter().filter_map(|at| names.iter().position(|name| *name == at.parameter));
         at.map(|i| (i, covariance[i * n + i].sqrt())).collect()
+    }
+}
+
+/// `Within`, without the interpreter.
+#[derive(Clone)]
+struct Ends {
+    start: Vec<f64>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    fixed: Vec<bool>,
+}
+
+impl Ends {
+    fn of(within: &Within<'_>) -> Self {
+        let Within(start, lower, upper, fixed) = within;
+        let [start, lower, upper] = [start, lower, upper].map(|values| values.as_array().to_vec());
+        Self { start, lower, upper, fixed: fixed.clone() }
+    }
+
+    fn options(&self) -> FitOptions {
+        let n = self.start.len();
+        let bounds = (0..n).filter(|&i| !self.fixed[i]).map(|i| (i, [self.lower[i], self.upper[i]])).collect();
+        let fixed = (0..n).filter(|&i| self.fixed[i]).map(|i| (i, self.start[i])).collect();
+        FitOptions { start: Some(self.start.clone()), fixed, bounds, ..FitOptions::default() }
+    }
+
+    /// Whether every parameter starts in its range.
+    fn is_inside(&self) -> bool {
+        let mut each = self.start.iter().zip(self.lower.iter().zip(&self.upper));
+        each.all(|(value, (lower, upper))| lower <= value && value <= upper)
+    }
+}
+
+/// The fits of one test, on whichever data.
+struct TestFits<'a> {
+    floating: &'a FloatingModel,
+    likelihood: &'a mut Interruptible,
+    ends: Ends,
+    /// The tested parameter, its value, and that of the Asimov data set.
+    tested: (usize, f64, f64),
+    /// Evaluations that a fit may take.
+    most: u64,
+}
+
+impl TestFits<'_> {
+    fn fit(&mut self, data: &Data, ends: &Ends) -> Option<FitResult> {
+        let n = self.floating.model.n_params();
+        if [ends.start.len(), ends.lower.len(), ends.upper.len(), ends.fixed.len()] != [n; 4] || !ends.is_inside() {
+            return None;
+        }
+        self.likelihood.set_data(data);
+        let options = FitOptions { errors: Errors::None, ..ends.options() };
+        let result = fit(&self.floating.model, data, self.likelihood, &options);
+        (result.converged && result.n_evaluations as u64 <= self.most).then_some(result)
+    }
+
+    /// The conditional fit at `mu`.
+    fn at(&mut self, data: &Data, mu: f64) -> Option<FitResult> {
+        let (poi, mut ends) = (self.tested.0, self.ends.clone());
+        *ends.start.get_mut(poi)? = mu;
+        *ends.fixed.get_mut(poi)? = true;
+        self.fit(data, &ends)
+    }
+
+    /// The conditional and the free fit; a conditional minimum below the free one shows another minimum, and the free fit is repeated from there.
+    fn pair(&mut self, data: &Data) -> Option<[FitResult; 2]> {
+        let conditional = self.at(data, self.tested.1)?;
+        let mut best = self.fit(data, &self.ends.clone())?;
+        if conditional.twice_nll < best.twice_nll {
+            let again = self.fit(data, &Ends { start: conditional.bestfit.clone(), ..self.ends.clone() })?;
+            if again.twice_nll < best.twice_nll {
+                best = again;
+            }
+        }
+        Some([conditional, best])
     }
 }
 

@@ -20,7 +20,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 
 use crate::choice::{Choice, PyChoice, Rules};
-use crate::convert::{array, fields, matrix, object};
+use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
 use crate::evaluate::{Evaluated, Points, expected};
 use crate::interrupt::in_parts;
@@ -201,18 +201,18 @@ impl PyModel {
         index_of(py, &self.model, &found.map_err(wrong)?)
     }
 
-    /// Starting values (P).
+    /// Starting values (P), read-only.
     #[getter]
-    fn init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array(py, &self.model.parameters.init)
+    fn init<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        frozen_array(py, &self.model.parameters.init)
     }
 
-    /// Ranges (P × 2).
+    /// Ranges (P × 2), read-only.
     #[getter]
     fn bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let parameters = &self.model.parameters;
         let ends: Vec<f64> = parameters.lower.iter().zip(&parameters.upper).flat_map(|(lo, hi)| [*lo, *hi]).collect();
-        matrix(py, ends, [parameters.len(), 2])
+        frozen_matrix(py, ends, [parameters.len(), 2])
     }
 
     /// Whether the measurement holds each parameter (P).
@@ -239,10 +239,10 @@ impl PyModel {
         self.model.n_aux()
     }
 
-    /// Observed data: main bins (B), then auxiliary data (K).
+    /// Observed data: main bins (B), then auxiliary data (K); read-only, `.copy()` is yours to change.
     #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        array(py, &[&self.model.observed.main[..], &self.model.observed.aux[..]].concat())
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        frozen_array(py, &[&self.model.observed.main[..], &self.model.observed.aux[..]].concat())
     }
 
     /// What the sets of parameters are, in order.

@@ -58,6 +58,25 @@ fn is_in_disguise(value: &Bound<'_, PyAny>) -> bool {
         || value.is_instance_of::<PyComplex>()
         || kind(value).is_some_and(|kind| !matches!(kind, 'f' | 'i' | 'u'))
         || value.getattr("ndim").and_then(|n| n.extract()).is_ok_and(|n: usize| n > 0)
+        || is_masked(value)
+}
+
+/// Whether `value` hides numbers behind a mask: NumPy forgets the mask when it makes an array of them.
+fn is_masked(value: &Bound<'_, PyAny>) -> bool {
+    let hides = |mask: Bound<'_, PyAny>| mask.call_method0("any")?.is_truthy();
+    value.getattr("mask").and_then(hides).unwrap_or(false)
+}
+
+/// Whether an argument, or one of its rows, does.
+fn has_masked(values: &Bound<'_, PyAny>, n_dimensions: usize) -> bool {
+    let mut rows = values.try_iter().into_iter().flatten().flatten();
+    is_masked(values) || (n_dimensions > 1 && rows.any(|row| is_masked(&row)))
+}
+
+fn masked(what: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "`{what}` is a masked array, and there are no numbers behind its mask: `.filled(value)` says what stands there"
+    ))
 }
 
 /// Reads a number, of Python or of NumPy; `what` says whose it is.
@@ -123,6 +142,7 @@ fn all_threads() -> NonZeroUsize {
 pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers> {
     let py = values.py();
     let array = match values.cast::<PyArrayDyn<f64>>() {
+        Ok(array) if !array.is_exact_instance_of::<PyArrayDyn<f64>>() && is_masked(values) => return Err(masked(what)),
         Ok(array) => array.clone(),
         Err(_) => converted(values, what)?,
     };
@@ -178,8 +198,12 @@ fn converted<'py>(values: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py,
         .import(py, "numpy", "asarray")?
         .call1((values,))
         .map_err(|error| if error.is_instance_of::<PyMemoryError>(py) { error } else { wrong("") })?;
-    if array.getattr("ndim")?.extract::<usize>()? == 0 {
+    let n_dimensions: usize = array.getattr("ndim")?.extract()?;
+    if n_dimensions == 0 {
         return Err(not_an_array(values, what));
+    }
+    if has_masked(values, n_dimensions) {
+        return Err(masked(what));
     }
     match kind(&array) {
         Some('f' | 'i' | 'u') => {}

@@ -6,10 +6,9 @@ The device of these tests is the emulation of a GPU on the host, which a wheel h
 import json
 import pickle
 
+import nextstat
 import numpy as np
 import pytest
-
-import nextstat
 
 emulated = pytest.mark.skipif("emulated" not in nextstat.devices(), reason="this build has no emulated device")
 

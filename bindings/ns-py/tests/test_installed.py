@@ -58,6 +58,13 @@ def test_the_command_runs(root):
         assert bad.returncode == 2 and bad.stderr.startswith("error: ")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
+def test_the_command_says_that_there_is_no_output(root):
+    code = f'exec "{sys.executable}" -m nextstat fit "{root}/examples/simple.json" --quiet >&-'
+    done = subprocess.run(["sh", "-c", code], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
 def test_exit_codes_and_standard_input(root):
     text = (root / "examples/simple.json").read_text("utf-8")
     done = nextstat.command(["fit", "-"], input=text)

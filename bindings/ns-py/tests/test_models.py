@@ -128,8 +128,58 @@ def test_pickles_are_the_same_model(path, protocol):
 def test_models_are_frozen(model):
     with pytest.raises(AttributeError):
         model.poi = "other"
-    model.init[:] = 0
-    assert model.init.any()
+
+
+@pytest.mark.parametrize("name", ["init", "bounds", "data"])
+def test_arrays_of_models_are_read_only(model, name):
+    array = getattr(model, name)
+    with pytest.raises(ValueError, match="read-only"):
+        array[...] = 0.0
+    assert array.copy().flags.writeable
+
+
+def test_masked_numbers_are_refused(model):
+    masked = np.ma.masked_array(model.data, mask=[True] + [False] * (model.data.size - 1))
+    whole = np.ma.masked_array(model.data, mask=False)
+    point = np.ma.masked_array(model.init, mask=[True] + [False] * (model.n_params - 1))
+    calls = (
+        lambda: nextstat.fit(model, data=masked),
+        lambda: nextstat.fit(model, data=masked.astype(np.float32)),
+        lambda: nextstat.fit(model, init=point),
+        lambda: model.nll(point),
+        lambda: model.nll([point, point]),
+        lambda: model.nll(model.init, masked),
+        lambda: model.expected_data(point),
+        lambda: nextstat.hypotest(model, np.ma.masked),
+        lambda: nextstat.upper_limit(model, grid=np.ma.masked_array([0.0, 1.0, 2.0], mask=[0, 1, 0])),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match="mask"):
+            call()
+    assert nextstat.fit(model, data=whole) == nextstat.fit(model, data=model.data)
+
+
+def test_files_that_are_not_there_have_a_number_and_a_name(tmp_path):
+    path = str(tmp_path / "nope.json")
+    with pytest.raises(FileNotFoundError) as error:
+        nextstat.load_workspace(path)
+    assert (error.value.errno, error.value.filename) == (2, path)
+    assert str(error.value) == f"[Errno 2] No such file or directory: {path!r}"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_document(root):
+    text = (root / "examples/simple.json").read_text()
+    for document in ("\ufeff" + text, ("\ufeff" + text).encode()):
+        assert nextstat.model_of(document).par_names == nextstat.model_of(text).par_names
+
+
+def test_text_that_is_no_document_is_not_quoted_whole():
+    for given in ("x" * 100_000, "a/path.json"):
+        with pytest.raises(TypeError) as error:
+            nextstat.model_of(given)
+        assert len(str(error.value)) < 250
+    with pytest.raises(nextstat.WorkspaceError, match="empty"):
+        nextstat.model_of("")
 
 
 def test_many_threads_use_one_model(model):
@@ -214,7 +264,7 @@ WRONG = [
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
     (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),
     (lambda m: nextstat.model_of({"a": object()}), TypeError, "`object` is not part of a JSON document", None),
-    (lambda m: nextstat.load_workspace("absent.json"), FileNotFoundError, "cannot read `absent.json`: No such file or directory (os error 2)", None),
+    (lambda m: nextstat.load_workspace("absent.json"), FileNotFoundError, "[Errno 2] No such file or directory: 'absent.json'", None),
     (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "`crc` is no digest algorithm", "there are `sha256` and `md5`"),
     (lambda m: nextstat.command(["fit", "absent.json"]), nextstat.NextstatError, None, None),
     (lambda m: nextstat.fit_toys_from_data_gpu(m, device="cpu"), TypeError, "this is for a GPU: `device` is `cuda` or `metal`, not `cpu`", None),

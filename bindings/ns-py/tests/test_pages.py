@@ -30,6 +30,9 @@ def _matches(wanted, printed):
 def test_page(page, examples_folder):
     """Blocks of Python share their names; a block of text right after one is what it prints."""
     text = page.read_text("utf-8")
+    if "import nextstat.plot" in text:
+        pytest.importorskip("mplhep")
+        pytest.importorskip("matplotlib").use("agg")
     names, printed, end = {"__name__": "__main__"}, "", 0
     with warnings.catch_warnings():
         for block in BLOCK.finditer(text):
@@ -42,6 +45,21 @@ def test_page(page, examples_folder):
                 printed, end = out.getvalue(), block.end()
             elif not text[end : block.start()].strip():
                 assert _matches(code.splitlines(), printed.splitlines()), f"{page}:{line} should say\n{printed}"
+
+
+def test_the_first_figure_is_a_short_example():
+    [code] = [code for kind, code in BLOCK.findall((ROOT / "README.md").read_text("utf-8")) if kind == "python" and "brazil" in code]
+    assert len(code.splitlines()) < 15
+
+
+def test_no_page_and_no_message_sends_to_the_package_index():
+    """The name on PyPI is another project's."""
+    folders = ("README.md", "docs/*.md", "bindings/ns-py/README.md", "bindings/ns-py/python/**/*.py", "crates/ns-cli/src/**/*.rs")
+    paths = [path for pattern in folders for path in ROOT.glob(pattern)]
+    assert len(paths) > 50
+    for path in paths:
+        found = re.findall(r"pip install '?nextstat\[", path.read_text("utf-8"))
+        assert not found, path
 
 
 def test_pages_are_found():

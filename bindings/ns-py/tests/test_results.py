@@ -234,6 +234,28 @@ def test_fixed_auxiliary_data_warn(root):
         assert caught[0].filename == __file__
 
 
+def test_tests_and_limits_with_warnings_warn(root):
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    for call in (
+        lambda: nextstat.upper_limit(model, level=0.95),
+        lambda: nextstat.upper_limit(model, bounds={"mu": (0.0, 0.5)}),
+        lambda: nextstat.hypotest(model, 1.0, bounds={"mu": (0.0, 0.5)}),
+    ):
+        with pytest.warns(nextstat.NextstatWarning) as said:
+            result = call()
+        assert result.warnings and str(said[0].message) == "; ".join(result.warnings)
+        assert said[0].filename == __file__
+
+
+def test_zeros_have_no_sign_and_levels_are_not_rounded_to_certainty(root):
+    from nextstat import _show
+
+    assert _show._number(-0.0) == "0"
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    with pytest.warns(nextstat.NextstatWarning, match="above the range"):
+        assert "1 - 1e-300" in repr(nextstat.upper_limit(model, level=1e-300))
+
+
 def test_good_results_do_not_warn(root):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -42,18 +42,29 @@ pub(crate) use workspaces::{CombineArgs, PruneArgs, RenameArgs, SortArgs};
 
 use clap::{Args, Parser, Subcommand};
 
-const EXIT_CODES: &str = "\
+macro_rules! exit_codes {
+    () => {
+        "\
 Exit codes:
   0  done
   1  done, but the answer is no: a fit did not converge, `check` found errors, `patchset verify` found another workspace
   2  bad input or usage
   130  interrupted by Ctrl-C; what was done until then is written
 
-JSON goes to standard output. If standard error is a terminal, a summary for people goes there, unless --quiet; --summary prints it anywhere.";
+JSON goes to standard output. If standard error is a terminal, a summary for people goes there, unless --quiet; --summary prints it anywhere."
+    };
+}
+
+const EXIT_CODES: &str = exit_codes!();
+
+const AFTER_HELP: &str = concat!(
+    "Only the `nextstat` of the Python package has `xml2json` and `json2xml` (HistFactory XML with its ROOT files) and `contrib download`.\n\n",
+    exit_codes!()
+);
 
 /// Statistical inference for binned particle-physics analyses (HistFactory)
 #[derive(Debug, Parser)]
-#[command(name = "nextstat", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+#[command(name = "nextstat", version, arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,

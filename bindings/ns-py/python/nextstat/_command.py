@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -29,9 +27,13 @@ def main() -> int:
         from .pyhf._cli import main as verb
 
         return verb(sys.argv[1:], "nextstat")
+    import signal
+
     # The command has its own way with Ctrl-C: it stops at the next unit of work and keeps what is done.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        # There is none where standard output was closed before (`>&-`).
+        sys.stdout.flush()
     return _nextstat.command(["nextstat", *sys.argv[1:]])
 
 
@@ -67,6 +69,8 @@ def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str |
         raise TypeError(f"`arguments` is a sequence of words, such as ['fit', 'workspace.json'], not `{shown(arguments)}`")
     if input is not None and not isinstance(input, str):
         raise TypeError(f"`input` is text, not `{shown(input)}`")
+    import subprocess
+
     words = [_word(argument) for argument in arguments]
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -47,7 +47,7 @@ def model_needed(given: object) -> None:
     if isinstance(given, Model):
         return
     if isinstance(given, os.PathLike) or (isinstance(given, str) and not is_json(given)):
-        raise TypeError(f"a Model is needed, not the path of one: `nextstat.load_workspace({os.fspath(given)!r})` reads it")
+        raise TypeError(f"a Model is needed, not the path of one: `nextstat.load_workspace({shown(os.fspath(given))})` reads it")
     if isinstance(given, (str, bytes, dict)):
         raise TypeError(f"a Model is needed, not a `{type(given).__name__}`: `nextstat.model_of(...)` makes one of a workspace")
     raise TypeError(f"a Model is needed, not `{shown(given)}`: see `load_workspace` and `model_of`")
@@ -168,6 +168,13 @@ def checked(result: _R, stacklevel: int = 3) -> _R:
     return result
 
 
+def believed(result: _R, stacklevel: int = 3) -> _R:
+    """`result` of a test, with a warning for whatever its own warnings say: each is a reason not to use the number as it is."""
+    if result._fields.get("converged", True) is False or result._fields.get("warnings"):
+        warn("; ".join(getattr(result, "warnings", ())) or "a fit did not converge", stacklevel + 1)
+    return result
+
+
 def warn(message: str, stacklevel: int = 2) -> None:
     """Warns the caller's caller, or whoever is `stacklevel` frames up."""
     _warnings.warn(message, NextstatWarning, stacklevel=stacklevel)
@@ -193,7 +200,7 @@ def progress_of(progress: Progress, unit: str) -> Callable[[int, int], object] |
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        raise ImportError("progress=True needs tqdm: pip install 'nextstat[progress]'") from None
+        raise ImportError(f"progress=True needs tqdm: {extra('progress')}") from None
     bar = tqdm(unit=unit)
 
     def update(done: int, total: int) -> None:
@@ -203,6 +210,21 @@ def progress_of(progress: Progress, unit: str) -> Callable[[int, int], object] |
             bar.close()
 
     return update
+
+
+def confidence(level: float) -> str:
+    """The confidence level of a limit where CLs is `level`; what would round to 100 % is written as a difference from 1.
+
+    >>> confidence(0.05), confidence(1e-300)
+    ('95 %', '1 - 1e-300')
+    """
+    percent = f"{100 * (1 - level):.4g}"
+    return f"1 - {level:.4g}" if percent == "100" else f"{percent} %"
+
+
+def extra(name: str) -> str:
+    """How the packages of the extra `name` are installed: the name `nextstat` belongs to another project on PyPI."""
+    return f"`pip install './bindings/ns-py[{name}]'` in the sources of this package, or its wheel's file with `[{name}]` after the name"
 
 
 def first_done(futures: Collection[Future[_T]]) -> set[Future[_T]]:
@@ -220,7 +242,7 @@ def first_done(futures: Collection[Future[_T]]) -> set[Future[_T]]:
 
 def is_json(text: str) -> bool:
     """Whether `text` is a JSON document rather than a path."""
-    return text.lstrip().startswith(("{", "["))
+    return text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
 
 
 def document_bytes(source: Document) -> bytes:

@@ -153,7 +153,10 @@ def goodness_of_fit(
     >>> goodness.toys["total"]["value"]
     0.985
     """
-    given = settings(model, device, on_devices=toys_or_none(toys) > 0, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    is_on_devices = toys_or_none(toys) > 0
+    given = settings(
+        model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
+    )
     found = _nextstat.goodness_model(model, given, toys_or_none(toys), is_fixed(aux), progress_of(progress, "toy"))
     return checked(GoodnessOfFit(found))
 

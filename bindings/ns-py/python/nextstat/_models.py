@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ._common import is_json, json_bytes, model_needed, names, path_of, shown, text
-from ._nextstat import Model
+from ._nextstat import Model, WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def load_workspace(
     poi : str or sequence of str, optional
         Parameters of interest instead of the measurement's; ``"none"`` for none.
     interp_defaults : ``"smooth"`` or ``"pyhf"``
-        normsys code4 and histosys code4p, or code1 and code0.
+        ``"smooth"`` is what pyhf does today: normsys code4 and histosys code4p. ``"pyhf"`` is pyhf before its release 0.6: code1 and code0.
     interpolation : dict, optional
         The rule of one kind of modifier, such as ``{"normsys": "code1"}``.
 
@@ -91,8 +91,10 @@ def model_of(
     >>> round(nextstat.fit(model).value("mu"), 4)
     0.9524
     """
+    if isinstance(workspace, str) and not workspace.strip():
+        raise WorkspaceError("`workspace` is empty text, and no JSON")
     if isinstance(workspace, os.PathLike) or (isinstance(workspace, str) and not is_json(workspace)):
-        raise TypeError(f"`workspace` is to be one that is here already: `nextstat.load_workspace({os.fspath(workspace)!r})` reads a file")
+        raise TypeError(f"`workspace` is to be one that is here already: `nextstat.load_workspace({shown(os.fspath(workspace))})` reads a file")
     return Model(json_bytes(workspace), *choice_of(measurement, poi, interp_defaults, interpolation))
 
 

@@ -20,6 +20,7 @@ _Settings: TypeAlias = Mapping[str, Any]
 _Progress: TypeAlias = Callable[[int, int], object] | None
 _Fields: TypeAlias = dict[str, Any]
 _Array: TypeAlias = NDArray[float64]
+_Pair: TypeAlias = tuple[_Array, _Array, list[float]]
 _Axis: TypeAlias = tuple[str | None, ArrayLike | None, int]
 
 class NextstatError(ValueError):
@@ -177,6 +178,9 @@ class FloatingModel:
     def log_density(self, points: ArrayLike, data: ArrayLike) -> _Array: ...
     def log_terms(self, points: ArrayLike, data: ArrayLike) -> tuple[_Array, _Array]: ...
     def fit(self, values: ArrayLike, within: Any, errors: bool, minos: Sequence[int]) -> _Fields: ...
+    def fits_of_test(
+        self, values: ArrayLike, within: Any, tested: tuple[int, float, float], most: int
+    ) -> tuple[_Pair, _Array, _Pair] | None: ...
     def fit_each(self, values: ArrayLike, within: Any, progress: Callable[[int, int], object] | None) -> _Fields: ...
 
 @final

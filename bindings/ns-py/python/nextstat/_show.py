@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ._common import confidence
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -40,7 +42,8 @@ class _View:
 def _number(value: Any, digits: int = 6) -> str:
     if value is None or value != value:
         return "-"
-    return f"{value:.{digits}g}"
+    # Of a zero without its sign.
+    return f"{value + 0.0:.{digits}g}"
 
 
 def _signed(value: Any, digits: int = 2) -> str:
@@ -117,10 +120,9 @@ def _significance(result: Any) -> _View:
 
 
 def _limit(result: Any) -> _View:
-    confidence = f"{_number(100 * (1 - result.level), 4)} %"
     rows = [("observed", _number(result.observed))]
     rows += [(label, _number(value)) for label, value in zip(_BAND, result.expected)]
-    facts = [("limits on", result.parameter), ("confidence", confidence), ("best fit", _number(result.mu_hat))]
+    facts = [("limits on", result.parameter), ("confidence", confidence(result.level)), ("best fit", _number(result.mu_hat))]
     return _View("LimitResult", facts, [_Table(("", "limit"), rows)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import checked, is_fixed, progress_of, real, settings, text, toys, warn
+from ._common import believed, is_fixed, progress_of, real, settings, text, toys, warn
 from ._nextstat import ParameterError
 from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
 
@@ -52,7 +52,7 @@ def hypotest(
     (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return checked(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
+    return believed(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
 def significance(
@@ -81,7 +81,7 @@ def significance(
     (1.3228, 1.8309)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return checked(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
+    return believed(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
 
 
 def upper_limit(
@@ -120,7 +120,7 @@ def upper_limit(
     (1.7053, 1.0943)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return checked(LimitResult(_nextstat.limit_model(model, given, real("level", level), text("test_stat", test_stat), grid)))
+    return believed(LimitResult(_nextstat.limit_model(model, given, real("level", level), text("test_stat", test_stat), grid)))
 
 
 def hypotest_toys(

@@ -224,6 +224,9 @@ class Sample:
             raise _error(place, "it has a relative `uncertainty`, or `up` and `down`")
         if uncertainty is not None:
             width = real("uncertainty", uncertainty)
+            if not abs(width) < 1.0:
+                hint = f"it is relative: 0.05 for 5 %; a factor is `up=1.05, down=0.95`{_of_factor(width)}"
+                raise _error(place, f"an uncertainty of {width:g} leaves nothing of the rate one standard deviation down", hint)
             up, down = 1.0 + width, 1.0 - width
         if up is None or down is None:
             raise _error(place, "`up` and `down` go together")
@@ -401,7 +404,7 @@ class WorkspaceBuilder:
     def workspace(
         self,
         *,
-        poi: str = "",
+        poi: str | None = None,
         measurement: str = "measurement",
         lumi: float | tuple[float, float] | None = None,
         init: Mapping[str, float] | None = None,
@@ -412,8 +415,8 @@ class WorkspaceBuilder:
 
         Parameters
         ----------
-        poi : str
-            The parameter of interest; empty for none.
+        poi : str, optional
+            The parameter of interest; None, or empty, for none.
         measurement : str
             The measurement's name.
         lumi : float or pair of float, optional
@@ -430,13 +433,13 @@ class WorkspaceBuilder:
             raise _error("", "a workspace needs a channel")
         channels = [channel._document() for channel in self._channels.values()]
         observations = [{"name": channel.name, "data": channel._observed()} for channel in self._channels.values()]
-        config = {"poi": poi, "parameters": self._parameters(lumi, init or {}, bounds or {}, fixed or {})}
+        config = {"poi": "" if poi is None else text("poi", poi), "parameters": self._parameters(lumi, init or {}, bounds or {}, fixed or {})}
         return {"channels": channels, "observations": observations, "measurements": [{"name": measurement, "config": config}], "version": "1.0.0"}
 
     def model(
         self,
         *,
-        poi: str = "",
+        poi: str | None = None,
         measurement: str = "measurement",
         lumi: float | tuple[float, float] | None = None,
         init: Mapping[str, float] | None = None,
@@ -475,6 +478,11 @@ class WorkspaceBuilder:
 
     def _lumi_names(self):
         return list(dict.fromkeys(modifier["name"] for _, modifier in self._modifiers() if modifier["type"] == "lumi"))
+
+
+def _of_factor(width):
+    """What was meant by a factor in the place of an uncertainty, if it looks like one."""
+    return f", `{width - 1.0:.4g}` says the same" if 1.0 < width < 2.0 else ""
 
 
 def _lumi(name, lumi):

@@ -4,6 +4,8 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -205,6 +207,53 @@ def test_a_killed_worker_of_dask_is_made_up_for(model):
         found = distributed.fit_toys(model, on=client, parts=6, progress=killer, **options)
     assert killer.killed is not None
     assert same_bits(found, nextstat.fit_toys(model, **options))
+
+
+ORPHANS = """
+import nextstat
+from nextstat import distributed
+from nextstat.distributed import _pools
+
+if __name__ == "__main__":
+    model = nextstat.load_workspace("examples/shapes.json")
+    made = _pools.multiprocessing.active_children
+    def tell(done, total):
+        print(*(process.pid for process in made()), flush=True)
+    distributed.fit_toys(model, n_toys=10_000_000, on=2, parts=100_000, progress=tell)
+"""
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    # What is dead but not yet waited for is not there either.
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_workers_end_with_the_process_that_started_them(examples_folder):
+    (examples_folder / "orphans.py").write_text(ORPHANS)
+    parent = subprocess.Popen([sys.executable, "orphans.py"], stdout=subprocess.PIPE, text=True)
+    workers = []
+    while len(workers) < 2:
+        workers = [int(pid) for pid in parent.stdout.readline().split()]
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20.0
+    while any(map(is_there, workers)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not any(map(is_there, workers))
+
+
+def test_a_closed_client_is_said_to_be_closed(model):
+    pytest.importorskip("distributed")
+    with dask_client() as client:
+        client.close()
+        with pytest.raises(distributed.WorkerError, match="is closed"):
+            distributed.fit_toys(model, n_toys=10, on=client)
 
 
 def test_a_part_that_kills_every_worker_is_named(model, monkeypatch):

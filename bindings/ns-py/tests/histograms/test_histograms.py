@@ -151,6 +151,24 @@ def test_what_is_missing_is_named():
         builder.channel("region")
 
 
+def test_no_parameter_of_interest_is_written_in_one_way():
+    builder = WorkspaceBuilder()
+    builder.channel("region", data=[57]).sample("background", [50]).normsys("scale", 0.05)
+    for given in ({}, {"poi": None}, {"poi": ""}):
+        assert builder.workspace(**given)["measurements"][0]["config"]["poi"] == ""
+        assert builder.model(**given).poi is None
+
+
+@pytest.mark.parametrize("wrong", [1.05, 1.0, -1.0, 5.0])
+def test_a_factor_is_no_relative_uncertainty(wrong):
+    sample = WorkspaceBuilder().channel("region").sample("background", [50])
+    with pytest.raises(nextstat.WorkspaceError, match="leaves nothing of the rate") as error:
+        sample.normsys("scale", wrong)
+    assert "up=1.05, down=0.95" in error.value.hint
+    assert ("`0.05` says the same" in error.value.hint) == (wrong == 1.05)
+    sample.normsys("scale", -0.05)
+
+
 def test_numpy_histograms_have_edges():
     builder = WorkspaceBuilder()
     builder.channel("region", data=numpy.histogram([0.5, 1.5, 1.6], bins=[0, 1, 2]))

@@ -70,7 +70,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "NAME|none")]
     pub(crate) poi: Vec<String>,
 
-    /// The interpolation rules
+    /// The interpolation rules: `smooth` is what pyhf does today, `pyhf` what it did before its release 0.6
     #[arg(long, value_name = "RULES", value_enum, default_value_t)]
     pub(crate) interp_defaults: InterpolationDefaults,
 
@@ -83,10 +83,10 @@ pub(crate) struct ModelArgs {
 /// The pairs of interpolation rules that have a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InterpolationDefaults {
-    /// normsys code4 and histosys code4p, as pyhf has them today
+    /// as pyhf today: normsys code4 and histosys code4p
     #[default]
     Smooth,
-    /// normsys code1 and histosys code0, as pyhf had them before 0.6; kinked at zero
+    /// as pyhf before 0.6: normsys code1 and histosys code0, kinked at zero
     Pyhf,
 }
 

@@ -48,13 +48,19 @@ pub(crate) fn significance(result: &SignificanceResult) -> String {
 
 /// The limits.
 pub(crate) fn limit(result: &LimitResult) -> String {
-    let (name, level) = (harmless(&result.parameter), significant(100.0 * (1.0 - result.level), 4));
-    let mut text = format!("upper limits on `{name}` at {level} % confidence level (CLs)\n\n");
+    let (name, level) = (harmless(&result.parameter), confidence(result.level));
+    let mut text = format!("upper limits on `{name}` at {level} confidence level (CLs)\n\n");
     let mut rows = vec![vec!["observed".to_owned(), optional(result.observed, 6)]];
     rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
     text.push_str(&table(&[("", Align::Left), ("limit", Align::Right)], &rows));
     let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
     text + &warnings(&result.warnings)
+}
+
+/// The confidence level of a limit where CLs is `level`, such as 95 %; what would round to 100 % is written as a difference from 1.
+fn confidence(level: f64) -> String {
+    let percent = significant(100.0 * (1.0 - level), 4);
+    if percent == "100" { format!("1 - {}", significant(level, 4)) } else { format!("{percent} %") }
 }
 
 fn row(label: &str, values: [Option<f64>; 3]) -> Vec<String> {

@@ -2,7 +2,10 @@
 
 /// `value` with `digits` significant digits, without trailing zeros, as C's `%g` writes it.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
-    if value == 0.0 || !value.is_finite() {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
         return format!("{value}");
     }
     let digits = digits.max(1);
@@ -33,6 +36,8 @@ pub(crate) fn measured(value: f64, uncertainty: Option<f64>) -> String {
         return format!("{} ± {}", significant(value, 5), significant(uncertainty, 2));
     }
     let decimals = if exponent < 1.0 { (1.0 - exponent) as usize } else { 0 };
+    // Of a zero without its sign.
+    let value = value + 0.0;
     format!("{value:.decimals$} ± {uncertainty:.decimals$}")
 }
 
@@ -53,6 +58,7 @@ mod tests {
         assert_eq!(significant(1.234e-7, 3), "1.23e-7");
         assert_eq!(significant(999.96, 4), "1000");
         assert_eq!(significant(f64::NAN, 4), "NaN");
+        assert_eq!(significant(-0.0, 4), "0");
     }
 
     #[test]
@@ -60,6 +66,8 @@ mod tests {
         assert_eq!(measured(52.345, Some(4.123)), "52.3 ± 4.1");
         assert_eq!(measured(1234.5, Some(99.9)), "1234 ± 100");
         assert_eq!(measured(0.0, Some(0.0)), "0 ± 0");
+        assert_eq!(measured(-0.0, Some(-0.0)), "0 ± 0");
+        assert_eq!(measured(-0.0, Some(0.25)), "0.00 ± 0.25");
         assert_eq!(measured(7.0, None), "7 ± -");
         assert_eq!(measured(1e-3, Some(2.5e-4)), "0.00100 ± 0.00025");
         assert_eq!(measured(2e15, Some(3.21e12)), "2e15 ± 3.2e12");

@@ -59,7 +59,8 @@ class Processes:
         executor = self._slots[slot]
         if executor is None:
             # Threads and locks of this process do not survive a fork.
-            executor = self._slots[slot] = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            context = multiprocessing.get_context("spawn")
+            executor = self._slots[slot] = ProcessPoolExecutor(1, context, _work.end_with, (os.getpid(),))
         packed = None if call.digest in self._has[slot] and not is_missing else payloads[call.digest]
         self._has[slot].add(call.digest)
         future = executor.submit(_work.call, call.digest, packed, call.procedure, call.arguments)
@@ -162,6 +163,8 @@ class Dask:
         from distributed.comm import CommClosedError
 
         self.lost: tuple[type[BaseException], ...] = (KilledWorker, CancelledError, CommClosedError)
+        if getattr(client, "status", "running") in ("closed", "closing"):
+            raise WorkerError(f"the client {client!r} is {client.status}, and sends nothing to its cluster; a new `Client(...)` does")
         self._client = client
         self.size = sum(client.nthreads().values()) or 1
         # Tasks rather than scattered data: the scheduler can make them again on another worker.

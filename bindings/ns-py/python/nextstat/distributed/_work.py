@@ -6,9 +6,11 @@ Functions here are found by name when a call arrives, so that a worker needs thi
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import threading
+import time
 from collections import OrderedDict
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from .. import _nextstat
@@ -22,7 +24,23 @@ MISSING = "nextstat.distributed: the model has not arrived"
 # Models that a process keeps; the least recently used one goes first.
 _KEPT = 32
 _kept: OrderedDict[str, Any] = OrderedDict()
-_lock = Lock()
+_lock = threading.Lock()
+
+
+# Seconds between two looks at whether the caller's process is still there.
+_LOOK = 1.0
+
+
+def end_with(parent: int) -> None:
+    """Ends this worker soon after the process `parent` that started it: one that is killed cannot tell its workers, which would compute on for nobody."""
+
+    def watch() -> None:
+        # An orphan is another process's child.
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="nextstat-parent", daemon=True).start()
 
 
 def pack(thing: Any) -> tuple[str, bytes]:

@@ -1,7 +1,8 @@
 """Figures of results, as the field draws them: pulls, rankings, correlations, scans, contours, data and prediction, Brazil bands, toys.
 
 Each function takes a result and, if wished, the axes to draw on; it returns the axes, whose `.figure` has `savefig`. Colours can be told apart by readers
-with colour vision deficiencies. Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies. Needs `pip install nextstat[plot]`.
+with colour vision deficiencies. Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies. matplotlib and mplhep
+come with the extra `plot`: ``pip install './bindings/ns-py[plot]'`` in the sources.
 """
 
 from ._style import COLOURS

@@ -5,12 +5,12 @@ import statistics
 
 import numpy
 
-from .._common import count, names, number, shown
+from .._common import count, extra, names, number, shown
 
 try:
     import matplotlib.pyplot as pyplot
 except ImportError as reason:
-    raise ImportError(f"nextstat.plot needs matplotlib and mplhep: pip install nextstat[plot] ({reason})") from None
+    raise ImportError(f"nextstat.plot needs matplotlib and mplhep: {extra('plot')} ({reason})") from None
 
 # M. Petroff, arXiv:2107.02270: ten colours that stay distinct with any colour vision deficiency, and in print.
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
@@ -33,6 +33,15 @@ def axes_of(ax):
     if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
         raise TypeError(f"`ax` is to be axes of matplotlib, not `{shown(ax)}`")
     return ax
+
+
+def literal(name):
+    """`name` as matplotlib shows it letter by letter: a dollar sign is no formula.
+
+    >>> print(literal("cost in $, not in $"))
+    cost in \\$, not in \\$
+    """
+    return str(name).replace("$", r"\$")
 
 
 def needed(result, kind, source, name="result"):

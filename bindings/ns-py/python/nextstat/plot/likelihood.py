@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import ContourResult, ScanResult
-from ._style import COLOURS, NEUTRAL, levels_of, needed, new_axes, percent, pyplot, quantile
+from ._style import COLOURS, NEUTRAL, levels_of, literal, needed, new_axes, percent, pyplot, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def _frame(ax, result, values, rise, levels):
         ax.set_xlim(values[0], values[-1])
     top = numpy.nanmax(rise, initial=max([1.0, *(1.25 * height for height in heights)]))
     ax.set_ylim(min(0.0, numpy.nanmin(rise, initial=0.0)), 1.05 * top)
-    ax.set_xlabel(result.parameters[0])
+    ax.set_xlabel(literal(result.parameters[0]))
     ax.set_ylabel(r"$2\Delta\mathrm{NLL}$")
 
 
@@ -91,8 +91,8 @@ def _map(result, levels, ax):
     lines = ax.contour(x, y, drawn, levels=sorted(heights), colors="white", linestyles=_DASHES[: len(heights)], linewidths=1.4)
     ax.clabel(lines, fmt={height: percent(level) for level, height in zip(levels, heights)}, fontsize=8)
     ax.plot(*(_best(result, k) for k in (0, 1)), "*", color="white", markeredgecolor="black", markersize=11)
-    ax.set_xlabel(result.parameters[0])
-    ax.set_ylabel(result.parameters[1])
+    ax.set_xlabel(literal(result.parameters[0]))
+    ax.set_ylabel(literal(result.parameters[1]))
     ax.grid(False)
     return ax
 
@@ -135,8 +135,8 @@ def contours(result: ContourResult, *, label: str | None = None, ax: Axes | None
         ax.plot(*inner, _DASHES[k % 4], color=colour, linewidth=1.8, label=text, gid=name, zorder=3)
     best = [_best(result, k) for k in (0, 1)]
     ax.plot(*best, "*", color=colour, markeredgecolor="black", markersize=11, label=None if number else "best fit", zorder=4)
-    ax.set_xlabel(result.parameters[0])
-    ax.set_ylabel(result.parameters[1])
+    ax.set_xlabel(literal(result.parameters[0]))
+    ax.set_ylabel(literal(result.parameters[1]))
     # Above, where no curve is.
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
     return ax

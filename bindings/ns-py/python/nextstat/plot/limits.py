@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from .._common import confidence
 from .._results import HypotestResult, LimitResult, ToyHypotestResult
-from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, listed, needed, new_axes, numbers_of
+from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, listed, literal, needed, new_axes, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +87,8 @@ def brazil(
     if mu[0] < mu[-1]:
         ax.set_xlim(mu[0], mu[-1])
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel((limit._fields.get("parameter") if limit is not None else _field(tests[0], "parameter")) or r"$\mu$")
+    parameter = limit._fields.get("parameter") if limit is not None else _field(tests[0], "parameter")
+    ax.set_xlabel(literal(parameter) if parameter else r"$\mu$")
     ax.set_ylabel("CLs")
     _legend(ax, loc="upper right")
     return ax
@@ -217,6 +219,6 @@ def limits(
     if values.min() < values.max():
         ax.set_xlim(values.min(), values.max())
     ax.set_xlabel(xlabel or "signal")
-    ax.set_ylabel(ylabel or f"{100 * (1 - results[0].level):g} % CL upper limit on {results[0].parameter}")
+    ax.set_ylabel(ylabel or f"{confidence(results[0].level)} CL upper limit on {literal(results[0].parameter)}")
     _legend(ax)
     return ax

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import FitResult, RankingResult
-from ._style import DOWN, NEUTRAL, UP, chosen, needed, new_axes, number, pyplot, top_of
+from ._style import DOWN, NEUTRAL, UP, chosen, literal, needed, new_axes, number, pyplot, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def _width(entries):
 
 
 def _rows(ax, names):
-    ax.set_yticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), [literal(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.grid(False)
@@ -117,7 +117,7 @@ def ranking(
     bars = _impact_axes(ax)
     reach = _draw_impacts(bars, entries, impacts)
     bars.set_xlim(-1.12 * reach, 1.12 * reach)
-    bars.set_xlabel(rf"$\Delta$ {result.poi['name']}")
+    bars.set_xlabel(rf"$\Delta$ {literal(result.poi['name'])}")
     bars.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), bbox_transform=_above(bars), ncols=2, frameon=False, fontsize="small")
     _draw_pulls(ax, range(len(entries)), [_number(e["pull"]) for e in entries], [_number(e["constraint"]) for e in entries])
     _write_values(ax, entries)
@@ -223,7 +223,7 @@ def correlation(
     strong = numpy.flatnonzero(others.max(axis=1, initial=0.0) >= threshold)
     if strong.size == 0:
         raise ValueError(f"no two parameters have a correlation of {threshold} or more")
-    matrix, names = matrix[numpy.ix_(strong, strong)], [result.par_names[kept[i]] for i in strong]
+    matrix, names = matrix[numpy.ix_(strong, strong)], [literal(result.par_names[kept[i]]) for i in strong]
     size = max(3.2, 1.9 + 0.36 * len(names))
     ax = new_axes(ax, size + 0.5, size)
     image = ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)

@@ -8,7 +8,7 @@ import numpy
 
 from .._common import names, shown
 from .._results import YieldsResult
-from ._style import COLOURS, NEUTRAL, ascending, axes_of, needed, pyplot, top_of
+from ._style import COLOURS, NEUTRAL, ascending, axes_of, literal, needed, pyplot, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,9 +174,9 @@ def _stack(ax, samples, edges, order):
     # Smallest at the bottom, so that it is seen on a logarithmic axis too.
     names = sorted((name for name in samples if name not in signal), key=lambda name: numpy.sum(samples[name])) + signal
     values = [numpy.asarray(samples[name]) for name in names]
-    style = {"label": names, "color": [colours.get(name, "0.8") for name in names], "edgecolor": "white", "linewidth": 0.4}
+    style = {"label": [literal(name) for name in names], "color": [colours.get(name, "0.8") for name in names], "edgecolor": "white", "linewidth": 0.4}
     mplhep.histplot(values, bins=edges, stack=True, histtype="fill", ax=ax, **style)
-    return names
+    return [literal(name) for name in names]
 
 
 def _hatch(ax, lower, upper, edges, label=None):
@@ -208,7 +208,7 @@ def _ratio(ax, data, errors, prediction, edges):
 def _dress(main, ratio, channel, fit, log):
     main.set_ylabel("events")
     ratio.set_ylabel("data / pred.")
-    main.set_title(channel, loc="left", fontsize="medium")
+    main.set_title(literal(channel), loc="left", fontsize="medium")
     main.set_title({"prefit": "pre-fit", "postfit": "post-fit"}[fit], loc="right", fontsize="medium")
     if log:
         main.set_yscale("log")

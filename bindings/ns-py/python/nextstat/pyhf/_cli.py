@@ -36,9 +36,17 @@ def main(arguments=None, program="python -m nextstat.pyhf"):
     try:
         options.run(options)
     except (*_MISTAKES, JsonPatchException) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_said(error)}", file=sys.stderr)
         return _UNUSABLE
     return 0
+
+
+def _said(error):
+    """What went wrong; of the system's errors the file comes first."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"cannot read or write `{error.filename}`: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    # The text of a `KeyError` is quoted.
+    return error.args[0] if isinstance(error, KeyError) and error.args else error
 
 
 def _parser(program):
@@ -58,13 +66,13 @@ def _add_xml2json(verbs):
     mount = "a local folder, and the folder that stands for it in XML"
     verb.add_argument("-v", "--mount", action="append", default=[], type=_mount, metavar="LOCAL:XML", help=mount)
     verb.add_argument("--output-file", metavar="FILE", help="where the workspace goes, instead of standard output")
-    _add_choice(verb, "track_progress", "--track-progress", "--hide-progress")
-    _add_choice(verb, "validation_as_error", "--validation-as-error", "--validation-as-warning")
+    _add_choice(verb, "track_progress", "--track-progress", "--hide-progress", default=None)
+    _add_choice(verb, "validation_as_error", "--validation-as-error", "--validation-as-warning", default=True)
     verb.set_defaults(run=_xml2json)
 
 
-def _add_choice(verb, name, yes, no):
-    verb.add_argument(yes, dest=name, action="store_true", default=True)
+def _add_choice(verb, name, yes, no, default):
+    verb.add_argument(yes, dest=name, action="store_true", default=default)
     verb.add_argument(no, dest=name, action="store_false")
 
 
@@ -78,8 +86,10 @@ def _mount(text):
 def _xml2json(options):
     from . import readxml
 
+    # Where nobody sees it move a bar is noise, but for who asks for it.
+    shows = sys.stderr.isatty() if options.track_progress is None else options.track_progress
     spec = readxml.parse(
-        options.entrypoint_xml, options.basedir, mounts=options.mount, track_progress=options.track_progress, validation_as_error=options.validation_as_error
+        options.entrypoint_xml, options.basedir, mounts=options.mount, track_progress=shows, validation_as_error=options.validation_as_error
     )
     text = json.dumps(spec, indent=4, sort_keys=True) + "\n"
     if options.output_file is None:

@@ -84,7 +84,9 @@ def import_uproot():
     try:
         import uproot
     except ImportError:
-        raise ImportError("HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: `pip install 'nextstat[xmlio]'`") from None
+        from .._common import extra
+
+        raise ImportError(f"HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: {extra('xmlio')}") from None
     return uproot
 
 

@@ -1,7 +1,10 @@
 """Patch sets: patches of one workspace for many signals, found by name or by value."""
 
+from __future__ import annotations
+
 import json
 import logging
+from typing import Any
 
 from . import exceptions, schema, utils
 from ._patch import apply_patch
@@ -26,26 +29,26 @@ class Patch:
     metadata : dict
     """
 
-    def __init__(self, spec):
+    def __init__(self, spec) -> None:
         self.patch = list(spec["patch"])
         self._metadata = spec["metadata"]
 
     @property
-    def metadata(self):
+    def metadata(self) -> Any:
         """Name and values as the patch set has them."""
         return self._metadata
 
     @property
-    def name(self):
+    def name(self) -> Any:
         """Its name."""
         return self.metadata["name"]
 
     @property
-    def values(self):
+    def values(self) -> Any:
         """Its values, one for each label of the patch set."""
         return tuple(self.metadata["values"])
 
-    def apply(self, obj, in_place=False, atomic=False):
+    def apply(self, obj, in_place=False, atomic=False) -> Any:
         """A copy of `obj` with the patch applied, or `obj` itself if `in_place`; all of it or, if it fails, nothing of it."""
         changed = apply_patch(obj, self.patch)
         if not in_place:
@@ -54,7 +57,7 @@ class Patch:
         (obj.extend if isinstance(obj, list) else obj.update)(changed)
         return obj
 
-    def to_string(self, dumps=None):
+    def to_string(self, dumps=None) -> Any:
         """The operations as JSON text."""
         return (dumps or json.dumps)(self.patch)
 
@@ -83,7 +86,7 @@ class PatchSet:
     Patches are found by ``patchset["name"]``, by ``patchset[1300, 100]`` or ``patchset[[1300, 100]]``, and iterated over.
     """
 
-    def __init__(self, spec, **config_kwargs):
+    def __init__(self, spec, **config_kwargs) -> None:
         self.schema = config_kwargs.pop("schema", "patchset.json")
         self._version = config_kwargs.pop("version", spec.get("version"))
         log.info(f"Validating spec against schema: {self.schema}")
@@ -103,37 +106,37 @@ class PatchSet:
             self._by_key[key] = patch
 
     @property
-    def version(self):
+    def version(self) -> Any:
         """The version of the document."""
         return self._version
 
     @property
-    def metadata(self):
+    def metadata(self) -> Any:
         """References, description, digests and labels."""
         return self._metadata
 
     @property
-    def references(self):
+    def references(self) -> Any:
         """Where the patch set comes from."""
         return self.metadata["references"]
 
     @property
-    def description(self):
+    def description(self) -> Any:
         """What the patches are."""
         return self.metadata["description"]
 
     @property
-    def digests(self):
+    def digests(self) -> Any:
         """Digests of the workspace that it was made for, by algorithm."""
         return self.metadata["digests"]
 
     @property
-    def labels(self):
+    def labels(self) -> Any:
         """What the values of patches mean."""
         return self.metadata["labels"]
 
     @property
-    def patches(self):
+    def patches(self) -> Any:
         """All patches."""
         return self._patches
 
@@ -154,14 +157,14 @@ class PatchSet:
         n = len(self._patches)
         return f"<{type(self).__module__}.{type(self).__qualname__} object with {n} patch{'es' if n != 1 else ''} at {hex(id(self))}>"
 
-    def verify(self, spec):
+    def verify(self, spec) -> Any:
         """Raises `PatchSetVerificationError` if `spec` is not the workspace that the patch set was made for."""
         for algorithm, digest in self.digests.items():
             found = utils.digest(spec, algorithm=algorithm)
             if found != digest:
                 raise exceptions.PatchSetVerificationError(f"The digest verification failed for hash algorithm '{algorithm}'. Expected: {digest}. Got: {found}")
 
-    def apply(self, spec, key):
+    def apply(self, spec, key) -> Any:
         """The workspace `spec`, verified, with the patch called `key` applied."""
         self.verify(spec)
         return Workspace(self[key].apply(spec))

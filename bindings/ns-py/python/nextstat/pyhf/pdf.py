@@ -1,7 +1,10 @@
 """Models: pyhf's configuration and densities over a compiled model of the engine."""
 
+from __future__ import annotations
+
 import copy
 import logging
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +39,7 @@ class _ModelConfig(_ChannelSummaryMixin):
     modifier_settings : dict
     """
 
-    def __init__(self, spec, **config_kwargs):
+    def __init__(self, spec, **config_kwargs) -> None:
         super().__init__(channels=spec["channels"])
         self.modifier_settings = config_kwargs.pop("modifier_settings", {"normsys": {"interpcode": "code4"}, "histosys": {"interpcode": "code4p"}})
         if config_kwargs:
@@ -55,12 +58,12 @@ class _ModelConfig(_ChannelSummaryMixin):
         self.parameters = sorted(self.par_map)
 
     @property
-    def par_order(self):
+    def par_order(self) -> list[str]:
         """Names of the parameter sets, in order."""
         return self._par_order
 
     @property
-    def par_names(self):
+    def par_names(self) -> list[str]:
         """Names of the parameters (P): of a vector, each element's, such as ``gamma[0]``."""
         names = []
         for name in self.par_order:
@@ -69,54 +72,54 @@ class _ModelConfig(_ChannelSummaryMixin):
         return names
 
     @property
-    def poi_name(self):
+    def poi_name(self) -> str | None:
         """Name of the parameter of interest, or None."""
         return self._poi_name
 
     @property
-    def poi_index(self):
+    def poi_index(self) -> int | None:
         """Position of the parameter of interest, or None."""
         return self._poi_index
 
     @property
-    def auxdata(self):
+    def auxdata(self) -> list[float]:
         """Auxiliary data."""
         return self._auxdata
 
     @property
-    def nmaindata(self):
+    def nmaindata(self) -> int:
         """Number of bins."""
         return self._nmaindata
 
     @property
-    def nauxdata(self):
+    def nauxdata(self) -> int:
         """Number of auxiliary data."""
         return len(self._auxdata)
 
-    def param_set(self, name):
+    def param_set(self, name) -> Any:
         """The parameter set called `name`."""
         return self.par_map[name]["paramset"]
 
-    def par_slice(self, name):
+    def par_slice(self, name) -> Any:
         """Where the parameter set `name` stands in the parameter vector."""
         return self.par_map[name]["slice"]
 
     def _all(self, attribute):
         return [value for name in self.par_order for value in getattr(self.param_set(name), attribute)]
 
-    def suggested_init(self):
+    def suggested_init(self) -> list[float]:
         """Starting values (P)."""
         return self._all("suggested_init")
 
-    def suggested_bounds(self):
+    def suggested_bounds(self) -> list[tuple[float, float]]:
         """Ranges (P), as pairs."""
         return self._all("suggested_bounds")
 
-    def suggested_fixed(self):
+    def suggested_fixed(self) -> list[bool]:
         """Whether fits leave a parameter where it starts (P)."""
         return self._all("suggested_fixed")
 
-    def set_poi(self, name):
+    def set_poi(self, name) -> None:
         """Makes `name` the parameter of interest; None for none.
 
         Raises
@@ -138,22 +141,22 @@ class _ModelConfig(_ChannelSummaryMixin):
 class _MainModel:
     """The bins: Poisson counts."""
 
-    def __init__(self, model):
+    def __init__(self, model) -> None:
         self._model = model
 
     @property
-    def config(self):
+    def config(self) -> _ModelConfig:
         return self._model.config
 
     @property
-    def nominal_rates(self):
+    def nominal_rates(self) -> Any:
         return self._model.nominal_rates
 
-    def has_pdf(self):
+    def has_pdf(self) -> bool:
         """Whether there are bins."""
         return True
 
-    def expected_data(self, pars, return_by_sample=False):
+    def expected_data(self, pars, return_by_sample=False) -> Any:
         """Expected counts (B), or of every sample (S × B); one more axis in front for a batch."""
         model = self._model
         points = model._points(pars)
@@ -165,11 +168,11 @@ class _MainModel:
             yields = model._engine.expected_data(points, aux=False)
         return yields if model.batch_size is not None else yields[0]
 
-    def make_pdf(self, pars):
+    def make_pdf(self, pars) -> Any:
         """The counts as independent Poisson distributions."""
         return probability.Independent(probability.Poisson(self.expected_data(pars)), self._model.batch_size)
 
-    def logpdf(self, maindata, pars):
+    def logpdf(self, maindata, pars) -> Any:
         """ln of the counts' density."""
         return self._model.mainlogpdf(maindata, pars)
 
@@ -180,7 +183,7 @@ class _Constraints:
     Without any the attributes are missing, as in pyhf.
     """
 
-    def __init__(self, kind, positions, scales, batch_size):
+    def __init__(self, kind, positions, scales, batch_size) -> None:
         self._kind, self._positions, self._batch_size = kind, positions, batch_size
         if not len(positions):
             return
@@ -191,7 +194,7 @@ class _Constraints:
             self.poisson_data = positions
             self.batched_factors = np.tile(scales, (batch_size or 1, 1))
 
-    def has_pdf(self):
+    def has_pdf(self) -> bool:
         """Whether there are any."""
         return len(self._positions) > 0
 
@@ -199,7 +202,7 @@ class _Constraints:
 class _ConstraintModel:
     """The auxiliary measurements: a normal or Poisson distribution each."""
 
-    def __init__(self, model):
+    def __init__(self, model) -> None:
         self._model = model
         names = {"normal": [], "poisson": []}
         positions = {"normal": [], "poisson": []}
@@ -220,11 +223,11 @@ class _ConstraintModel:
         self._scales = {kind: np.array(found) for kind, found in scales.items()}
         self.constraints_tv = _TensorViewer([positions[kind] for kind in self._kinds], model.batch_size) if self._kinds else None
 
-    def has_pdf(self):
+    def has_pdf(self) -> bool:
         """Whether any parameter is constrained."""
         return bool(self._kinds)
 
-    def make_pdf(self, pars):
+    def make_pdf(self, pars) -> Any:
         """The auxiliary measurements' distributions; None if there are none."""
         if not self._kinds:
             return None
@@ -238,7 +241,7 @@ class _ConstraintModel:
             made.append(probability.Independent(pdf, batch_size))
         return probability.Simultaneous(made, self.constraints_tv, batch_size)
 
-    def logpdf(self, auxdata, pars):
+    def logpdf(self, auxdata, pars) -> Any:
         """ln of the auxiliary measurements' density."""
         return self._model.constraint_logpdf(auxdata, pars)
 
@@ -271,7 +274,7 @@ class Model:
     array([62., 63.])
     """
 
-    def __init__(self, spec, modifier_set=None, batch_size=None, validate=True, clip_sample_data=None, clip_bin_data=None, **config_kwargs):
+    def __init__(self, spec, modifier_set=None, batch_size=None, validate=True, clip_sample_data=None, clip_bin_data=None, **config_kwargs) -> None:
         if modifier_set is not None and modifier_set is not histfactory_set:
             raise exceptions.Unsupported("modifiers of one's own are Python code, which the engine cannot run")
         self.batch_size = batch_size
@@ -307,12 +310,12 @@ class Model:
         self._compile()
 
     @property
-    def config(self):
+    def config(self) -> _ModelConfig:
         """What the model says of itself."""
         return self._config
 
     @property
-    def nominal_rates(self):
+    def nominal_rates(self) -> Any:
         """Nominal yields (1 × S × batch × B)."""
         rates = np.zeros((1, len(self.config.samples), 1, self.config.nmaindata))
         for channel in self.spec["channels"]:
@@ -349,7 +352,7 @@ class Model:
         """One value a point: (batch,), or a number."""
         return values if self.batch_size is not None else values[0]
 
-    def expected_data(self, pars, include_auxdata=True):
+    def expected_data(self, pars, include_auxdata=True) -> Any:
         """Expected data (B + K), or of the bins alone (B)."""
         if not include_auxdata:
             return self.expected_actualdata(pars)
@@ -357,15 +360,15 @@ class Model:
             return np.concatenate([self.expected_actualdata(pars), self.expected_auxdata(pars)], axis=-1)
         return self._shaped(self._engine.expected_data(self._points(pars)))
 
-    def expected_actualdata(self, pars):
+    def expected_actualdata(self, pars) -> Any:
         """Expected counts (B)."""
         return self.main_model.expected_data(pars)
 
-    def expected_auxdata(self, pars):
+    def expected_auxdata(self, pars) -> Any:
         """Expected auxiliary data (K)."""
         return self._shaped(self._engine.expected_data(self._points(pars))[:, self.config.nmaindata :])
 
-    def mainlogpdf(self, maindata, pars):
+    def mainlogpdf(self, maindata, pars) -> Any:
         """ln of the density of the counts `maindata` (B)."""
         maindata = np.atleast_2d(np.asarray(maindata, dtype=float))
         if self._clips:
@@ -374,14 +377,14 @@ class Model:
         main, _ = self._floating.log_terms(self._points(pars), self._data(np.concatenate([maindata, aux], axis=1)))
         return self._shaped(main)
 
-    def constraint_logpdf(self, auxdata, pars):
+    def constraint_logpdf(self, auxdata, pars) -> Any:
         """ln of the density of the auxiliary data `auxdata` (K)."""
         auxdata = np.atleast_2d(np.asarray(auxdata, dtype=float))
         main = np.zeros((len(auxdata), self.config.nmaindata))
         _, constraint = self._floating.log_terms(self._points(pars), self._data(np.concatenate([main, auxdata], axis=1)))
         return self._shaped(constraint)
 
-    def logpdf(self, pars, data):
+    def logpdf(self, pars, data) -> Any:
         """ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where a yield is negative.
 
         Raises
@@ -404,11 +407,11 @@ class Model:
             points = np.tile(points, (len(data), 1))
         return self._floating.log_density(points, data)
 
-    def pdf(self, pars, data):
+    def pdf(self, pars, data) -> Any:
         """L of `data` at `pars`."""
         return get_backend()[0].exp(self.logpdf(pars, data))
 
-    def make_pdf(self, pars):
+    def make_pdf(self, pars) -> Any:
         """The distribution of the data at `pars`, to draw samples from: its parts are the counts' and the auxiliary measurements'."""
         parts = [self.main_model.make_pdf(pars)]
         if self.constraint_model.has_pdf():
@@ -434,6 +437,10 @@ class Model:
     def _fit(self, data, box, wants_errors, minos=()):
         self._need_plain()
         return self._floating.fit(self._data(data)[0], box, wants_errors, list(minos))
+
+    def _fits_of_test(self, data, box, tested, most):
+        self._need_plain()
+        return self._floating.fits_of_test(self._data(data)[0], box, tested, most)
 
     def _fit_each(self, data, box, progress):
         self._need_plain()

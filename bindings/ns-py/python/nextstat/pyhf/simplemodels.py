@@ -1,5 +1,7 @@
 """Models of one channel, a signal and a background."""
 
+from __future__ import annotations
+
 from .pdf import Model
 
 __all__ = ["correlated_background", "uncorrelated_background"]
@@ -15,7 +17,7 @@ def _model(channel, signal, background, modifier, batch_size, validate):
     return Model({"channels": [{"name": channel, "samples": [signal, background]}]}, batch_size=batch_size, validate=validate)
 
 
-def correlated_background(signal, bkg, bkg_up, bkg_down, batch_size=None, validate=True):
+def correlated_background(signal, bkg, bkg_up, bkg_down, batch_size=None, validate=True) -> Model:
     """A background that one parameter moves in all bins, to `bkg_up` at +1 and `bkg_down` at -1.
 
     >>> import nextstat.pyhf as pyhf
@@ -27,7 +29,7 @@ def correlated_background(signal, bkg, bkg_up, bkg_down, batch_size=None, valida
     return _model("single_channel", signal, bkg, modifier, batch_size, validate)
 
 
-def uncorrelated_background(signal, bkg, bkg_uncertainty, batch_size=None, validate=True):
+def uncorrelated_background(signal, bkg, bkg_uncertainty, batch_size=None, validate=True) -> Model:
     """A background whose bins have independent uncertainties.
 
     >>> import nextstat.pyhf as pyhf
@@ -39,7 +41,7 @@ def uncorrelated_background(signal, bkg, bkg_uncertainty, batch_size=None, valid
     return _model("singlechannel", signal, bkg, modifier, batch_size, validate)
 
 
-def hepdata_like(signal_data, bkg_data, bkg_uncerts, batch_size=None):
+def hepdata_like(signal_data, bkg_data, bkg_uncerts, batch_size=None) -> Model:
     """The old name of `uncorrelated_background`."""
     from .exceptions import _deprecated_api_warning
 

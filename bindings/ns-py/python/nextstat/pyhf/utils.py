@@ -1,6 +1,5 @@
 """Digests of documents, options from the command line, and what to cite."""
 
-import hashlib
 import json
 
 __all__ = ["citation", "digest", "options_from_eqdelimstring"]
@@ -26,6 +25,9 @@ def digest(obj, algorithm="sha256"):
         text = json.dumps(obj, sort_keys=True, ensure_ascii=False).encode("utf8")
     except TypeError:
         raise ValueError("The supplied object is not JSON-serializable for calculating a hash.") from None
+    # Nobody who only fits waits for OpenSSL.
+    import hashlib
+
     function = getattr(hashlib, algorithm, None)
     if function is None:
         raise ValueError(f"{algorithm} is not an algorithm provided by Python's hashlib library.")

@@ -1,7 +1,10 @@
 """Workspaces: channels, observations and measurements in one document."""
 
+from __future__ import annotations
+
 import copy
 import logging
+from typing import Any
 
 from . import _join, exceptions, schema
 from ._patch import apply_patch
@@ -35,7 +38,7 @@ class Workspace(_ChannelSummaryMixin, dict):
 
     valid_joins = ["none", "outer", "left outer", "right outer"]
 
-    def __init__(self, spec, validate=True, **config_kwargs):
+    def __init__(self, spec, validate=True, **config_kwargs) -> None:
         spec = copy.deepcopy(spec)
         self.schema = config_kwargs.pop("schema", "workspace.json")
         self.version = config_kwargs.pop("version", spec.get("version"))
@@ -59,7 +62,7 @@ class Workspace(_ChannelSummaryMixin, dict):
     def __repr__(self):
         return object.__repr__(self)
 
-    def get_measurement(self, measurement_name=None, measurement_index=None):
+    def get_measurement(self, measurement_name=None, measurement_index=None) -> dict[str, Any]:
         """The measurement of this name, or at this place, or the first one.
 
         Raises
@@ -84,7 +87,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         schema.validate(measurement, "measurement.json", version=self.version)
         return measurement
 
-    def model(self, measurement_name=None, measurement_index=None, patches=None, **config_kwargs):
+    def model(self, measurement_name=None, measurement_index=None, patches=None, **config_kwargs) -> Model:
         """The model of a measurement, with JSON patches applied to its specification.
 
         Other arguments are those of `Model`.
@@ -97,7 +100,7 @@ class Workspace(_ChannelSummaryMixin, dict):
             spec = apply_patch(spec, patch)
         return Model(spec, **config_kwargs)
 
-    def data(self, model, include_auxdata=True):
+    def data(self, model, include_auxdata=True) -> list[float]:
         """Observed counts of the model's channels, and its auxiliary data."""
         try:
             counts = [count for channel in model.config.channels for count in self.observations[channel]]
@@ -106,7 +109,7 @@ class Workspace(_ChannelSummaryMixin, dict):
             raise
         return counts + model.config.auxdata if include_auxdata else counts
 
-    def prune(self, modifiers=None, modifier_types=None, samples=None, channels=None, measurements=None):
+    def prune(self, modifiers=None, modifier_types=None, samples=None, channels=None, measurements=None) -> Workspace:
         """A workspace without the things of these names.
 
         Raises
@@ -118,7 +121,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         _join.need(self, removed)
         return type(self)(_join.changed(self, removed, _join.Names({}, [], {}, {}, {})))
 
-    def rename(self, modifiers=None, samples=None, channels=None, measurements=None):
+    def rename(self, modifiers=None, samples=None, channels=None, measurements=None) -> Workspace:
         """A workspace with other names: dictionaries from the old to the new.
 
         Raises
@@ -131,7 +134,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return type(self)(_join.changed(self, _join.Names([], [], [], [], []), renamed))
 
     @classmethod
-    def combine(cls, left, right, join="none", merge_channels=False):
+    def combine(cls, left, right, join="none", merge_channels=False) -> Workspace:
         """A workspace of the channels, observations and measurements of two.
 
         Parameters
@@ -155,11 +158,11 @@ class Workspace(_ChannelSummaryMixin, dict):
         return cls(_join.combined(left, right, join, merge_channels))
 
     @classmethod
-    def sorted(cls, workspace):
+    def sorted(cls, workspace) -> Workspace:
         """A workspace with channels, samples, modifiers, measurements, parameters and observations by name."""
         spec = copy.deepcopy(dict(workspace))
 
-        def by_name(entry):
+        def by_name(entry) -> Any:
             return entry["name"]
 
         for key in ("channels", "measurements", "observations"):
@@ -173,7 +176,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return cls(spec)
 
     @classmethod
-    def build(cls, model, data, name="measurement", validate=True):
+    def build(cls, model, data, name="measurement", validate=True) -> Workspace:
         """A workspace of `model` and the observed `data` (B, or B + K), with one measurement."""
         config = model.config
         parameters = [

@@ -1,5 +1,9 @@
 """Hypothesis tests, fits, intervals."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .. import exceptions
 from ..tensor.manager import get_backend
 from . import calculators, intervals, mle, test_statistics, utils
@@ -24,7 +28,7 @@ def hypotest(
     return_expected_set=False,
     return_calculator=False,
     **kwargs,
-):
+) -> Any:
     """Tests the value `poi_test` of the parameter of interest.
 
     Parameters

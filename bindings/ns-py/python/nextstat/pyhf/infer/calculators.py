@@ -1,9 +1,12 @@
 """Test statistics and their distributions, by asymptotic formulas (arXiv:1007.1727) and by toys."""
 
+from __future__ import annotations
+
 import logging
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +14,13 @@ from .._progress import counted, shown
 from ..exceptions import FailedMinimization
 from ..tensor.manager import get_backend
 from .mle import _fits_ensembles, _given, fixed_poi_fit
-from .test_statistics import _of_each
+from .test_statistics import _of_each, _of_test
 
 log = logging.getLogger(__name__)
 
 __all__ = ["AsymptoticCalculator", "AsymptoticTestStatDistribution", "EmpiricalDistribution", "HypoTestFitResults", "ToyCalculator", "generate_asimov_data"]
+
+_ROOT_2 = math.sqrt(2.0)
 
 #: Standard deviations of an expected band, from the lowest CLs on.
 _BAND = (2, 1, 0, -1, -2)
@@ -31,7 +36,7 @@ def _statistic(name):
     return get_test_stat(name)
 
 
-def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
     """What is expected with the parameter of interest at `asimov_mu` and the others fitted to `data`; with those parameters if asked for.
 
     >>> import nextstat.pyhf as pyhf
@@ -47,15 +52,19 @@ def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_para
 class AsymptoticTestStatDistribution:
     """The normal distribution of -μ̂/σ: mean `shift`, width 1, and no values below `cutoff`."""
 
-    def __init__(self, shift, cutoff=float("-inf")):
+    def __init__(self, shift, cutoff=float("-inf")) -> None:
         self.shift = shift
         self.cutoff = cutoff
 
-    def cdf(self, value):
+    def cdf(self, value) -> Any:
         """The probability of a value up to `value`."""
         return get_backend()[0].normal_cdf(value - self.shift)
 
-    def pvalue(self, value):
+    def _tail(self, value):
+        """`pvalue` of a number."""
+        return 0.5 * math.erfc((value - float(self.shift)) / _ROOT_2) if value >= self.cutoff else math.nan
+
+    def pvalue(self, value) -> Any:
         """The probability of a value from `value` on; NaN below the cutoff.
 
         >>> import nextstat.pyhf as pyhf
@@ -66,7 +75,7 @@ class AsymptoticTestStatDistribution:
         tail = tensorlib.normal_cdf(self.shift - value)
         return tensorlib.where(np.asarray(value) >= self.cutoff, tail, np.nan)
 
-    def expected_value(self, nsigma):
+    def expected_value(self, nsigma) -> Any:
         """The value `nsigma` standard deviations above the mean, or the cutoff.
 
         >>> import nextstat.pyhf as pyhf
@@ -81,17 +90,17 @@ class AsymptoticTestStatDistribution:
 class HypoTestFitResults:
     """Parameters (P each) of the fits of a hypothesis test."""
 
-    asimov_pars: "Tensor"  # noqa: F821
-    free_fit_to_data: "Tensor"  # noqa: F821
-    free_fit_to_asimov: "Tensor"  # noqa: F821
-    fixed_poi_fit_to_data: "Tensor"  # noqa: F821
-    fixed_poi_fit_to_asimov: "Tensor"  # noqa: F821
+    asimov_pars: Tensor  # noqa: F821
+    free_fit_to_data: Tensor  # noqa: F821
+    free_fit_to_asimov: Tensor  # noqa: F821
+    fixed_poi_fit_to_data: Tensor  # noqa: F821
+    fixed_poi_fit_to_asimov: Tensor  # noqa: F821
 
 
 class _Calculator:
     """What is tested, and p-values of a statistic."""
 
-    def __init__(self, data, pdf, init_pars, par_bounds, fixed_params, test_stat):
+    def __init__(self, data, pdf, init_pars, par_bounds, fixed_params, test_stat) -> None:
         self.data = data
         self.pdf = pdf
         self.init_pars, self.par_bounds, self.fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
@@ -105,12 +114,27 @@ class _Calculator:
     def _asimov_mu(self):
         return 1.0 if self.test_stat == "q0" else 0.0
 
-    def pvalues(self, teststat, sig_plus_bkg_distribution, bkg_only_distribution):
-        """CLsb, CLb and CLs of the statistic `teststat`."""
+    def pvalues(self, teststat, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
+        """CLsb, CLb and CLs of the statistic `teststat`.
+
+        Where the two distributions are the same, nothing is excluded and CLs is 1.
+        """
+        if _is_normal(sig_plus_bkg_distribution) and _is_normal(bkg_only_distribution) and np.ndim(teststat) == 0:
+            return self._p_values(float(teststat), sig_plus_bkg_distribution, bkg_only_distribution)
         clsb = sig_plus_bkg_distribution.pvalue(teststat)
         clb = bkg_only_distribution.pvalue(teststat)
         with np.errstate(divide="ignore", invalid="ignore"):
             return clsb, clb, get_backend()[0].astensor(clsb / clb)
+
+    def _p_values(self, value, tested, other):
+        """The same of one number, by asymptotic formulas."""
+        clsb, clb = tested._tail(value), other._tail(value)
+        if tested.shift == other.shift and clsb == clb:
+            cls = 1.0
+        else:
+            cls = clsb / clb if clb else math.nan if clsb == 0.0 or clsb != clsb else math.inf
+        astensor = get_backend()[0].astensor
+        return np.asarray(clsb), np.asarray(clb), astensor(cls)
 
 
 class AsymptoticCalculator(_Calculator):
@@ -128,27 +152,33 @@ class AsymptoticCalculator(_Calculator):
         Of the last `teststatistic`.
     """
 
-    def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", calc_base_dist="normal"):
+    def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", calc_base_dist="normal") -> None:
         super().__init__(data, pdf, init_pars, par_bounds, fixed_params, test_stat)
         self.calc_base_dist = calc_base_dist
         self.sqrtqmuA_v = None
         self.fitted_pars = None
 
-    def teststatistic(self, poi_test):
+    def teststatistic(self, poi_test) -> Any:
         """The statistic in terms of -μ̂/σ: √q - √q_A, or the other branch of eq. 65 for q̃ > q̃_A."""
         tensorlib, _ = get_backend()
-        statistic = _statistic(self.test_stat)
-        q, (conditional, best) = statistic(poi_test, self.data, *self._within, return_fitted_pars=True)
-        asimov_data, asimov_pars = generate_asimov_data(self._asimov_mu, self.data, *self._within, return_fitted_pars=True)
-        q_asimov, (conditional_asimov, best_asimov) = statistic(poi_test, asimov_data, *self._within, return_fitted_pars=True)
+        pdf, *within = self._within
+        found = _of_test(self.test_stat, poi_test, self._asimov_mu, self.data, pdf, within) or self._one_by_one(poi_test)
+        (q, (conditional, best)), asimov_pars, (q_asimov, (conditional_asimov, best_asimov)) = found
         self.fitted_pars = HypoTestFitResults(asimov_pars, best, best_asimov, conditional, conditional_asimov)
         root, self.sqrtqmuA_v = tensorlib.sqrt(q), tensorlib.sqrt(q_asimov)
-        if self.test_stat in ("q", "q0") or root <= self.sqrtqmuA_v:
+        # Where q_A is 0 the two hypotheses predict the same, and the branch that divides by it says nothing.
+        if self.test_stat in ("q", "q0") or root <= self.sqrtqmuA_v or self.sqrtqmuA_v == 0.0:
             return tensorlib.astensor(root - self.sqrtqmuA_v)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return tensorlib.astensor((q - q_asimov) / (2 * self.sqrtqmuA_v))
+        return tensorlib.astensor((q - q_asimov) / (2 * self.sqrtqmuA_v))
 
-    def distributions(self, poi_test):
+    def _one_by_one(self, poi_test):
+        """The statistic of the data and of the Asimov data set, with the parameters of every fit."""
+        statistic = _statistic(self.test_stat)
+        observed = statistic(poi_test, self.data, *self._within, return_fitted_pars=True)
+        asimov_data, asimov_pars = generate_asimov_data(self._asimov_mu, self.data, *self._within, return_fitted_pars=True)
+        return observed, asimov_pars, statistic(poi_test, asimov_data, *self._within, return_fitted_pars=True)
+
+    def distributions(self, poi_test) -> Any:
         """The statistic's distributions for signal and background, and for background alone; after `teststatistic`."""
         if self.sqrtqmuA_v is None:
             raise RuntimeError("need to call .teststatistic(poi_test) first")
@@ -157,24 +187,33 @@ class AsymptoticCalculator(_Calculator):
         cutoff = float("-inf") if self.calc_base_dist == "normal" else -self.sqrtqmuA_v
         return AsymptoticTestStatDistribution(-self.sqrtqmuA_v, cutoff), AsymptoticTestStatDistribution(0.0, cutoff)
 
-    def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution):
+    def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
         """CLsb, CLb and CLs, each at -2 … +2 standard deviations of the background."""
-        values = (bkg_only_distribution.expected_value(n_sigma) for n_sigma in _BAND)
-        rows = [self.pvalues(value, sig_plus_bkg_distribution, bkg_only_distribution) for value in values]
+        tested, other = sig_plus_bkg_distribution, bkg_only_distribution
+        if _is_normal(tested) and _is_normal(other):
+            shift, cutoff = float(other.shift), float(other.cutoff)
+            rows = [self._p_values(max(shift + n_sigma, cutoff), tested, other) for n_sigma in _BAND]
+        else:
+            rows = [self.pvalues(other.expected_value(n_sigma), tested, other) for n_sigma in _BAND]
         return [list(column) for column in zip(*rows)]
+
+
+def _is_normal(distribution):
+    """Whether it is the normal distribution of one number."""
+    return type(distribution) is AsymptoticTestStatDistribution and np.ndim(distribution.shift) == 0
 
 
 class EmpiricalDistribution:
     """The distribution of `samples`."""
 
-    def __init__(self, samples):
+    def __init__(self, samples) -> None:
         self.samples = get_backend()[0].ravel(samples)
 
-    def pvalue(self, value):
+    def pvalue(self, value) -> Any:
         """The fraction of samples from `value` on."""
         return get_backend()[0].astensor(np.count_nonzero(self.samples >= value) / len(self.samples))
 
-    def expected_value(self, nsigma):
+    def expected_value(self, nsigma) -> Any:
         """The quantile of `nsigma` standard deviations of a normal distribution."""
         tensorlib, _ = get_backend()
         return tensorlib.percentile(self.samples, tensorlib.normal_cdf(nsigma) * 100, interpolation="linear")
@@ -186,16 +225,16 @@ class ToyCalculator(_Calculator):
     A toy whose fit fails is left out of its distribution, with a warning that says how many there were.
     """
 
-    def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", ntoys=2000, track_progress=True):
+    def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", ntoys=2000, track_progress=True) -> None:
         super().__init__(data, pdf, init_pars, par_bounds, fixed_params, test_stat)
         self.ntoys = ntoys
         self.track_progress = track_progress
 
-    def teststatistic(self, poi_test):
+    def teststatistic(self, poi_test) -> Any:
         """The statistic of the data."""
         return _statistic(self.test_stat)(poi_test, self.data, *self._within)
 
-    def distributions(self, poi_test, track_progress=None):
+    def distributions(self, poi_test, track_progress=None) -> Any:
         """The statistic's distributions for signal and background, and for background alone."""
         shows = self.track_progress if track_progress is None else track_progress
         thrown = []
@@ -225,7 +264,7 @@ class ToyCalculator(_Calculator):
                 values.append(np.nan)
         return np.array(values)
 
-    def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution):
+    def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
         """CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys of the background."""
         samples = bkg_only_distribution.samples
         n_at_least = [len(d.samples) - np.searchsorted(np.sort(d.samples), samples, side="left") for d in (sig_plus_bkg_distribution, bkg_only_distribution)]

@@ -1,5 +1,9 @@
 """Maximum-likelihood fits."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from ..exceptions import UnspecifiedPOI
@@ -12,7 +16,7 @@ def __dir__():
     return __all__
 
 
-def twice_nll(pars, data, pdf):
+def twice_nll(pars, data, pdf) -> Any:
     """-2 ln L of `data` at `pars`."""
     return -2 * pdf.logpdf(pars, data)
 
@@ -20,7 +24,7 @@ def twice_nll(pars, data, pdf):
 def _given(pdf, init_pars, par_bounds, fixed_params):
     """The model's own settings where there are none."""
 
-    def chosen(given, suggested):
+    def chosen(given, suggested) -> Any:
         return suggested() if given is None or len(given) == 0 else given
 
     config = pdf.config
@@ -40,7 +44,7 @@ def _check_start(init_pars, par_bounds):
             )
 
 
-def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs):
+def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs) -> Any:
     """Fits all parameters that are not fixed.
 
     Parameters
@@ -88,7 +92,7 @@ def _fit_each(data, pdf, init_pars, par_bounds, fixed_params, progress=None):
     return get_backend()[1]._minimize_each(data, pdf, *_within(pdf, init_pars, par_bounds, fixed_params), told)
 
 
-def fixed_poi_fit(poi_val, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs):
+def fixed_poi_fit(poi_val, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs) -> Any:
     """The same with the parameter of interest held at `poi_val`."""
     return fit(data, pdf, *_at(poi_val, pdf, init_pars, par_bounds, fixed_params), **kwargs)
 

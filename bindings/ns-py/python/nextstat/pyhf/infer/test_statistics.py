@@ -1,12 +1,15 @@
 """Test statistics made of the profile likelihood ratio λ(μ). Equation numbers are those of arXiv:1007.1727."""
 
+from __future__ import annotations
+
 import logging
+from typing import Any
 
 import numpy as np
 
 from ..exceptions import FailedMinimization, UnspecifiedPOI
 from ..tensor.manager import get_backend
-from .mle import _at, _fit_each, fit, fixed_poi_fit
+from .mle import _at, _fit_each, _fits_ensembles, fit, fixed_poi_fit
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +34,20 @@ def _warn_of_bound(name, other, pdf, par_bounds, wants_zero):
         )
 
 
+#: How far two values of 2NLL differ that are the same but for rounding, relative above 1.
+_ROUNDING = 2e-13
+
+
+def _risen(at_mu, at_best):
+    """-2 ln λ(μ) of 2NLL at the conditional and the free minimum: not negative, and 0 where it is rounding; NaN stays.
+
+    >>> _risen(25.0, 25.0 + 1e-12), _risen(25.0 + 1e-12, 25.0), _risen(26.0, 25.0)
+    (0.0, 0.0, 1.0)
+    """
+    rise = at_mu - at_best
+    return 0.0 if rise < _ROUNDING * max(1.0, abs(at_best)) else rise
+
+
 def _rise(mu, data, pdf, within):
     """-2 ln λ(μ), the conditional and the free best fit.
 
@@ -42,7 +59,7 @@ def _rise(mu, data, pdf, within):
         again, at_again = fit(data, pdf, conditional.tolist(), *within[1:], return_fitted_val=True)
         if at_again < at_best:
             best, at_best = again, at_again
-    return np.asarray(max(float(at_mu - at_best), 0.0)), conditional, best
+    return np.asarray(_risen(float(at_mu), float(at_best))), conditional, best
 
 
 def _statistic(mu, data, pdf, within, return_fitted_pars, counts=lambda mu_hat: True):
@@ -68,17 +85,59 @@ def _of_each(name, mu, data, pdf, within, progress=None):
     mu_hat = best[:, pdf.config.poi_index]
     rise = at_mu - at_best
     counts = mu_hat >= 0 if name == "q0" else mu_hat <= mu
-    return np.where(np.isnan(rise), np.nan, np.where(counts, np.maximum(rise, 0.0), 0.0))
+    is_rounding = rise < _ROUNDING * np.maximum(1.0, np.abs(at_best))
+    return np.where(np.isnan(rise), np.nan, np.where(counts & ~is_rounding, rise, 0.0))
 
 
-def qmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+def _of_test(name, mu, asimov_mu, data, pdf, within):
+    """What an asymptotic test needs, by one call of the engine: the statistic `name` of the data with its (conditional, free) fits, the parameters of the
+    Asimov data set, and the statistic of that one with its fits.
+
+    None where the engine does not do it alone, or where a fit fails: fits that are made one after the other then say why.
+    """
+    if not _fits_ensembles(pdf) or name not in _CHECKS:
+        return None
+    mu_of_fit = 0.0 if name == "q0" else mu
+    found = get_backend()[1]._fits_of_test(data, pdf, within, (pdf.config.poi_index, mu_of_fit, asimov_mu))
+    if found is None:
+        return None
+    observed, asimov_pars, of_asimov = found
+    return _pair(name, mu, pdf, within, observed), asimov_pars, _pair(name, mu, pdf, within, of_asimov)
+
+
+def _pair(name, mu, pdf, within, fits):
+    """The statistic and its fits, as the function of that name returns them, warnings included."""
+    conditional, best, (at_mu, at_best) = fits
+    _CHECKS[name](mu, pdf, within[1])
+    mu_hat = best[pdf.config.poi_index]
+    counts = mu_hat >= 0 if name == "q0" else mu_hat <= mu
+    return get_backend()[0].astensor(_risen(at_mu, at_best) if counts else 0.0), (conditional, best)
+
+
+def _check_qmu(mu, pdf, par_bounds):
+    _warn_of_bound("qmu", "qmu_tilde", pdf, par_bounds, False)
+
+
+def _check_qmu_tilde(mu, pdf, par_bounds):
+    _warn_of_bound("qmu_tilde", "qmu", pdf, par_bounds, True)
+
+
+def _check_q0(mu, pdf, par_bounds):
+    if mu != 0.0:
+        log.warning("q0 test statistic only used for fit configuration with POI set to zero. Setting mu=0.")
+
+
+_CHECKS = {"q": _check_qmu, "qtilde": _check_qmu_tilde, "q0": _check_q0}
+
+
+def qmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
     """q_μ, eq. 14: -2 ln λ(μ) for μ̂ ≤ μ, else 0."""
     _need_poi(pdf)
-    _warn_of_bound("qmu", "qmu_tilde", pdf, par_bounds, False)
+    _check_qmu(mu, pdf, par_bounds)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars, lambda mu_hat: mu_hat <= mu)
 
 
-def qmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+def qmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
     """q̃_μ, eq. 16: the same for μ ≥ 0.
 
     >>> import nextstat.pyhf as pyhf
@@ -88,27 +147,26 @@ def qmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_
     3.93824
     """
     _need_poi(pdf)
-    _warn_of_bound("qmu_tilde", "qmu", pdf, par_bounds, True)
+    _check_qmu_tilde(mu, pdf, par_bounds)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars, lambda mu_hat: mu_hat <= mu)
 
 
-def tmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+def tmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
     """t_μ = -2 ln λ(μ), eq. 8."""
     _need_poi(pdf)
     _warn_of_bound("tmu", "tmu_tilde", pdf, par_bounds, False)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars)
 
 
-def tmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+def tmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
     """t̃_μ, eq. 11: the same for μ ≥ 0."""
     _need_poi(pdf)
     _warn_of_bound("tmu_tilde", "tmu", pdf, par_bounds, True)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars)
 
 
-def q0(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False):
+def q0(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
     """q₀, eq. 12: -2 ln λ(0) for μ̂ ≥ 0, else 0; `mu` is 0 whatever it is."""
     _need_poi(pdf)
-    if mu != 0.0:
-        log.warning("q0 test statistic only used for fit configuration with POI set to zero. Setting mu=0.")
+    _check_q0(mu, pdf, par_bounds)
     return _statistic(0.0, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars, lambda mu_hat: mu_hat >= 0)

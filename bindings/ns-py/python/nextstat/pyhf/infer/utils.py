@@ -1,5 +1,9 @@
 """Calculators and test statistics by name."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ..exceptions import InvalidTestStatistic
 from .calculators import AsymptoticCalculator, ToyCalculator
 from .test_statistics import q0, qmu, qmu_tilde
@@ -14,17 +18,17 @@ def __dir__():
     return __all__
 
 
-def all_pois_floating(pdf, fixed_params):
+def all_pois_floating(pdf, fixed_params) -> Any:
     """Whether fits may move the parameter of interest."""
     return not fixed_params[pdf.config.poi_index]
 
 
-def create_calculator(calctype, *args, **kwargs):
+def create_calculator(calctype, *args, **kwargs) -> Any:
     """The calculator ``"asymptotics"`` or ``"toybased"``, made with the other arguments."""
     return _CALCULATORS[calctype](*args, **kwargs)
 
 
-def get_test_stat(name):
+def get_test_stat(name) -> Any:
     """The function of the statistic ``"q0"``, ``"q"`` or ``"qtilde"``."""
     try:
         return _STATISTICS[name]

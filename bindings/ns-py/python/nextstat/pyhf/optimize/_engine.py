@@ -129,6 +129,16 @@ class _Optimizer:
         succeeded = found["converged"] & (found["n_evaluations"] <= limit)
         return found["params"], np.where(succeeded, found["twice_nll"], np.nan)
 
+    def _fits_of_test(self, data, pdf, within, tested):
+        """The fits of an asymptotic test with the parameter of interest, its value and the Asimov data set's in `tested`; None where one fails."""
+        init_pars, par_bounds, fixed_params = within
+        try:
+            box = pdf._box(init_pars, par_bounds, [(i, init_pars[i]) for i, is_fixed in enumerate(fixed_params) if is_fixed])
+            poi, mu, asimov_mu = tested
+            return pdf._fits_of_test(data, box, (poi, float(np.asarray(mu).reshape(())), asimov_mu), _MAXITER if self.maxiter is None else self.maxiter)
+        except (ValueError, TypeError, LookupError, OverflowError, exceptions.Unsupported, exceptions.InvalidPdfData):
+            return None
+
     def _fit(self, data, pdf, within, wants_errors):
         init_pars, par_bounds, fixed_vals = within
         box = pdf._box(init_pars, par_bounds, fixed_vals)

@@ -1,7 +1,7 @@
 """The schemas, version 1.0.0, as JSON Schema has them (draft 6), and where they are looked for."""
 
 import json
-from pathlib import Path
+import os
 
 from ..exceptions import SchemaNotFound
 
@@ -119,17 +119,20 @@ class Store:
     """Schemas by name: this package's, or those of a folder while one is pushed."""
 
     #: Where the package's own schemas are said to be; they are the tables above.
-    OWN = Path(__file__).parent.parent / "schemas"
+    OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "schemas")
 
     def __init__(self):
         self._folders = [self.OWN]
 
     @property
     def path(self):
-        return self._folders[-1]
+        # Takes longer to import than the rest of this package, and few ask for it.
+        from pathlib import Path
+
+        return Path(self._folders[-1])
 
     def push(self, folder):
-        self._folders.append(Path(folder))
+        self._folders.append(os.fspath(folder))
 
     def pop(self):
         self._folders.pop()
@@ -137,7 +140,7 @@ class Store:
     def load(self, schema_id):
         """The schema called `schema_id`."""
         version, _, name = str(schema_id).partition("/")
-        if self.path == self.OWN and version == VERSION and name in _OWN:
+        if self._folders[-1] == self.OWN and version == VERSION and name in _OWN:
             return _OWN[name]
         place = self.path / schema_id
         if not place.is_file():

@@ -1,11 +1,8 @@
 """Special functions that NumPy does not have, element by element."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
-
-_STANDARD = NormalDist()
 
 
 def _element_by_element(function):
@@ -28,7 +25,9 @@ def _inverse_erf(x):
         return math.nan
     if abs(x) == 1.0 or x == 0.0:
         return math.copysign(math.inf, x) if x else 0.0
-    y = _STANDARD.inv_cdf(0.5 * (1.0 - abs(x))) / -math.sqrt(2.0) if abs(x) < 1.0 else math.inf
+    from statistics import NormalDist
+
+    y = NormalDist().inv_cdf(0.5 * (1.0 - abs(x))) / -math.sqrt(2.0) if abs(x) < 1.0 else math.inf
     residual = math.erfc(y) - (1.0 - abs(x)) if abs(x) > 0.5 else abs(x) - math.erf(y)
     return math.copysign(y + residual * 0.5 * math.sqrt(math.pi) * math.exp(y * y), x)
 

@@ -1,6 +1,9 @@
 """Which backend and which optimizer are in use."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 from .. import events, exceptions
 from . import _OTHERS, BackendRetriever
@@ -19,7 +22,7 @@ def _initial():
     return _state
 
 
-def get_backend(default=False):
+def get_backend(default=False) -> Any:
     """The backend and the optimizer in use, or the default ones."""
     state = _state if _state["current"] is not None else _initial()
     return state["default" if default else "current"]
@@ -65,7 +68,7 @@ def _optimizer(optimizer):
 
 
 @events.register("change_backend")
-def set_backend(backend, custom_optimizer=None, precision=None, default=False):
+def set_backend(backend, custom_optimizer=None, precision=None, default=False) -> None:
     """Chooses the backend, of which there is one, ``"numpy"``, and the optimizer.
 
     The backends of other libraries are accepted with a warning. ``"scipy"`` and ``"minuit"`` are two names of the engine's minimiser; an object with a

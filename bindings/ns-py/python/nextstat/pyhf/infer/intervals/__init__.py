@@ -1,5 +1,9 @@
 """Intervals of the parameter of interest."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from . import upper_limits
 
 __all__ = ["upper_limits.upper_limit"]
@@ -9,7 +13,7 @@ def __dir__():
     return __all__
 
 
-def upperlimit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs):
+def upperlimit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
     """The old name of `upper_limits.upper_limit`."""
     from ...exceptions import _deprecated_api_warning
 

@@ -1,11 +1,15 @@
 """Upper limits: the value of the parameter of interest where CLs falls to a level."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
+from ...exceptions import FailedMinimization
 from ...tensor.manager import get_backend
-from ..mle import _given
+from ..mle import _given, fit
 from ._root import crossing
 
 __all__ = ["upper_limit", "linear_grid_scan", "toms748_scan"]
@@ -27,11 +31,11 @@ def _hypotest(*args, **kwargs):
 class _Curve:
     """CLs, observed and expected, as a function of the tested value; every value is computed once."""
 
-    def __init__(self, data, model, options):
+    def __init__(self, data, model, options) -> None:
         self.data, self.model, self.options = data, model, options
         self.results = {}
 
-    def tests(self, poi):
+    def tests(self, poi) -> Any:
         """The six values of CLs at `poi`: observed, then expected."""
         poi = float(poi)
         if poi not in self.results:
@@ -48,7 +52,7 @@ class _Curve:
         bounds[index] = (min(bounds[index][0], poi), max(bounds[index][1], poi))
         return {**self.options, "par_bounds": bounds}
 
-    def bracket(self, which, level):
+    def bracket(self, which, level) -> Any:
         """The closest tested values on both sides of the crossing of curve `which`."""
         tested = sorted(self.results)
         above = [poi for poi in tested if self.tests(poi)[which] >= level]
@@ -57,7 +61,7 @@ class _Curve:
         return lower, min((poi for poi in below if poi > lower), default=tested[-1])
 
 
-def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rtol=1e-4, from_upper_limit_fn=False, **hypotest_kwargs):
+def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rtol=1e-4, from_upper_limit_fn=False, **hypotest_kwargs) -> Any:
     """Upper limits by a search for the crossings, which starts in `bounds_low` to `bounds_up` and widens it as needed.
 
     Returns
@@ -69,6 +73,11 @@ def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rto
     ValueError
         If no range has the level in it.
 
+    Warns
+    -----
+    UserWarning
+        Where the best fit is at the upper end of its range: tests beyond that end are made in a range that reaches as far as the tested value.
+
     Examples
     --------
     >>> import nextstat.pyhf as pyhf
@@ -78,6 +87,7 @@ def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rto
     (1.012, 1.062)
     """
     curve = _Curve(data, model, hypotest_kwargs)
+    _warn_of_end(data, model, hypotest_kwargs)
     _reach(curve, bounds_low, 0.5, lambda tests: np.any(tests < level), level)
     _reach(curve, bounds_up, 2.0, lambda tests: np.any(tests > level), level)
     tensorlib, _ = get_backend()
@@ -88,6 +98,23 @@ def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rto
     if from_upper_limit_fn:
         return limits[0], limits[1:], (list(curve.results), list(curve.results.values()))
     return limits[0], limits[1:]
+
+
+def _warn_of_end(data, model, options):
+    """Says that the range of the parameter of interest ends where the best fit is, as other limits than these then depend on it."""
+    index = model.config.poi_index
+    if index is None:
+        return
+    given = _given(model, *(options.get(name) for name in ("init_pars", "par_bounds", "fixed_params")))
+    upper = given[1][index][1]
+    try:
+        best = fit(data, model, *given)[index]
+    except (FailedMinimization, ValueError):
+        # The tests say it in their own way.
+        return
+    if upper != 0.0 and best >= upper - 1e-8 * max(1.0, abs(upper)):
+        message = f"the best fit of `{model.config.poi_name}` is at the end of its range, {upper:g}; tests beyond it are made in a wider range"
+        warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def _reach(curve, poi, factor, is_inside, level):
@@ -101,8 +128,8 @@ def _reach(curve, poi, factor, is_inside, level):
     raise ValueError(f"CLs does not cross {level} between the values that were tried, the last of which is {poi}")
 
 
-def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypotest_kwargs):
-    """Upper limits by linear interpolation of CLs at the values `scan`, in ascending order.
+def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
+    """Upper limits by linear interpolation of CLs at the values `scan`, which are sorted first.
 
     Returns
     -------
@@ -113,18 +140,19 @@ def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypo
     UserWarning
         Where CLs does not cross the level inside `scan`: the limit is then the end of `scan`.
     """
+    ascending = np.sort(np.asarray(scan, dtype=float))
+    scan = scan if np.array_equal(ascending, scan) else ascending
     results = [_hypotest(mu, data, model, **hypotest_kwargs) for mu in scan]
     curves = np.array([[float(observed), *map(float, expected)] for observed, expected in results]).T
     outside = [which for which, curve in enumerate(curves) if not curve.min() <= level <= curve.max()]
     if outside:
         warnings.warn(f"{len(outside)} of 6 curves of CLs do not cross {level} inside the scan, and those limits are its end", UserWarning, stacklevel=2)
     tensorlib, _ = get_backend()
-    ascending = np.asarray(scan, dtype=float)[::-1]
-    limits = [tensorlib.astensor(np.interp(level, curve[::-1], ascending)) for curve in curves]
+    limits = [tensorlib.astensor(np.interp(level, curve[::-1], ascending[::-1])) for curve in curves]
     return (limits[0], limits[1:], (scan, results)) if return_results else (limits[0], limits[1:])
 
 
-def upper_limit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs):
+def upper_limit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
     """Upper limits at the confidence level 1 - `level`: on the grid `scan`, or by a search where there is none.
 
     Examples
