@@ -6,7 +6,7 @@
 //!
 //! Legend: M inputs, P parameters, B bins.
 
-mod choice;
+pub mod choice;
 mod pull_back;
 
 pub use choice::{Block, InputError, InputKind, Inputs, Selection, Variations};
