@@ -121,6 +121,11 @@ impl Hessian {
         self.factor.whiten(rows)
     }
 
+    /// Solves H x = `rhs` (P) over the free parameters; the others get 0.
+    pub fn solve(&mut self, rhs: &[f64], x: &mut [f64]) {
+        self.factor.solve(rhs, x);
+    }
+
     /// Column `i` of the covariance, written to `out` (P).
     pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
         let mut unit = vec![0.0; out.len()];
