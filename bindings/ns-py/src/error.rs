@@ -23,6 +23,12 @@ create_exception!(
 );
 create_exception!(nextstat, DataError, NextstatError, "Data that do not belong to the model.");
 create_exception!(nextstat, ToyError, NextstatError, "Toys that cannot be thrown.");
+create_exception!(
+    nextstat,
+    GradientError,
+    NextstatError,
+    "A value or a gradient that is not known: a fit failed, or there is no derivative."
+);
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -34,6 +40,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ModelError", py.get_type::<ModelError>())?;
     module.add("ParameterError", py.get_type::<ParameterError>())?;
     module.add("DataError", py.get_type::<DataError>())?;
+    module.add("GradientError", py.get_type::<GradientError>())?;
     module.add("ToyError", py.get_type::<ToyError>())
 }
 
@@ -103,6 +110,10 @@ pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
 
 pub(crate) fn toys(error: &ToysError) -> PyErr {
     ToyError::new_err(error_text(error))
+}
+
+pub(crate) fn gradient(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {
+    with_hint(py, GradientError::new_err(message), hint)
 }
 
 pub(crate) fn parameter(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {

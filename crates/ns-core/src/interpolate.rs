@@ -269,6 +269,24 @@ impl NormSysFactor {
     }
 }
 
+impl NormSysFactor {
+    /// ∂²f/∂lo² and ∂²f/∂hi² of [`NormSysFactor::at`]; the mixed derivative is zero.
+    #[must_use]
+    pub fn by_ends_twice(&self, alpha: f64, rule: NormSysInterpolation) -> [f64; 2] {
+        if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
+            let end = |ln: f64, odd: f64| {
+                let [slope, curve] = [0.5, ln + 1.0].map(|x| x * (-ln).exp());
+                let ends = Ends { value: [0.0; 2], slope: [slope, odd * slope], curve: [curve, odd * curve] };
+                without_constant(coefficients(ends), alpha).value
+            };
+            return [end(self.ln_lo, -1.0), end(self.ln_hi, 1.0)];
+        }
+        let (x, ln) = if alpha.is_sign_positive() { (alpha, self.ln_hi) } else { (-alpha, self.ln_lo) };
+        let second = x * (x - 1.0) * ((x - 2.0) * ln).exp();
+        if alpha.is_sign_positive() { [0.0, second] } else { [second, 0.0] }
+    }
+}
+
 /// What a polynomial is to be at ±1: the even and the odd part of value, slope (even: half the difference of the two) and curvature.
 #[derive(Clone, Copy)]
 struct Ends {
@@ -336,6 +354,10 @@ mod tests {
                     (moved(-h, 0.0, alpha, rule), moved(h, 0.0, alpha, rule)),
                     (moved(0.0, -h, alpha, rule), moved(0.0, h, alpha, rule)),
                 ];
+                let twice = factor.by_ends_twice(alpha, rule);
+                let changed = |d_lo: f64, d_hi: f64| NormSysFactor::new(lo + d_lo, hi + d_hi).by_ends(alpha, rule);
+                assert_close(twice[0], (changed(h, 0.0)[0].value - changed(-h, 0.0)[0].value) / (2.0 * h), 1e-7);
+                assert_close(twice[1], (changed(0.0, h)[1].value - changed(0.0, -h)[1].value) / (2.0 * h), 1e-7);
                 for (jet, (below, above)) in [by_lo, by_hi].into_iter().zip(ends) {
                     assert_close(jet.value, (above.value - below.value) / (2.0 * h), 1e-8);
                     assert_close(jet.first, (above.first - below.first) / (2.0 * h), 1e-8);

@@ -3,7 +3,9 @@
 use ns_core::interpolate::Interpolation;
 use ns_core::likelihood::{constraint_slopes, nll};
 use ns_core::model::Model;
-use ns_core::templates::{Along, InputError, InputKind, Inputs, Selection, Variations, along, pull_back};
+use ns_core::templates::{
+    Along, InputError, InputKind, Inputs, Selection, Variations, along, hessian_product, pull_back,
+};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
 use proptest::prelude::*;
@@ -86,6 +88,38 @@ proptest! {
                 assert_close(exact[i].first, (above[i] - below[i]) / (2.0 * h), 1e-4 * scale, "first");
                 let second = (above[i] - 2.0 * here[i] + below[i]) / (h * h);
                 assert_close(exact[i].second, second, 1e-3 * scale, "second");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_124), ..ProptestConfig::default() })]
+
+    #[test]
+    fn hessian_products_match_differences_of_gradients(seed in any::<u64>()) {
+        let model = random::model(seed, Shape::SMALL, Interpolation::default());
+        let inputs = everything(&model);
+        let mut random = Random::new(seed);
+        let (params, values) = (random::point(&model.parameters, &mut random, 0.8), inputs.values(&model));
+        prop_assume!(params.iter().all(|x| (x.abs() - 1.0).abs() > 1e-2));
+        prop_assume!(nll(&model, &model.observed, &params).is_finite());
+        let by_params: Vec<f64> = params.iter().map(|_| random.between(-0.3, 0.3)).collect();
+        let by_inputs: Vec<f64> = values.iter().map(|x| x * random.between(-0.1, 0.1)).collect();
+        let mut out = Along::default();
+        hessian_product(&model, &inputs, &model.observed, (&params, &by_params), &by_inputs, &mut out);
+        let moved = |from: &[f64], along: &[f64], step: f64| -> Vec<f64> { from.iter().zip(along).map(|(x, v)| x + step * v).collect() };
+        let at = |step: f64| {
+            let mut model = model.clone();
+            inputs.apply(&moved(&values, &by_inputs, step), &mut model);
+            gradients(&model, &inputs, &moved(&params, &by_params, step))
+        };
+        let h = 1e-4;
+        let (below, above) = (at(-h), at(h));
+        for (exact, below, above) in [(&out.gradient, &below.0, &above.0), (&out.by_inputs, &below.1, &above.1)] {
+            let scale = exact.iter().fold(1.0_f64, |m, t| m.max(t.value.abs()).max(t.first.abs()));
+            for i in 0..exact.len() {
+                assert_close(exact[i].first, (above[i] - below[i]) / (2.0 * h), 1e-5 * scale, "product");
             }
         }
     }

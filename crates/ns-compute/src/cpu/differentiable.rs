@@ -95,6 +95,11 @@ impl TemplateLikelihood for DifferentiableSession {
     fn along(&mut self, params: &[f64], direction: &[f64], out: &mut Along) {
         templates::along(&self.model, &self.inputs, self.likelihood.data(), (params, direction), out);
     }
+
+    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along) {
+        let data = self.likelihood.data();
+        templates::hessian_product(&self.model, &self.inputs, data, (params, direction.0), direction.1, out);
+    }
 }
 
 impl Likelihood for DifferentiableSession {

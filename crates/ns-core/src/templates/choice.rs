@@ -97,10 +97,8 @@ pub enum InputError {
         channels: Vec<String>,
     },
     /// No chosen template is moved by the parameter.
-    #[error("no template of sample `{sample}` that was chosen has a histosys or normsys of `{parameter}`")]
+    #[error("no chosen template has a histosys or normsys of `{parameter}`")]
     UnknownVariation {
-        /// The sample.
-        sample: String,
         /// The parameter asked for.
         parameter: String,
         /// One that is like it.
@@ -221,6 +219,7 @@ impl Inputs {
                 }
             }
         }
+        check_variations(model, selections, &chosen)?;
         let mut inputs =
             Self { blocks: Vec::new(), templates: Vec::new(), of_template: vec![None; model.n_templates()], len: 0 };
         for (template, variations) in chosen.into_iter().enumerate() {
@@ -390,6 +389,12 @@ impl Inputs {
 }
 
 impl Absolute {
+    /// The first of the inputs that they are, if they are inputs.
+    #[must_use]
+    pub fn input(&self) -> Option<usize> {
+        if let Self::Input(start) = *self { Some(start) } else { None }
+    }
+
     /// The yields minus the nominal ones, written to `out` (both the template's bins).
     pub fn differences(&self, values: &[f64], nominal: &[f64], out: &mut [f64]) {
         let absolute = match self {
@@ -412,7 +417,7 @@ fn names(model: &Model, template: usize) -> (String, String) {
 
 /// The templates that `selection` names.
 fn named(model: &Model, selection: &Selection) -> Result<Vec<usize>, InputError> {
-    let Selection { sample, channel, variations } = selection;
+    let Selection { sample, channel, .. } = selection;
     let of_sample: Vec<usize> = (0..model.n_templates()).filter(|&t| names(model, t).1 == *sample).collect();
     if of_sample.is_empty() {
         let similar = similar_name(sample, model.samples.iter().map(String::as_str)).map(str::to_owned);
@@ -430,15 +435,21 @@ fn named(model: &Model, selection: &Selection) -> Result<Vec<usize>, InputError>
             found
         }
     };
-    if let Variations::Named(wanted) = variations {
-        let known: Vec<&str> = templates.iter().flat_map(|&t| movers(model, t)).collect();
+    Ok(templates)
+}
+
+/// Every variation that is named must be one of a chosen template, though not of each.
+fn check_variations(model: &Model, selections: &[Selection], chosen: &[Option<&Variations>]) -> Result<(), InputError> {
+    let templates = (0..chosen.len()).filter(|&template| chosen[template].is_some());
+    let known: Vec<&str> = templates.flat_map(|template| movers(model, template)).collect();
+    for selection in selections {
+        let Variations::Named(wanted) = &selection.variations else { continue };
         if let Some(parameter) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
             let similar = similar_name(parameter, known.into_iter()).map(str::to_owned);
-            let (sample, parameter) = (sample.clone(), parameter.clone());
-            return Err(InputError::UnknownVariation { sample, parameter, similar });
+            return Err(InputError::UnknownVariation { parameter: parameter.clone(), similar });
         }
     }
-    Ok(templates)
+    Ok(())
 }
 
 /// Names of the parameters of a template's histosys and normsys.

@@ -10,7 +10,7 @@ pub mod choice;
 mod pull_back;
 
 pub use choice::{Block, InputError, InputKind, Inputs, Selection, Variations};
-pub use pull_back::{Along, along, pull_back};
+pub use pull_back::{Along, along, hessian_product, pull_back};
 
 use crate::likelihood::DataLikelihood;
 
@@ -35,4 +35,8 @@ pub trait TemplateLikelihood: DataLikelihood {
 
     /// How both gradients of -ln L, and λ, change along `params` + ε `direction`, written to `out`.
     fn along(&mut self, params: &[f64], direction: &[f64], out: &mut Along);
+
+    /// The same where the inputs move too, along `direction` (P and M): the first derivatives of both gradients are the product of the whole Hessian with it, and
+    /// nothing else of `out` is to be used.
+    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along);
 }

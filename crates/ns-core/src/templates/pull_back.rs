@@ -26,9 +26,34 @@ pub struct Along {
 
 /// The gradients of -ln L of `data` with respect to parameters and inputs along `params` + ε `direction`, written to `out`.
 pub fn along(model: &Model, inputs: &Inputs, data: &Data, (params, direction): (&[f64], &[f64]), out: &mut Along) {
+    gradients_along(model, inputs, data, (params, direction), None, out);
+}
+
+/// The same where the inputs move too, along `by_inputs` (M); only first derivatives are right then, which are the product of the Hessian by parameters
+/// and inputs with the direction.
+pub fn hessian_product(
+    model: &Model,
+    inputs: &Inputs,
+    data: &Data,
+    at: (&[f64], &[f64]),
+    by_inputs: &[f64],
+    out: &mut Along,
+) {
+    gradients_along(model, inputs, data, at, Some(by_inputs), out);
+}
+
+fn gradients_along(
+    model: &Model,
+    inputs: &Inputs,
+    data: &Data,
+    (params, direction): (&[f64], &[f64]),
+    by_inputs: Option<&[f64]>,
+    out: &mut Along,
+) {
     let line: Vec<Taylor> = params.iter().zip(direction).map(|(&x, &v)| Taylor::line(x, v)).collect();
     let weight = |bin: usize, lambda: &Taylor| poisson_slope(data.main[bin], lambda);
-    pull_back(model, inputs, &line, weight, out);
+    let moving = Moving { inputs, direction: by_inputs };
+    pull_back_of(model, inputs, &moving, &line, weight, out);
     let terms = model.table(model.layout.constraint_param).iter().zip(&data.aux);
     for (&param, &aux) in terms {
         let param = param as usize;
@@ -63,6 +88,17 @@ pub fn pull_back<S: Scalar + Default + Copy>(
     model: &Model,
     inputs: &Inputs,
     params: &[S],
+    weight: impl FnMut(usize, &S) -> S,
+    out: &mut impl PulledBack<S>,
+) {
+    pull_back_of(model, inputs, &Still, params, weight, out);
+}
+
+fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
+    model: &Model,
+    inputs: &Inputs,
+    numbers: &N,
+    params: &[S],
     mut weight: impl FnMut(usize, &S) -> S,
     out: &mut impl PulledBack<S>,
 ) {
@@ -76,7 +112,7 @@ pub fn pull_back<S: Scalar + Default + Copy>(
         let lambda = &mut lambda[bins.clone()];
         let templates = model.channel_templates(channel);
         parts.clear();
-        parts.extend(templates.clone().map(|template| Parts::of(model, template, params)));
+        parts.extend(templates.clone().map(|template| Parts::of(model, numbers, template, params)));
         for parts in &parts {
             for (bin, lambda) in lambda.iter_mut().enumerate() {
                 *lambda = *lambda + parts.shape[bin] * parts.gammas[bin] * parts.scale;
@@ -86,7 +122,7 @@ pub fn pull_back<S: Scalar + Default + Copy>(
         for (parts, template) in parts.iter().zip(templates) {
             parts.pull(model, template, params, &weights, gradient);
             if let Some(input) = inputs.of_template(template) {
-                parts.pull_inputs(model, input, params, &weights, by_inputs);
+                parts.pull_inputs(model, input, &weights, by_inputs);
             }
         }
     }
@@ -115,12 +151,93 @@ impl<S> PulledBack<S> for (Vec<S>, Vec<S>, Vec<S>) {
     }
 }
 
+/// The numbers of templates, and how they move.
+trait Numbers<S> {
+    /// What template `template` has of the inputs, if they move.
+    fn input_of(&self, template: usize) -> Option<&TemplateInput>;
+
+    /// How fast input `input` moves.
+    fn rate(&self, input: usize) -> S;
+}
+
+/// Templates that stay as they are.
+struct Still;
+
+impl<S: Scalar> Numbers<S> for Still {
+    fn input_of(&self, _: usize) -> Option<&TemplateInput> {
+        None
+    }
+
+    fn rate(&self, _: usize) -> S {
+        S::from(0.0)
+    }
+}
+
+/// Templates whose inputs move along a direction (M), if there is one.
+struct Moving<'a> {
+    inputs: &'a Inputs,
+    direction: Option<&'a [f64]>,
+}
+
+impl Numbers<Taylor> for Moving<'_> {
+    fn input_of(&self, template: usize) -> Option<&TemplateInput> {
+        self.direction.and_then(|_| self.inputs.of_template(template))
+    }
+
+    fn rate(&self, input: usize) -> Taylor {
+        Taylor::line(0.0, self.direction.map_or(0.0, |direction| direction[input]))
+    }
+}
+
+/// A normsys factor f(α; lo, hi) with the derivatives that its template needs.
+#[derive(Clone, Copy)]
+struct Factor<S> {
+    value: S,
+    /// ∂f/∂α
+    slope: S,
+    /// ∂f/∂lo, ∂f/∂hi
+    by_ends: [S; 2],
+}
+
+impl<S: Scalar + Copy> Factor<S> {
+    fn of(model: &Model, entry: usize, alpha: S, rates: Option<[S; 2]>) -> Self {
+        let (layout, rule) = (&model.layout, model.interpolation.normsys);
+        let factor = NormSysFactor::new(model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry]);
+        let ends = factor.by_ends(alpha.value(), rule);
+        let mut found = Self {
+            value: alpha.chain(factor.at(alpha.value(), rule)),
+            slope: alpha.chain(factor.slope(alpha.value(), rule)),
+            by_ends: ends.map(|end| alpha.chain(end)),
+        };
+        if let Some(rates) = rates {
+            // f is the sum of a function of α and lo and one of α and hi, so the mixed second derivative vanishes.
+            let second = factor.by_ends_twice(alpha.value(), rule);
+            for (end, rate) in rates.into_iter().enumerate() {
+                found.value = found.value + rate * S::from(ends[end].value);
+                found.slope = found.slope + rate * S::from(ends[end].first);
+                found.by_ends[end] = found.by_ends[end] + rate * S::from(second[end]);
+            }
+        }
+        found
+    }
+}
+
+/// A histosys: its parameter's two weights with their slopes, and the differences bin by bin.
+struct Shift<S> {
+    param: usize,
+    weights: [S; 2],
+    slopes: [S; 2],
+    differences: [Vec<S>; 2],
+}
+
 /// A yield taken apart: shape · gammas · scale.
 struct Parts<S> {
+    shifts: Vec<Shift<S>>,
     /// nominal + Σ shifts, bin by bin.
     shape: Vec<S>,
     /// The product of the per-bin factors, bin by bin.
     gammas: Vec<S>,
+    factors: Vec<Factor<S>>,
     /// The product of the factors that are the same in every bin.
     scale: S,
     /// For each of those, scale modifiers first: the product of all others.
@@ -128,11 +245,38 @@ struct Parts<S> {
 }
 
 impl<S: Scalar + Copy> Parts<S> {
-    fn of(model: &Model, template: usize, params: &[S]) -> Self {
+    fn of<N: Numbers<S>>(model: &Model, numbers: &N, template: usize, params: &[S]) -> Self {
         let layout = &model.layout;
+        let input = numbers.input_of(template);
         let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
-        let mut shape: Vec<S> = nominal.iter().map(|&n| S::from(n)).collect();
-        crate::expected::shift(model, template, params, &mut shape);
+        let moving = |start: Option<usize>, bin: usize| start.map_or(S::from(0.0), |start| numbers.rate(start + bin));
+        let first = input.map(|input| input.nominal);
+        let mut shape: Vec<S> = nominal.iter().enumerate().map(|(bin, &n)| S::from(n) + moving(first, bin)).collect();
+        let mut shifts = Vec::new();
+        for (k, entry) in model.part(layout.template_histosys, template).enumerate() {
+            let param = model.table(layout.histosys_param)[entry] as usize;
+            let (alpha, cells) = (params[param], model.part(layout.histosys_cell, entry));
+            let (p, q) = model.interpolation.histosys.weights(alpha.value());
+            let (p_slope, q_slope) = model.interpolation.histosys.slopes(alpha.value());
+            let ends = [layout.histosys_up, layout.histosys_down];
+            let sources = input.map(|input| [&input.histosys[k].hi, &input.histosys[k].lo]);
+            let differences = [0, 1].map(|end| {
+                let values = model.values(ends[end])[cells.clone()].iter().enumerate();
+                let start = sources.and_then(|sources| sources[end].input());
+                let change = |bin| moving(start, bin) + moving(first, bin) * S::from(-1.0);
+                values.map(|(bin, &d)| S::from(d) + change(bin)).collect::<Vec<S>>()
+            });
+            let shift = Shift {
+                param,
+                weights: [alpha.chain(p), alpha.chain(q)],
+                slopes: [alpha.chain(p_slope), alpha.chain(q_slope)],
+                differences,
+            };
+            for (weight, differences) in shift.weights.into_iter().zip(&shift.differences) {
+                shape.iter_mut().zip(differences).for_each(|(y, &d)| *y = *y + weight * d);
+            }
+            shifts.push(shift);
+        }
         let mut gammas = vec![S::from(1.0); nominal.len()];
         for &first in &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, template)] {
             for (bin, gamma) in gammas.iter_mut().enumerate() {
@@ -141,12 +285,15 @@ impl<S: Scalar + Copy> Parts<S> {
         }
         let scale_params = &model.table(layout.scale_param)[model.part(layout.template_scale, template)];
         let mut values: Vec<S> = scale_params.iter().map(|&param| params[param as usize]).collect();
-        for entry in model.part(layout.template_normsys, template) {
+        let factor = |entry: usize| {
             let alpha = params[model.table(layout.normsys_param)[entry] as usize];
-            values.push(alpha.chain(factor(model, entry).at(alpha.value(), model.interpolation.normsys)));
-        }
+            let found = input.and_then(|input| input.normsys.iter().find(|normsys| normsys.entry == entry));
+            Factor::of(model, entry, alpha, found.map(|n| [numbers.rate(n.hi + 1), numbers.rate(n.hi)]))
+        };
+        let factors: Vec<Factor<S>> = model.part(layout.template_normsys, template).map(factor).collect();
+        values.extend(factors.iter().map(|factor| factor.value));
         let (scale, others) = all_others(&values);
-        Self { shape, gammas, scale, others }
+        Self { shifts, shape, gammas, factors, scale, others }
     }
 
     /// Adds Σ_b c_b ∂y_b/∂θ to `gradient` (P).
@@ -159,24 +306,14 @@ impl<S: Scalar + Copy> Parts<S> {
         for (&param, &others) in scale_params.iter().zip(&self.others) {
             add(param as usize, total * others);
         }
-        let normsys = model.part(layout.template_normsys, template);
-        for (entry, &others) in normsys.zip(&self.others[scale_params.len()..]) {
-            let param = model.table(layout.normsys_param)[entry] as usize;
-            let alpha = params[param];
-            let slope = alpha.chain(factor(model, entry).slope(alpha.value(), model.interpolation.normsys));
-            add(param, total * others * slope);
+        let normsys = model.part(layout.template_normsys, template).zip(&self.factors);
+        for ((entry, factor), &others) in normsys.zip(&self.others[scale_params.len()..]) {
+            add(model.table(layout.normsys_param)[entry] as usize, total * others * factor.slope);
         }
-        for entry in model.part(layout.template_histosys, template) {
-            let param = model.table(layout.histosys_param)[entry] as usize;
-            let alpha = params[param];
-            let (p, q) = model.interpolation.histosys.slopes(alpha.value());
-            let cells = model.part(layout.histosys_cell, entry);
-            let along = |differences| {
-                let differences = &model.values(differences)[cells.clone()];
-                sum(weighted.iter().zip(differences).map(|(&w, &d)| w * S::from(d)))
-            };
-            let (up, down) = (along(layout.histosys_up), along(layout.histosys_down));
-            add(param, (alpha.chain(p) * up + alpha.chain(q) * down) * self.scale);
+        for shift in &self.shifts {
+            let [up, down] =
+                shift.differences.each_ref().map(|list| sum(weighted.iter().zip(list).map(|(&w, &d)| w * d)));
+            add(shift.param, (shift.slopes[0] * up + shift.slopes[1] * down) * self.scale);
         }
         let firsts = &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, template)];
         for (k, &first) in firsts.iter().enumerate() {
@@ -189,16 +326,13 @@ impl<S: Scalar + Copy> Parts<S> {
     }
 
     /// Writes Σ_b c_b ∂y_b/∂x of the template's inputs x to `by_inputs` (M).
-    fn pull_inputs(&self, model: &Model, input: &TemplateInput, params: &[S], weights: &[S], by_inputs: &mut [S]) {
+    fn pull_inputs(&self, model: &Model, input: &TemplateInput, weights: &[S], by_inputs: &mut [S]) {
         let layout = &model.layout;
         // Nominal yields count with 1 minus the weights of all shifts, because the templates at ±1σ stay where they are.
         let mut rest = S::from(1.0);
         let weighted: Vec<S> = weights.iter().zip(&self.gammas).map(|(&w, &g)| w * g * self.scale).collect();
-        for histosys in &input.histosys {
-            let alpha = params[model.table(layout.histosys_param)[histosys.entry] as usize];
-            let (p, q) = model.interpolation.histosys.weights(alpha.value());
-            for (end, weight) in [(&histosys.hi, p), (&histosys.lo, q)] {
-                let weight = alpha.chain(weight);
+        for (histosys, shift) in input.histosys.iter().zip(&self.shifts) {
+            for (end, weight) in [&histosys.hi, &histosys.lo].into_iter().zip(shift.weights) {
                 rest = rest + weight * S::from(-1.0);
                 if let Absolute::Input(start) = *end {
                     for (bin, &weighted) in weighted.iter().enumerate() {
@@ -213,21 +347,13 @@ impl<S: Scalar + Copy> Parts<S> {
         let first = model.part(layout.template_normsys, input.template).start;
         let n_scales = model.part(layout.template_scale, input.template).len();
         for normsys in &input.normsys {
-            let alpha = params[model.table(layout.normsys_param)[normsys.entry] as usize];
             let others = self.others[n_scales + normsys.entry - first];
             let total = sum(weights.iter().enumerate().map(|(bin, &w)| w * self.gammas[bin] * self.shape[bin]));
-            let [by_lo, by_hi] = factor(model, normsys.entry)
-                .by_ends(alpha.value(), model.interpolation.normsys)
-                .map(|f| alpha.chain(f));
+            let [by_lo, by_hi] = self.factors[normsys.entry - first].by_ends;
             by_inputs[normsys.hi] = total * others * by_hi;
             by_inputs[normsys.hi + 1] = total * others * by_lo;
         }
     }
-}
-
-fn factor(model: &Model, entry: usize) -> NormSysFactor {
-    let layout = &model.layout;
-    NormSysFactor::new(model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry])
 }
 
 fn sum<S: Scalar>(values: impl Iterator<Item = S>) -> S {

@@ -107,9 +107,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.observed.nll_and_gradients(params, gradient, by_inputs)
     }
 
-    /// How both gradients of -ln L change along `params` + ε `direction`, written to `out`.
-    pub fn along(&mut self, params: &[f64], direction: &[f64], out: &mut Along) {
-        self.observed.along(params, direction, out);
+    /// The product of the Hessian of -ln L by parameters and inputs with `direction` (P and M): the first derivatives of both gradients in `out`.
+    pub fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along) {
+        self.observed.hessian_product(params, direction, out);
     }
 
     /// The minimum of -ln L, with the parameter of interest at `mu` if that is given; its gradient is written to `by_inputs` (M).
