@@ -2,7 +2,7 @@
 
 python compat/gradients.py [--write docs/differentiable-checks.md]
 
-Run by a Python that has nextstat, pyhf and JAX. The reference is pyhf's `logpdf` with its own model building, so that templates are JAX's tracers; minima are found by Newton steps in
+Run by a Python that has nextstat, pyhf and JAX. The reference is pyhf's `logpdf`, whose nominal rates are replaced by JAX's tracers; minima are found by Newton steps in
 double precision, and made functions of the yields by one further step from the minimum held constant, which has the derivative of the implicit function theorem. Nothing of nextstat is in it.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 import pyhf
 from nextstat.differentiable import DifferentiableSession
 
-pyhf.set_backend("jax", precision="64b", default=True)
+pyhf.set_backend("jax", precision="64b")
 normal_cdf = jax.scipy.stats.norm.cdf
 
 
@@ -57,17 +57,20 @@ class Reference:
     """Statistics as functions of the signal yields, by pyhf and JAX."""
 
     def __init__(self, channels, observed):
-        self.channels, self.observed = channels, observed
         self.pyhf = pyhf.Model({"channels": channels}, poi_name="mu", validate=False)
+        self.nominal = jnp.asarray(self.pyhf.main_model.nominal_rates)
+        self.signal = self.pyhf.config.samples.index("signal")
         self.names, self.poi = self.pyhf.config.par_names, self.pyhf.config.poi_index
         self.data = jnp.asarray(observed + list(self.pyhf.config.auxdata))
         self.n_bins = len(observed)
         self.init = jnp.asarray(self.pyhf.config.suggested_init(), dtype=float)
 
     def model(self, signal):
-        [channel] = self.channels
-        samples = [{**channel["samples"][0], "data": [signal[i] for i in range(self.n_bins)]}, *channel["samples"][1:]]
-        return pyhf.Model({"channels": [{**channel, "samples": samples}]}, poi_name="mu", validate=False)
+        """pyhf's model with other signal yields; the signals here have no histosys, whose differences would have to follow."""
+        rates = self.nominal
+        [axis] = [axis for axis, length in enumerate(rates.shape) if length == len(self.pyhf.config.samples) and axis < rates.ndim - 1]
+        self.pyhf.main_model.nominal_rates = jnp.moveaxis(jnp.moveaxis(rates, axis, 0).at[self.signal].set(signal), 0, axis)
+        return self.pyhf
 
     def nll(self, params, data, signal):
         return -self.model(signal).logpdf(params, data)[0]
