@@ -21,7 +21,7 @@ from nextstat.torch import DifferentiableSession, ExpectedLimit, soft_histogram,
 N_BINS, N_SIGNAL, N_BACKGROUND = 6, 60.0, 1200.0
 EDGES = torch.linspace(0, 1, N_BINS + 1, dtype=torch.float64)
 # How far the background moves along the first feature at one standard deviation.
-SHIFT = torch.tensor([0.6, 0.0], dtype=torch.float64)
+SHIFT = torch.tensor([1.0, 0.0], dtype=torch.float64)
 
 
 def events(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -133,6 +133,13 @@ impl Hessian {
         self.factor.solve(&unit, out);
     }
 
+    /// Whether parameter `i` is free and its variance more than rounding: correlations leave some of its own curvature.
+    #[must_use]
+    pub fn determines(&self, i: usize) -> bool {
+        let excess = self.variance[i] * self.diagonal[i];
+        self.variance[i] > 0.0 && excess > 0.0 && excess * UNDETERMINED < 1.0
+    }
+
     /// Variance of parameter `i`; 0 if it is not free.
     #[must_use]
     pub fn variance(&self, i: usize) -> f64 {

@@ -240,6 +240,8 @@ fn failures_are_errors_and_no_gradients() {
     (values[signal], values[background]) = (0.0, 50.0);
     session.set_inputs(&values).expect("no signal is a template too");
     assert!(session.limit(LimitOptions::default(), Which::Expected(0.0), None).is_err());
+    let undetermined = session.asimov_sigma(0.0, None).expect_err("nothing depends on mu");
+    assert_eq!(undetermined.to_string(), "`mu` has no uncertainty: the data do not determine it");
 }
 
 #[test]

@@ -4,6 +4,9 @@ use crate::minimize::{Minimum, Outcome};
 use ns_core::model::BinPlace;
 use thiserror::Error;
 
+/// Why a parameter has no uncertainty where others would.
+pub(super) const AT_END: &str = "it is held, or its best fit is at an end of its range";
+
 /// The data that a fit is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
@@ -82,7 +85,9 @@ impl DifferentiableError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Empty { .. } => Some("give every bin some background, such as one event in a thousand"),
-            Self::NoUncertainty { .. } => Some("a wider range of the parameter lets its best fit be inside"),
+            Self::NoUncertainty { reason, .. } if *reason == AT_END => {
+                Some("a wider range of the parameter lets its best fit be inside")
+            }
             _ => None,
         }
     }

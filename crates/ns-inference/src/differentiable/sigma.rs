@@ -5,7 +5,7 @@
 
 use super::ProfiledDifferentiableSession;
 use super::asimov::{Asimov, Slopes, is_nothing};
-use super::error::{DifferentiableError, Of, arrived};
+use super::error::{AT_END, DifferentiableError, Of, arrived};
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
 use crate::profile::Profiler;
@@ -82,8 +82,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     fn sigma_of(&self, hessian: &Hessian) -> Result<f64, DifferentiableError> {
         let variance = hessian.variance(self.poi);
         let reason = if !hessian.free[self.poi] {
-            "it is held, or its best fit is at an end of its range"
-        } else if variance > 0.0 && variance.is_finite() {
+            AT_END
+        } else if hessian.determines(self.poi) {
             return Ok(variance.sqrt());
         } else {
             "the data do not determine it"

@@ -9,7 +9,7 @@ Values and gradients are computed on the host in double precision, by a callback
 >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
 >>> value, gradient = jax.value_and_grad(lambda signal: upper_limit(session, signal))(jax.numpy.array([12.0, 11.0]))
 >>> round(float(value), 4), [round(float(slope), 4) for slope in gradient]
-(1.0943, [-0.0583, -0.0292])
+(1.0943, [-0.0596, -0.0345])
 """
 
 from __future__ import annotations

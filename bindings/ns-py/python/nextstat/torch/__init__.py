@@ -11,7 +11,7 @@ are refused unless the session says `host_copy=True`. A fit that fails raises `G
 >>> limit = upper_limit(session, signal)
 >>> limit.backward()
 >>> round(limit.item(), 4), signal.grad.numpy().round(4)
-(1.0943, array([-0.0583, -0.0292]))
+(1.0943, array([-0.0596, -0.0345]))
 """
 
 from __future__ import annotations
