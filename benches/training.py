@@ -2,7 +2,8 @@
 
 python benches/training.py [--data ../shared/data]
 
-Run by a Python that has nextstat and PyTorch. Small: 4 bins and 8 parameters. Large: the published atlas_tHu_fcnc with 184 parameters, if it is there. Medians, one thread.
+Run by a Python that has nextstat and PyTorch. Small: 4 bins and 8 parameters. Large: the published atlas_tHu_fcnc with 184 parameters, if it is there.
+Medians, one thread.
 """
 
 import argparse

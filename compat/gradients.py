@@ -2,8 +2,9 @@
 
 python compat/gradients.py [--time] [--write docs/differentiable-checks.md]
 
-Run by a Python that has nextstat, pyhf and JAX. The reference is pyhf's `logpdf`, whose nominal rates are replaced by JAX's tracers; minima are found by Newton steps in
-double precision, and made functions of the yields by one further step from the minimum held constant, which has the derivative of the implicit function theorem. Nothing of nextstat is in it.
+Run by a Python that has nextstat, pyhf and JAX. The reference is pyhf's `logpdf`, whose nominal rates are replaced by JAX's tracers; minima are found by
+Newton steps in double precision, and made functions of the yields by one further step from the minimum and the Hessian held constant, which has the
+derivative of the implicit function theorem. Nothing of nextstat is in it.
 """
 
 import argparse
@@ -70,7 +71,8 @@ class Reference:
         """pyhf's model with other signal yields; the signals here have no histosys, whose differences would have to follow."""
         rates = self.nominal
         [axis] = [axis for axis, length in enumerate(rates.shape) if length == len(self.pyhf.config.samples) and axis < rates.ndim - 1]
-        self.pyhf.main_model.nominal_rates = jnp.moveaxis(jnp.moveaxis(rates, axis, 0).at[self.signal].set(signal), 0, axis)
+        by_sample = jnp.moveaxis(rates, axis, 0).at[self.signal].set(signal)
+        self.pyhf.main_model.nominal_rates = jnp.moveaxis(by_sample, 0, axis)
         return self.pyhf
 
     def nll(self, params, data, signal):
@@ -81,15 +83,15 @@ class Reference:
         start = self.init if mu is None else self.init.at[self.poi].set(mu)
         return start, jnp.asarray(free)
 
-    @partial(jax.jit, static_argnums=(0, 5))
-    def step(self, x, start, data, signal, is_held):
-        """One Newton step of the parameters that are free."""
+    def slope(self, x, start, data, signal, is_held):
         _, index = self.start_and_index(0.0 if is_held else None)
+        return jax.grad(lambda x: self.nll(start.at[index].set(x), data, signal))(x)
 
-        def value(x):
-            return self.nll(start.at[index].set(x), data, signal)
-
-        return x - jnp.linalg.solve(jax.hessian(value)(x), jax.grad(value)(x))
+    @partial(jax.jit, static_argnums=(0, 5))
+    def newton(self, x, start, data, signal, is_held):
+        """The Hessian by the parameters that are free, and the next point of Newton's iteration."""
+        hessian = jax.jacfwd(self.slope)(x, start, data, signal, is_held)
+        return hessian, x - jnp.linalg.solve(hessian, self.slope(x, start, data, signal, is_held))
 
     def minimum(self, data, signal, mu=None, n_steps=12):
         """The parameters at the minimum, with mu held or free, differentiable by data and signal."""
@@ -97,8 +99,9 @@ class Reference:
         held = jax.lax.stop_gradient
         x = held(start)[index]
         for _ in range(n_steps):
-            x = self.step(x, held(start), held(data), held(signal), is_held)
-        x = self.step(held(x), start, data, signal, is_held)
+            hessian, x = self.newton(x, held(start), held(data), held(signal), is_held)
+        # The slope vanishes here, so only its own derivative counts, times the inverse Hessian as it is.
+        x = held(x) - jnp.linalg.solve(held(hessian), self.slope(held(x), start, data, signal, is_held))
         return start.at[index].set(x)
 
     def free(self, data, signal):
@@ -204,8 +207,9 @@ def page(rows):
     lines = [
         "# Gradients against pyhf and JAX",
         "",
-        "Written by `compat/gradients.py`; the reference is explained there. Gradients of q̃_μ and of CLs (observed, and the five expected ones) by the signal's yields, greatest difference"
-        " of any element; then one gradient of q₀ by either, median of repeated calls on one machine, JAX compiled beforehand.",
+        "Written by `compat/gradients.py`; the reference is explained there. Gradients of q̃_μ and of CLs (observed, and the five expected ones) by the"
+        " signal's yields, greatest difference of any element; then one gradient of q₀ by either, median of repeated calls on one machine, JAX compiled"
+        " beforehand.",
         "",
         f"pyhf {pyhf.__version__}, JAX {jax.__version__}, nextstat {nextstat.__version__}, Python {platform.python_version()}.",
         "",
@@ -214,8 +218,8 @@ def page(rows):
     ]
     for row in rows:
         lines.append(
-            f"| {row['model']}, {row['parameters']} parameters | {row['mu']:g} | {row['q']:.0e} | {row['dq']:.0e} | {row['largest dq']:.2g} | {row['CLs']:.0e} | {row['dCLs']:.0e}"
-            f" | {row['largest dCLs']:.2g} | {time_of(row, 'ours_ms')} | {time_of(row, 'jax_ms')} |"
+            f"| {row['model']}, {row['parameters']} parameters | {row['mu']:g} | {row['q']:.0e} | {row['dq']:.0e} | {row['largest dq']:.2g}"
+            f" | {row['CLs']:.0e} | {row['dCLs']:.0e} | {row['largest dCLs']:.2g} | {time_of(row, 'ours_ms')} | {time_of(row, 'jax_ms')} |"
         )
     return "\n".join(lines) + "\n"
 

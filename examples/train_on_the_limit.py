@@ -67,17 +67,20 @@ def scores(net: torch.nn.Module, signal: torch.Tensor, background: torch.Tensor)
 
 
 def train(loss_of: str, seed: int, steps: int) -> torch.nn.Module:
-    net, (signal, background) = network(seed), events(2000, 1000 + seed)
+    net = network(seed)
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     expected_limit = ExpectedLimit(session())
-    for _ in range(steps):
+    for step in range(steps):
         optimizer.zero_grad()
-        if loss_of == "cross-entropy":
+        # New events at every step: a limit knows nothing of their number, and would follow the fluctuations of a sample that it sees again and again.
+        signal, background = events(2000, 10_000 * seed + step)
+        # The first quarter is the same for both: it spreads the output over the bins, without which some seeds end in a poor minimum.
+        if loss_of == "cross-entropy" or step < steps // 4:
             output = net(torch.cat([signal, background])).squeeze(1)
             truth = torch.cat([torch.ones(len(signal)), torch.zeros(len(background))]).double()
             loss = torch.nn.functional.binary_cross_entropy_with_logits(output, truth)
         else:
-            filled = templates(scores(net, signal, background), lambda x: soft_histogram(x, EDGES, bandwidth=0.03))
+            filled = templates(scores(net, signal, background), lambda x: soft_histogram(x, EDGES, bandwidth=0.04))
             loss = expected_limit(filled)
         loss.backward()
         optimizer.step()

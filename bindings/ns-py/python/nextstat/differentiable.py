@@ -1,7 +1,7 @@
 """Statistics as functions of templates, with exact gradients: what `nextstat.torch` and `nextstat.jax` stand on, for NumPy.
 
-A session takes the histograms of chosen samples as one vector of inputs and returns profiled statistics of them with their derivatives: of minima by the envelope
-theorem, of Asimov data, limits and σ by implicit differentiation with the exact Hessian. See the page `docs/differentiable.md`.
+A session takes the histograms of chosen samples as one vector of inputs and returns profiled statistics of them with their derivatives: of minima by the
+envelope theorem, of Asimov data, limits and σ by implicit differentiation with the exact Hessian. See the page `docs/differentiable.md`.
 
 >>> import nextstat
 >>> from nextstat.differentiable import DifferentiableSession
@@ -163,9 +163,9 @@ class Quantities:
 class DifferentiableSession:
     """A model whose chosen templates are inputs, with its data and the fits to them.
 
-    The inputs are a vector of M numbers: of every chosen template its nominal yields, then, if variations are inputs too, those of each histosys at +1σ and at -1σ and the factors of each
-    normsys at +1σ and at -1σ. They are independent of each other: variations that are not inputs stay where they are. Widths of constraint terms and auxiliary data
-    stay as they were compiled.
+    The inputs are a vector of M numbers: of every chosen template its nominal yields, then, if variations are inputs too, those of each histosys at +1σ
+    and at -1σ and the factors of each normsys at +1σ and at -1σ. They are independent of each other: variations that are not inputs stay where they are.
+    Widths of constraint terms and auxiliary data stay as they were compiled.
 
     A session may be used by several threads; they wait for each other.
 

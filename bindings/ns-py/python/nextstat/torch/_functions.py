@@ -55,7 +55,7 @@ class _Evaluated(torch.autograd.Function):
 
 
 class _Product(torch.autograd.Function):
-    """Σ_k g_k J_k of each row. J depends on the inputs, but second derivatives of profiled statistics are not given: asking for them is an error, not a silent zero."""
+    """Σ_k g_k J_k of each row. J depends on the inputs, but how is not given: asking for second derivatives is an error, not a silent zero."""
 
     @staticmethod
     def forward(ctx: Any, upstream: torch.Tensor, slopes: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
