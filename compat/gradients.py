@@ -15,14 +15,13 @@ from functools import partial
 from pathlib import Path
 
 import jax
-
-jax.config.update("jax_enable_x64", True)
 import jax.numpy as jnp
 import nextstat
 import numpy as np
 import pyhf
 from nextstat.differentiable import DifferentiableSession
 
+jax.config.update("jax_enable_x64", True)
 pyhf.set_backend("jax", precision="64b")
 normal_cdf = jax.scipy.stats.norm.cdf
 
@@ -151,7 +150,7 @@ def median(call, budget=2.0):
     """The median of repeated calls, in seconds."""
     call()
     times, begin = [], time.perf_counter()
-    while len(times) < 5 or time.perf_counter() - begin < budget and len(times) < 2000:
+    while len(times) < 5 or (time.perf_counter() - begin < budget and len(times) < 2000):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)

@@ -2,9 +2,9 @@
 
 python train_on_the_limit.py [--seeds 5] [--steps 400] [--plot FILE] [--json FILE]
 
-Events have two features. The first tells signal from background well, but nobody knows quite where the background lies along it; the second tells less, and is known.
-Cross-entropy knows nothing of that and uses both as they come. The expected limit is computed from histograms of the network's output, with the background's shift as a
-histosys, so its gradient knows what the shift costs. Needs PyTorch; figures need matplotlib.
+Events have two features. The first tells signal from background well, but nobody knows quite where the background lies along it; the second tells less,
+and is known. Cross-entropy knows nothing of that and uses both as they come. The expected limit is computed from histograms of the network's output, with
+the background's shift as a histosys, so its gradient knows what the shift costs. Needs PyTorch; figures need matplotlib.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ def train(loss_of: str, seed: int, steps: int) -> torch.nn.Module:
 
 
 def judge(net: torch.nn.Module) -> float:
-    """The expected limit with plain histograms of events that neither network has seen; bins of equal width, or of equally many events, whichever serves it better."""
+    """The expected limit with plain histograms of events that neither network has seen.
+
+    Bins are of equal width, or of equally many events, whichever serves the network better.
+    """
     with torch.no_grad():
         found = scores(net, *events(200_000, 99))
         everything = torch.cat([found["signal"], found["background"]])
@@ -109,8 +112,8 @@ def plot(limits: dict[str, list[float]], nets: dict[str, torch.nn.Module], file:
     figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     for name, values in limits.items():
         axes[0].plot(range(1, len(values) + 1), values, "o", label=name)
-    axes[0].set(xlabel="seed", ylabel="expected limit on μ", ylim=(0, None), xticks=range(1, 1 + max(map(len, limits.values()))))
-    axes[0].legend()
+    axes[0].set(xlabel="seed", ylabel="expected limit on μ", ylim=(0, 1.2 * max(map(max, limits.values()))), xticks=range(1, 1 + max(map(len, limits.values()))))
+    axes[0].legend(loc="lower right")
     grid = torch.linspace(-3, 4, 120, dtype=torch.float64)
     first, second = torch.meshgrid(grid, grid, indexing="xy")
     signal, background = events(250, 99)
@@ -135,7 +138,7 @@ def main(arguments: list[str] | None = None) -> dict[str, list[float]]:
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # Tensors are small.
     limits: dict[str, list[float]] = {"cross-entropy": [], "expected limit": []}
     nets = {}
     for seed in range(1, given.seeds + 1):
