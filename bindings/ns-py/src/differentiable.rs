@@ -12,7 +12,7 @@ use ns_inference::differentiable::{
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -38,6 +38,9 @@ pub(crate) struct PySession {
     values: Vec<f64>,
     n_params: usize,
 }
+
+/// A vector of NumPy's.
+type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
 /// One row: values, slopes by inputs (K × M; empty if they are not wanted), slopes by the tested value.
 struct Row<'a> {
@@ -71,7 +74,7 @@ impl PySession {
     fn rows<'py>(
         &self,
         py: Python<'py>,
-        inputs: &PyReadonlyArray2<'py, f64>,
+        inputs: &Bound<'py, PyArray2<f64>>,
         (n_values, gradient): (usize, bool),
         quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
     ) -> PyResult<Found<'py>> {
@@ -79,7 +82,8 @@ impl PySession {
         if inputs.shape()[1] != m {
             return Err(problem(py, &Problem::Input(InputError::Length { found: inputs.shape()[1], wanted: m })));
         }
-        let given = inputs.as_slice().map_err(|_| error::data("inputs are to be contiguous".to_owned()))?;
+        let borrowed = inputs.try_readonly()?;
+        let given = borrowed.as_slice().map_err(|_| error::data("inputs are to be contiguous".to_owned()))?;
         let mut values = vec![0.0; n * n_values];
         let mut by_mu = vec![0.0; n * n_values];
         let mut by_inputs = vec![0.0; if gradient { n * n_values * m } else { 0 }];
@@ -172,10 +176,11 @@ impl PySession {
     fn nll<'py>(
         &self,
         py: Python<'py>,
-        params: PyReadonlyArray1<'py, f64>,
-        inputs: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-        let (params, inputs) = (self.point(&params)?, contiguous(&inputs)?);
+        params: &Vector<'py>,
+        inputs: &Vector<'py>,
+    ) -> PyResult<(f64, Vector<'py>, Vector<'py>)> {
+        let borrowed = [params.try_readonly()?, inputs.try_readonly()?];
+        let (params, inputs) = (self.point(&borrowed[0])?, contiguous(&borrowed[1])?);
         let (mut gradient, mut by_inputs) = (vec![0.0; self.n_params], vec![0.0; self.inputs.len()]);
         let value = py.detach(|| {
             let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -190,12 +195,15 @@ impl PySession {
     fn hessian_product<'py>(
         &self,
         py: Python<'py>,
-        params: PyReadonlyArray1<'py, f64>,
-        inputs: PyReadonlyArray1<'py, f64>,
-        direction: (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>),
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-        let (params, inputs) = (self.point(&params)?, contiguous(&inputs)?);
-        let (of_params, of_inputs) = (self.point(&direction.0)?, contiguous(&direction.1)?);
+        params: &Vector<'py>,
+        inputs: &Vector<'py>,
+        by_params: &Vector<'py>,
+        by_inputs: &Vector<'py>,
+    ) -> PyResult<(Vector<'py>, Vector<'py>)> {
+        let borrowed = [params.try_readonly()?, inputs.try_readonly()?];
+        let (params, inputs) = (self.point(&borrowed[0])?, contiguous(&borrowed[1])?);
+        let direction = [by_params.try_readonly()?, by_inputs.try_readonly()?];
+        let (of_params, of_inputs) = (self.point(&direction[0])?, contiguous(&direction[1])?);
         if of_inputs.len() != self.inputs.len() {
             let found = InputError::Length { found: of_inputs.len(), wanted: self.inputs.len() };
             return Err(problem(py, &Problem::Input(found)));
@@ -216,29 +224,28 @@ impl PySession {
     fn profiled_nll<'py>(
         &self,
         py: Python<'py>,
-        inputs: PyReadonlyArray2<'py, f64>,
+        inputs: &Bound<'py, PyArray2<f64>>,
         mu: Option<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.rows(py, &inputs, (1, gradient), |session, _, row| {
+        self.rows(py, inputs, (1, gradient), move |session, _, row| {
             row.values[0] = session.profiled_nll(mu, wanted(row.by_inputs))?;
             Ok(())
         })
     }
 
     /// A statistic of the observed data or of the Asimov data set, at one value for each row.
-    #[expect(clippy::too_many_arguments, reason = "a call from Python, one for all statistics")]
     fn statistic<'py>(
         &self,
         py: Python<'py>,
-        inputs: PyReadonlyArray2<'py, f64>,
+        inputs: &Bound<'py, PyArray2<f64>>,
         test_stat: &str,
         mu: Vec<f64>,
         is_asimov: bool,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
         let statistic = one_sided(py, test_stat)?;
-        self.rows(py, &inputs, (1, gradient), |session, i, row| {
+        self.rows(py, inputs, (1, gradient), move |session, i, row| {
             let mu = mu[i % mu.len()];
             let [q, by_mu] = if is_asimov {
                 session.asimov_statistic(statistic, mu, wanted(row.by_inputs))?
@@ -254,7 +261,7 @@ impl PySession {
     fn p_values<'py>(
         &self,
         py: Python<'py>,
-        inputs: PyReadonlyArray2<'py, f64>,
+        inputs: &Bound<'py, PyArray2<f64>>,
         test_stat: &str,
         mu: Vec<f64>,
         which: &str,
@@ -262,7 +269,7 @@ impl PySession {
     ) -> PyResult<Found<'py>> {
         let statistic = one_sided(py, test_stat)?;
         let m = self.inputs.len();
-        self.rows(py, &inputs, (ns_inference::differentiable::CLS, gradient), |session, i, row| {
+        self.rows(py, inputs, (ns_inference::differentiable::CLS, gradient), move |session, i, row| {
             let mut slopes = [vec![0.0; m], vec![0.0; m]];
             let room = gradient.then(|| slopes.each_mut().map(Vec::as_mut_slice));
             let found = session.test(statistic, mu[i % mu.len()], room)?;
@@ -286,11 +293,10 @@ impl PySession {
     }
 
     /// Upper limits: `None` is the observed one, a number the one expected as many standard deviations from the median.
-    #[expect(clippy::too_many_arguments, reason = "a call from Python")]
     fn limits<'py>(
         &self,
         py: Python<'py>,
-        inputs: PyReadonlyArray2<'py, f64>,
+        inputs: &Bound<'py, PyArray2<f64>>,
         which: Vec<Option<f64>>,
         level: f64,
         test_stat: &str,
@@ -305,7 +311,7 @@ impl PySession {
             return Err(error::parameter(py, format!("`{test_stat}` gives no upper limits"), hint));
         }
         let m = self.inputs.len();
-        self.rows(py, &inputs, (which.len(), gradient), |session, _, row| {
+        self.rows(py, inputs, (which.len(), gradient), move |session, _, row| {
             for (k, which) in which.iter().enumerate() {
                 let out = if gradient { Some(&mut row.by_inputs[k * m..(k + 1) * m]) } else { None };
                 row.values[k] = session.limit(wanted_limit, which.map_or(Which::Observed, Which::Expected), out)?;
@@ -318,11 +324,11 @@ impl PySession {
     fn sigma<'py>(
         &self,
         py: Python<'py>,
-        inputs: PyReadonlyArray2<'py, f64>,
+        inputs: &Bound<'py, PyArray2<f64>>,
         mu: Option<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.rows(py, &inputs, (1, gradient), |session, _, row| {
+        self.rows(py, inputs, (1, gradient), move |session, _, row| {
             row.values[0] = match mu {
                 None => session.sigma(wanted(row.by_inputs))?,
                 Some(mu) => session.asimov_sigma(mu, wanted(row.by_inputs))?,

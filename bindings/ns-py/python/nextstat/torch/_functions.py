@@ -101,7 +101,7 @@ class _NllGradient(torch.autograd.Function):
             # Reached with `create_graph=True`: the product itself is not differentiable, which its own backward says.
             upstream = tuple(given.detach() for given in upstream)
         point = [_on_host(session, given).numpy() for given in (params, inputs, *upstream)]
-        of_params, of_inputs = session._raw.hessian_product(point[0], point[1], (point[2], point[3]))
+        of_params, of_inputs = session._raw.hessian_product(*point)
         return torch.from_numpy(of_params).to(params), torch.from_numpy(of_inputs).to(inputs), None, None, None
 
 
