@@ -6,6 +6,7 @@
 mod cases;
 mod devices;
 mod family;
+mod gradients;
 mod measure;
 mod plot;
 mod procedures;
@@ -34,6 +35,8 @@ enum What {
     Scaling(scaling::ScalingArgs),
     /// Yields with uncertainties and goodness of fit of a generated model of 1,000 bins, 10 samples and 1,200 parameters
     Yields(yields::YieldsArgs),
+    /// Gradients with respect to templates of two models, of 8 and of 184 parameters
+    Gradients(gradients::GradientsArgs),
     /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak of memory is its own)
     Point(scaling::PointArgs),
 }
@@ -45,6 +48,7 @@ fn main() -> std::process::ExitCode {
         What::Procedures(arguments) => procedures::run(&arguments),
         What::Scaling(arguments) => scaling::run(&arguments),
         What::Yields(arguments) => yields::run(&arguments),
+        What::Gradients(arguments) => gradients::run(&arguments),
         What::Point(arguments) => scaling::run_point(&arguments),
     };
     match done {

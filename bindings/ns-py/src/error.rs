@@ -32,6 +32,12 @@ create_exception!(
     "A device that this build or this machine does not have, that fails its tests, or that failed."
 );
 create_exception!(nextstat, ToyError, NextstatError, "Toys that cannot be thrown.");
+create_exception!(
+    nextstat,
+    GradientError,
+    NextstatError,
+    "A value or a gradient that is not known: a fit failed, or there is no derivative."
+);
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -44,6 +50,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ParameterError", py.get_type::<ParameterError>())?;
     module.add("DataError", py.get_type::<DataError>())?;
     module.add("DeviceError", py.get_type::<DeviceError>())?;
+    module.add("GradientError", py.get_type::<GradientError>())?;
     module.add("ToyError", py.get_type::<ToyError>())
 }
 
@@ -116,6 +123,10 @@ pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
 
 pub(crate) fn toys(error: &ToysError) -> PyErr {
     ToyError::new_err(error_text(error))
+}
+
+pub(crate) fn gradient(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {
+    with_hint(py, GradientError::new_err(message), hint)
 }
 
 pub(crate) fn parameter(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {

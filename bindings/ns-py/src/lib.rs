@@ -6,6 +6,7 @@
 mod choice;
 mod convert;
 mod curves;
+mod differentiable;
 mod documents;
 mod error;
 mod evaluate;
@@ -58,5 +59,6 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     curves::register(module)?;
     ranking::register(module)?;
     toys::register(module)?;
+    differentiable::register(module)?;
     yields::register(module)
 }

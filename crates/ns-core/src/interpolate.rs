@@ -120,6 +120,21 @@ impl HistoSysInterpolation {
             Self::SmoothLinear => linear_weights(alpha),
         }
     }
+
+    /// The derivatives (p', q') of [`HistoSysInterpolation::weights`] with respect to α, with their own.
+    ///
+    /// The third derivatives of p and q jump at ±1; there the ones outside are given.
+    #[must_use]
+    pub fn slopes(self, alpha: f64) -> (Jet, Jet) {
+        let (p, q) = self.weights(alpha);
+        let third = if self == Self::SmoothLinear && alpha.abs() < 1.0 {
+            alpha * (360.0 * alpha * alpha - 240.0) / 16.0
+        } else {
+            0.0
+        };
+        let slope = |weight: Jet| Jet { value: weight.first, first: weight.second, second: third };
+        (slope(p), slope(q))
+    }
 }
 
 fn linear_weights(alpha: f64) -> (Jet, Jet) {
@@ -179,17 +194,11 @@ impl NormSysFactor {
         let (ln_lo, ln_hi) = (lo.ln(), hi.ln());
         let (slope_hi, slope_lo) = (hi * ln_hi, -lo * ln_lo);
         let (curve_hi, curve_lo) = (slope_hi * ln_hi, -slope_lo * ln_lo);
-        let (even_value, odd_value) = ((hi + lo) / 2.0 - 1.0, (hi - lo) / 2.0);
-        let (even_slope, odd_slope) = ((slope_hi - slope_lo) / 2.0, (slope_hi + slope_lo) / 2.0);
-        let (even_curve, odd_curve) = ((curve_hi + curve_lo) / 2.0, (curve_hi - curve_lo) / 2.0);
-        let coefficients = [
-            (15.0 * odd_value - 7.0 * odd_slope + odd_curve) / 8.0,
-            (24.0 * even_value - 9.0 * even_slope + even_curve) / 8.0,
-            (-5.0 * odd_value + 5.0 * odd_slope - odd_curve) / 4.0,
-            (-12.0 * even_value + 7.0 * even_slope - even_curve) / 4.0,
-            (3.0 * odd_value - 3.0 * odd_slope + odd_curve) / 8.0,
-            (8.0 * even_value - 5.0 * even_slope + even_curve) / 8.0,
-        ];
+        let coefficients = coefficients(Ends {
+            value: [(hi + lo) / 2.0 - 1.0, (hi - lo) / 2.0],
+            slope: [(slope_hi - slope_lo) / 2.0, (slope_hi + slope_lo) / 2.0],
+            curve: [(curve_hi + curve_lo) / 2.0, (curve_hi - curve_lo) / 2.0],
+        });
         Self { ln_hi, ln_lo, coefficients }
     }
 
@@ -213,13 +222,98 @@ impl NormSysFactor {
     }
 
     fn polynomial(&self, alpha: f64) -> Jet {
-        let [a1, a2, a3, a4, a5, a6] = self.coefficients;
-        let x = alpha;
-        Jet {
-            value: 1.0 + x * (a1 + x * (a2 + x * (a3 + x * (a4 + x * (a5 + x * a6))))),
-            first: a1 + x * (2.0 * a2 + x * (3.0 * a3 + x * (4.0 * a4 + x * (5.0 * a5 + x * 6.0 * a6)))),
-            second: 2.0 * a2 + x * (6.0 * a3 + x * (12.0 * a4 + x * (20.0 * a5 + x * 30.0 * a6))),
+        let jet = without_constant(self.coefficients, alpha);
+        Jet { value: 1.0 + jet.value, ..jet }
+    }
+
+    /// The derivative f' of [`NormSysFactor::at`] with respect to α, with its own derivatives.
+    #[must_use]
+    pub fn slope(&self, alpha: f64, rule: NormSysInterpolation) -> Jet {
+        let f = self.at(alpha, rule);
+        let third = if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
+            let [.., a3, a4, a5, a6] = self.coefficients;
+            6.0 * a3 + alpha * (24.0 * a4 + alpha * (60.0 * a5 + alpha * 120.0 * a6))
+        } else {
+            let rate = if alpha.is_sign_positive() { self.ln_hi } else { -self.ln_lo };
+            rate * f.second
+        };
+        Jet { value: f.first, first: f.second, second: third }
+    }
+
+    /// The derivatives ∂f/∂lo and ∂f/∂hi of [`NormSysFactor::at`], each with its derivatives with respect to α.
+    ///
+    /// ```
+    /// use ns_core::interpolate::{NormSysFactor, NormSysInterpolation::{Exponential, SmoothExponential}};
+    /// let [by_lo, by_hi] = NormSysFactor::new(0.9, 1.1).by_ends(1.0, SmoothExponential);
+    /// assert_eq!((by_lo.value, by_hi.value), (0.0, 1.0));
+    /// let [by_lo, by_hi] = NormSysFactor::new(0.9, 1.1).by_ends(-2.0, Exponential);
+    /// assert!((by_lo.value - 1.8).abs() < 1e-15 && by_hi.value == 0.0);
+    /// ```
+    #[must_use]
+    pub fn by_ends(&self, alpha: f64, rule: NormSysInterpolation) -> [Jet; 2] {
+        if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
+            // value, slope and curvature at ±1 are x, x ln x and x ln² x of the end x, the slope at -1 with a minus sign
+            let end = |ln: f64, odd: f64| {
+                let [value, slope, curve] = [0.5, 0.5 * (ln + 1.0), 0.5 * ln * (ln + 2.0)];
+                let ends =
+                    Ends { value: [value, odd * value], slope: [slope, odd * slope], curve: [curve, odd * curve] };
+                without_constant(coefficients(ends), alpha)
+            };
+            return [end(self.ln_lo, -1.0), end(self.ln_hi, 1.0)];
         }
+        // hi^α by hi is α hi^(α-1), and lo^-α by lo the same with -α.
+        let (x, ln) = if alpha.is_sign_positive() { (alpha, self.ln_hi) } else { (-alpha, self.ln_lo) };
+        let (sign, power) = (1.0_f64.copysign(alpha), ((x - 1.0) * ln).exp());
+        let jet = Jet { value: x * power, first: sign * power * (1.0 + x * ln), second: power * ln * (2.0 + x * ln) };
+        if alpha.is_sign_positive() { [Jet::default(), jet] } else { [jet, Jet::default()] }
+    }
+}
+
+impl NormSysFactor {
+    /// ∂²f/∂lo² and ∂²f/∂hi² of [`NormSysFactor::at`]; the mixed derivative is zero.
+    #[must_use]
+    pub fn by_ends_twice(&self, alpha: f64, rule: NormSysInterpolation) -> [f64; 2] {
+        if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
+            let end = |ln: f64, odd: f64| {
+                let [slope, curve] = [0.5, ln + 1.0].map(|x| x * (-ln).exp());
+                let ends = Ends { value: [0.0; 2], slope: [slope, odd * slope], curve: [curve, odd * curve] };
+                without_constant(coefficients(ends), alpha).value
+            };
+            return [end(self.ln_lo, -1.0), end(self.ln_hi, 1.0)];
+        }
+        let (x, ln) = if alpha.is_sign_positive() { (alpha, self.ln_hi) } else { (-alpha, self.ln_lo) };
+        let second = x * (x - 1.0) * ((x - 2.0) * ln).exp();
+        if alpha.is_sign_positive() { [0.0, second] } else { [second, 0.0] }
+    }
+}
+
+/// What a polynomial is to be at ±1: the even and the odd part of value, slope (even: half the difference of the two) and curvature.
+#[derive(Clone, Copy)]
+struct Ends {
+    value: [f64; 2],
+    slope: [f64; 2],
+    curve: [f64; 2],
+}
+
+/// The coefficients of α¹ … α⁶ of the polynomial that is 0 at α = 0 and meets `ends`.
+fn coefficients(ends: Ends) -> [f64; 6] {
+    let Ends { value: [even_value, odd_value], slope: [even_slope, odd_slope], curve: [even_curve, odd_curve] } = ends;
+    [
+        (15.0 * odd_value - 7.0 * odd_slope + odd_curve) / 8.0,
+        (24.0 * even_value - 9.0 * even_slope + even_curve) / 8.0,
+        (-5.0 * odd_value + 5.0 * odd_slope - odd_curve) / 4.0,
+        (-12.0 * even_value + 7.0 * even_slope - even_curve) / 4.0,
+        (3.0 * odd_value - 3.0 * odd_slope + odd_curve) / 8.0,
+        (8.0 * even_value - 5.0 * even_slope + even_curve) / 8.0,
+    ]
+}
+
+/// Σ a_k αᵏ for k = 1 … 6.
+fn without_constant([a1, a2, a3, a4, a5, a6]: [f64; 6], x: f64) -> Jet {
+    Jet {
+        value: x * (a1 + x * (a2 + x * (a3 + x * (a4 + x * (a5 + x * a6))))),
+        first: a1 + x * (2.0 * a2 + x * (3.0 * a3 + x * (4.0 * a4 + x * (5.0 * a5 + x * 6.0 * a6)))),
+        second: 2.0 * a2 + x * (6.0 * a3 + x * (12.0 * a4 + x * (20.0 * a5 + x * 30.0 * a6))),
     }
 }
 
@@ -240,6 +334,45 @@ mod tests {
                 let [below, at, above] = [alpha - h, alpha, alpha + h].map(|x| factor.at(x, rule));
                 assert_close(at.first, (above.value - below.value) / (2.0 * h), 1e-9);
                 assert_close(at.second, (above.first - below.first) / (2.0 * h), 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn third_derivatives_and_those_by_the_ends_match_finite_differences() {
+        let (lo, hi, h) = (0.7, 1.4, 1e-5);
+        let factor = NormSysFactor::new(lo, hi);
+        let moved = |d_lo: f64, d_hi: f64, alpha: f64, rule| NormSysFactor::new(lo + d_lo, hi + d_hi).at(alpha, rule);
+        for rule in [NormSysInterpolation::Exponential, NormSysInterpolation::SmoothExponential] {
+            for alpha in [-3.1, -1.2, -0.8, -0.1, 0.3, 0.99, 1.01, 2.5] {
+                let slope = factor.slope(alpha, rule);
+                assert_eq!((slope.value, slope.first), (factor.at(alpha, rule).first, factor.at(alpha, rule).second));
+                let [below, above] = [alpha - h, alpha + h].map(|x| factor.at(x, rule).second);
+                assert_close(slope.second, (above - below) / (2.0 * h), 1e-8);
+                let [by_lo, by_hi] = factor.by_ends(alpha, rule);
+                let ends = [
+                    (moved(-h, 0.0, alpha, rule), moved(h, 0.0, alpha, rule)),
+                    (moved(0.0, -h, alpha, rule), moved(0.0, h, alpha, rule)),
+                ];
+                let twice = factor.by_ends_twice(alpha, rule);
+                let changed = |d_lo: f64, d_hi: f64| NormSysFactor::new(lo + d_lo, hi + d_hi).by_ends(alpha, rule);
+                assert_close(twice[0], (changed(h, 0.0)[0].value - changed(-h, 0.0)[0].value) / (2.0 * h), 1e-7);
+                assert_close(twice[1], (changed(0.0, h)[1].value - changed(0.0, -h)[1].value) / (2.0 * h), 1e-7);
+                for (jet, (below, above)) in [by_lo, by_hi].into_iter().zip(ends) {
+                    assert_close(jet.value, (above.value - below.value) / (2.0 * h), 1e-8);
+                    assert_close(jet.first, (above.first - below.first) / (2.0 * h), 1e-8);
+                    assert_close(jet.second, (above.second - below.second) / (2.0 * h), 1e-7);
+                }
+            }
+        }
+        for rule in
+            [HistoSysInterpolation::Linear, HistoSysInterpolation::Quadratic, HistoSysInterpolation::SmoothLinear]
+        {
+            for alpha in [-3.1, -0.8, -0.1, 0.3, 0.99, 1.01] {
+                let (p, q) = rule.slopes(alpha);
+                let [below, above] = [alpha - h, alpha + h].map(|x| rule.weights(x));
+                assert_close(p.second, (above.0.second - below.0.second) / (2.0 * h), 1e-8);
+                assert_close(q.second, (above.1.second - below.1.second) / (2.0 * h), 1e-8);
             }
         }
     }

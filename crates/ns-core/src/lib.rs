@@ -17,6 +17,8 @@ pub mod scalar;
 pub mod sensitivity;
 pub mod spec;
 pub mod summary;
+pub mod taylor;
+pub mod templates;
 pub mod twofold;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
@@ -24,6 +26,7 @@ pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};
 pub use likelihood::{DataLikelihood, Likelihood};
 pub use model::{BinPlace, Data, Model};
 pub use parameters::{Constraint, Parameters};
+pub use templates::{Inputs, TemplateLikelihood};
 
 /// The candidate most like `name`, if any is like it at all: for "did you mean".
 ///

@@ -121,11 +121,23 @@ impl Hessian {
         self.factor.whiten(rows)
     }
 
+    /// Solves H x = `rhs` (P) over the free parameters; the others get 0.
+    pub fn solve(&mut self, rhs: &[f64], x: &mut [f64]) {
+        self.factor.solve(rhs, x);
+    }
+
     /// Column `i` of the covariance, written to `out` (P).
     pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
         let mut unit = vec![0.0; out.len()];
         unit[i] = 1.0;
         self.factor.solve(&unit, out);
+    }
+
+    /// Whether parameter `i` is free and its variance more than rounding: correlations leave some of its own curvature.
+    #[must_use]
+    pub fn determines(&self, i: usize) -> bool {
+        let excess = self.variance[i] * self.diagonal[i];
+        self.variance[i] > 0.0 && excess > 0.0 && excess * UNDETERMINED < 1.0
     }
 
     /// Variance of parameter `i`; 0 if it is not free.

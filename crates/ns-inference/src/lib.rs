@@ -8,6 +8,7 @@ pub mod chi_squared;
 pub mod contour;
 mod crossing;
 pub mod degeneracy;
+pub mod differentiable;
 pub mod fit;
 pub mod gof;
 pub mod hessian;
@@ -35,6 +36,7 @@ pub mod yields;
 
 pub use accelerator::Accelerator;
 pub use degeneracy::degeneracy;
+pub use differentiable::{DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession};
 pub use fit::{Errors, FitOptions, MultiStart, fit};
 pub use result::FitResult;
 

@@ -19,6 +19,7 @@ from ._fits import fit, goodness_of_fit, report, yields
 from ._models import asimov_data, load_workspace, model_of
 from ._nextstat import (
     DataError,
+    GradientError,
     Model,
     ModelError,
     NextstatError,
@@ -57,10 +58,13 @@ from ._toys import (
 )
 
 if TYPE_CHECKING:
+    from . import differentiable as differentiable
     from . import distributed as distributed
     from . import histograms as histograms
+    from . import jax as jax
     from . import plot as plot
     from . import pyhf as pyhf
+    from . import torch as torch
 
 __all__ = [
     "CheckResult",
@@ -70,6 +74,7 @@ __all__ = [
     "DeviceError",
     "FitResult",
     "GoodnessOfFit",
+    "GradientError",
     "GridResult",
     "HypotestResult",
     "InspectResult",
@@ -123,7 +128,7 @@ __all__ = [
 ]
 
 # Parts that are imported when they are first used, for what they import themselves.
-_PARTS = ("distributed", "histograms", "plot", "pyhf")
+_PARTS = ("differentiable", "distributed", "histograms", "jax", "plot", "pyhf", "torch")
 
 
 def __getattr__(name: str) -> Any:

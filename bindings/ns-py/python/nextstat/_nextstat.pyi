@@ -48,6 +48,41 @@ class ToyError(NextstatError):
 
 # Toys are numbered in 48 bits.
 MOST_TOYS: int
+class GradientError(NextstatError):
+    """A value or a gradient that is not known: a fit failed, or there is no derivative."""
+
+_Found: TypeAlias = tuple[_Array, _Array | None, _Array | None]
+
+@final
+class RawSession:
+    """A model whose chosen templates are inputs, with the fits that statistics of it need.
+
+    Quantities are values (N × K), their slopes by the inputs (N × K × M) and by the tested value (N × K).
+    """
+
+    def __new__(cls, model: Model, settings: _Settings, chosen: Sequence[tuple[str, str | None, Sequence[str] | None]], asimov: str) -> RawSession: ...
+    @property
+    def n_inputs(self) -> int:
+        """M, the number of inputs."""
+    @property
+    def values(self) -> _Array:
+        """The inputs that the model has (M)."""
+    def blocks(self) -> list[tuple[str, str, str, str, str | None, int, int]]:
+        """Name, channel, sample, kind, parameter, start and end of every block of inputs."""
+    def nll(self, params: _Array, inputs: _Array) -> tuple[float, _Array, _Array]:
+        """-ln L at `params` (P) and its gradients by parameters (P) and inputs (M)."""
+    def hessian_product(self, params: _Array, inputs: _Array, by_params: _Array, by_inputs: _Array) -> tuple[_Array, _Array]:
+        """The product of the Hessian of -ln L by parameters and inputs with a direction (P and M), parameters first."""
+    def profiled_nll(self, inputs: _Array, mu: float | None, gradient: bool) -> _Found:
+        """The minimum of -ln L, with the parameter of interest at `mu` if that is given."""
+    def statistic(self, inputs: _Array, test_stat: str, mu: Sequence[float], is_asimov: bool, gradient: bool) -> _Found:
+        """A statistic of the observed data or of the Asimov data set, at one value for each row."""
+    def p_values(self, inputs: _Array, test_stat: str, mu: Sequence[float], which: str, gradient: bool) -> _Found:
+        """p-values (`CLs`, `CLsb`, `CLb`), observed and expected, at one value for each row."""
+    def limits(self, inputs: _Array, which: Sequence[float | None], level: float, test_stat: str, gradient: bool) -> _Found:
+        """Upper limits: `None` is the observed one, a number the one expected as many standard deviations from the median."""
+    def sigma(self, inputs: _Array, mu: float | None, gradient: bool) -> _Found:
+        """σ(μ̂) of the observed data, or of the Asimov data set of `mu`."""
 
 @final
 class Model:

@@ -92,6 +92,25 @@ impl CpuLikelihood {
         );
     }
 
+    /// The plan, for new templates: a copy of its own if it is shared.
+    pub(crate) fn plan_mut(&mut self) -> &mut Plan {
+        Arc::make_mut(&mut self.plan)
+    }
+
+    /// What bodies of other files work on.
+    pub(crate) fn parts(&mut self) -> (&Plan, &Data, &mut Point, &mut TileWork) {
+        (&self.plan, &self.data, &mut self.scratch.point, &mut self.scratch.work)
+    }
+
+    pub(crate) fn isa(&self) -> InstructionSet {
+        self.isa
+    }
+
+    /// The part of -ln L that depends on the data only.
+    pub(crate) fn constant(&self) -> f64 {
+        self.constant
+    }
+
     fn differentiate(&mut self, params: &[f64], gradient: &mut [f64], output: Output<'_>) -> f64 {
         let Self { plan, isa, data, constant, floor, scratch } = self;
         gradient.fill(0.0);
@@ -189,7 +208,7 @@ impl<V: FnMut(std::ops::Range<usize>, &[f64])> Body for Expect<'_, V> {
     }
 }
 
-fn bins(channel: &ChannelPlan, tile: Tile) -> std::ops::Range<usize> {
+pub(crate) fn bins(channel: &ChannelPlan, tile: Tile) -> std::ops::Range<usize> {
     let start = channel.bins.start + tile.start;
     start..start + tile.len
 }
@@ -274,7 +293,7 @@ fn finish(plan: &Plan, data: &Data, gram: &mut Gram, params: &[f64], gradient: &
 }
 
 #[inline(always)]
-fn add_gradient(
+pub(crate) fn add_gradient(
     plan: &Plan,
     channel: &ChannelPlan,
     tile: Tile,

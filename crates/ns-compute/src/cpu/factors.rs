@@ -33,16 +33,28 @@ impl NormSysTable {
     pub(crate) fn new(model: &Model) -> Self {
         let mut params = model.table(model.layout.normsys_param).to_vec();
         let (lo, hi) = (model.values(model.layout.normsys_lo), model.values(model.layout.normsys_hi));
-        let mut groups = vec![[[0.0; LANES]; 8]; params.len().div_ceil(LANES)];
-        for (i, (&lo, &hi)) in lo.iter().zip(hi).enumerate() {
-            let factor = NormSysFactor::new(lo, hi);
-            let group = &mut groups[i / LANES];
-            for (k, coefficient) in factor.coefficients.into_iter().chain([factor.ln_hi, factor.ln_lo]).enumerate() {
-                group[k][i % LANES] = coefficient;
-            }
-        }
+        let groups = vec![[[0.0; LANES]; 8]; params.len().div_ceil(LANES)];
         params.resize(groups.len() * LANES, 0);
-        Self { groups, params, rule: model.interpolation.normsys }
+        let mut table = Self { groups, params, rule: model.interpolation.normsys };
+        for (i, (&lo, &hi)) in lo.iter().zip(hi).enumerate() {
+            table.set(i, NormSysFactor::new(lo, hi));
+        }
+        table
+    }
+
+    /// Replaces modifier `entry`.
+    pub(crate) fn set(&mut self, entry: usize, factor: NormSysFactor) {
+        let group = &mut self.groups[entry / LANES];
+        for (k, coefficient) in factor.coefficients.into_iter().chain([factor.ln_hi, factor.ln_lo]).enumerate() {
+            group[k][entry % LANES] = coefficient;
+        }
+    }
+
+    /// ∂f/∂lo and ∂f/∂hi of modifier `entry` at `alpha`.
+    pub(crate) fn by_ends(&self, entry: usize, alpha: f64) -> [f64; 2] {
+        let [ln_hi, ln_lo] = self.logarithms(entry);
+        let factor = NormSysFactor { ln_hi, ln_lo, coefficients: self.coefficients(entry) };
+        factor.by_ends(alpha, self.rule).map(|jet| jet.value)
     }
 
     /// The rule of every modifier.

@@ -1,13 +1,14 @@
 //! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers or over points.
 //!
-//! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points. Neither
-//! allocates per call. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
+//! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points,
+//! [`DifferentiableSession`] one data set under templates that change. None allocates per call. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
 
 pub mod isa;
 
 mod accelerate;
 mod batch;
 mod channel;
+mod differentiable;
 mod evaluator;
 mod exact;
 mod factors;
@@ -16,6 +17,7 @@ pub(crate) mod plan;
 pub(crate) mod terms;
 
 pub use batch::{CpuBatch, DataSet, DataSets};
+pub use differentiable::DifferentiableSession;
 pub use evaluator::CpuLikelihood;
 pub use plan::Plan;
 

@@ -10,6 +10,7 @@ use ns_core::curvature::Partition;
 use ns_core::interpolate::HistoSysInterpolation;
 use ns_core::model::Model;
 use ns_core::parameters::Constraint;
+use ns_core::templates::Inputs;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -155,6 +156,24 @@ impl Plan {
     #[must_use]
     pub fn partition(&self) -> &Arc<Partition> {
         &self.partition
+    }
+
+    /// Replaces the inputs by `values` (M).
+    pub(crate) fn set_inputs(&mut self, inputs: &Inputs, values: &[f64]) {
+        for channel in &self.channels {
+            let n_bins = channel.bins.len();
+            for t in channel.templates.clone() {
+                let Some(input) = inputs.of_template(t) else { continue };
+                let nominal = &values[input.nominal..input.nominal + n_bins];
+                self.nominal[self.templates[t].cells..][..n_bins].copy_from_slice(nominal);
+                for histosys in &input.histosys {
+                    let cells = self.histosys[histosys.entry].cells as usize;
+                    histosys.hi.differences(values, nominal, &mut self.up[cells..][..n_bins]);
+                    histosys.lo.differences(values, nominal, &mut self.down[cells..][..n_bins]);
+                }
+            }
+        }
+        inputs.each_normsys(values, |entry, factor| self.normsys_table.set(entry, factor));
     }
 
     /// B, the number of bins.

@@ -1,0 +1,320 @@
+"""Statistics as functions of templates, with exact gradients: what `nextstat.torch` and `nextstat.jax` stand on, for NumPy.
+
+A session takes the histograms of chosen samples as one vector of inputs and returns profiled statistics of them with their derivatives: of minima by the
+envelope theorem, of Asimov data, limits and σ by implicit differentiation with the exact Hessian. See the page `docs/differentiable.md`.
+
+>>> import nextstat
+>>> from nextstat.differentiable import DifferentiableSession
+>>> model = nextstat.load_workspace("examples/simple.json")
+>>> session = DifferentiableSession(model, "signal")
+>>> session.values
+array([12., 11.])
+>>> limit = session.upper_limit(session.values)
+>>> round(float(limit.value), 4), limit.by_inputs.round(4)
+(1.0943, array([-0.0596, -0.0345]))
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _nextstat
+from ._common import real, settings
+from ._nextstat import GradientError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ._common import Bounds, Start
+    from ._nextstat import Model
+
+__all__ = ["Block", "DifferentiableSession", "Gradient", "GradientError", "ProfiledDifferentiableSession"]
+
+
+class Block(NamedTuple):
+    """Inputs that belong together: a histogram, or a factor of a normsys.
+
+    Attributes
+    ----------
+    name : str
+        ``channel/sample``, for variations with ``/parameter/hi`` or ``/parameter/lo``.
+    channel, sample : str
+    kind : str
+        ``nominal``, ``histosys_hi``, ``histosys_lo``, ``normsys_hi`` or ``normsys_lo``.
+    parameter : str or None
+        The parameter of a variation.
+    start, stop : int
+        Where they are among the inputs.
+    """
+
+    name: str
+    channel: str
+    sample: str
+    kind: str
+    parameter: str | None
+    start: int
+    stop: int
+
+
+class Gradient(NamedTuple):
+    """Values with their derivatives.
+
+    Attributes
+    ----------
+    value : array
+        The value: a number, or K of them; with N rows of inputs one row for each.
+    by_inputs : array
+        Its derivatives by the inputs; the inputs are the last axis (M).
+    by_mu : array
+        Its derivative by the tested value of the parameter of interest; 0 where none is tested.
+    """
+
+    value: NDArray[np.float64]
+    by_inputs: NDArray[np.float64]
+    by_mu: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A function of a session's inputs: which method of the extension module gives it, and with what arguments."""
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+    # Whether the tested values go first among the arguments after `arguments[0]`.
+    takes_mu: bool = False
+    # K, or None for a single number.
+    n_values: int | None = None
+    # Applied to q: `significance` or `p_value`.
+    then: str | None = field(default=None)
+
+    def __call__(self, raw: Any, inputs: Any, mu: Sequence[float], gradient: bool) -> tuple[Any, Any, Any]:
+        """Values (N × K), their derivatives by the inputs (N × K × M) and by the tested value (N × K)."""
+        if self.takes_mu:
+            found = getattr(raw, self.method)(inputs, self.arguments[0], mu, *self.arguments[1:], gradient)
+        else:
+            found = getattr(raw, self.method)(inputs, *self.arguments, gradient)
+        return found if self.then is None else _of_q0(self.then, *found)
+
+
+def _of_q0(then: str, q: Any, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any]:
+    """√q₀, or its p-value 1 - Φ(√q₀). Both are constant where q₀ is 0 on one side; their derivative there is taken as 0."""
+    root = np.sqrt(q)
+    slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
+    value = root
+    if then == "p_value":
+        value = np.vectorize(lambda z: 0.5 * math.erfc(z / math.sqrt(2)), otypes=[float])(root)
+        slope = -slope * np.exp(-0.5 * q) / math.sqrt(2 * math.pi)
+    return value, None if by_inputs is None else slope[..., None] * by_inputs, by_mu
+
+
+_WHICH = "`which` is `observed`, a number of standard deviations, or several of them"
+
+
+def _limits(which: Any) -> tuple[list[float | None], bool]:
+    """What limits are wanted, and whether it is a single one."""
+    single = isinstance(which, str) or not hasattr(which, "__iter__")
+    wanted: list[float | None] = []
+    for one in [which] if single else which:
+        if isinstance(one, str) and one != "observed":
+            raise ParameterError(f"{_WHICH}, not `{one}`")
+        wanted.append(None if one == "observed" else real("which", one))
+    if not wanted:
+        raise ParameterError(_WHICH)
+    return wanted, single
+
+
+class Quantities:
+    """The quantities by their names, so that every framework has the same."""
+
+    @staticmethod
+    def profiled_nll(mu: float | None = None) -> Quantity:
+        return Quantity("profiled_nll", (None if mu is None else real("mu", mu),))
+
+    @staticmethod
+    def statistic(test_stat: str, asimov: bool) -> Quantity:
+        return Quantity("statistic", (test_stat, bool(asimov)), takes_mu=True)
+
+    @staticmethod
+    def of_q0(then: str, asimov: bool) -> Quantity:
+        return Quantity("statistic", ("q0", bool(asimov)), takes_mu=True, then=then)
+
+    @staticmethod
+    def p_values(test_stat: str, kind: str) -> Quantity:
+        if kind not in ("CLs", "CLsb", "CLb"):
+            raise ParameterError(f"`kind` is `CLs`, `CLsb` or `CLb`, not `{kind}`")
+        return Quantity("p_values", (test_stat, kind), takes_mu=True, n_values=6)
+
+    @staticmethod
+    def limit(which: Any, level: float, test_stat: str) -> Quantity:
+        wanted, single = _limits(which)
+        return Quantity("limits", (tuple(wanted), real("level", level), test_stat), n_values=None if single else len(wanted))
+
+    @staticmethod
+    def sigma(mu: float | None) -> Quantity:
+        return Quantity("sigma", (None if mu is None else real("mu", mu),))
+
+
+class DifferentiableSession:
+    """A model whose chosen templates are inputs, with its data and the fits to them.
+
+    The inputs are a vector of M numbers: of every chosen template its nominal yields, then, if variations are inputs too, those of each histosys at +1σ
+    and at -1σ and the factors of each normsys at +1σ and at -1σ. They are independent of each other: variations that are not inputs stay where they are.
+    Widths of constraint terms and auxiliary data stay as they were compiled.
+
+    A session may be used by several threads; they wait for each other.
+
+    Parameters
+    ----------
+    model : Model
+    samples : str, or sequence of str or (sample, channel)
+        Whose templates are inputs; a sample without a channel means all channels that have it.
+    variations : bool or sequence of str
+        Whether histosys and normsys of these templates are inputs too, or those of which parameters.
+    asimov : ``"fitted"`` or ``"nominal"``
+        Where Asimov data are made: at the conditional fit to the observed data, as pyhf does, or at the starting values, whatever was observed.
+    data, init, fixed, bounds, multi_start, seed
+        As of `nextstat.fit`.
+    host_copy : bool
+        Whether tensors of an accelerator may be copied to the host and back; otherwise they are refused, because this session computes on the CPU.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> from nextstat.differentiable import DifferentiableSession
+    >>> model = nextstat.load_workspace("examples/shapes.json")
+    >>> session = DifferentiableSession(model, ["signal", ("ttbar", "signal_region")], variations=["jet_energy_scale"])
+    >>> [block.name for block in session.blocks]
+    ['signal_region/signal', 'signal_region/signal/jet_energy_scale/hi', ..., 'signal_region/ttbar/jet_energy_scale/lo']
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        samples: str | Sequence[str | tuple[str, str]],
+        *,
+        variations: bool | Sequence[str] = False,
+        asimov: str = "fitted",
+        data: ArrayLike | None = None,
+        init: Start | None = None,
+        fixed: Mapping[str, float] | None = None,
+        bounds: Bounds | None = None,
+        multi_start: int | None = None,
+        seed: int = 0,
+        host_copy: bool = False,
+    ) -> None:
+        given = settings(model, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+        moved = None if variations is True else [] if variations is False else [variations] if isinstance(variations, str) else list(variations)
+        chosen = [(one, None, moved) if isinstance(one, str) else (one[0], one[1], moved) for one in ([samples] if isinstance(samples, str) else samples)]
+        self._raw = _nextstat.RawSession(model, given, chosen, asimov)
+        self.model = model
+        self.host_copy = bool(host_copy)
+        self.blocks: tuple[Block, ...] = tuple(Block(*block) for block in self._raw.blocks())
+        self.values: NDArray[np.float64] = self._raw.values
+        self.values.flags.writeable = False
+
+    @property
+    def n_inputs(self) -> int:
+        """M, the number of inputs."""
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.model!r}: {self.n_inputs} inputs in {len(self.blocks)} blocks>"
+
+    def block(self, name: str) -> Block:
+        """The block called `name`.
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> from nextstat.differentiable import DifferentiableSession
+        >>> DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal").block("singlechannel/signal").stop
+        2
+        """
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        raise ParameterError(f"there is no block `{name}`; there are `{'`, `'.join(block.name for block in self.blocks)}`")
+
+    def nll(self, params: ArrayLike, inputs: ArrayLike) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """-ln L of the data at `params` (P) and `inputs` (M), its gradient by the parameters (P) and by the inputs (M).
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> from nextstat.differentiable import DifferentiableSession
+        >>> model = nextstat.load_workspace("examples/simple.json")
+        >>> session = DifferentiableSession(model, "signal")
+        >>> value, by_params, by_inputs = session.nll(model.init, session.values)
+        >>> round(value, 4), by_params.round(4), by_inputs.round(4)
+        (12.7994, array([0.9677, 4.0323, 0.    ]), array([0.0806, 0.    ]))
+        """
+        return self._raw.nll(_vector(params), _vector(inputs))
+
+    def profiled_nll(self, inputs: ArrayLike, mu: float | None = None) -> Gradient:
+        """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given."""
+        return self._evaluate(Quantities.profiled_nll(mu), inputs)
+
+    def q0(self, inputs: ArrayLike, *, asimov: bool = False) -> Gradient:
+        """q₀, the statistic of a discovery (arXiv:1007.1727, eq. 12): of the data, or of the Asimov data of a signal of strength 1."""
+        return self._evaluate(Quantities.statistic("q0", asimov), inputs)
+
+    def q_mu(self, inputs: ArrayLike, mu: float | Iterable[float], *, asimov: bool = False) -> Gradient:
+        """q_μ, the statistic of upper limits (eq. 14): of the data, or of the Asimov data of the background."""
+        return self._evaluate(Quantities.statistic("q", asimov), inputs, mu)
+
+    def q_mu_tilde(self, inputs: ArrayLike, mu: float | Iterable[float], *, asimov: bool = False) -> Gradient:
+        """q̃_μ, the same for a parameter of interest that is not negative (eq. 16)."""
+        return self._evaluate(Quantities.statistic("qtilde", asimov), inputs, mu)
+
+    def cls(self, inputs: ArrayLike, mu: float | Iterable[float] = 1.0, *, test_stat: str = "qtilde", kind: str = "CLs") -> Gradient:
+        """CLs by asymptotic formulas: observed, then expected at -2, -1, 0, +1, +2 standard deviations of the background (6); also `CLsb` and `CLb`."""
+        return self._evaluate(Quantities.p_values(test_stat, kind), inputs, mu)
+
+    def p_value(self, inputs: ArrayLike, *, asimov: bool = False) -> Gradient:
+        """The p-value of the background, 1 - Φ(√q₀) (eq. 53)."""
+        return self._evaluate(Quantities.of_q0("p_value", asimov), inputs)
+
+    def significance(self, inputs: ArrayLike, *, asimov: bool = False) -> Gradient:
+        """The significance of a discovery, √q₀ (eq. 53)."""
+        return self._evaluate(Quantities.of_q0("significance", asimov), inputs)
+
+    def upper_limit(self, inputs: ArrayLike, *, which: Any = 0.0, level: float = 0.05, test_stat: str = "qtilde") -> Gradient:
+        """The upper limit where CLs is `level`: `which` is ``"observed"``, a number of standard deviations from the expected median, or several of these."""
+        return self._evaluate(Quantities.limit(which, level, test_stat), inputs)
+
+    def sigma_mu(self, inputs: ArrayLike, *, mu: float | None = None) -> Gradient:
+        """σ(μ̂) from the exact Hessian: at the best fit of the data, or of the Asimov data of `mu`."""
+        return self._evaluate(Quantities.sigma(mu), inputs)
+
+    def _evaluate(self, quantity: Quantity, inputs: ArrayLike, mu: float | Iterable[float] = 0.0) -> Gradient:
+        given = np.ascontiguousarray(inputs, dtype=np.float64)
+        rows = np.atleast_2d(given)
+        found = quantity(self._raw, rows, tested(mu, len(rows)), True)
+        values, by_inputs, by_mu = (np.asarray(array) for array in found)
+        if quantity.n_values is None:
+            values, by_inputs, by_mu = values[:, 0], by_inputs[:, 0], by_mu[:, 0]
+        if given.ndim == 1:
+            values, by_inputs, by_mu = values[0], by_inputs[0], by_mu[0]
+        return Gradient(values, by_inputs, by_mu)
+
+
+class ProfiledDifferentiableSession(DifferentiableSession):
+    """The same under the name that says what is done with nuisance parameters."""
+
+
+def tested(mu: float | Iterable[float], n_rows: int) -> list[float]:
+    """The tested values: one for all rows, or one for each."""
+    values = [real("mu", mu)] if np.ndim(mu) == 0 else [real("mu", one) for one in mu]  # type: ignore[union-attr, arg-type]
+    if len(values) not in (1, n_rows):
+        raise ParameterError(f"{len(values)} values of `mu` for {n_rows} rows of inputs")
+    return values
+
+
+def _vector(values: ArrayLike) -> NDArray[np.float64]:
+    return np.ascontiguousarray(values, dtype=np.float64)

@@ -1,0 +1,174 @@
+"""Profiled statistics as differentiable functions of histograms, for JAX: `custom_vjp` over the same sessions as `nextstat.torch`.
+
+Values and gradients are computed on the host in double precision, by a callback; under `jax.jit` and `jax.grad` they are what they are outside. Without
+``jax.config.update("jax_enable_x64", True)`` JAX rounds both to single precision. `jax.vmap` calls the session once for each row. Reverse mode only, and once.
+
+>>> import jax, nextstat
+>>> jax.config.update("jax_enable_x64", True)
+>>> from nextstat.jax import DifferentiableSession, upper_limit
+>>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+>>> value, gradient = jax.value_and_grad(lambda signal: upper_limit(session, signal))(jax.numpy.array([12.0, 11.0]))
+>>> round(float(value), 4), [round(float(slope), 4) for slope in gradient]
+(1.0943, [-0.0596, -0.0345])
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+try:
+    import jax
+except ImportError as missing:
+    raise ImportError("nextstat.jax needs JAX: pip install 'nextstat[jax]'") from missing
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..differentiable import Block, DifferentiableSession, GradientError, ProfiledDifferentiableSession, Quantities, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..differentiable import Quantity
+
+__all__ = [
+    "Block",
+    "DifferentiableSession",
+    "GradientError",
+    "ProfiledDifferentiableSession",
+    "cls",
+    "nll",
+    "p_value",
+    "profiled_nll",
+    "q0",
+    "q_mu",
+    "q_mu_tilde",
+    "sigma_mu",
+    "significance",
+    "upper_limit",
+]
+
+
+def _shape(quantity: Quantity) -> tuple[int, ...]:
+    return () if quantity.n_values is None else (quantity.n_values,)
+
+
+def _called(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any, gradient: bool) -> Any:
+    """The callback: one row of inputs."""
+
+    def compute(inputs: Any, mu: Any) -> Any:
+        rows = np.ascontiguousarray(inputs, dtype=np.float64).reshape(1, -1)
+        values, by_inputs, by_mu = quantity(session._raw, rows, tested(np.asarray(mu), 1), gradient)
+        own = values[0].reshape(_shape(quantity)).astype(dtype)
+        if not gradient:
+            return own
+        return own, by_inputs[0].reshape(*_shape(quantity), -1).astype(dtype), by_mu[0].reshape(_shape(quantity)).astype(dtype)
+
+    dtype = jnp.result_type(inputs, jnp.float32)
+    like = partial(jax.ShapeDtypeStruct, dtype=dtype)
+    shape = _shape(quantity)
+    wanted = (like(shape), like((*shape, inputs.shape[-1])), like(shape)) if gradient else like(shape)
+    return jax.pure_callback(compute, wanted, inputs, mu, vmap_method="sequential")
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _evaluated(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
+    return _called(quantity, session, inputs, mu, False)
+
+
+def _forward(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
+    value, by_inputs, by_mu = _called(quantity, session, inputs, mu, True)
+    return value, (by_inputs, by_mu, mu)
+
+
+def _backward(quantity: Quantity, session: DifferentiableSession, saved: Any, upstream: Any) -> Any:
+    by_inputs, by_mu, mu = saved
+    return jnp.tensordot(upstream, by_inputs, axes=upstream.ndim), jnp.sum(upstream * by_mu).astype(mu.dtype).reshape(mu.shape)
+
+
+_evaluated.defvjp(_forward, _backward)
+
+
+def _evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Any, mu: Any = 0.0) -> Any:
+    inputs, mu = jnp.asarray(inputs, dtype=float), jnp.asarray(mu, dtype=float)
+    if inputs.shape != (session.n_inputs,):
+        raise ValueError(f"inputs of shape {inputs.shape} for {session.n_inputs} inputs; `jax.vmap` takes batches")
+    return _evaluated(quantity, session, inputs, mu)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
+    return _nll_forward(session, params, inputs)[0]
+
+
+def _nll_forward(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
+    dtype = jnp.result_type(params, inputs)
+
+    def compute(params: Any, inputs: Any) -> Any:
+        value, by_params, by_inputs = session.nll(np.asarray(params), np.asarray(inputs))
+        return np.asarray(value, dtype), by_params.astype(dtype), by_inputs.astype(dtype)
+
+    like = partial(jax.ShapeDtypeStruct, dtype=dtype)
+    wanted = (like(()), like(params.shape), like(inputs.shape))
+    value, *gradients = jax.pure_callback(compute, wanted, params, inputs, vmap_method="sequential")
+    return value, gradients
+
+
+def _nll_backward(session: DifferentiableSession, gradients: Any, upstream: Any) -> Any:
+    return upstream * gradients[0], upstream * gradients[1]
+
+
+_nll.defvjp(_nll_forward, _nll_backward)
+
+
+def nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
+    """-ln L of the data at `params` (P) and `inputs` (M)."""
+    return _nll(session, jnp.asarray(params, dtype=float), jnp.asarray(inputs, dtype=float))
+
+
+def profiled_nll(session: DifferentiableSession, inputs: Any, mu: float | None = None) -> Any:
+    """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given."""
+    return _evaluate(session, Quantities.profiled_nll(mu), inputs)
+
+
+def q0(session: DifferentiableSession, inputs: Any, *, asimov: bool = False) -> Any:
+    """q₀, the statistic of a discovery: of the data, or of the Asimov data of a signal of strength 1."""
+    return _evaluate(session, Quantities.statistic("q0", asimov), inputs)
+
+
+def q_mu(session: DifferentiableSession, inputs: Any, mu: Any, *, asimov: bool = False) -> Any:
+    """q_μ, the statistic of upper limits: of the data, or of the Asimov data of the background."""
+    return _evaluate(session, Quantities.statistic("q", asimov), inputs, mu)
+
+
+def q_mu_tilde(session: DifferentiableSession, inputs: Any, mu: Any, *, asimov: bool = False) -> Any:
+    """q̃_μ, the same for a parameter of interest that is not negative."""
+    return _evaluate(session, Quantities.statistic("qtilde", asimov), inputs, mu)
+
+
+def cls(session: DifferentiableSession, inputs: Any, mu: Any = 1.0, *, test_stat: str = "qtilde", kind: str = "CLs") -> Any:
+    """CLs: observed, then expected at -2, -1, 0, +1, +2 standard deviations of the background (6)."""
+    return _evaluate(session, Quantities.p_values(test_stat, kind), inputs, mu)
+
+
+def p_value(session: DifferentiableSession, inputs: Any, *, asimov: bool = False) -> Any:
+    """The p-value of the background, 1 - Φ(√q₀)."""
+    return _evaluate(session, Quantities.of_q0("p_value", asimov), inputs)
+
+
+def significance(session: DifferentiableSession, inputs: Any, *, asimov: bool = False) -> Any:
+    """The significance of a discovery, √q₀."""
+    return _evaluate(session, Quantities.of_q0("significance", asimov), inputs)
+
+
+def upper_limit(
+    session: DifferentiableSession, inputs: Any, *, which: str | float | Sequence[str | float] = 0.0, level: float = 0.05, test_stat: str = "qtilde"
+) -> Any:
+    """The upper limit where CLs is `level`: observed, or expected as many standard deviations from the median."""
+    return _evaluate(session, Quantities.limit(which, level, test_stat), inputs)
+
+
+def sigma_mu(session: DifferentiableSession, inputs: Any, *, mu: float | None = None) -> Any:
+    """σ(μ̂): at the best fit of the data, or of the Asimov data of `mu`."""
+    return _evaluate(session, Quantities.sigma(mu), inputs)

@@ -1,0 +1,304 @@
+"""The functions: values and gradients of a session, as nodes of PyTorch's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .._common import DeviceError, with_hint
+from ..differentiable import Quantities, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from ..differentiable import DifferentiableSession, Quantity
+
+    Inputs: TypeAlias = "torch.Tensor | Mapping[str, torch.Tensor]"
+    Tested: TypeAlias = "float | torch.Tensor"
+
+
+def _on_host(session: DifferentiableSession, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's numbers in double precision, contiguous, on the CPU: the tensor itself where it is that already."""
+    if tensor.device.type != "cpu" and not session.host_copy:
+        error = DeviceError(f"the inputs are on `{tensor.device}`, and this session computes on the CPU")
+        raise with_hint(error, "`DifferentiableSession(..., host_copy=True)` copies them to the host and the gradients back")
+    return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous()
+
+
+class _Evaluated(torch.autograd.Function):
+    """Values of a quantity (N × K) from inputs (N × M) and tested values (N, or one for all)."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: torch.Tensor, mu: Any, session: DifferentiableSession, quantity: Quantity) -> torch.Tensor:
+        by_inputs, by_mu = ctx.needs_input_grad[0], ctx.needs_input_grad[1]
+        rows = _on_host(session, inputs)
+        values_of_mu = tested(mu.detach().cpu().numpy() if isinstance(mu, torch.Tensor) else mu, rows.shape[0])
+        values, slopes, slopes_of_mu = quantity(session._raw, rows.numpy(), values_of_mu, by_inputs or by_mu)
+        like = {"device": inputs.device, "dtype": inputs.dtype}
+        if by_inputs or by_mu:
+            ctx.mu_shape = mu.shape if isinstance(mu, torch.Tensor) else None
+            ctx.save_for_backward(inputs, torch.from_numpy(slopes).to(**like), torch.from_numpy(slopes_of_mu).to(**like))
+        return torch.from_numpy(values).to(**like)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
+        inputs, by_inputs, by_mu = ctx.saved_tensors
+        of_inputs = _Product.apply(upstream[0], by_inputs, inputs) if ctx.needs_input_grad[0] else None
+        of_mu = None
+        if ctx.needs_input_grad[1]:
+            each = _Product.apply(upstream[0], by_mu.unsqueeze(-1), inputs)
+            of_mu = each.sum().reshape(ctx.mu_shape) if ctx.mu_shape.numel() == 1 else each.reshape(ctx.mu_shape)
+        return of_inputs, of_mu, None, None
+
+
+class _Product(torch.autograd.Function):
+    """Σ_k g_k J_k of each row. J depends on the inputs, but how is not given: asking for second derivatives is an error, not a silent zero."""
+
+    @staticmethod
+    def forward(ctx: Any, upstream: torch.Tensor, slopes: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        return torch.bmm(upstream.unsqueeze(1), slopes).squeeze(1)
+
+    @staticmethod
+    def backward(ctx: Any, *_: torch.Tensor) -> Any:
+        raise NotImplementedError("profiled statistics can be differentiated once: second derivatives are given for `nextstat.torch.nll` only")
+
+
+class _Nll(torch.autograd.Function):
+    """-ln L at parameters (P) and inputs (M)."""
+
+    @staticmethod
+    def forward(ctx: Any, params: torch.Tensor, inputs: torch.Tensor, session: DifferentiableSession) -> torch.Tensor:
+        value, by_params, by_inputs = session._raw.nll(_on_host(session, params).numpy(), _on_host(session, inputs).numpy())
+        ctx.session = session
+        gradients = (torch.from_numpy(by_params).to(params), torch.from_numpy(by_inputs).to(inputs))
+        ctx.save_for_backward(params, inputs, *gradients)
+        return inputs.new_tensor(value)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
+        params, inputs, by_params, by_inputs = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            by_params, by_inputs = _NllGradient.apply(params, inputs, by_params.detach(), by_inputs.detach(), ctx.session)
+        return upstream[0] * by_params, upstream[0] * by_inputs, None
+
+
+class _NllGradient(torch.autograd.Function):
+    """Both gradients of -ln L as functions of the point; their derivatives are products with the exact Hessian."""
+
+    @staticmethod
+    def forward(ctx: Any, params: torch.Tensor, inputs: torch.Tensor, by_params: torch.Tensor, by_inputs: torch.Tensor, session: Any) -> Any:
+        ctx.session = session
+        ctx.save_for_backward(params, inputs)
+        return by_params.clone(), by_inputs.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
+        session, (params, inputs) = ctx.session, ctx.saved_tensors
+        if torch.is_grad_enabled() and any(given.requires_grad for given in (params, inputs)):
+            # Reached with `create_graph=True`: the product itself is not differentiable, which its own backward says.
+            upstream = tuple(given.detach() for given in upstream)
+        point = [_on_host(session, given).numpy() for given in (params, inputs, *upstream)]
+        of_params, of_inputs = session._raw.hessian_product(*point)
+        return torch.from_numpy(of_params).to(params), torch.from_numpy(of_inputs).to(inputs), None, None, None
+
+
+def _flat(session: DifferentiableSession, inputs: Inputs) -> torch.Tensor:
+    """One tensor of inputs, where blocks are given by name."""
+    if not isinstance(inputs, Mapping):
+        if not isinstance(inputs, torch.Tensor):
+            raise TypeError(f"inputs are a tensor, or a dictionary of tensors by the names of blocks, not `{type(inputs).__name__}`")
+        return inputs
+    for name in inputs:
+        session.block(name)
+    if not inputs:
+        return torch.from_numpy(session.values.copy())
+    like = next(iter(inputs.values()))
+    own = torch.as_tensor(session.values.copy(), dtype=like.dtype, device=like.device)
+    return torch.cat([_part(inputs[block.name], block) if block.name in inputs else own[block.start : block.stop] for block in session.blocks])
+
+
+def _part(tensor: torch.Tensor, block: Any) -> torch.Tensor:
+    length = block.stop - block.start
+    if tensor.numel() != length:
+        raise ValueError(f"`{block.name}` has {length} bins, and {tensor.numel()} values were given")
+    return tensor.reshape(length)
+
+
+def evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Inputs, mu: Tested = 0.0) -> torch.Tensor:
+    """The quantity: a number or K of them, for a batch a row of each."""
+    given = _flat(session, inputs)
+    if given.dim() not in (1, 2) or not given.dtype.is_floating_point:
+        raise ValueError(f"inputs are floating-point numbers (M) or (N, M), not {given.dtype} of shape {tuple(given.shape)}")
+    rows = given if given.dim() == 2 else given.unsqueeze(0)
+    values: torch.Tensor = _Evaluated.apply(rows, mu, session, quantity)
+    if quantity.n_values is None:
+        values = values.squeeze(1)
+    return values if given.dim() == 2 else values.squeeze(0)
+
+
+def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
+    """-ln L of the data at `params` (P) and `inputs` (M); differentiable twice.
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, nll
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> session = DifferentiableSession(model, "signal")
+    >>> params = torch.tensor(model.init, requires_grad=True)
+    >>> round(nll(session, params, torch.tensor(session.values.copy())).item(), 4)
+    12.7994
+    """
+    return _Nll.apply(params, _flat(session, inputs), session)  # type: ignore[no-any-return]
+
+
+def profiled_nll(session: DifferentiableSession, inputs: Inputs, mu: float | None = None) -> torch.Tensor:
+    """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given.
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, profiled_nll
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(profiled_nll(session, torch.tensor(session.values.copy()), 0.0).item(), 4)
+    13.5296
+    """
+    return evaluate(session, Quantities.profiled_nll(mu), inputs)
+
+
+def q0(session: DifferentiableSession, inputs: Inputs, *, asimov: bool = False) -> torch.Tensor:
+    """q₀, the statistic of a discovery (arXiv:1007.1727, eq. 12): of the data, or of the Asimov data of a signal of strength 1.
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, q0
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(q0(session, torch.tensor(session.values.copy())).item(), 4)
+    1.7498
+    """
+    return evaluate(session, Quantities.statistic("q0", asimov), inputs)
+
+
+def q_mu(session: DifferentiableSession, inputs: Inputs, mu: Tested, *, asimov: bool = False) -> torch.Tensor:
+    """q_μ, the statistic of upper limits (eq. 14): of the data, or of the Asimov data of the background. `mu` may be a tensor too.
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, q_mu
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(q_mu(session, torch.tensor(session.values.copy()), 1.5).item(), 4)
+    1.8189
+    """
+    return evaluate(session, Quantities.statistic("q", asimov), inputs, mu)
+
+
+def q_mu_tilde(session: DifferentiableSession, inputs: Inputs, mu: Tested, *, asimov: bool = False) -> torch.Tensor:
+    """q̃_μ, the same for a parameter of interest that is not negative (eq. 16).
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, q_mu_tilde
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(q_mu_tilde(session, torch.tensor(session.values.copy()), 1.0, asimov=True).item(), 4)
+    3.2294
+    """
+    return evaluate(session, Quantities.statistic("qtilde", asimov), inputs, mu)
+
+
+def cls(session: DifferentiableSession, inputs: Inputs, mu: Tested = 1.0, *, test_stat: str = "qtilde", kind: str = "CLs") -> torch.Tensor:
+    """CLs by asymptotic formulas: observed, then expected at -2, -1, 0, +1, +2 standard deviations of the background (6).
+
+    Parameters
+    ----------
+    mu : float or tensor
+        The tested value, or one for each row.
+    test_stat : ``"qtilde"``, ``"q"`` or ``"q0"``
+        For `q0` CLs is the p-value of the background.
+    kind : ``"CLs"``, ``"CLsb"`` or ``"CLb"``
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, cls
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> cls(session, torch.tensor(session.values.copy())).numpy().round(5)
+    array([0.34567, 0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
+    """
+    return evaluate(session, Quantities.p_values(test_stat, kind), inputs, mu)
+
+
+def p_value(session: DifferentiableSession, inputs: Inputs, *, asimov: bool = False) -> torch.Tensor:
+    """The p-value of the background, 1 - Φ(√q₀) (eq. 53).
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, p_value
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(p_value(session, torch.tensor(session.values.copy())).item(), 4)
+    0.0929
+    """
+    return evaluate(session, Quantities.of_q0("p_value", asimov), inputs)
+
+
+def significance(session: DifferentiableSession, inputs: Inputs, *, asimov: bool = False) -> torch.Tensor:
+    """The significance of a discovery, √q₀ (eq. 53): observed, or expected of a signal of strength 1.
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, significance
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(significance(session, torch.tensor(session.values.copy()), asimov=True).item(), 4)
+    1.8309
+    """
+    return evaluate(session, Quantities.of_q0("significance", asimov), inputs)
+
+
+def upper_limit(
+    session: DifferentiableSession,
+    inputs: Inputs,
+    *,
+    which: str | float | Sequence[str | float] = 0.0,
+    level: float = 0.05,
+    test_stat: str = "qtilde",
+) -> torch.Tensor:
+    """The upper limit on the parameter of interest where CLs is `level`.
+
+    Parameters
+    ----------
+    which : ``"observed"``, float, or several
+        The observed limit, or the one expected if the background fluctuates by as many standard deviations.
+    level : float
+        0.05 for limits at 95% confidence level.
+    test_stat : ``"qtilde"`` or ``"q"``
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, upper_limit
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> upper_limit(session, torch.tensor(session.values.copy()), which=["observed", -1, 0, 1]).numpy().round(4)
+    array([1.7053, 0.7795, 1.0943, 1.547 ])
+    """
+    return evaluate(session, Quantities.limit(which, level, test_stat), inputs)
+
+
+def sigma_mu(session: DifferentiableSession, inputs: Inputs, *, mu: float | None = None) -> torch.Tensor:
+    """σ(μ̂) from the exact Hessian: at the best fit of the data, or of the Asimov data of `mu`.
+
+    Examples
+    --------
+    >>> import nextstat, torch
+    >>> from nextstat.torch import DifferentiableSession, sigma_mu
+    >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+    >>> round(sigma_mu(session, torch.tensor(session.values.copy()), mu=1.0).item(), 4)
+    0.5652
+    """
+    return evaluate(session, Quantities.sigma(mu), inputs)

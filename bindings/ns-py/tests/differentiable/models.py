@@ -1,0 +1,74 @@
+"""Models that gradients are tested on: random ones, small ones whose best fit is inside or at zero, published ones."""
+
+import nextstat
+import numpy as np
+
+
+def random_workspace(seed, signal_seen=1.0):
+    """Two channels, three samples with every kind of modifier that moves templates; `signal_seen` is the strength of the signal in the data."""
+    random = np.random.default_rng(seed)
+    channels, observations = [], []
+    for name, n_bins in (("first", 3), ("second", 2)):
+        signal, large, small = random.uniform(3, 9, n_bins), random.uniform(40, 90, n_bins), random.uniform(8, 20, n_bins)
+        samples = [
+            {
+                "name": "signal",
+                "data": signal.tolist(),
+                "modifiers": [
+                    {"name": "mu", "type": "normfactor", "data": None},
+                    {"name": "xs", "type": "normsys", "data": {"lo": 0.92, "hi": 1.1}},
+                    shape("jes", signal, random),
+                ],
+            },
+            {
+                "name": "large",
+                "data": large.tolist(),
+                "modifiers": [shape("jes", large, random), {"name": f"stat_{name}", "type": "staterror", "data": (0.05 * large).tolist()}],
+            },
+            {
+                "name": "small",
+                "data": small.tolist(),
+                "modifiers": [
+                    {"name": "k", "type": "normsys", "data": {"lo": 0.85, "hi": 1.2}},
+                    {"name": f"shape_{name}", "type": "shapesys", "data": (0.2 * small).tolist()},
+                ],
+            },
+        ]
+        channels.append({"name": name, "samples": samples})
+        expected = large + small + signal_seen * signal
+        observations.append({"name": name, "data": (expected + 0.3 * np.sqrt(expected) * random.standard_normal(n_bins)).tolist()})
+    return {
+        "channels": channels,
+        "observations": observations,
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0",
+    }
+
+
+def shape(name, nominal, random):
+    hi, lo = nominal * random.uniform(1.01, 1.12, len(nominal)), nominal * random.uniform(0.9, 0.98, len(nominal))
+    return {"name": name, "type": "histosys", "data": {"hi_data": hi.tolist(), "lo_data": lo.tolist()}}
+
+
+def random_model(seed, signal_seen=1.0):
+    return nextstat.model_of(random_workspace(seed, signal_seen))
+
+
+def published_models(published):
+    """Two published ones, with the sample to differentiate by."""
+    folder = published / "workspaces"
+    simple = nextstat.load_workspace(folder / "pyhf_2bin_1ch.json")
+    large = nextstat.load_workspace(folder / "atlas_tHu_fcnc.json")
+    return [(simple, scaled_sample(simple)), (large, scaled_sample(large))]
+
+
+def scaled_sample(model):
+    """A sample that the parameter of interest scales."""
+    import json
+
+    workspace = json.loads(model.workspace_json())
+    for channel in workspace["channels"]:
+        for sample in channel["samples"]:
+            if any(modifier["type"] == "normfactor" and modifier["name"] == model.poi for modifier in sample["modifiers"]):
+                return sample["name"]
+    raise AssertionError("no sample is scaled by the parameter of interest")

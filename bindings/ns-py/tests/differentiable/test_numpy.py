@@ -1,0 +1,69 @@
+"""`nextstat.differentiable`: gradients as NumPy arrays against differences, blocks, and misuse. Needs neither PyTorch nor JAX."""
+
+import nextstat
+import numpy as np
+import pytest
+from models import random_model
+from nextstat.differentiable import DifferentiableSession
+
+METHODS = {
+    "profiled_nll": lambda s, x: s.profiled_nll(x),
+    "q0": lambda s, x: s.q0(x),
+    "q_mu": lambda s, x: s.q_mu(x, 2.0),
+    "q_mu_tilde": lambda s, x: s.q_mu_tilde(x, 2.0, asimov=True),
+    "cls": lambda s, x: s.cls(x, 2.0),
+    "p_value": lambda s, x: s.p_value(x),
+    "significance": lambda s, x: s.significance(x, asimov=True),
+    "upper_limit": lambda s, x: s.upper_limit(x, which=["observed", 0]),
+    "sigma_mu": lambda s, x: s.sigma_mu(x),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_gradients_match_differences(name):
+    session = DifferentiableSession(random_model(3), ["signal", "large"], variations=["jes", "xs"])
+    found = METHODS[name](session, session.values)
+    assert found.by_inputs.shape == (*found.value.shape, session.n_inputs)
+    for i in range(0, session.n_inputs, 3):
+        step = np.zeros(session.n_inputs)
+        step[i] = 1e-3 * max(1, abs(session.values[i]))
+        at = [METHODS[name](session, session.values + k * step).value for k in (-2, -1, 1, 2)]
+        difference = (8 * (at[2] - at[1]) - (at[3] - at[0])) / (12 * step[i])
+        assert np.allclose(found.by_inputs[..., i], difference, rtol=1e-5, atol=1e-6), (name, i)
+
+
+def test_rows_are_evaluated_one_by_one():
+    session = DifferentiableSession(random_model(3), "signal")
+    rows = np.stack([session.values, 1.1 * session.values])
+    found = session.q_mu(rows, [1.5, 2.0])
+    assert found.value.shape == (2,) and found.by_inputs.shape == (2, session.n_inputs)
+    assert found.value[1] == pytest.approx(float(session.q_mu(rows[1], 2.0).value), rel=1e-12)
+    with pytest.raises(nextstat.ParameterError, match="3 values of `mu` for 2 rows"):
+        session.q_mu(rows, [1.0, 2.0, 3.0])
+
+
+def test_blocks_say_where_inputs_are():
+    model = random_model(3)
+    session = DifferentiableSession(model, [("signal", "first")], variations=True)
+    assert [block.name for block in session.blocks] == [
+        "first/signal",
+        "first/signal/jes/hi",
+        "first/signal/jes/lo",
+        "first/signal/xs/hi",
+        "first/signal/xs/lo",
+    ]
+    assert [(block.start, block.stop) for block in session.blocks] == [(0, 3), (3, 6), (6, 9), (9, 10), (10, 11)]
+    assert session.block("first/signal/xs/lo").kind == "normsys_lo"
+    assert session.values[9:].tolist() == [1.1, 0.92]
+
+
+def test_misuse_is_explained():
+    model = random_model(3)
+    with pytest.raises(nextstat.ParameterError, match="`which` is `observed`"):
+        DifferentiableSession(model, "signal").upper_limit(np.ones(5), which="median")
+    with pytest.raises(nextstat.ParameterError, match="a level of 2 is not between 0 and 1"):
+        DifferentiableSession(model, "signal").upper_limit(np.ones(5), level=2)
+    with pytest.raises(nextstat.ParameterError, match="is chosen twice"):
+        DifferentiableSession(model, ["signal", ("signal", "first")])
+    with pytest.raises(TypeError, match="a Model is needed"):
+        DifferentiableSession(None, "signal")

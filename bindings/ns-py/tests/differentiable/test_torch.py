@@ -1,0 +1,236 @@
+"""`nextstat.torch`: gradcheck of every function, at and away from bounds, batches, precisions, failures, a short training."""
+
+import nextstat
+import numpy as np
+import pytest
+from models import published_models, random_model, random_workspace
+
+torch = pytest.importorskip("torch")
+nt = pytest.importorskip("nextstat.torch")
+
+# Central differences of fits: with this step their rounding and their curvature are both below these.
+CHECK = {"eps": 2e-4, "atol": 1e-6, "rtol": 1e-6}
+
+FUNCTIONS = {
+    "profiled_nll": lambda s, x: nt.profiled_nll(s, x),
+    "profiled_nll at 0.5": lambda s, x: nt.profiled_nll(s, x, 0.5),
+    "q0": lambda s, x: nt.q0(s, x),
+    "q0 of Asimov data": lambda s, x: nt.q0(s, x, asimov=True),
+    "q_mu": lambda s, x: nt.q_mu(s, x, 2.0),
+    "q_mu_tilde": lambda s, x: nt.q_mu_tilde(s, x, 2.0),
+    "q_mu_tilde of Asimov data": lambda s, x: nt.q_mu_tilde(s, x, 2.0, asimov=True),
+    "cls": lambda s, x: nt.cls(s, x, 2.0),
+    "CLsb": lambda s, x: nt.cls(s, x, 2.0, kind="CLsb"),
+    "CLb": lambda s, x: nt.cls(s, x, 2.0, kind="CLb"),
+    "p_value": lambda s, x: nt.p_value(s, x),
+    "significance": lambda s, x: nt.significance(s, x),
+    "expected significance": lambda s, x: nt.significance(s, x, asimov=True),
+    "upper_limit": lambda s, x: nt.upper_limit(s, x, which=["observed", -1, 0, 2]),
+    "sigma_mu": lambda s, x: nt.sigma_mu(s, x),
+    "expected sigma_mu": lambda s, x: nt.sigma_mu(s, x, mu=1.0),
+}
+
+
+def leaf(values):
+    return torch.tensor(np.asarray(values), dtype=torch.float64, requires_grad=True)
+
+
+def inside(name):
+    """Whether the function needs a best fit that is not at zero."""
+    return name in ("q0", "p_value", "significance", "sigma_mu")
+
+
+@pytest.mark.parametrize("asimov", ["fitted", "nominal"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("signal_seen", [1.2, -1.5])
+def test_gradcheck_on_random_models(name, signal_seen, asimov):
+    if signal_seen < 0 and inside(name):
+        pytest.skip("the best fit is at zero: see the tests of kinks")
+    session = nt.DifferentiableSession(random_model(3, signal_seen), ["signal", "small"], variations=True, asimov=asimov)
+    mu_hat = nextstat.fit(session.model).bestfit[session.model.poi_index]
+    assert (mu_hat == 0) == (signal_seen < 0)
+    assert torch.autograd.gradcheck(lambda x: FUNCTIONS[name](session, x), leaf(session.values), **CHECK)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradcheck_on_published_models(name, published):
+    for model, sample in published_models(published):
+        session = nt.DifferentiableSession(model, sample)
+        mu_hat = nextstat.fit(model).bestfit[model.poi_index]
+        if inside(name) and mu_hat < 1e-3:
+            continue
+        # All inputs of a large model move together in a few directions.
+        directions = torch.as_tensor(np.random.default_rng(1).uniform(-1, 1, (3, session.n_inputs)))
+        base = torch.tensor(session.values.copy())
+
+        def along(steps, session=session, base=base, directions=directions):
+            return FUNCTIONS[name](session, base * (1 + steps @ directions))
+
+        assert torch.autograd.gradcheck(along, leaf(np.zeros(3)), **{**CHECK, "eps": 1e-5})
+
+
+def test_nll_can_be_differentiated_twice():
+    session = nt.DifferentiableSession(random_model(5), ["signal", "large", "small"], variations=True)
+    params = leaf(session.model.init + 0.05)
+    at = (params, leaf(session.values))
+    assert torch.autograd.gradcheck(lambda p, x: nt.nll(session, p, x), at, eps=1e-5, atol=1e-5)
+    assert torch.autograd.gradgradcheck(lambda p, x: nt.nll(session, p, x), at, eps=1e-4, atol=1e-4)
+
+
+def test_profiled_statistics_say_that_they_are_differentiated_once():
+    session = nt.DifferentiableSession(random_model(5), "signal")
+    x = leaf(session.values)
+    [gradient] = torch.autograd.grad(nt.upper_limit(session, x), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="differentiated once"):
+        gradient.square().sum().backward()
+
+
+def test_the_tested_value_has_a_gradient_too():
+    session = nt.DifferentiableSession(random_model(3), "signal")
+    x, mu = leaf(session.values), leaf(2.0)
+    for function in (nt.q_mu, nt.q_mu_tilde, nt.cls):
+        assert torch.autograd.gradcheck(lambda x, mu, function=function: function(session, x, mu), (x, mu), **CHECK)
+    batch = torch.stack([x, 1.1 * x])
+    mus = leaf([2.0, 1.8])
+    assert torch.autograd.gradcheck(lambda mus: nt.q_mu(session, batch.detach(), mus), mus, **CHECK)
+
+
+def test_batches_are_rows():
+    session = nt.DifferentiableSession(random_model(3), "signal")
+    rows = torch.tensor(np.stack([session.values, 1.2 * session.values, 0.8 * session.values]), requires_grad=True)
+    limits = nt.upper_limit(session, rows, which=[-1, 0])
+    assert limits.shape == (3, 2)
+    limits[:, 1].sum().backward()
+    for i, row in enumerate(rows.detach()):
+        alone = row.clone().requires_grad_()
+        limit = nt.ExpectedLimit(session)(alone)
+        limit.backward()
+        assert limit.shape == () and torch.allclose(limit, limits[i, 1], rtol=1e-9)
+        assert torch.allclose(alone.grad, rows.grad[i], rtol=1e-7)
+
+
+def test_single_precision_is_converted_and_back():
+    session = nt.DifferentiableSession(random_model(3), "signal")
+    single = torch.tensor(session.values, dtype=torch.float32, requires_grad=True)
+    limit = nt.upper_limit(session, single)
+    limit.backward()
+    double = leaf(single.detach().double())
+    nt.upper_limit(session, double).backward()
+    assert limit.dtype == single.grad.dtype == torch.float32
+    assert torch.allclose(single.grad.double(), double.grad, rtol=1e-6)
+
+
+def test_blocks_by_name_leave_the_rest_as_it_is():
+    session = nt.DifferentiableSession(random_model(3), "signal", variations=["jes"])
+    values = torch.tensor(session.values.copy())
+    block = session.block("first/signal/jes/hi")
+    part = values[block.start : block.stop].clone().requires_grad_()
+    named = nt.upper_limit(session, {"first/signal/jes/hi": part})
+    assert torch.allclose(named, nt.upper_limit(session, values))
+    named.backward()
+    whole = values.clone().requires_grad_()
+    nt.upper_limit(session, whole).backward()
+    assert torch.allclose(part.grad, whole.grad[block.start : block.stop])
+    with pytest.raises(nextstat.ParameterError, match="there is no block `first/signal/jes`; there are `first/signal`"):
+        nt.upper_limit(session, {"first/signal/jes": part})
+    with pytest.raises(ValueError, match="has 3 bins, and 2 values were given"):
+        nt.upper_limit(session, {"first/signal": part[:2]})
+
+
+@pytest.mark.parametrize(("function", "signal_seen"), [(nt.q0, -1.5), (nt.significance, -1.5), (nt.p_value, -1.5), (lambda s, x: nt.q_mu(s, x, 0.2), 1.5)])
+def test_constant_statistics_have_gradient_zero(function, signal_seen):
+    session = nt.DifferentiableSession(random_model(3, signal_seen), "signal")
+    x = leaf(session.values)
+    function(session, x).backward()
+    assert (x.grad == 0).all()
+
+
+def test_failures_raise_with_their_verdict():
+    model = random_model(3, -1.5)
+    session = nt.DifferentiableSession(model, ["signal", "large"])
+    with pytest.raises(nextstat.GradientError, match="`mu` has no uncertainty: it is held, or its best fit is at an end of its range") as raised:
+        nt.sigma_mu(session, leaf(session.values))
+    assert raised.value.hint == "a wider range of the parameter lets its best fit be inside"
+    with pytest.raises(nextstat.ParameterError, match="NaN is no value for `first/"):
+        nt.q0(session, leaf([np.nan] * session.n_inputs))
+    with pytest.raises(nextstat.ParameterError, match=r"3 values for \d+ inputs"):
+        nt.q0(session, leaf([1.0, 2.0, 3.0]))
+
+
+def test_a_fit_that_fails_has_no_gradient():
+    background = {"name": "background", "data": [50.0], "modifiers": []}
+    signal = {"name": "signal", "data": [5.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]}
+    workspace = random_workspace(3)
+    workspace |= {"channels": [{"name": "first", "samples": [signal, background]}], "observations": [{"name": "first", "data": [60.0]}]}
+    session = nt.DifferentiableSession(nextstat.model_of(workspace), ["signal", "background"])
+    negative = leaf([-50.0, -5.0])
+    for function in (nt.profiled_nll, nt.q0, nt.upper_limit, nt.sigma_mu, lambda s, x: nt.cls(s, x, 1.0)):
+        with pytest.raises(nextstat.GradientError, match="did not converge: the likelihood is not finite where it starts"):
+            function(session, negative)
+    assert negative.grad is None
+
+
+def test_names_that_are_not_there_are_explained():
+    model = random_model(3)
+    with pytest.raises(nextstat.ParameterError, match="the model has no sample `Signal`") as raised:
+        nt.DifferentiableSession(model, "Signal")
+    assert raised.value.hint == "names are case sensitive; did you mean `signal`?"
+    with pytest.raises(nextstat.ParameterError, match="in a channel `third`"):
+        nt.DifferentiableSession(model, [("signal", "third")])
+    with pytest.raises(nextstat.ParameterError, match="is no place for Asimov data"):
+        nt.DifferentiableSession(model, "signal", asimov="somewhere")
+    with pytest.raises(nextstat.ParameterError, match="has no derivatives here"):
+        nt.cls(nt.DifferentiableSession(model, "signal"), leaf(np.ones(5)), test_stat="t")
+
+
+def test_tensors_of_accelerators_are_refused_unless_a_copy_is_asked_for():
+    session = nt.DifferentiableSession(random_model(3), "signal")
+    elsewhere = torch.empty(session.n_inputs, device="meta", dtype=torch.float64)
+    with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU") as raised:
+        nt.q0(session, elsewhere)
+    assert "host_copy=True" in raised.value.hint
+
+
+def test_values_are_those_of_the_procedures():
+    model = random_model(7)
+    session = nt.DifferentiableSession(model, "signal")
+    x = torch.tensor(session.values.copy())
+    test = nextstat.hypotest(model, 1.5)
+    assert torch.allclose(nt.cls(session, x, 1.5), torch.tensor([test.CLs_obs, *test.CLs_exp], dtype=torch.float64), rtol=1e-7)
+    limits = nextstat.upper_limit(model)
+    wanted = torch.tensor([limits.observed, *limits.expected], dtype=torch.float64)
+    assert torch.allclose(nt.upper_limit(session, x, which=["observed", -2, -1, 0, 1, 2]), wanted, rtol=1e-7)
+    found = nextstat.significance(model)
+    assert np.isclose(nt.significance(session, x).item(), found.Z_obs, rtol=1e-7)
+    assert np.isclose(nt.p_value(session, x).item(), found.p0_obs, rtol=1e-6)
+    fit = nextstat.fit(model)
+    assert np.isclose(nt.profiled_nll(session, x).item(), fit.nll, rtol=1e-12)
+    assert np.isclose(nt.sigma_mu(session, x).item(), fit.uncertainties[model.poi_index], rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["normal", "logistic"])
+@pytest.mark.parametrize("overflow", [True, False])
+def test_soft_histograms_are_differentiable(kernel, overflow):
+    random = np.random.default_rng(2)
+    x, w, edges = leaf(random.uniform(0, 1, 7)), leaf(random.uniform(0.5, 2, 7)), leaf([0.0, 0.3, 0.7, 1.0])
+
+    def filled(x, w, edges):
+        return nt.soft_histogram(x, edges, bandwidth=0.1, weights=w, kernel=kernel, overflow=overflow)
+
+    assert torch.autograd.gradcheck(filled, (x, w, edges))
+    assert torch.autograd.gradgradcheck(filled, (x, w, edges))
+    contents = nt.soft_histogram(x.detach(), edges.detach(), bandwidth=1e-9, weights=w.detach(), kernel=kernel)
+    assert np.allclose(contents, np.histogram(x.detach(), edges.detach(), weights=w.detach())[0])
+    if overflow:
+        assert torch.allclose(filled(x, w, edges).sum(), w.sum())
+    for wrong in ({"kernel": "box"}, {"bandwidth": 0.0}, {"edges": [1.0, 0.0]}):
+        with pytest.raises(ValueError):
+            nt.soft_histogram(x, **{"edges": [0.0, 1.0], "bandwidth": 0.1, **wrong})
+
+
+def test_modules_have_no_parameters_and_pass_gradients():
+    session = nt.DifferentiableSession(nextstat.model_of(random_workspace(3)), "signal")
+    for module in (nt.ExpectedLimit(session), nt.ExpectedSignificance(session), nt.ProfiledNLL(session)):
+        x = leaf(session.values)
+        module(x).backward()
+        assert not list(module.parameters()) and x.grad.abs().sum() > 0

@@ -1,0 +1,81 @@
+//! Numbers that carry how they change along one line: value, first and second derivative at its start.
+//!
+//! Where parameters move along θ + εv, a function of them computed with [`Taylor`] numbers comes out with d/dε and d²/dε² at ε = 0, exactly. Applied to a gradient
+//! that gives the product of the Hessian with v, and the third derivatives contracted twice with it.
+
+use crate::interpolate::Jet;
+use crate::scalar::Scalar;
+use std::ops::{Add, Mul};
+
+/// f(ε) near ε = 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Taylor {
+    /// f(0)
+    pub value: f64,
+    /// f'(0)
+    pub first: f64,
+    /// f''(0)
+    pub second: f64,
+}
+
+impl Taylor {
+    /// start + ε·slope.
+    #[must_use]
+    pub fn line(start: f64, slope: f64) -> Self {
+        Self { value: start, first: slope, second: 0.0 }
+    }
+}
+
+impl From<f64> for Taylor {
+    fn from(value: f64) -> Self {
+        Self { value, ..Self::default() }
+    }
+}
+
+impl Add for Taylor {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { value: self.value + other.value, first: self.first + other.first, second: self.second + other.second }
+    }
+}
+
+impl Mul for Taylor {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        Self {
+            value: self.value * other.value,
+            first: self.first * other.value + self.value * other.first,
+            second: self.second * other.value + 2.0 * self.first * other.first + self.value * other.second,
+        }
+    }
+}
+
+impl Scalar for Taylor {
+    fn value(&self) -> f64 {
+        self.value
+    }
+
+    fn chain(&self, f: Jet) -> Self {
+        Self {
+            value: f.value,
+            first: f.first * self.first,
+            second: f.second * self.first * self.first + f.first * self.second,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_and_chains_keep_both_derivatives() {
+        // f = exp((2 + 3ε)²): f = e⁴, f' = 12 e⁴, f'' = (18 + 144) e⁴
+        let x = Taylor::line(2.0, 3.0);
+        let e4 = 4.0_f64.exp();
+        let f = (x * x).chain(Jet { value: e4, first: e4, second: e4 });
+        assert_eq!((f.value, f.first, f.second), (e4, 12.0 * e4, 162.0 * e4));
+    }
+}

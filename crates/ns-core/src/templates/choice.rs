@@ -1,0 +1,465 @@
+//! Which numbers of a model are inputs: chosen by names of samples and channels, resolved to places in its tables.
+
+use crate::interpolate::NormSysFactor;
+use crate::model::Model;
+use crate::similar_name;
+use std::ops::Range;
+use thiserror::Error;
+
+/// Which variations of a chosen template are inputs too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Variations {
+    /// None: nominal yields only.
+    #[default]
+    None,
+    /// All of its histosys and normsys.
+    All,
+    /// Those of the parameters with these names.
+    Named(Vec<String>),
+}
+
+/// Templates that are to be inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// The sample's name.
+    pub sample: String,
+    /// The channel's name; `None` for all channels that have the sample.
+    pub channel: Option<String>,
+    /// What of each template beside its nominal yields.
+    pub variations: Variations,
+}
+
+/// What the numbers of a block are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputKind {
+    /// Nominal yields.
+    Nominal,
+    /// Yields of a histosys at +1σ of the parameter.
+    HistoSysHi(String),
+    /// Yields of a histosys at -1σ of the parameter.
+    HistoSysLo(String),
+    /// The factor of a normsys at +1σ of the parameter.
+    NormSysHi(String),
+    /// The factor of a normsys at -1σ of the parameter.
+    NormSysLo(String),
+}
+
+/// Inputs that belong together: a histogram, or a factor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The channel's name.
+    pub channel: String,
+    /// The sample's name.
+    pub sample: String,
+    /// What they are.
+    pub kind: InputKind,
+    /// Where they are among the inputs.
+    pub range: Range<usize>,
+}
+
+impl Block {
+    /// The block's name: `channel/sample`, for variations with `/parameter/hi` or `/parameter/lo`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Self { channel, sample, kind, .. } = self;
+        match kind {
+            InputKind::Nominal => format!("{channel}/{sample}"),
+            InputKind::HistoSysHi(parameter) | InputKind::NormSysHi(parameter) => {
+                format!("{channel}/{sample}/{parameter}/hi")
+            }
+            InputKind::HistoSysLo(parameter) | InputKind::NormSysLo(parameter) => {
+                format!("{channel}/{sample}/{parameter}/lo")
+            }
+        }
+    }
+}
+
+/// Templates that no model has, or numbers that no template can be.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum InputError {
+    /// No channel has the sample.
+    #[error("the model has no sample `{sample}`")]
+    UnknownSample {
+        /// The sample asked for.
+        sample: String,
+        /// A sample of the model that is like it.
+        similar: Option<String>,
+    },
+    /// The channel does not exist or does not have the sample.
+    #[error("the model has no sample `{sample}` in a channel `{channel}`")]
+    UnknownTemplate {
+        /// The sample asked for.
+        sample: String,
+        /// The channel asked for.
+        channel: String,
+        /// Channels that have the sample.
+        channels: Vec<String>,
+    },
+    /// No chosen template is moved by the parameter.
+    #[error("no chosen template has a histosys or normsys of `{parameter}`")]
+    UnknownVariation {
+        /// The parameter asked for.
+        parameter: String,
+        /// One that is like it.
+        similar: Option<String>,
+    },
+    /// A template was chosen twice.
+    #[error("sample `{sample}` in channel `{channel}` is chosen twice")]
+    Twice {
+        /// The sample.
+        sample: String,
+        /// The channel.
+        channel: String,
+    },
+    /// Nothing was chosen.
+    #[error("no templates are chosen")]
+    Nothing,
+    /// There is another number of values than of inputs.
+    #[error("{found} values for {wanted} inputs")]
+    Length {
+        /// How many came.
+        found: usize,
+        /// How many are wanted.
+        wanted: usize,
+    },
+    /// A value that no template can have.
+    #[error("{value} is no value for `{block}` (element {element})")]
+    Value {
+        /// The block's name.
+        block: String,
+        /// The element in it.
+        element: usize,
+        /// The value.
+        value: f64,
+    },
+}
+
+impl InputError {
+    /// One line of advice, where there is any.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownSample { similar, .. } | Self::UnknownVariation { similar, .. } => {
+                similar.as_ref().map(|similar| format!("names are case sensitive; did you mean `{similar}`?"))
+            }
+            Self::UnknownTemplate { channels, .. } if channels.is_empty() => None,
+            Self::UnknownTemplate { channels, .. } => Some(format!("it is in `{}`", channels.join("`, `"))),
+            Self::Value { .. } => Some("yields are finite, factors of a normsys positive".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Where the yields of a histosys at one end come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Absolute {
+    /// They are inputs, from this one on.
+    Input(usize),
+    /// They stay as compiled.
+    Fixed(Vec<f64>),
+}
+
+/// A histosys of a chosen template. Its yields are absolute, so its differences change with the nominal ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoSysInput {
+    /// Entry among the model's histosys.
+    pub entry: usize,
+    /// Yields at +1σ.
+    pub hi: Absolute,
+    /// Yields at -1σ.
+    pub lo: Absolute,
+}
+
+/// A normsys of a chosen template whose factors are inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NormSysInput {
+    /// Entry among the model's normsys.
+    pub entry: usize,
+    /// The input that is the factor at +1σ; the one at -1σ follows it.
+    pub hi: usize,
+}
+
+/// A chosen template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateInput {
+    /// The template.
+    pub template: usize,
+    /// The input that is the nominal yield of its first bin.
+    pub nominal: usize,
+    /// All of its histosys.
+    pub histosys: Vec<HistoSysInput>,
+    /// Those of its normsys that are inputs.
+    pub normsys: Vec<NormSysInput>,
+}
+
+/// The inputs of a model (M): templates in the model's order; of each the nominal yields, then of each histosys those at +1σ and at -1σ, then of each normsys the
+/// factors at +1σ and at -1σ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inputs {
+    blocks: Vec<Block>,
+    templates: Vec<TemplateInput>,
+    /// The input of each template, if it is chosen (T).
+    of_template: Vec<Option<u32>>,
+    len: usize,
+}
+
+impl Inputs {
+    /// The inputs that `selections` name.
+    ///
+    /// # Errors
+    /// Where a name is none of the model, or a template is named twice.
+    pub fn new(model: &Model, selections: &[Selection]) -> Result<Self, InputError> {
+        let mut chosen: Vec<Option<&Variations>> = vec![None; model.n_templates()];
+        for selection in selections {
+            for template in named(model, selection)? {
+                if chosen[template].replace(&selection.variations).is_some() {
+                    let (channel, sample) = names(model, template);
+                    return Err(InputError::Twice { sample, channel });
+                }
+            }
+        }
+        check_variations(model, selections, &chosen)?;
+        let mut inputs =
+            Self { blocks: Vec::new(), templates: Vec::new(), of_template: vec![None; model.n_templates()], len: 0 };
+        for (template, variations) in chosen.into_iter().enumerate() {
+            if let Some(variations) = variations {
+                inputs.add(model, template, variations);
+            }
+        }
+        if inputs.len == 0 { Err(InputError::Nothing) } else { Ok(inputs) }
+    }
+
+    fn add(&mut self, model: &Model, template: usize, variations: &Variations) {
+        let layout = &model.layout;
+        let n_bins = model.part(layout.template_cell, template).len();
+        let is_wanted = |parameter: &str| match variations {
+            Variations::None => false,
+            Variations::All => true,
+            Variations::Named(names) => names.iter().any(|name| name == parameter),
+        };
+        let nominal = self.block(model, template, InputKind::Nominal, n_bins);
+        let yields = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
+        let mut input = TemplateInput { template, nominal, histosys: Vec::new(), normsys: Vec::new() };
+        for entry in model.part(layout.template_histosys, template) {
+            let parameter = &model.parameters.names[model.table(layout.histosys_param)[entry] as usize];
+            let cells = model.part(layout.histosys_cell, entry);
+            let fixed = |differences| {
+                let differences = &model.values(differences)[cells.clone()];
+                Absolute::Fixed(differences.iter().zip(yields).map(|(d, n)| d + n).collect())
+            };
+            let (hi, lo) = if is_wanted(parameter) {
+                let hi = self.block(model, template, InputKind::HistoSysHi(parameter.clone()), n_bins);
+                let lo = self.block(model, template, InputKind::HistoSysLo(parameter.clone()), n_bins);
+                (Absolute::Input(hi), Absolute::Input(lo))
+            } else {
+                (fixed(layout.histosys_up), fixed(layout.histosys_down))
+            };
+            input.histosys.push(HistoSysInput { entry, hi, lo });
+        }
+        for entry in model.part(layout.template_normsys, template) {
+            let parameter = &model.parameters.names[model.table(layout.normsys_param)[entry] as usize];
+            if is_wanted(parameter) {
+                let hi = self.block(model, template, InputKind::NormSysHi(parameter.clone()), 1);
+                self.block(model, template, InputKind::NormSysLo(parameter.clone()), 1);
+                input.normsys.push(NormSysInput { entry, hi });
+            }
+        }
+        self.of_template[template] = Some(u32::try_from(self.templates.len()).expect("templates are numbered by u32"));
+        self.templates.push(input);
+    }
+
+    fn block(&mut self, model: &Model, template: usize, kind: InputKind, len: usize) -> usize {
+        let (channel, sample) = names(model, template);
+        let start = self.len;
+        self.len += len;
+        self.blocks.push(Block { channel, sample, kind, range: start..self.len });
+        start
+    }
+
+    /// M, the number of inputs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none; there always are.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The inputs by what they are, in order.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The chosen templates, in the model's order.
+    #[must_use]
+    pub fn templates(&self) -> &[TemplateInput] {
+        &self.templates
+    }
+
+    /// What template `template` has of the inputs, if it is chosen.
+    #[must_use]
+    #[inline]
+    pub fn of_template(&self, template: usize) -> Option<&TemplateInput> {
+        self.of_template[template].map(|i| &self.templates[i as usize])
+    }
+
+    /// The values (M) that `model` has.
+    #[must_use]
+    pub fn values(&self, model: &Model) -> Vec<f64> {
+        let layout = &model.layout;
+        let mut values = vec![0.0; self.len];
+        for input in &self.templates {
+            let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, input.template)];
+            values[input.nominal..input.nominal + nominal.len()].copy_from_slice(nominal);
+            for histosys in &input.histosys {
+                let cells = model.part(layout.histosys_cell, histosys.entry);
+                for (end, differences) in [(&histosys.hi, layout.histosys_up), (&histosys.lo, layout.histosys_down)] {
+                    if let Absolute::Input(start) = *end {
+                        for (bin, cell) in cells.clone().enumerate() {
+                            values[start + bin] = nominal[bin] + model.values(differences)[cell];
+                        }
+                    }
+                }
+            }
+            for normsys in &input.normsys {
+                values[normsys.hi] = model.values(layout.normsys_hi)[normsys.entry];
+                values[normsys.hi + 1] = model.values(layout.normsys_lo)[normsys.entry];
+            }
+        }
+        values
+    }
+
+    /// Whether `values` can be inputs: as many as there are, finite, factors of normsys positive.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self, values: &[f64]) -> Result<(), InputError> {
+        if values.len() != self.len {
+            return Err(InputError::Length { found: values.len(), wanted: self.len });
+        }
+        let is_factor = |kind: &InputKind| matches!(kind, InputKind::NormSysHi(_) | InputKind::NormSysLo(_));
+        for block in &self.blocks {
+            for (element, &value) in values[block.range.clone()].iter().enumerate() {
+                if !value.is_finite() || (value <= 0.0 && is_factor(&block.kind)) {
+                    return Err(InputError::Value { block: block.name(), element, value });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of the block that input `input` is in, and the element in it.
+    #[must_use]
+    pub fn place(&self, input: usize) -> (String, usize) {
+        let block = &self.blocks[self.blocks.partition_point(|block| block.range.end <= input)];
+        (block.name(), input - block.range.start)
+    }
+
+    /// Puts `values` (M) into the tables of `model`.
+    pub fn apply(&self, values: &[f64], model: &mut Model) {
+        let layout = model.layout;
+        for input in &self.templates {
+            let cells = model.part(layout.template_cell, input.template);
+            let nominal = &values[input.nominal..input.nominal + cells.len()];
+            model.reals[layout.nominal.start..][cells].copy_from_slice(nominal);
+            for histosys in &input.histosys {
+                let cells = model.part(layout.histosys_cell, histosys.entry);
+                for (end, span) in [(&histosys.hi, layout.histosys_up), (&histosys.lo, layout.histosys_down)] {
+                    end.differences(values, nominal, &mut model.reals[span.start..][cells.clone()]);
+                }
+            }
+            for normsys in &input.normsys {
+                model.reals[layout.normsys_hi.start + normsys.entry] = values[normsys.hi];
+                model.reals[layout.normsys_lo.start + normsys.entry] = values[normsys.hi + 1];
+            }
+        }
+    }
+
+    /// Calls `set` with every normsys that is an input and its new factor.
+    pub fn each_normsys(&self, values: &[f64], mut set: impl FnMut(usize, NormSysFactor)) {
+        for normsys in self.templates.iter().flat_map(|input| &input.normsys) {
+            set(normsys.entry, NormSysFactor::new(values[normsys.hi + 1], values[normsys.hi]));
+        }
+    }
+}
+
+impl Absolute {
+    /// The first of the inputs that they are, if they are inputs.
+    #[must_use]
+    pub fn input(&self) -> Option<usize> {
+        if let Self::Input(start) = *self { Some(start) } else { None }
+    }
+
+    /// The yields minus the nominal ones, written to `out` (both the template's bins).
+    pub fn differences(&self, values: &[f64], nominal: &[f64], out: &mut [f64]) {
+        let absolute = match self {
+            Self::Input(start) => &values[*start..*start + nominal.len()],
+            Self::Fixed(yields) => yields,
+        };
+        for ((out, yields), nominal) in out.iter_mut().zip(absolute).zip(nominal) {
+            *out = yields - nominal;
+        }
+    }
+}
+
+/// Channel and sample of a template.
+fn names(model: &Model, template: usize) -> (String, String) {
+    let starts = model.table(model.layout.channel_template);
+    let channel = starts.partition_point(|&start| start as usize <= template) - 1;
+    let sample = model.table(model.layout.template_sample)[template] as usize;
+    (model.channels[channel].clone(), model.samples[sample].clone())
+}
+
+/// The templates that `selection` names.
+fn named(model: &Model, selection: &Selection) -> Result<Vec<usize>, InputError> {
+    let Selection { sample, channel, .. } = selection;
+    let of_sample: Vec<usize> = (0..model.n_templates()).filter(|&t| names(model, t).1 == *sample).collect();
+    if of_sample.is_empty() {
+        let similar = similar_name(sample, model.samples.iter().map(String::as_str)).map(str::to_owned);
+        return Err(InputError::UnknownSample { sample: sample.clone(), similar });
+    }
+    let templates: Vec<usize> = match channel {
+        None => of_sample,
+        Some(channel) => {
+            let found = of_sample.iter().copied().filter(|&t| names(model, t).0 == *channel).collect::<Vec<_>>();
+            if found.is_empty() {
+                let channels = of_sample.iter().map(|&t| names(model, t).0).collect();
+                let (sample, channel) = (sample.clone(), channel.clone());
+                return Err(InputError::UnknownTemplate { sample, channel, channels });
+            }
+            found
+        }
+    };
+    Ok(templates)
+}
+
+/// Every variation that is named must be one of a chosen template, though not of each.
+fn check_variations(model: &Model, selections: &[Selection], chosen: &[Option<&Variations>]) -> Result<(), InputError> {
+    let templates = (0..chosen.len()).filter(|&template| chosen[template].is_some());
+    let known: Vec<&str> = templates.flat_map(|template| movers(model, template)).collect();
+    for selection in selections {
+        let Variations::Named(wanted) = &selection.variations else { continue };
+        if let Some(parameter) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+            let similar = similar_name(parameter, known.into_iter()).map(str::to_owned);
+            return Err(InputError::UnknownVariation { parameter: parameter.clone(), similar });
+        }
+    }
+    Ok(())
+}
+
+/// Names of the parameters of a template's histosys and normsys.
+fn movers(model: &Model, template: usize) -> Vec<&str> {
+    let layout = &model.layout;
+    let of = |starts, params| {
+        let params = &model.table(params)[model.part(starts, template)];
+        params.iter().map(|&p| model.parameters.names[p as usize].as_str()).collect::<Vec<_>>()
+    };
+    let mut found = of(layout.template_histosys, layout.histosys_param);
+    found.extend(of(layout.template_normsys, layout.normsys_param));
+    found
+}

@@ -1,0 +1,377 @@
+//! Derivatives of expected counts with respect to parameters and templates, backwards, for any number type: the plain version.
+//!
+//! A yield is (nominal + Σ shifts) · Π factors. For weights c_b of the bins, Σ_b c_b ∂λ_b/∂z of every parameter and input z takes one pass over the templates, each
+//! factor's derivative being the product of all others from the left and from the right: no division, so that factors of zero are right. Over [`Taylor`] numbers
+//! the same lines say how these sums change along a line of parameters: Hessian-vector products, and third derivatives contracted twice.
+
+use super::Inputs;
+use super::choice::{Absolute, TemplateInput};
+use crate::interpolate::{Jet, NormSysFactor};
+use crate::likelihood::constraint_slopes;
+use crate::model::{Data, Model};
+use crate::parameters::Constraint;
+use crate::scalar::Scalar;
+use crate::taylor::Taylor;
+
+/// Both gradients of -ln L, and the expected counts, along a line of parameters.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Along {
+    /// The gradient with respect to the parameters (P).
+    pub gradient: Vec<Taylor>,
+    /// The gradient with respect to the inputs (M).
+    pub by_inputs: Vec<Taylor>,
+    /// λ (B).
+    pub lambda: Vec<Taylor>,
+}
+
+/// The gradients of -ln L of `data` with respect to parameters and inputs along `params` + ε `direction`, written to `out`.
+pub fn along(model: &Model, inputs: &Inputs, data: &Data, (params, direction): (&[f64], &[f64]), out: &mut Along) {
+    gradients_along(model, inputs, data, (params, direction), None, out);
+}
+
+/// The same where the inputs move too, along `by_inputs` (M); only first derivatives are right then, which are the product of the Hessian by parameters
+/// and inputs with the direction.
+pub fn hessian_product(
+    model: &Model,
+    inputs: &Inputs,
+    data: &Data,
+    at: (&[f64], &[f64]),
+    by_inputs: &[f64],
+    out: &mut Along,
+) {
+    gradients_along(model, inputs, data, at, Some(by_inputs), out);
+}
+
+fn gradients_along(
+    model: &Model,
+    inputs: &Inputs,
+    data: &Data,
+    (params, direction): (&[f64], &[f64]),
+    by_inputs: Option<&[f64]>,
+    out: &mut Along,
+) {
+    let line: Vec<Taylor> = params.iter().zip(direction).map(|(&x, &v)| Taylor::line(x, v)).collect();
+    let weight = |bin: usize, lambda: &Taylor| poisson_slope(data.main[bin], lambda);
+    let moving = Moving { inputs, direction: by_inputs };
+    pull_back_of(model, inputs, &moving, &line, weight, out);
+    let terms = model.table(model.layout.constraint_param).iter().zip(&data.aux);
+    for (&param, &aux) in terms {
+        let param = param as usize;
+        let Some(constraint) = model.parameters.constraint[param] else { continue };
+        out.gradient[param] = out.gradient[param] + line[param].chain(constraint_slope(constraint, aux, params[param]));
+    }
+}
+
+/// 1 - n/λ.
+fn poisson_slope<S: Scalar>(n: f64, lambda: &S) -> S {
+    if n == 0.0 {
+        return S::from(1.0);
+    }
+    let ratio = n / lambda.value();
+    let first = ratio / lambda.value();
+    lambda.chain(Jet { value: 1.0 - ratio, first, second: -2.0 * first / lambda.value() })
+}
+
+/// The slope of a constraint term with its own derivatives.
+fn constraint_slope(constraint: Constraint, aux: f64, param: f64) -> Jet {
+    let (value, first) = constraint_slopes(constraint, aux, param);
+    let second = match constraint {
+        Constraint::Gaussian { .. } => 0.0,
+        Constraint::Poisson { .. } if aux == 0.0 => 0.0,
+        Constraint::Poisson { .. } => -2.0 * first / param,
+    };
+    Jet { value, first, second }
+}
+
+/// λ, and Σ_b c_b ∂λ_b/∂z of every parameter and input z at `params` (P), where `weight` gives c_b from b and λ_b; without constraint terms.
+pub fn pull_back<S: Scalar + Default + Copy>(
+    model: &Model,
+    inputs: &Inputs,
+    params: &[S],
+    weight: impl FnMut(usize, &S) -> S,
+    out: &mut impl PulledBack<S>,
+) {
+    pull_back_of(model, inputs, &Still, params, weight, out);
+}
+
+fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
+    model: &Model,
+    inputs: &Inputs,
+    numbers: &N,
+    params: &[S],
+    mut weight: impl FnMut(usize, &S) -> S,
+    out: &mut impl PulledBack<S>,
+) {
+    let (gradient, by_inputs, lambda) = out.parts();
+    reset(gradient, params.len());
+    reset(by_inputs, inputs.len());
+    reset(lambda, model.n_bins());
+    let mut parts: Vec<Parts<S>> = Vec::new();
+    for channel in 0..model.channels.len() {
+        let bins = model.channel_bins(channel);
+        let lambda = &mut lambda[bins.clone()];
+        let templates = model.channel_templates(channel);
+        parts.clear();
+        parts.extend(templates.clone().map(|template| Parts::of(model, numbers, template, params)));
+        for parts in &parts {
+            for (bin, lambda) in lambda.iter_mut().enumerate() {
+                *lambda = *lambda + parts.shape[bin] * parts.gammas[bin] * parts.scale;
+            }
+        }
+        let weights: Vec<S> = lambda.iter().enumerate().map(|(bin, l)| weight(bins.start + bin, l)).collect();
+        for (parts, template) in parts.iter().zip(templates) {
+            parts.pull(model, template, params, &weights, gradient);
+            if let Some(input) = inputs.of_template(template) {
+                parts.pull_inputs(model, input, &weights, by_inputs);
+            }
+        }
+    }
+}
+
+fn reset<S: Default + Clone>(values: &mut Vec<S>, len: usize) {
+    values.clear();
+    values.resize(len, S::default());
+}
+
+/// Where the results of [`pull_back`] go.
+pub trait PulledBack<S> {
+    /// The sums by parameters, those by inputs, and λ; whatever they hold is replaced.
+    fn parts(&mut self) -> (&mut Vec<S>, &mut Vec<S>, &mut Vec<S>);
+}
+
+impl PulledBack<Taylor> for Along {
+    fn parts(&mut self) -> (&mut Vec<Taylor>, &mut Vec<Taylor>, &mut Vec<Taylor>) {
+        (&mut self.gradient, &mut self.by_inputs, &mut self.lambda)
+    }
+}
+
+impl<S> PulledBack<S> for (Vec<S>, Vec<S>, Vec<S>) {
+    fn parts(&mut self) -> (&mut Vec<S>, &mut Vec<S>, &mut Vec<S>) {
+        (&mut self.0, &mut self.1, &mut self.2)
+    }
+}
+
+/// The numbers of templates, and how they move.
+trait Numbers<S> {
+    /// What template `template` has of the inputs, if they move.
+    fn input_of(&self, template: usize) -> Option<&TemplateInput>;
+
+    /// How fast input `input` moves.
+    fn rate(&self, input: usize) -> S;
+}
+
+/// Templates that stay as they are.
+struct Still;
+
+impl<S: Scalar> Numbers<S> for Still {
+    fn input_of(&self, _: usize) -> Option<&TemplateInput> {
+        None
+    }
+
+    fn rate(&self, _: usize) -> S {
+        S::from(0.0)
+    }
+}
+
+/// Templates whose inputs move along a direction (M), if there is one.
+struct Moving<'a> {
+    inputs: &'a Inputs,
+    direction: Option<&'a [f64]>,
+}
+
+impl Numbers<Taylor> for Moving<'_> {
+    fn input_of(&self, template: usize) -> Option<&TemplateInput> {
+        self.direction.and_then(|_| self.inputs.of_template(template))
+    }
+
+    fn rate(&self, input: usize) -> Taylor {
+        Taylor::line(0.0, self.direction.map_or(0.0, |direction| direction[input]))
+    }
+}
+
+/// A normsys factor f(α; lo, hi) with the derivatives that its template needs.
+#[derive(Clone, Copy)]
+struct Factor<S> {
+    value: S,
+    /// ∂f/∂α
+    slope: S,
+    /// ∂f/∂lo, ∂f/∂hi
+    by_ends: [S; 2],
+}
+
+impl<S: Scalar + Copy> Factor<S> {
+    fn of(model: &Model, entry: usize, alpha: S, rates: Option<[S; 2]>) -> Self {
+        let (layout, rule) = (&model.layout, model.interpolation.normsys);
+        let factor = NormSysFactor::new(model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry]);
+        let ends = factor.by_ends(alpha.value(), rule);
+        let mut found = Self {
+            value: alpha.chain(factor.at(alpha.value(), rule)),
+            slope: alpha.chain(factor.slope(alpha.value(), rule)),
+            by_ends: ends.map(|end| alpha.chain(end)),
+        };
+        if let Some(rates) = rates {
+            // f is the sum of a function of α and lo and one of α and hi, so the mixed second derivative vanishes.
+            let second = factor.by_ends_twice(alpha.value(), rule);
+            for (end, rate) in rates.into_iter().enumerate() {
+                found.value = found.value + rate * S::from(ends[end].value);
+                found.slope = found.slope + rate * S::from(ends[end].first);
+                found.by_ends[end] = found.by_ends[end] + rate * S::from(second[end]);
+            }
+        }
+        found
+    }
+}
+
+/// A histosys: its parameter's two weights with their slopes, and the differences bin by bin.
+struct Shift<S> {
+    param: usize,
+    weights: [S; 2],
+    slopes: [S; 2],
+    differences: [Vec<S>; 2],
+}
+
+/// A yield taken apart: shape · gammas · scale.
+struct Parts<S> {
+    shifts: Vec<Shift<S>>,
+    /// nominal + Σ shifts, bin by bin.
+    shape: Vec<S>,
+    /// The product of the per-bin factors, bin by bin.
+    gammas: Vec<S>,
+    factors: Vec<Factor<S>>,
+    /// The product of the factors that are the same in every bin.
+    scale: S,
+    /// For each of those, scale modifiers first: the product of all others.
+    others: Vec<S>,
+}
+
+impl<S: Scalar + Copy> Parts<S> {
+    fn of<N: Numbers<S>>(model: &Model, numbers: &N, template: usize, params: &[S]) -> Self {
+        let layout = &model.layout;
+        let input = numbers.input_of(template);
+        let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
+        let moving = |start: Option<usize>, bin: usize| start.map_or(S::from(0.0), |start| numbers.rate(start + bin));
+        let first = input.map(|input| input.nominal);
+        let mut shape: Vec<S> = nominal.iter().enumerate().map(|(bin, &n)| S::from(n) + moving(first, bin)).collect();
+        let mut shifts = Vec::new();
+        for (k, entry) in model.part(layout.template_histosys, template).enumerate() {
+            let param = model.table(layout.histosys_param)[entry] as usize;
+            let (alpha, cells) = (params[param], model.part(layout.histosys_cell, entry));
+            let (p, q) = model.interpolation.histosys.weights(alpha.value());
+            let (p_slope, q_slope) = model.interpolation.histosys.slopes(alpha.value());
+            let ends = [layout.histosys_up, layout.histosys_down];
+            let sources = input.map(|input| [&input.histosys[k].hi, &input.histosys[k].lo]);
+            let differences = [0, 1].map(|end| {
+                let values = model.values(ends[end])[cells.clone()].iter().enumerate();
+                let start = sources.and_then(|sources| sources[end].input());
+                let change = |bin| moving(start, bin) + moving(first, bin) * S::from(-1.0);
+                values.map(|(bin, &d)| S::from(d) + change(bin)).collect::<Vec<S>>()
+            });
+            let shift = Shift {
+                param,
+                weights: [alpha.chain(p), alpha.chain(q)],
+                slopes: [alpha.chain(p_slope), alpha.chain(q_slope)],
+                differences,
+            };
+            for (weight, differences) in shift.weights.into_iter().zip(&shift.differences) {
+                shape.iter_mut().zip(differences).for_each(|(y, &d)| *y = *y + weight * d);
+            }
+            shifts.push(shift);
+        }
+        let mut gammas = vec![S::from(1.0); nominal.len()];
+        for &first in &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, template)] {
+            for (bin, gamma) in gammas.iter_mut().enumerate() {
+                *gamma = *gamma * params[first as usize + bin];
+            }
+        }
+        let scale_params = &model.table(layout.scale_param)[model.part(layout.template_scale, template)];
+        let mut values: Vec<S> = scale_params.iter().map(|&param| params[param as usize]).collect();
+        let factor = |entry: usize| {
+            let alpha = params[model.table(layout.normsys_param)[entry] as usize];
+            let found = input.and_then(|input| input.normsys.iter().find(|normsys| normsys.entry == entry));
+            Factor::of(model, entry, alpha, found.map(|n| [numbers.rate(n.hi + 1), numbers.rate(n.hi)]))
+        };
+        let factors: Vec<Factor<S>> = model.part(layout.template_normsys, template).map(factor).collect();
+        values.extend(factors.iter().map(|factor| factor.value));
+        let (scale, others) = all_others(&values);
+        Self { shifts, shape, gammas, factors, scale, others }
+    }
+
+    /// Adds Σ_b c_b ∂y_b/∂θ to `gradient` (P).
+    fn pull(&self, model: &Model, template: usize, params: &[S], weights: &[S], gradient: &mut [S]) {
+        let layout = &model.layout;
+        let mut add = |param: usize, value: S| gradient[param] = gradient[param] + value;
+        let weighted: Vec<S> = weights.iter().zip(&self.gammas).map(|(&w, &g)| w * g).collect();
+        let total = sum(weighted.iter().zip(&self.shape).map(|(&w, &y)| w * y));
+        let scale_params = &model.table(layout.scale_param)[model.part(layout.template_scale, template)];
+        for (&param, &others) in scale_params.iter().zip(&self.others) {
+            add(param as usize, total * others);
+        }
+        let normsys = model.part(layout.template_normsys, template).zip(&self.factors);
+        for ((entry, factor), &others) in normsys.zip(&self.others[scale_params.len()..]) {
+            add(model.table(layout.normsys_param)[entry] as usize, total * others * factor.slope);
+        }
+        for shift in &self.shifts {
+            let [up, down] =
+                shift.differences.each_ref().map(|list| sum(weighted.iter().zip(list).map(|(&w, &d)| w * d)));
+            add(shift.param, (shift.slopes[0] * up + shift.slopes[1] * down) * self.scale);
+        }
+        let firsts = &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, template)];
+        for (k, &first) in firsts.iter().enumerate() {
+            for (bin, (&weight, &shape)) in weights.iter().zip(&self.shape).enumerate() {
+                let others = firsts.iter().enumerate().filter(|(i, _)| *i != k);
+                let gammas = others.fold(S::from(1.0), |product, (_, &other)| product * params[other as usize + bin]);
+                add(first as usize + bin, weight * shape * self.scale * gammas);
+            }
+        }
+    }
+
+    /// Writes Σ_b c_b ∂y_b/∂x of the template's inputs x to `by_inputs` (M).
+    fn pull_inputs(&self, model: &Model, input: &TemplateInput, weights: &[S], by_inputs: &mut [S]) {
+        let layout = &model.layout;
+        // Nominal yields count with 1 minus the weights of all shifts, because the templates at ±1σ stay where they are.
+        let mut rest = S::from(1.0);
+        let weighted: Vec<S> = weights.iter().zip(&self.gammas).map(|(&w, &g)| w * g * self.scale).collect();
+        for (histosys, shift) in input.histosys.iter().zip(&self.shifts) {
+            for (end, weight) in [&histosys.hi, &histosys.lo].into_iter().zip(shift.weights) {
+                rest = rest + weight * S::from(-1.0);
+                if let Absolute::Input(start) = *end {
+                    for (bin, &weighted) in weighted.iter().enumerate() {
+                        by_inputs[start + bin] = weighted * weight;
+                    }
+                }
+            }
+        }
+        for (bin, &weighted) in weighted.iter().enumerate() {
+            by_inputs[input.nominal + bin] = weighted * rest;
+        }
+        let first = model.part(layout.template_normsys, input.template).start;
+        let n_scales = model.part(layout.template_scale, input.template).len();
+        for normsys in &input.normsys {
+            let others = self.others[n_scales + normsys.entry - first];
+            let total = sum(weights.iter().enumerate().map(|(bin, &w)| w * self.gammas[bin] * self.shape[bin]));
+            let [by_lo, by_hi] = self.factors[normsys.entry - first].by_ends;
+            by_inputs[normsys.hi] = total * others * by_hi;
+            by_inputs[normsys.hi + 1] = total * others * by_lo;
+        }
+    }
+}
+
+fn sum<S: Scalar>(values: impl Iterator<Item = S>) -> S {
+    values.fold(S::from(0.0), |sum, value| sum + value)
+}
+
+/// The product of `values`, and for each of them the product of all others.
+fn all_others<S: Scalar + Copy>(values: &[S]) -> (S, Vec<S>) {
+    let mut others = Vec::with_capacity(values.len());
+    let mut product = S::from(1.0);
+    for &value in values {
+        others.push(product);
+        product = product * value;
+    }
+    let mut after = S::from(1.0);
+    for (other, &value) in others.iter_mut().zip(values).rev() {
+        *other = *other * after;
+        after = after * value;
+    }
+    (product, others)
+}

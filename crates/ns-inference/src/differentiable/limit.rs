@@ -1,0 +1,171 @@
+//! Upper limits as functions of the inputs: where CLs(μ, x) falls to the level.
+//!
+//! The expected ones are where √q_A(μ, x) reaches a number t, so dμ/dx = -(∂q_A/∂x)/(∂q_A/∂μ); the observed one is where ln CLs(q, q_A) = ln α, with the slopes of both.
+
+use super::ProfiledDifferentiableSession;
+use super::asimov::Asimov;
+use super::error::{DifferentiableError, Of, arrived};
+use super::statistics::{Compared, TestValues};
+use crate::asymptotic::{ln_cls, root_asimov_at};
+use crate::limit::LimitOptions;
+use crate::profile::Profiler;
+use crate::root::{Interval, Root, increasing};
+use crate::test_statistic::{TestStatistic, Tested, test};
+use ns_core::TemplateLikelihood;
+
+/// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
+const BEYOND: f64 = 1e6;
+
+/// Which limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Which {
+    /// The observed one.
+    Observed,
+    /// The one expected if the background fluctuates by as many standard deviations.
+    Expected(f64),
+}
+
+impl std::fmt::Display for Which {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Observed => f.write_str("observed"),
+            Self::Expected(n) => write!(f, "expected ({n:+}σ)"),
+        }
+    }
+}
+
+/// A root, and the last fit's failure if there was one.
+struct Search {
+    root: Root,
+    failure: Option<&'static str>,
+}
+
+impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
+    /// The upper limit `which`; its gradient is written to `by_inputs` (M).
+    ///
+    /// # Errors
+    /// If a fit fails, or where there is no limit.
+    pub fn limit(
+        &mut self,
+        wanted: LimitOptions,
+        which: Which,
+        by_inputs: Option<&mut [f64]>,
+    ) -> Result<f64, DifferentiableError> {
+        let asimov = self.make_asimov(0.0)?;
+        let interval = self.interval(&asimov, wanted, which);
+        let found = match which {
+            Which::Expected(n) => self.expected_root(&asimov, wanted, n, interval),
+            Which::Observed => self.observed_root(&asimov, wanted, interval)?,
+        };
+        let reason = match found.root {
+            Root::At(mu) => {
+                self.last_limit = Some((wanted, which, mu));
+                if let Some(by_inputs) = by_inputs {
+                    self.limit_gradient(&asimov, wanted, (which, mu), by_inputs)?;
+                }
+                return Ok(mu);
+            }
+            Root::Below => "every value tested is excluded",
+            Root::Above => "no value tested is excluded",
+            Root::Unknown => found.failure.unwrap_or("CLs could not be computed where it had to be"),
+        };
+        Err(DifferentiableError::NoLimit { which: which.to_string(), reason })
+    }
+
+    /// Where a limit is looked for: first where the last one of its kind was, else where it would be if the likelihood were a parabola.
+    fn interval(&mut self, asimov: &Asimov, wanted: LimitOptions, which: Which) -> Interval {
+        let (lower, range_end) = (asimov.params[self.poi], self.model.parameters.upper[self.poi]);
+        let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
+        let known = self.last_limit.filter(|last| (last.0, last.1) == (wanted, which) && last.2 > lower);
+        let guess = known.map_or_else(
+            || {
+                let n = if let Which::Expected(n) = which { n } else { 0.0 };
+                lower + root_asimov_at(wanted.level, n) * self.asimov_width(asimov)
+            },
+            |(.., last)| last,
+        );
+        Interval { lower, upper, guess: guess.min(upper) }
+    }
+
+    fn expected_root(&mut self, asimov: &Asimov, wanted: LimitOptions, n: f64, interval: Interval) -> Search {
+        let target = root_asimov_at(wanted.level, n);
+        let (poi, statistic) = (self.poi, wanted.statistic);
+        let mut profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        let mut failure = None;
+        let root = increasing(interval, |mu| {
+            let tested = test(&mut profiler, statistic, poi, mu);
+            failure = tested.failure.or(failure);
+            let root = tested.value?.sqrt();
+            Some([root - target, tested.slope / root])
+        });
+        Search { root, failure }
+    }
+
+    fn observed_root(
+        &mut self,
+        asimov: &Asimov,
+        wanted: LimitOptions,
+        interval: Interval,
+    ) -> Result<Search, DifferentiableError> {
+        let (poi, statistic) = (self.poi, wanted.statistic);
+        let mut observed = Profiler::new(&self.model, &mut self.observed, &self.options.fit);
+        arrived("the free fit", Of::Observed, observed.best())?;
+        let mut expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        let ln_level = wanted.level.ln();
+        let mut failure = None;
+        let root = increasing(interval, |mu| {
+            let pair = [test(&mut observed, statistic, poi, mu), test(&mut expected, statistic, poi, mu)];
+            failure = pair[0].failure.or(pair[1].failure).or(failure);
+            let [root, asimov] = [along_mu(&pair[0])?, along_mu(&pair[1])?];
+            let [value, slope] = ln_cls(statistic, root, asimov);
+            Some([ln_level - value, -slope])
+        });
+        Ok(Search { root, failure })
+    }
+
+    /// dμ/dx at the limit `mu`, written to `by_inputs` (M).
+    fn limit_gradient(
+        &mut self,
+        asimov: &Asimov,
+        wanted: LimitOptions,
+        (which, mu): (Which, f64),
+        by_inputs: &mut [f64],
+    ) -> Result<(), DifferentiableError> {
+        let statistic = wanted.statistic;
+        let at_limit = self.compare_asimov(asimov, statistic, mu)?;
+        self.asimov_gradient(asimov, &at_limit, by_inputs)?;
+        if let Which::Expected(_) = which {
+            by_inputs.iter_mut().for_each(|slope| *slope /= -at_limit.by_mu);
+            return Ok(());
+        }
+        let mut observed = vec![0.0; by_inputs.len()];
+        let [q, q_by_mu] = self.statistic(statistic, mu, Some(&mut observed))?;
+        let [by_q, by_q_asimov] = cls_slopes(statistic, q, &at_limit);
+        let by_mu = by_q * q_by_mu + by_q_asimov * at_limit.by_mu;
+        for (slope, of_q) in by_inputs.iter_mut().zip(&observed) {
+            *slope = -(by_q * of_q + by_q_asimov * *slope) / by_mu;
+        }
+        Ok(())
+    }
+
+    /// σ of the parameter of interest in the Asimov data set, for a first guess; 1 where it has none.
+    fn asimov_width(&mut self, asimov: &Asimov) -> f64 {
+        match self.asimov_curvature(asimov) {
+            Ok(hessian) if hessian.variance(self.poi) > 0.0 => hessian.variance(self.poi).sqrt(),
+            _ => 1.0,
+        }
+    }
+}
+
+/// √q and its slope along μ.
+fn along_mu(tested: &Tested) -> Option<[f64; 2]> {
+    let root = tested.value?.sqrt();
+    Some([root, if root > 0.0 { tested.slope / root } else { 0.0 }])
+}
+
+/// The slopes of CLs with respect to q and q_A.
+fn cls_slopes(statistic: TestStatistic, q: f64, asimov: &Compared) -> [f64; 2] {
+    let values = TestValues { statistic, q, q_asimov: asimov.q, q_by_mu: 0.0, q_asimov_by_mu: asimov.by_mu };
+    let [_, by_q, by_q_asimov] = values.cls()[0];
+    [by_q, by_q_asimov]
+}

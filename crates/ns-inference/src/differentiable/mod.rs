@@ -1,0 +1,156 @@
+//! Profiled test statistics as functions of templates, with their gradients: what a network needs to be trained on a limit.
+//!
+//! Values are those of `hypotest` and `limit`; their derivatives with respect to the inputs x (`ns_core::templates`) are exact, not differences:
+//! - of a minimum, by the envelope theorem: d min_θ f/dx = ∂f/∂x at the minimum, whether or not parameters are at their bounds;
+//! - of what depends on where a minimum is (Asimov data, which are made at a conditional fit; σ), by implicit differentiation: dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x over the parameters that
+//!   are neither held nor at a bound nor on a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
+//! - of a limit, by the implicit function CLs(μ, x) = α.
+//!
+//! Where a statistic is constant it has gradient 0: q₀ with μ̂ ≤ 0, q_μ with μ̂ ≥ μ. A fit that fails is an error, never a gradient.
+//!
+//! Legend: M inputs, P parameters, B bins, K auxiliary data.
+
+mod asimov;
+mod error;
+mod limit;
+mod sigma;
+mod statistics;
+
+pub use asimov::AsimovPoint;
+pub use error::{DifferentiableError, Of};
+pub use limit::Which;
+pub use statistics::{CLS, TestValues};
+
+use crate::fit::FitOptions;
+use crate::hessian::Hessian;
+use crate::limit::LimitOptions;
+use crate::minimize::Domain;
+use crate::profile::Profiler;
+use error::arrived;
+use ns_core::templates::{Along, InputError};
+use ns_core::{Inputs, Model, TemplateLikelihood};
+
+/// What a session does.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DifferentiableOptions {
+    /// How fits are done; errors and intervals do not matter here.
+    pub fit: FitOptions,
+    /// Where Asimov data are made.
+    pub asimov: AsimovPoint,
+}
+
+/// A model with templates that change, its observed data and its Asimov data, and the fits to both.
+#[derive(Debug)]
+pub struct ProfiledDifferentiableSession<L> {
+    model: Model,
+    inputs: Inputs,
+    observed: L,
+    asimov: L,
+    options: DifferentiableOptions,
+    poi: usize,
+    memory: Memory,
+    /// The last limit found, and which it was: the next one of that kind is looked for there first.
+    last_limit: Option<(LimitOptions, Which, f64)>,
+}
+
+/// Room for gradients (P and M) and for yields (B), reused from call to call.
+#[derive(Debug, Default)]
+struct Memory {
+    gradient: Vec<f64>,
+    by_inputs: Vec<f64>,
+    lambda: Vec<f64>,
+    other: Vec<f64>,
+    along: Along,
+}
+
+impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
+    /// A session of `model` with the parameter of interest `poi`; `likelihood` is of its observed data and has the model's own inputs.
+    pub fn new(model: &Model, likelihood: L, poi: usize, options: DifferentiableOptions) -> Self {
+        let inputs = likelihood.inputs().clone();
+        let memory = Memory {
+            gradient: vec![0.0; model.n_params()],
+            by_inputs: vec![0.0; inputs.len()],
+            lambda: vec![0.0; model.n_bins()],
+            other: vec![0.0; model.n_bins()],
+            along: Along::default(),
+        };
+        let asimov = likelihood.clone();
+        Self { model: model.clone(), inputs, observed: likelihood, asimov, options, poi, memory, last_limit: None }
+    }
+
+    /// Which numbers are the inputs (M).
+    #[must_use]
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    /// The model with the inputs in it.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Replaces the inputs by `values` (M): all that follows is of them.
+    ///
+    /// # Errors
+    /// Where a value is none that a template can have.
+    pub fn set_inputs(&mut self, values: &[f64]) -> Result<(), InputError> {
+        self.inputs.check(values)?;
+        self.inputs.apply(values, &mut self.model);
+        self.observed.set_inputs(values);
+        self.asimov.set_inputs(values);
+        Ok(())
+    }
+
+    /// -ln L of the observed data at `params` (P) with its gradients by parameters (P) and inputs (M); +∞ with zeros outside the domain.
+    pub fn nll(&mut self, params: &[f64], gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
+        self.observed.nll_and_gradients(params, gradient, by_inputs)
+    }
+
+    /// The product of the Hessian of -ln L by parameters and inputs with `direction` (P and M): the first derivatives of both gradients in `out`.
+    pub fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along) {
+        self.observed.hessian_product(params, direction, out);
+    }
+
+    /// The minimum of -ln L, with the parameter of interest at `mu` if that is given; its gradient is written to `by_inputs` (M).
+    ///
+    /// # Errors
+    /// If the fit fails.
+    pub fn profiled_nll(&mut self, mu: Option<f64>, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
+        let fit = if mu.is_some() { "the conditional fit" } else { "the free fit" };
+        let options = self.held(mu);
+        let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+        arrived(fit, Of::Observed, &best)?;
+        if let Some(by_inputs) = by_inputs {
+            self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
+        }
+        Ok(best.nll)
+    }
+
+    /// The options with the parameter of interest held at `mu` if that is given.
+    fn held(&self, mu: Option<f64>) -> FitOptions {
+        let mut options = self.options.fit.clone();
+        options.fixed.extend(mu.map(|mu| (self.poi, mu)));
+        options
+    }
+
+    /// The factorised exact Hessian at the minimum `params` (P) of one likelihood; what is held, at a bound or on a kink is left out.
+    fn curvature(
+        &mut self,
+        (fit, of): (&'static str, Of),
+        params: &[f64],
+        domain: &Domain,
+    ) -> Result<Hessian, DifferentiableError> {
+        let mut domain = domain.clone();
+        for i in 0..params.len() {
+            let is_kinked = domain.kinked.get(i).copied().unwrap_or(false);
+            domain.fixed[i] |= is_kinked && params[i] == 0.0;
+        }
+        let likelihood = match of {
+            Of::Observed => &mut self.observed,
+            Of::Asimov => &mut self.asimov,
+        };
+        let hessian = Hessian::damped_at(likelihood, params, &domain, &[0.0, 1e-12, 1e-10]);
+        if hessian.is_covariance() { Ok(hessian) } else { Err(DifferentiableError::Curvature { fit, of }) }
+    }
+}

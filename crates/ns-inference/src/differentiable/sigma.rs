@@ -1,0 +1,93 @@
+//! The standard deviation of the parameter of interest as a function of the inputs.
+//!
+//! σ² = V = (H⁻¹)_μμ, so dV = -vᵀ dH v with v = H⁻¹ e_μ over the free parameters. vᵀHv changes with the inputs at fixed θ (the second change of ∂f/∂x along v), with θ̂
+//! (t = second change of ∂f/∂θ along v, contracted with dθ̂/dx), and for an Asimov data set with its data.
+
+use super::ProfiledDifferentiableSession;
+use super::asimov::{Asimov, Slopes, is_nothing};
+use super::error::{AT_END, DifferentiableError, Of, arrived};
+use crate::fit::domain_and_start;
+use crate::hessian::Hessian;
+use crate::profile::Profiler;
+use ns_core::{Constraint, TemplateLikelihood};
+
+impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
+    /// σ(μ̂) at the best fit of the observed data, from the exact Hessian; its gradient is written to `by_inputs` (M).
+    ///
+    /// # Errors
+    /// If the fit fails, or where the best fit is at an end of the parameter's range.
+    pub fn sigma(&mut self, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
+        let (options, poi) = (self.options.fit.clone(), self.poi);
+        let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+        arrived("the free fit", Of::Observed, &best)?;
+        let (domain, _) = domain_and_start(&self.model, &options);
+        let mut hessian = self.curvature(("the free fit", Of::Observed), &best.params, &domain)?;
+        let sigma = self.sigma_of(&hessian)?;
+        let Some(by_inputs) = by_inputs else { return Ok(sigma) };
+        let mut column = vec![0.0; best.params.len()];
+        hessian.covariance_column(poi, &mut column);
+        let along = &mut self.memory.along;
+        self.observed.along(&best.params, &column, along);
+        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope = change.second);
+        let third: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
+        // dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x
+        hessian.solve(&third, &mut column);
+        self.observed.along(&best.params, &column, along);
+        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope -= change.first);
+        by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
+        Ok(sigma)
+    }
+
+    /// σ(μ̂) of the Asimov data set for the parameter of interest at `mu`, whose range does not matter here; its gradient is written to `by_inputs` (M).
+    ///
+    /// # Errors
+    /// If a fit fails.
+    pub fn asimov_sigma(&mut self, mu: f64, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
+        let asimov = self.make_asimov(mu)?;
+        let mut hessian = self.asimov_curvature(&asimov)?;
+        let sigma = self.sigma_of(&hessian)?;
+        let Some(by_inputs) = by_inputs else { return Ok(sigma) };
+        let mut column = vec![0.0; asimov.params.len()];
+        hessian.covariance_column(self.poi, &mut column);
+        let along = &mut self.memory.along;
+        self.asimov.along(&asimov.params, &column, along);
+        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope = change.second);
+        // -ln L has -n ln λ of each bin: the second change of -ln λ along v is what a count contributes to vᵀHv.
+        let of_bin = |lambda: &ns_core::taylor::Taylor| {
+            let rate = lambda.first / lambda.value;
+            if is_nothing(lambda.value) { 0.0 } else { rate * rate - lambda.second / lambda.value }
+        };
+        let main = along.lambda.iter().map(of_bin).collect();
+        let params: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
+        let of_aux = |&param: &u32| {
+            let param = param as usize;
+            match self.model.parameters.constraint[param] {
+                Some(Constraint::Poisson { .. }) => (column[param] / asimov.params[param]).powi(2),
+                _ => 0.0,
+            }
+        };
+        let aux = self.model.table(self.model.layout.constraint_param).iter().map(of_aux).collect();
+        self.through_asimov(&asimov, &Slopes { main, aux, params }, by_inputs)?;
+        by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
+        Ok(sigma)
+    }
+
+    /// The Hessian of the Asimov data set where it was made, with the parameter of interest free whatever its range.
+    pub(super) fn asimov_curvature(&mut self, asimov: &Asimov) -> Result<Hessian, DifferentiableError> {
+        let (mut domain, _) = domain_and_start(&self.model, &self.options.fit);
+        (domain.lower[self.poi], domain.upper[self.poi]) = (f64::NEG_INFINITY, f64::INFINITY);
+        self.curvature(("the best fit", Of::Asimov), &asimov.params, &domain)
+    }
+
+    fn sigma_of(&self, hessian: &Hessian) -> Result<f64, DifferentiableError> {
+        let variance = hessian.variance(self.poi);
+        let reason = if !hessian.free[self.poi] {
+            AT_END
+        } else if hessian.determines(self.poi) {
+            return Ok(variance.sqrt());
+        } else {
+            "the data do not determine it"
+        };
+        Err(DifferentiableError::NoUncertainty { parameter: self.model.parameters.names[self.poi].clone(), reason })
+    }
+}

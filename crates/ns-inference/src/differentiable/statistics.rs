@@ -1,0 +1,226 @@
+//! q of the observed data and of the Asimov data set, and what follows from them: p-values and significances.
+//!
+//! dq/dx = 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one] with f = -ln L. For the Asimov data set f changes with its data too:
+//! ∂(f(θ₁) - f(θ₂))/∂n = ln(λ(θ₂)/λ(θ₁)), and of a constraint term (θ₂ - θ₁)/σ² or ln(θ₂/θ₁).
+
+use super::ProfiledDifferentiableSession;
+use super::asimov::{Asimov, Slopes, is_nothing};
+use super::error::{DifferentiableError, Of, arrived};
+use crate::asymptotic::{BAND, PValues, expected_p_value_slopes, p_value_slopes};
+use crate::profile::{Profiler, rounding};
+use crate::test_statistic::TestStatistic;
+use ns_core::{Constraint, TemplateLikelihood};
+
+/// CLs observed, and expected at -2, -1, 0, +1, +2 standard deviations of the background.
+pub const CLS: usize = 6;
+
+/// A statistic of the observed data and of the Asimov data set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TestValues {
+    /// The statistic.
+    pub statistic: TestStatistic,
+    /// Of the observed data.
+    pub q: f64,
+    /// Of the Asimov data set.
+    pub q_asimov: f64,
+    /// dq/dμ.
+    pub q_by_mu: f64,
+    /// dq_A/dμ.
+    pub q_asimov_by_mu: f64,
+}
+
+impl TestValues {
+    /// CLs (for q₀: the p-value of the background), observed and expected, and their slopes with respect to q and to q_A.
+    #[must_use]
+    pub fn cls(&self) -> [[f64; 3]; CLS] {
+        self.each(|p| p.cls)
+    }
+
+    /// CL_s+b likewise.
+    #[must_use]
+    pub fn clsb(&self) -> [[f64; 3]; CLS] {
+        self.each(|p| p.clsb)
+    }
+
+    /// CL_b likewise.
+    #[must_use]
+    pub fn clb(&self) -> [[f64; 3]; CLS] {
+        self.each(|p| p.clb)
+    }
+
+    fn each(&self, of: impl Fn(&PValues) -> f64) -> [[f64; 3]; CLS] {
+        let mut all = [[0.0; 3]; CLS];
+        all[0] = p_value_slopes(self.statistic, self.q, self.q_asimov).each_ref().map(&of);
+        for (row, n) in all[1..].iter_mut().zip(BAND) {
+            let [value, slope] = expected_p_value_slopes(self.statistic, -n, self.q_asimov).each_ref().map(&of);
+            *row = [value, 0.0, slope];
+        }
+        all
+    }
+}
+
+/// A statistic with the two points (P each) that it compares.
+pub(super) struct Compared {
+    pub(super) q: f64,
+    /// dq/dμ.
+    pub(super) by_mu: f64,
+    pub(super) conditional: Vec<f64>,
+    pub(super) free: Vec<f64>,
+    /// Whether it is constant here.
+    pub(super) is_constant: bool,
+}
+
+impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
+    /// The statistic of the observed data at `mu` (q₀: 0), and dq/dμ; its gradient is written to `by_inputs` (M).
+    ///
+    /// # Errors
+    /// If a fit fails.
+    pub fn statistic(
+        &mut self,
+        statistic: TestStatistic,
+        mu: f64,
+        by_inputs: Option<&mut [f64]>,
+    ) -> Result<[f64; 2], DifferentiableError> {
+        let options = self.options.fit.clone();
+        let mut profiler = Profiler::new(&self.model, &mut self.observed, &options);
+        let compared = compare(&mut profiler, statistic, self.poi, mu, Of::Observed)?;
+        if let Some(by_inputs) = by_inputs {
+            self.difference(Of::Observed, &compared, by_inputs);
+        }
+        Ok([compared.q, compared.by_mu])
+    }
+
+    /// The statistic of the Asimov data set at `mu` (q₀: 0), and dq_A/dμ; its gradient is written to `by_inputs` (M).
+    ///
+    /// # Errors
+    /// If a fit fails, or where the statistic has no derivative.
+    pub fn asimov_statistic(
+        &mut self,
+        statistic: TestStatistic,
+        mu: f64,
+        by_inputs: Option<&mut [f64]>,
+    ) -> Result<[f64; 2], DifferentiableError> {
+        let asimov = self.make_asimov(statistic.asimov_mu())?;
+        let compared = self.compare_asimov(&asimov, statistic, mu)?;
+        if let Some(by_inputs) = by_inputs {
+            self.asimov_gradient(&asimov, &compared, by_inputs)?;
+        }
+        Ok([compared.q, compared.by_mu])
+    }
+
+    /// Both; gradients are written to `by_inputs` (M each).
+    ///
+    /// # Errors
+    /// As of the two.
+    pub fn test(
+        &mut self,
+        statistic: TestStatistic,
+        mu: f64,
+        by_inputs: Option<[&mut [f64]; 2]>,
+    ) -> Result<TestValues, DifferentiableError> {
+        let (observed, asimov) = match by_inputs {
+            None => (None, None),
+            Some([observed, asimov]) => (Some(observed), Some(asimov)),
+        };
+        let [q, q_by_mu] = self.statistic(statistic, mu, observed)?;
+        let [q_asimov, q_asimov_by_mu] = self.asimov_statistic(statistic, mu, asimov)?;
+        Ok(TestValues { statistic, q, q_asimov, q_by_mu, q_asimov_by_mu })
+    }
+
+    pub(super) fn compare_asimov(
+        &mut self,
+        asimov: &Asimov,
+        statistic: TestStatistic,
+        mu: f64,
+    ) -> Result<Compared, DifferentiableError> {
+        let mut profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        compare(&mut profiler, statistic, self.poi, mu, Of::Asimov)
+    }
+
+    /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], the data held, written to `by_inputs` (M).
+    fn difference(&mut self, of: Of, compared: &Compared, by_inputs: &mut [f64]) {
+        if compared.is_constant {
+            by_inputs.fill(0.0);
+            return;
+        }
+        let likelihood = match of {
+            Of::Observed => &mut self.observed,
+            Of::Asimov => &mut self.asimov,
+        };
+        let memory = &mut self.memory;
+        likelihood.nll_and_gradients(&compared.conditional, &mut memory.gradient, by_inputs);
+        likelihood.nll_and_gradients(&compared.free, &mut memory.gradient, &mut memory.by_inputs);
+        by_inputs.iter_mut().zip(&memory.by_inputs).for_each(|(slope, free)| *slope = 2.0 * (*slope - free));
+    }
+
+    /// The gradient of the Asimov data set's statistic, written to `by_inputs` (M).
+    pub(super) fn asimov_gradient(
+        &mut self,
+        asimov: &Asimov,
+        compared: &Compared,
+        by_inputs: &mut [f64],
+    ) -> Result<(), DifferentiableError> {
+        self.difference(Of::Asimov, compared, by_inputs);
+        if compared.is_constant {
+            return Ok(());
+        }
+        let memory = &mut self.memory;
+        self.asimov.expected(&compared.free, &mut memory.lambda);
+        self.asimov.expected(&compared.conditional, &mut memory.other);
+        let pairs = || memory.lambda.iter().zip(&memory.other);
+        let is_empty: Vec<bool> = pairs().map(|(&free, &held)| is_nothing(free) && !is_nothing(held)).collect();
+        let log_ratio = |(&free, &held): (&f64, &f64)| {
+            if is_nothing(free) || is_nothing(held) { 0.0 } else { 2.0 * (free / held).ln() }
+        };
+        let main = pairs().map(log_ratio).collect();
+        let terms = self.model.table(self.model.layout.constraint_param).iter();
+        let aux_slope = |&param: &u32| {
+            let param = param as usize;
+            let (held, free) = (compared.conditional[param], compared.free[param]);
+            2.0 * match self.model.parameters.constraint[param] {
+                Some(Constraint::Gaussian { sigma }) => (free - held) / (sigma * sigma),
+                Some(Constraint::Poisson { .. }) if held != free => (free / held).ln(),
+                _ => 0.0,
+            }
+        };
+        let aux = terms.map(aux_slope).collect();
+        let slopes = Slopes { main, aux, params: vec![0.0; self.model.n_params()] };
+        if is_empty.contains(&true) {
+            self.refuse_empty(asimov, &is_empty)?;
+        }
+        self.through_asimov(asimov, &slopes, by_inputs)
+    }
+}
+
+/// The statistic of the data that `profiler` fits.
+fn compare<L: TemplateLikelihood>(
+    profiler: &mut Profiler<'_, L>,
+    statistic: TestStatistic,
+    poi: usize,
+    mu: f64,
+    of: Of,
+) -> Result<Compared, DifferentiableError> {
+    arrived("the free fit", of, profiler.best())?;
+    let conditional = profiler.at(&[(poi, mu)]);
+    arrived("the conditional fit", of, &conditional)?;
+    let best = profiler.best();
+    arrived("the free fit", of, best)?;
+    let rise = conditional.nll - best.nll;
+    if rise < -rounding(best.nll) {
+        return Err(DifferentiableError::Below { of });
+    }
+    let mu_hat = best.params[poi];
+    let q = statistic.value(mu, mu_hat, rise);
+    // At a best fit that is where the statistic is tested, what is left of the difference is rounding.
+    let is_at_test =
+        profiler.domain().bound_at(poi, mu_hat).is_some() && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0);
+    let is_constant = q == 0.0 || is_at_test;
+    let by_mu = if is_constant || statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional.gradient[poi] };
+    Ok(Compared {
+        q: if is_constant { 0.0 } else { q },
+        by_mu,
+        free: best.params.clone(),
+        conditional: conditional.params,
+        is_constant,
+    })
+}

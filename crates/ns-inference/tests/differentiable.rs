@@ -1,0 +1,292 @@
+//! Gradients of profiled statistics against differences of tight fits, at and away from bounds.
+
+use ns_compute::DifferentiableSession;
+use ns_core::interpolate::Interpolation;
+use ns_core::spec::ModifierData;
+use ns_core::templates::{Inputs, Selection, Variations};
+use ns_core::{Model, TemplateLikelihood};
+use ns_inference::differentiable::{
+    AsimovPoint, DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession, Which,
+};
+use ns_inference::hypotest::hypotest;
+use ns_inference::limit::{LimitOptions, limit};
+use ns_inference::minimize::MinimizeOptions;
+use ns_inference::test_statistic::TestStatistic;
+use ns_inference::{FitOptions, fit};
+use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::small::{one_channel, sample};
+use ns_testkit::{assert_close, published};
+
+type Session = ProfiledDifferentiableSession<DifferentiableSession>;
+
+/// Fits as tight as rounding allows: differences of them are what gradients are held against.
+fn tight(asimov: AsimovPoint) -> DifferentiableOptions {
+    let minimize = MinimizeOptions { tolerance: 1e-24, max_iterations: 500 };
+    DifferentiableOptions { fit: FitOptions { minimize, ..FitOptions::default() }, asimov }
+}
+
+fn inputs_of(model: &Model, samples: &[&str], variations: &Variations) -> Inputs {
+    let selection =
+        |&sample: &&str| Selection { sample: sample.to_owned(), channel: None, variations: variations.clone() };
+    Inputs::new(model, &samples.iter().map(selection).collect::<Vec<_>>()).expect("samples of the model")
+}
+
+fn session_of(model: &Model, inputs: Inputs, options: DifferentiableOptions) -> Session {
+    let poi = model.poi().expect("a parameter of interest");
+    Session::new(model, DifferentiableSession::new(model, inputs), poi, options)
+}
+
+/// What a session has gradients of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Quantity {
+    Nll(Option<f64>),
+    Observed(TestStatistic, f64),
+    Asimov(TestStatistic, f64),
+    Cls(TestStatistic, f64, usize),
+    Limit(TestStatistic, Which),
+    Sigma,
+    AsimovSigma(f64),
+}
+
+impl Quantity {
+    fn all() -> Vec<Self> {
+        use TestStatistic::{Q, Q0, QTilde};
+        let mut all =
+            vec![Self::Nll(None), Self::Nll(Some(1.0)), Self::Sigma, Self::AsimovSigma(0.0), Self::AsimovSigma(1.0)];
+        all.extend([Q, QTilde].map(|statistic| Self::Observed(statistic, 1.5)));
+        all.extend([Q, QTilde].map(|statistic| Self::Asimov(statistic, 1.5)));
+        all.extend([Self::Observed(Q0, 0.0), Self::Asimov(Q0, 0.0), Self::Cls(Q0, 0.0, 0)]);
+        all.extend((0..6).map(|i| Self::Cls(QTilde, 1.5, i)));
+        all.push(Self::Cls(Q, 1.5, 0));
+        all.extend(
+            [Which::Observed, Which::Expected(-2.0), Which::Expected(0.0), Which::Expected(1.0)]
+                .map(|w| Self::Limit(QTilde, w)),
+        );
+        all
+    }
+
+    fn of(self, session: &mut Session, gradient: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
+        match self {
+            Self::Nll(mu) => session.profiled_nll(mu, gradient),
+            Self::Observed(statistic, mu) => Ok(session.statistic(statistic, mu, gradient)?[0]),
+            Self::Asimov(statistic, mu) => Ok(session.asimov_statistic(statistic, mu, gradient)?[0]),
+            Self::Sigma => session.sigma(gradient),
+            Self::AsimovSigma(mu) => session.asimov_sigma(mu, gradient),
+            Self::Limit(statistic, which) => session.limit(LimitOptions { level: 0.05, statistic }, which, gradient),
+            Self::Cls(statistic, mu, i) => {
+                let Some(gradient) = gradient else { return Ok(session.test(statistic, mu, None)?.cls()[i][0]) };
+                let mut asimov = vec![0.0; gradient.len()];
+                let values = session.test(statistic, mu, Some([&mut *gradient, &mut asimov]))?;
+                let [value, by_q, by_q_asimov] = values.cls()[i];
+                gradient.iter_mut().zip(&asimov).for_each(|(q, a)| *q = by_q * *q + by_q_asimov * a);
+                Ok(value)
+            }
+        }
+    }
+}
+
+/// Holds the gradient of `quantity` with respect to the inputs `which` against fourth-order differences; how many of them could be compared.
+fn check(session: &mut Session, values: &[f64], quantity: Quantity, which: &[usize], tolerance: f64) -> usize {
+    let mut gradient = vec![f64::NAN; values.len()];
+    session.set_inputs(values).expect("inputs");
+    let Ok(value) = quantity.of(session, Some(&mut gradient)) else { return 0 };
+    assert_close(quantity.of(session, None).expect("as before"), value, 1e-9, "the value without a gradient");
+    let mut at = |i: usize, step: f64| {
+        let mut moved = values.to_vec();
+        moved[i] += step;
+        session.set_inputs(&moved).expect("inputs");
+        quantity.of(session, None).unwrap_or(f64::NAN)
+    };
+    let mut n_compared = 0;
+    for &i in which {
+        // The statistic may have a kink near by, so the longest step is taken over which two differences agree.
+        let found = [1.0, 0.1, 0.02].into_iter().find_map(|shrunk| {
+            let h = 2e-3 * shrunk * values[i].abs().max(0.5);
+            let (near, far) = ((at(i, h) - at(i, -h)) / (2.0 * h), (at(i, 2.0 * h) - at(i, -2.0 * h)) / (4.0 * h));
+            ((near - far).abs() <= 1e-5 * near.abs().max(1.0)).then_some((4.0 * near - far) / 3.0)
+        });
+        let Some(difference) = found else { continue };
+        let what = format!("{quantity:?}, input {i}: {} against {difference}", gradient[i]);
+        assert!((gradient[i] - difference).abs() <= tolerance * gradient[i].abs().max(1.0), "{what}");
+        n_compared += 1;
+    }
+    n_compared
+}
+
+/// Few inputs of many, the same for the same seed.
+fn some(m: usize, seed: u64, n: usize) -> Vec<usize> {
+    let mut random = Random::new(seed);
+    (0..n.min(m)).map(|_| random.below(m)).collect()
+}
+
+const SHAPE: Shape = Shape { oddities: false, ..Shape::SMALL };
+
+#[test]
+fn gradients_match_differences_of_tight_fits() {
+    let (mut at_zero, mut inside, mut n_checked, mut n_asked) = (0, 0, 0, 0);
+    for seed in 0..16 {
+        let model = random::model(seed, SHAPE, Interpolation::default());
+        let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let values = inputs.values(&model);
+        for asimov in [AsimovPoint::Fitted, AsimovPoint::Nominal] {
+            let mut session = session_of(&model, inputs.clone(), tight(asimov));
+            let mut likelihood = ns_compute::CpuLikelihood::new(&model);
+            let best = fit(&model, &model.observed, &mut likelihood, &FitOptions::default());
+            let mu_hat = best.bestfit[model.poi().expect("one")];
+            if mu_hat <= 0.0 {
+                at_zero += 1;
+            } else {
+                inside += 1;
+            }
+            for quantity in Quantity::all() {
+                let which = some(inputs.len(), seed, 6);
+                n_checked += check(&mut session, &values, quantity, &which, 1e-6);
+                n_asked += which.len();
+            }
+        }
+    }
+    assert!(at_zero > 5 && inside > 5, "{at_zero} best fits at zero, {inside} inside");
+    // σ has no gradient where the best fit is at zero, and few statistics have no value.
+    assert!(n_checked * 10 > n_asked * 9, "{n_checked} of {n_asked} compared");
+}
+
+#[test]
+fn values_are_those_of_the_procedures() {
+    for seed in [1, 4, 9] {
+        let model = random::model(seed, SHAPE, Interpolation::default());
+        let mut session =
+            session_of(&model, inputs_of(&model, &["signal"], &Variations::None), DifferentiableOptions::default());
+        let mut likelihood = ns_compute::CpuLikelihood::new(&model);
+        let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
+        let result = hypotest(&model, &mut likelihood, &options, poi, (TestStatistic::QTilde, 1.5));
+        let values = session.test(TestStatistic::QTilde, 1.5, None).expect("fits that converge").cls();
+        assert_close(values[0][0], result.cls_obs.expect("a value"), 1e-8, "observed CLs");
+        for (value, expected) in values[1..].iter().zip(result.cls_exp.expect("values")) {
+            assert_close(value[0], expected, 1e-8, "expected CLs");
+        }
+        let limits = limit(&model, &mut likelihood, &options, poi, LimitOptions::default());
+        let wanted = LimitOptions::default();
+        let observed = session.limit(wanted, Which::Observed, None).expect("a limit");
+        assert_close(observed, limits.observed.expect("a limit"), 1e-7, "observed limit");
+        for (n, expected) in ns_inference::asymptotic::BAND.into_iter().zip(limits.expected) {
+            let value = session.limit(wanted, Which::Expected(n), None).expect("a limit");
+            assert_close(value, expected.expect("a limit"), 1e-7, "expected limit");
+        }
+    }
+}
+
+#[test]
+fn constant_statistics_have_gradient_zero() {
+    let background = [("mu", ModifierData::NormFactor)];
+    let model = |n: f64| one_channel(vec![sample("s", &[5.0], &background), sample("b", &[50.0], &[])], &[n]);
+    let mut gradient = vec![f64::NAN; 2];
+    for (n, statistic, mu) in
+        [(40.0, TestStatistic::Q0, 0.0), (80.0, TestStatistic::Q, 1.0), (80.0, TestStatistic::QTilde, 1.0)]
+    {
+        let model = model(n);
+        let inputs = inputs_of(&model, &["s", "b"], &Variations::None);
+        let mut session = session_of(&model, inputs, DifferentiableOptions::default());
+        assert_eq!(session.statistic(statistic, mu, Some(&mut gradient)), Ok([0.0, 0.0]));
+        assert_eq!(gradient, [0.0, 0.0]);
+    }
+}
+
+#[test]
+fn a_counting_experiment_has_the_gradient_of_its_formula() {
+    // q₀ = 2 (n ln(n/b) - n + b), so dq₀/db = 2 (1 - n/b) whatever the signal.
+    let model =
+        one_channel(vec![sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[])], &[60.0]);
+    let inputs = inputs_of(&model, &["s", "b"], &Variations::None);
+    let is_signal_first = inputs.blocks()[0].sample == "s";
+    let mut session = session_of(&model, inputs, DifferentiableOptions::default());
+    let mut gradient = vec![0.0; 2];
+    let [q, _] = session.statistic(TestStatistic::Q0, 0.0, Some(&mut gradient)).expect("a fit");
+    assert_close(q, 2.0 * (60.0 * 1.2_f64.ln() - 10.0), 1e-12, "q₀");
+    let (signal, background) = if is_signal_first { (0, 1) } else { (1, 0) };
+    assert_close(gradient[background], 2.0 * (1.0 - 60.0 / 50.0), 1e-9, "by the background");
+    assert_close(gradient[signal], 0.0, 1e-9, "by the signal");
+}
+
+#[test]
+fn failures_are_errors_and_no_gradients() {
+    let model =
+        one_channel(vec![sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[])], &[60.0]);
+    let mut session = session_of(
+        &model,
+        inputs_of(&model, &["s", "b"], &Variations::None),
+        DifferentiableOptions {
+            fit: FitOptions {
+                minimize: MinimizeOptions { tolerance: 1e-15, max_iterations: 1 },
+                ..FitOptions::default()
+            },
+            asimov: AsimovPoint::Fitted,
+        },
+    );
+    let mut gradient = vec![7.0; 2];
+    let error = session.statistic(TestStatistic::Q0, 0.0, Some(&mut gradient)).expect_err("one step is not enough");
+    assert!(
+        error.to_string().starts_with("the free fit to the observed data did not converge: its iterations ran out"),
+        "{error}"
+    );
+    assert_eq!(gradient, [7.0, 7.0]);
+    let mut session =
+        session_of(&model, inputs_of(&model, &["s", "b"], &Variations::None), DifferentiableOptions::default());
+    let (signal, background) = if session.inputs().blocks()[0].sample == "s" { (0, 1) } else { (1, 0) };
+    let mut values = vec![0.0; 2];
+    (values[signal], values[background]) = (f64::NAN, 50.0);
+    assert!(session.set_inputs(&values).is_err());
+    assert!(session.set_inputs(&[1.0]).is_err());
+    (values[signal], values[background]) = (0.0, 50.0);
+    session.set_inputs(&values).expect("no signal is a template too");
+    assert!(session.limit(LimitOptions::default(), Which::Expected(0.0), None).is_err());
+    let undetermined = session.asimov_sigma(0.0, None).expect_err("nothing depends on mu");
+    assert_eq!(undetermined.to_string(), "`mu` has no uncertainty: the data do not determine it");
+}
+
+#[test]
+fn an_empty_bin_is_named() {
+    let model = one_channel(
+        vec![sample("s", &[5.0, 2.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
+        &[60.0, 0.0],
+    );
+    let options = || DifferentiableOptions { asimov: AsimovPoint::Nominal, ..DifferentiableOptions::default() };
+    let mut session = session_of(&model, inputs_of(&model, &["b"], &Variations::None), options());
+    let mut gradient = vec![0.0; 2];
+    let error = session.asimov_statistic(TestStatistic::QTilde, 1.0, Some(&mut gradient)).expect_err("no derivative");
+    assert_eq!(
+        error.to_string(),
+        "channel `channel`, bin 1 expects nothing, and the statistic has no derivative with respect to templates there"
+    );
+    // Signal alone may well change: where μ = 0 it adds nothing to the data.
+    let mut session = session_of(&model, inputs_of(&model, &["s"], &Variations::None), options());
+    session.asimov_statistic(TestStatistic::QTilde, 1.0, Some(&mut gradient)).expect("a derivative");
+    assert!(gradient.iter().all(|slope| slope.is_finite()));
+}
+
+#[test]
+fn gradients_of_published_models_match_differences() {
+    let Some(folder) = published::folder("workspaces") else { return };
+    let mut n_checked = 0;
+    for (name, samples, seed) in [("atlas_tHu_fcnc.json", 2, 1), ("pyhf_2bin_1ch.json", 2, 2)] {
+        let source = ns_translate::Source::Path(folder.join(name));
+        let request = ns_translate::LoadRequest { workspace: source, patches: Vec::new(), patchset: None };
+        let workspace = ns_translate::load(&request).expect("a workspace");
+        let model = ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("a model");
+        let samples: Vec<&str> = model.samples.iter().rev().take(samples).map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let values = inputs.values(&model);
+        let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Fitted));
+        for quantity in Quantity::all() {
+            let which = some(inputs.len(), seed, 2);
+            n_checked += check(&mut session, &values, quantity, &which, 1e-6);
+        }
+    }
+    assert!(n_checked > 60, "{n_checked} compared");
+}
+
+#[test]
+fn the_seam_is_a_trait() {
+    fn is_offered<L: TemplateLikelihood + Clone>() {}
+    is_offered::<DifferentiableSession>();
+}
