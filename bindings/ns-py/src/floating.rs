@@ -35,6 +35,9 @@ type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
 /// The conditional and the free best fit (P each), and 2NLL at either.
 type Pair<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, [f64; 2]);
 
+/// The fits to the data, the parameters (P) of the Asimov data set, and the fits to that one.
+type OfTest<'py> = (Pair<'py>, Bound<'py, PyArray1<f64>>, Pair<'py>);
+
 /// A model with all parameters free.
 #[pyclass(name = "FloatingModel", module = "nextstat._nextstat", frozen)]
 pub(crate) struct FloatingModel {
@@ -135,7 +138,7 @@ impl FloatingModel {
         within: &Bound<'py, PyAny>,
         tested: (usize, f64, f64),
         most: u64,
-    ) -> PyResult<Option<(Pair<'py>, Bound<'py, PyArray1<f64>>, Pair<'py>)>> {
+    ) -> PyResult<Option<OfTest<'py>>> {
         let (data, ends) = (data(&self.model, values)?, Ends::of(&within.extract()?));
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let work = |likelihood: &mut Interruptible| {
