@@ -240,8 +240,19 @@ fn failures_are_errors_and_no_gradients() {
     (values[signal], values[background]) = (0.0, 50.0);
     session.set_inputs(&values).expect("no signal is a template too");
     assert!(session.limit(LimitOptions::default(), Which::Expected(0.0), None).is_err());
+    assert!(session.asimov_sigma(0.0, None).is_err());
+}
+
+#[test]
+fn a_signal_of_nothing_has_no_width() {
+    let variation = ("k", ModifierData::NormSys { lo: 0.9, hi: 1.1 });
+    let signal = sample("s", &[0.0], &[("mu", ModifierData::NormFactor)]);
+    let model = one_channel(vec![signal, sample("b", &[50.0], &[variation])], &[60.0]);
+    let inputs = inputs_of(&model, &["s"], &Variations::None);
+    let mut session = session_of(&model, inputs, DifferentiableOptions::default());
     let undetermined = session.asimov_sigma(0.0, None).expect_err("nothing depends on mu");
     assert_eq!(undetermined.to_string(), "`mu` has no uncertainty: the data do not determine it");
+    assert_eq!(undetermined.hint(), None);
 }
 
 #[test]
