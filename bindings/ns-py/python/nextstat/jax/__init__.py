@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 try:
     import jax
 except ImportError as missing:
-    raise ImportError("nextstat.jax needs JAX: pip install 'nextstat[jax]'") from missing
+    raise ImportError("nextstat.jax needs JAX: pip install jax") from missing
 
 import jax.numpy as jnp
 import numpy as np

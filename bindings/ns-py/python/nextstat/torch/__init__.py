@@ -20,7 +20,7 @@ from __future__ import annotations
 try:
     import torch as _torch  # noqa: F401
 except ImportError as missing:
-    raise ImportError("nextstat.torch needs PyTorch: pip install 'nextstat[torch]'") from missing
+    raise ImportError("nextstat.torch needs PyTorch: pip install torch") from missing
 
 from ..differentiable import Block, DifferentiableSession, GradientError, ProfiledDifferentiableSession
 from ._functions import cls, nll, p_value, profiled_nll, q0, q_mu, q_mu_tilde, sigma_mu, significance, upper_limit
