@@ -1,0 +1,9 @@
+//! What the library and the command do, held against references that were not made here and against plain twins.
+
+mod command;
+mod hostile;
+mod kernel_vectors;
+mod models;
+mod reference;
+mod support;
+mod text;
