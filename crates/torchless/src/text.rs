@@ -52,9 +52,9 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The text of `ids`, without special tokens.
-    pub fn decode(&self, ids: &[u32]) -> Result<String, Error> {
-        self.inner.decode(ids, true).map_err(|error| self.error(&error))
+    /// The text of `ids`, special tokens written out or left out.
+    pub fn decode(&self, ids: &[u32], with_special: bool) -> Result<String, Error> {
+        self.inner.decode(ids, !with_special).map_err(|error| self.error(&error))
     }
 
     /// A token as the vocabulary has it.
@@ -214,8 +214,8 @@ impl<'a> TextStream<'a> {
 
     /// What the ids since the last call add, if it is whole characters.
     fn fresh(&mut self, is_last: bool) -> Result<String, Error> {
-        let before = self.tokenizer.decode(&self.ids[self.first..self.written])?;
-        let now = self.tokenizer.decode(&self.ids[self.first..])?;
+        let before = self.tokenizer.decode(&self.ids[self.first..self.written], false)?;
+        let now = self.tokenizer.decode(&self.ids[self.first..], false)?;
         let is_whole = now.len() > before.len() && !now.ends_with('\u{fffd}');
         if !is_whole && !is_last {
             return Ok(String::new());

@@ -228,7 +228,7 @@ pub(super) struct TokenizeArgs {
     /// The text
     #[arg(long, value_name = "TEXT", required_unless_present = "decode")]
     pub(super) text: Option<String>,
-    /// Without the tokens that stand before and after every text
+    /// Without the tokens that stand before and after every text; with --decode, without any special token
     #[arg(long)]
     pub(super) no_special: bool,
     /// Turn these token ids into text instead

@@ -175,7 +175,7 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
     let model = open(&args.model, 0)?;
     let tokenizer = Tokenizer::of(&model)?;
     let Some(text) = &args.text else {
-        let text = tokenizer.decode(&args.decode)?;
+        let text = tokenizer.decode(&args.decode, !args.no_special)?;
         return if args.json { print_json(&json!({ "text": text })) } else { print_text(&format!("{text}\n")) };
     };
     let ids = tokenizer.encode(text, !args.no_special)?;

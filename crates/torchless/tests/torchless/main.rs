@@ -7,3 +7,4 @@ mod models;
 mod reference;
 mod support;
 mod text;
+mod twin;
