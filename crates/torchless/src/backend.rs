@@ -50,7 +50,14 @@ pub trait KernelBackend: fmt::Debug + Send {
     /// Turns the heads of one token to `position`: `x` is (heads, D), `frequencies` (D/2).
     fn rope(&mut self, x: &mut [f32], pairs: RopePairs, frequencies: &[f64], position: usize) -> Result<(), Error>;
     /// scores (H, positions) = q·k·scale: `queries` is (H, D), `keys` (positions, KV heads, D); head h uses KV head h / (H / KV heads).
-    fn attention_scores(&mut self, heads: Heads, queries: &[f32], keys: &[f32], scale: f32, scores: &mut [f32]) -> Result<(), Error>;
+    fn attention_scores(
+        &mut self,
+        heads: Heads,
+        queries: &[f32],
+        keys: &[f32],
+        scale: f32,
+        scores: &mut [f32],
+    ) -> Result<(), Error>;
     /// out (H, D) = Σ weights (H, positions) · values (positions, KV heads, D).
     fn weighted_sum(&mut self, heads: Heads, weights: &[f32], values: &[f32], out: &mut [f32]) -> Result<(), Error>;
     /// out (rows) = M·x (columns).

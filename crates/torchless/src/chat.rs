@@ -32,7 +32,9 @@ impl ChatTemplate {
     /// The template that comes with `model`.
     pub fn of(model: &Model) -> Result<ChatTemplate, Error> {
         match &model.source {
-            Source::Folder(folder) => of_folder(folder.join("tokenizer_config.json"), folder.join("chat_template.jinja")),
+            Source::Folder(folder) => {
+                of_folder(folder.join("tokenizer_config.json"), folder.join("chat_template.jinja"))
+            }
             Source::Gguf(keys) => {
                 let path = keys.path().to_owned();
                 let template = keys.text("tokenizer.chat_template")?.map(str::to_owned);
@@ -56,9 +58,9 @@ impl ChatTemplate {
             Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
         });
         environment.add_filter("tojson", |value: Value| -> Result<Value, minijinja::Error> {
-            python_json(&value).map(Value::from_safe_string).map_err(|error| {
-                minijinja::Error::new(ErrorKind::BadSerialization, error.to_string())
-            })
+            python_json(&value)
+                .map(Value::from_safe_string)
+                .map_err(|error| minijinja::Error::new(ErrorKind::BadSerialization, error.to_string()))
         });
         let rendered = environment.render_str(
             &self.template,
@@ -72,7 +74,11 @@ impl ChatTemplate {
 fn python_json(value: &Value) -> Result<String, serde_json::Error> {
     struct Spaced;
     impl serde_json::ser::Formatter for Spaced {
-        fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        fn begin_array_value<W: ?Sized + std::io::Write>(
+            &mut self,
+            writer: &mut W,
+            first: bool,
+        ) -> std::io::Result<()> {
             if first { Ok(()) } else { writer.write_all(b", ") }
         }
         fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {

@@ -147,7 +147,13 @@ impl Engine {
 
     /// An engine for `model`.
     pub fn new(model: Arc<Model>, threads: Threads) -> Engine {
-        Engine { model, threads, chunk: Self::DEFAULT_CHUNK, work: Work::default(), counters: EngineCounters::default() }
+        Engine {
+            model,
+            threads,
+            chunk: Self::DEFAULT_CHUNK,
+            work: Work::default(),
+            counters: EngineCounters::default(),
+        }
     }
 
     /// The same, with at most `chunk` tokens to a pass; this changes no bit of any result.
@@ -264,9 +270,7 @@ impl Engine {
         let vocabulary = self.model.config.vocabulary;
         match tokens.iter().position(|&token| token as usize >= vocabulary) {
             None => Ok(()),
-            Some(position) => {
-                Err(Error::TokenOutOfRange { position, id: u64::from(tokens[position]), vocabulary })
-            }
+            Some(position) => Err(Error::TokenOutOfRange { position, id: u64::from(tokens[position]), vocabulary }),
         }
     }
 

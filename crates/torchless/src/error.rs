@@ -28,7 +28,9 @@ pub enum Error {
         problem: Problem,
     },
     /// More memory than there is, noticed before anything was loaded.
-    #[error("the model needs about {needed} bytes of memory ({weights} for weights, {cache} for keys and values), and {available} are available")]
+    #[error(
+        "the model needs about {needed} bytes of memory ({weights} for weights, {cache} for keys and values), and {available} are available"
+    )]
     Memory {
         /// In all.
         needed: u64,
@@ -124,7 +126,9 @@ impl Error {
     /// One line of advice, where there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Error::Memory { .. } => Some("a shorter context or a quantised model needs less; --memory-limit changes the limit"),
+            Error::Memory { .. } => {
+                Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
+            }
             Error::NoTokenizer { .. } => Some("give token ids with --tokens"),
             Error::NoBackend { .. } => Some("`--device cpu` computes here"),
             _ => None,

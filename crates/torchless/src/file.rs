@@ -68,9 +68,7 @@ pub(crate) struct StoredTensor {
 impl StoredTensor {
     pub(crate) fn format(&self, name: &str) -> Result<Format, Error> {
         let known = Format::ALL.into_iter().find(|format| format.name() == self.dtype);
-        known.ok_or_else(|| {
-            self.malformed(name, Problem::Unsupported { what: "the type", found: self.dtype.clone() })
-        })
+        known.ok_or_else(|| self.malformed(name, Problem::Unsupported { what: "the type", found: self.dtype.clone() }))
     }
 
     fn malformed(&self, name: &str, problem: Problem) -> Error {
@@ -122,7 +120,9 @@ impl Tensors {
         let bytes = &tensor.file.bytes[tensor.range.clone()];
         if format.row_bytes(length) != Some(bytes.len()) {
             let expected = format!("{length} numbers of type {format}");
-            return Err(tensor.malformed(name, Problem::Unexpected { expected, found: format!("{} bytes", bytes.len()) }));
+            return Err(
+                tensor.malformed(name, Problem::Unexpected { expected, found: format!("{} bytes", bytes.len()) })
+            );
         }
         let mut values = vec![0.0; length];
         crate::format::unpack(format, bytes, &mut values);

@@ -112,16 +112,46 @@ pub(crate) trait Layout: Copy {
 macro_rules! with_layout {
     ($format:expr, $layout:ident => $body:expr) => {
         match $format {
-            $crate::format::Format::F32 => { type $layout = $crate::format::F32; $body }
-            $crate::format::Format::F16 => { type $layout = $crate::format::F16; $body }
-            $crate::format::Format::Bf16 => { type $layout = $crate::format::Bf16; $body }
-            $crate::format::Format::Q8_0 => { type $layout = $crate::format::Q8_0; $body }
-            $crate::format::Format::Q4_0 => { type $layout = $crate::format::Q4_0; $body }
-            $crate::format::Format::Q4_1 => { type $layout = $crate::format::Q4_1; $body }
-            $crate::format::Format::Q5_0 => { type $layout = $crate::format::Q5_0; $body }
-            $crate::format::Format::Q4K => { type $layout = $crate::format::Q4K; $body }
-            $crate::format::Format::Q5K => { type $layout = $crate::format::Q5K; $body }
-            $crate::format::Format::Q6K => { type $layout = $crate::format::Q6K; $body }
+            $crate::format::Format::F32 => {
+                type $layout = $crate::format::F32;
+                $body
+            }
+            $crate::format::Format::F16 => {
+                type $layout = $crate::format::F16;
+                $body
+            }
+            $crate::format::Format::Bf16 => {
+                type $layout = $crate::format::Bf16;
+                $body
+            }
+            $crate::format::Format::Q8_0 => {
+                type $layout = $crate::format::Q8_0;
+                $body
+            }
+            $crate::format::Format::Q4_0 => {
+                type $layout = $crate::format::Q4_0;
+                $body
+            }
+            $crate::format::Format::Q4_1 => {
+                type $layout = $crate::format::Q4_1;
+                $body
+            }
+            $crate::format::Format::Q5_0 => {
+                type $layout = $crate::format::Q5_0;
+                $body
+            }
+            $crate::format::Format::Q4K => {
+                type $layout = $crate::format::Q4K;
+                $body
+            }
+            $crate::format::Format::Q5K => {
+                type $layout = $crate::format::Q5K;
+                $body
+            }
+            $crate::format::Format::Q6K => {
+                type $layout = $crate::format::Q6K;
+                $body
+            }
         }
     };
 }
@@ -299,8 +329,7 @@ impl Layout for Q5K {
             for index in 0..2 {
                 let fifth = part::<LANES>(block, 16 + LANES * index);
                 let numbers = part::<LANES>(block, 48 + 32 * (group / 2) + LANES * index);
-                let number =
-                    bytes(|lane| numbers[lane] >> (4 * (group % 2)) & 15 | (fifth[lane] >> group & 1) << 4);
+                let number = bytes(|lane| numbers[lane] >> (4 * (group % 2)) & 15 | (fifth[lane] >> group & 1) << 4);
                 each(2 * group + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
             }
         }

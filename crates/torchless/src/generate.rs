@@ -62,7 +62,8 @@ pub fn generate(
 ) -> Result<Generation, Error> {
     let config = engine.model().config();
     let (context, eos) = (config.context, config.eos.clone());
-    let room = context.checked_sub(prompt.len()).ok_or(Error::ContextOverflow { asked: prompt.len(), limit: context })?;
+    let room =
+        context.checked_sub(prompt.len()).ok_or(Error::ContextOverflow { asked: prompt.len(), limit: context })?;
     // The last token is chosen but not computed, so one more than there is room for can come.
     let mut cache = engine.cache(prompt.len() + room.min(options.max_tokens.saturating_sub(1)))?;
     let mut stream = tokenizer.map(|tokenizer| TextStream::new(tokenizer, &options.stops));

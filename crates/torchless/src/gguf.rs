@@ -176,7 +176,9 @@ pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
     let alignment = keys.unsigned("general.alignment")?.unwrap_or(32);
     if !alignment.is_power_of_two() || alignment > 1 << 20 {
         let expected = "a power of two up to 2^20";
-        return Err(file.malformed("`general.alignment`", Problem::OutOfRange { value: alignment.to_string(), expected }));
+        return Err(
+            file.malformed("`general.alignment`", Problem::OutOfRange { value: alignment.to_string(), expected })
+        );
     }
     let start = (end_of_header as u64).next_multiple_of(alignment);
     let mut tensors = HashMap::new();

@@ -61,9 +61,8 @@ impl Fields<'_> {
     }
 
     fn flag(&self, name: &str, default: bool) -> Result<bool, Error> {
-        self.get(name).map_or(Ok(default), |value| {
-            value.as_bool().ok_or_else(|| self.unexpected(name, "true or false", value))
-        })
+        self.get(name)
+            .map_or(Ok(default), |value| value.as_bool().ok_or_else(|| self.unexpected(name, "true or false", value)))
     }
 
     fn text(&self, name: &str) -> Result<Option<&str>, Error> {
@@ -89,7 +88,8 @@ impl Fields<'_> {
 }
 
 fn parse(path: &Path) -> Result<Map<String, Value>, Error> {
-    let json = |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
+    let json =
+        |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
     serde_json::from_str(&read_text(path)?).map_err(json)
 }
 
@@ -115,7 +115,8 @@ pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     };
     let n_kv_heads = fields.size_or("num_key_value_heads", Some(default_kv_heads))?;
     if !n_heads.is_multiple_of(n_kv_heads) {
-        let problem = Problem::OutOfRange { value: n_kv_heads.to_string(), expected: "it must divide `num_attention_heads`" };
+        let problem =
+            Problem::OutOfRange { value: n_kv_heads.to_string(), expected: "it must divide `num_attention_heads`" };
         return Err(fields.error("num_key_value_heads", problem));
     }
     let head_dim = fields.size_or("head_dim", Some((hidden / n_heads).max(1)))?;

@@ -230,16 +230,21 @@ fn whole_vectors<'a>(inputs: &'a mut Vec<[f32; LANES]>, x: &'a [f32], columns: u
 fn transpose(threads: &Threads, from: &[f32], n_vectors: usize, to: &mut [f32]) {
     let rows = to.len() / n_vectors;
     let items: Vec<(usize, &mut [f32])> = to.chunks_mut(LANES * rows).enumerate().collect();
-    threads.each(items, from.len(), || (), |(), (index, to)| {
-        let first = index * LANES;
-        let n_here = to.len() / rows;
-        for row in 0..rows {
-            let from = &from[row * n_vectors + first..][..n_here];
-            for (vector, value) in from.iter().enumerate() {
-                to[vector * rows + row] = *value;
+    threads.each(
+        items,
+        from.len(),
+        || (),
+        |(), (index, to)| {
+            let first = index * LANES;
+            let n_here = to.len() / rows;
+            for row in 0..rows {
+                let from = &from[row * n_vectors + first..][..n_here];
+                for (vector, value) in from.iter().enumerate() {
+                    to[vector * rows + row] = *value;
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// A part of one product: consecutive rows and where their outputs go.
@@ -250,13 +255,7 @@ struct Part<'a> {
     out: &'a mut [f32],
 }
 
-fn run<'a>(
-    threads: &Threads,
-    x: &[[f32; LANES]],
-    n_vectors: usize,
-    matrices: &[&'a Matrix],
-    outs: Vec<&'a mut [f32]>,
-) {
+fn run<'a>(threads: &Threads, x: &[[f32; LANES]], n_vectors: usize, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
     let n_rows: usize = matrices.iter().map(|matrix| matrix.rows).sum();
     let cost = n_rows * x.len() * LANES;
     // A few parts per thread: the machine may be busy with something else, too.

@@ -88,7 +88,8 @@ fn check(file: &MappedFile, start: usize, entry: Entry) -> Result<StoredTensor, 
     }
     // Sizes of a shape with a zero in it are not bounded by the file.
     let shape: Option<Vec<usize>> = shape.iter().map(|&size| usize::try_from(size).ok()).collect();
-    let shape = shape.ok_or(Problem::OutOfRange { value: "the shape".into(), expected: "sizes that can be counted" })?;
+    let shape =
+        shape.ok_or(Problem::OutOfRange { value: "the shape".into(), expected: "sizes that can be counted" })?;
     let range = start + first as usize..start + last as usize;
     Ok(StoredTensor { file: file.clone(), dtype, shape, range })
 }

@@ -76,7 +76,9 @@ fn batch(
     sums.resize(first + sequences.len(), 0.0);
     let n_given = options.prefix.len();
     engine.sequences(&inputs, &mut |index, position, logits| {
-        if position + 1 >= n_given && let Some(&next) = whole[index].get(position + 1) {
+        if position + 1 >= n_given
+            && let Some(&next) = whole[index].get(position + 1)
+        {
             sums[first + index] += log_probability(logits, next);
         }
     })

@@ -51,9 +51,8 @@ impl InstructionSet {
     #[cfg(target_arch = "x86_64")]
     fn is_available(self) -> bool {
         use std::arch::is_x86_feature_detected;
-        let avx2 = || {
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
-        };
+        let avx2 =
+            || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
         match self {
             InstructionSet::Avx512 => {
                 avx2()
@@ -361,10 +360,7 @@ mod x86 {
             unsafe {
                 let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().cast()));
                 let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().add(16).cast()));
-                [
-                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
-                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
-                ]
+                [_mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)), _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high))]
             }
         }
         #[inline(always)]
@@ -445,8 +441,7 @@ mod tests {
             let bytes = self.0;
             let half: &[u8; 32] = bytes.first_chunk().expect("64 bytes");
             let signed: [i8; LANES] = std::array::from_fn(|lane| bytes[lane] as i8);
-            let vectors =
-                [simd.load_f32(&bytes), simd.load_f16(half), simd.load_bf16(half), simd.load_i8(&signed)];
+            let vectors = [simd.load_f32(&bytes), simd.load_f16(half), simd.load_bf16(half), simd.load_i8(&signed)];
             vectors.iter().map(|vector| simd.lanes(*vector).map(f32::to_bits)).collect()
         }
     }

@@ -11,7 +11,8 @@ use crate::model::{Model, Source};
 
 /// How words are found before they are merged, in the words of `tokenizers`.
 const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const QWEN_2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN_2: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Turns text into token ids and back.
 #[derive(Debug, Clone)]
@@ -120,10 +121,11 @@ fn byte_level(
         "gpt-2" | "default" => (None, false),
         other => return Err(unsupported("tokenizer.ggml.pre", "the way to split text", other)),
     };
-    let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": pattern.is_none() });
-    let split = pattern.map(|pattern| {
-        json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false })
-    });
+    let bytes =
+        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": pattern.is_none() });
+    let split = pattern.map(
+        |pattern| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false }),
+    );
     let pretokenizers: Vec<Value> = split.into_iter().chain([bytes.clone()]).collect();
     Ok(json!({
         "pre_tokenizer": { "type": "Sequence", "pretokenizers": pretokenizers },
@@ -135,7 +137,8 @@ fn byte_level(
 /// SentencePiece's pairs with bytes for what is unknown: the merges follow from the scores.
 fn sentence_piece(keys: &Keys, tokens: &[&str], types: &[f64]) -> Result<Value, Error> {
     let scores = keys.numbers("tokenizer.ggml.scores")?.ok_or_else(|| keys.missing_key("tokenizer.ggml.scores"))?;
-    let ids: std::collections::HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
+    let ids: std::collections::HashMap<&str, usize> =
+        tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
     let mut merges: Vec<(f64, usize, usize)> = Vec::new();
     for (id, token) in tokens.iter().enumerate() {
         // 1: normal.

@@ -107,7 +107,7 @@ pub(super) struct SamplingArgs {
     pub(super) max_tokens: usize,
 
     /// Divide logits by this; 0 takes the most probable token
-    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(super) temperature: f64,
 
     /// Keep the k most probable tokens
@@ -115,15 +115,15 @@ pub(super) struct SamplingArgs {
     pub(super) top_k: Option<usize>,
 
     /// Keep the most probable tokens that together reach this probability
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(super) top_p: Option<f64>,
 
     /// Keep tokens of at least this part of the greatest probability
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(super) min_p: Option<f64>,
 
     /// Make tokens that were there before less probable
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(super) repetition_penalty: Option<f64>,
 
     /// The same tokens for the same seed

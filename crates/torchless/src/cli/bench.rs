@@ -57,9 +57,14 @@ fn read_bandwidth(threads: &Threads) -> f64 {
     for _ in 0..5 {
         let start = Instant::now();
         let parts = numbers.chunks(1 << 20).collect();
-        threads.each(parts, numbers.len(), || (), |(), part: &[u64]| {
-            std::hint::black_box(part.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number)));
-        });
+        threads.each(
+            parts,
+            numbers.len(),
+            || (),
+            |(), part: &[u64]| {
+                std::hint::black_box(part.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number)));
+            },
+        );
         best = best.max((numbers.len() * 8) as f64 / start.elapsed().as_secs_f64());
     }
     best

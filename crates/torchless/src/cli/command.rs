@@ -125,8 +125,7 @@ fn answer(
             written = print_text(piece);
         }
     };
-    let generation: Generation =
-        generate(engine, tokenizer, prompt, &mut sampler(args)?, &options, &mut each)?;
+    let generation: Generation = generate(engine, tokenizer, prompt, &mut sampler(args)?, &options, &mut each)?;
     written?;
     if as_json {
         return print_json(&generation);

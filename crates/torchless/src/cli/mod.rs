@@ -89,6 +89,7 @@ fn print_text(text: &str) -> Result<(), CliError> {
 
 /// A JSON document of a file.
 fn read_json(path: &std::path::Path) -> Result<serde_json::Value, Error> {
-    let json = |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
+    let json =
+        |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
     serde_json::from_str(&crate::file::read_text(path)?).map_err(json)
 }

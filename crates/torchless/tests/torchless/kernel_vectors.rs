@@ -1,9 +1,9 @@
 //! Every kernel against stored vectors, whose results were computed in double precision.
 
+use torchless::Matrix;
 use torchless::backend::{BackendPreference, Heads, KernelBackend, init_backend};
 use torchless::config::{Rope, RopePairs, RopeScaling};
 use torchless::format::{Format, unpack};
-use torchless::Matrix;
 
 use crate::support::{Tensor, distance, reference, tensors};
 
@@ -55,7 +55,9 @@ fn heads_are_turned_as_in_the_vectors_at_any_position() {
     let (vectors, mut backend) = (tensors(&path), backend());
     let mut n_cases = 0;
     for (name, expected) in &vectors {
-        let Some((stem, kind)) = name.strip_prefix("rope.").and_then(|name| name.strip_suffix("_f64")?.rsplit_once('.')) else {
+        let Some((stem, kind)) =
+            name.strip_prefix("rope.").and_then(|name| name.strip_suffix("_f64")?.rsplit_once('.'))
+        else {
             continue;
         };
         let number = |mark: &str| -> f64 {

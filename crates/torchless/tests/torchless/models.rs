@@ -20,7 +20,8 @@ fn logits(path: &Path, chunk: usize, threads: Threads) -> Vec<f32> {
 #[track_caller]
 fn agrees(path: &Path, twin: &Twin) {
     let off = distance(&logits(path, 100, Threads::new(1)), &twin.logits(&TOKENS));
-    assert!(off < 2e-5, "{}: {off}", path.display());
+    // Logits of these models reach 30; single precision's own noise in them is 3e-5.
+    assert!(off < 6e-5, "{}: {off}", path.display());
 }
 
 #[test]

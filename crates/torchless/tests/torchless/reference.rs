@@ -48,7 +48,8 @@ fn every_reference_prompt_is_within_1e_4_stepwise_chunked_and_whole() {
         }
         let vocabulary = whole.len() / tokens.len();
         let rows = ids(&case["logit_rows"]).into_iter();
-        let chosen: Vec<f32> = rows.flat_map(|row| &whole[row as usize * vocabulary..][..vocabulary]).copied().collect();
+        let chosen: Vec<f32> =
+            rows.flat_map(|row| &whole[row as usize * vocabulary..][..vocabulary]).copied().collect();
         let off = distance(&chosen, &expected[&format!("{name}.logits")].values);
         println!("{name}: {off:.2e}");
         assert!(off <= LOGIT, "{name}: {off}");

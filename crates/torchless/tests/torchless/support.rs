@@ -57,7 +57,8 @@ pub(crate) fn tensors(path: &std::path::Path) -> HashMap<String, Tensor> {
 /// The greatest absolute difference.
 pub(crate) fn distance(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "lengths");
-    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs()).fold(0.0, |most, one| {
-        if one.is_nan() { f64::INFINITY } else { most.max(one) }
-    })
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs())
+        .fold(0.0, |most, one| if one.is_nan() { f64::INFINITY } else { most.max(one) })
 }

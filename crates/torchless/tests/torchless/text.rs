@@ -133,12 +133,19 @@ fn events_get_the_ratios_and_histograms_of_the_reference() {
         for (found, expected) in ratios.iter().zip(expected) {
             assert!((found - expected.as_f64().expect("a number")).abs() < 1e-4, "{name}: {found}");
         }
-        let counts: Vec<u64> =
-            reference["hist"][name].as_array().expect("counts").iter().map(|count| count.as_u64().expect("a count")).collect();
+        let counts: Vec<u64> = reference["hist"][name]
+            .as_array()
+            .expect("counts")
+            .iter()
+            .map(|count| count.as_u64().expect("a count"))
+            .collect();
         assert_eq!(torchless::score::histogram(&ratios, &edges), counts, "{name}");
         if name == "data" {
             assert_eq!(under(65, 1), above, "batches change no bit");
         }
     }
-    assert_eq!(engine.logits(&mut engine.cache(2).expect("a cache"), &[64, 50], LogitRows::Last).expect("logits").len(), 68);
+    assert_eq!(
+        engine.logits(&mut engine.cache(2).expect("a cache"), &[64, 50], LogitRows::Last).expect("logits").len(),
+        68
+    );
 }

@@ -151,7 +151,9 @@ impl Twin {
         let embedding = self.get("model.embed_tokens.weight");
         let mut stream: Vec<Vec<f64>> = tokens
             .iter()
-            .map(|&token| embedding[token as usize * self.hidden..][..self.hidden].iter().map(|x| f64::from(*x)).collect())
+            .map(|&token| {
+                embedding[token as usize * self.hidden..][..self.hidden].iter().map(|x| f64::from(*x)).collect()
+            })
             .collect();
         for layer in 0..self.layers {
             let name = |part: &str| format!("model.layers.{layer}.{part}");
@@ -196,8 +198,10 @@ impl Twin {
             }
             for x in &mut stream {
                 let normed = self.norm(&name("post_attention_layernorm.weight"), x);
-                let (gate, up) = (self.linear(&name("mlp.gate_proj"), &normed), self.linear(&name("mlp.up_proj"), &normed));
-                let product: Vec<f64> = gate.iter().zip(up).map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up).collect();
+                let (gate, up) =
+                    (self.linear(&name("mlp.gate_proj"), &normed), self.linear(&name("mlp.up_proj"), &normed));
+                let product: Vec<f64> =
+                    gate.iter().zip(up).map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up).collect();
                 let change = self.linear(&name("mlp.down_proj"), &product);
                 x.iter_mut().zip(change).for_each(|(x, change)| *x += change);
             }
@@ -237,7 +241,8 @@ impl Twin {
                 let window = self.windows.iter().flatten().next();
                 config["use_sliding_window"] = json!(window.is_some());
                 config["sliding_window"] = json!(window);
-                config["max_window_layers"] = json!(self.windows.iter().position(Option::is_some).unwrap_or(self.layers));
+                config["max_window_layers"] =
+                    json!(self.windows.iter().position(Option::is_some).unwrap_or(self.layers));
             }
             // Llama has no window, whatever its file says.
             _ => config["sliding_window"] = json!(2),
@@ -280,7 +285,10 @@ impl Twin {
                 Stored::F16 => "F16",
                 Stored::Bf16 => "BF16",
             };
-            header.insert((*name).clone(), json!({ "dtype": dtype, "shape": shape, "data_offsets": [first, data.len()] }));
+            header.insert(
+                (*name).clone(),
+                json!({ "dtype": dtype, "shape": shape, "data_offsets": [first, data.len()] }),
+            );
         }
         let header = Value::Object(header).to_string();
         [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
@@ -341,7 +349,8 @@ impl Twin {
             data.resize(data.len().next_multiple_of(32), 0);
         }
         let counts = [tensors.len() as u64, n_keys];
-        let mut file = [&b"GGUF"[..], &3_u32.to_le_bytes(), &counts[0].to_le_bytes(), &counts[1].to_le_bytes()].concat();
+        let mut file =
+            [&b"GGUF"[..], &3_u32.to_le_bytes(), &counts[0].to_le_bytes(), &counts[1].to_le_bytes()].concat();
         file.extend(keys);
         file.extend(infos);
         file.resize(file.len().next_multiple_of(32), 0);
@@ -366,7 +375,8 @@ impl Twin {
         }
         let name = name.replace("model.layers.", "blk.").replace("model.embed_tokens", "token_embd");
         let name = name.replace("model.norm", "output_norm").replace("lm_head", "output");
-        let name = name.replace("self_attn.o_proj", "attn_output").replace("self_attn.", "attn_").replace("mlp.", "ffn_");
+        let name =
+            name.replace("self_attn.o_proj", "attn_output").replace("self_attn.", "attn_").replace("mlp.", "ffn_");
         let name = name.replace("input_layernorm", "attn_norm").replace("post_attention_layernorm", "ffn_norm");
         (name.replace("_proj", ""), shape.to_vec(), values)
     }
@@ -381,12 +391,13 @@ fn text(out: &mut Vec<u8>, text: &str) {
 fn rounded(value: f32, stored: Stored) -> f32 {
     match stored {
         Stored::F32 => value,
+        Stored::F16 if value.abs() < 1e-4 => 0.0,
         Stored::F16 => f32::from_bits(value.to_bits() & 0xffff_e000),
         Stored::Bf16 => f32::from_bits(value.to_bits() & 0xffff_0000),
     }
 }
 
-/// The bytes of a number that [`rounded`] made; half precision's small ones become zero.
+/// The bytes of a number that [`rounded`] made.
 fn encoded(value: f32, stored: Stored) -> Vec<u8> {
     let bits = value.to_bits();
     match stored {
