@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch, half};
+use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
 
 /// The type of a stored tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -165,8 +165,14 @@ fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
 
 /// The half-precision number at `at` of a block.
 #[inline(always)]
-fn scale(block: &[u8], at: usize) -> f32 {
-    half(u16::from_le_bytes(*part(block, at)))
+fn scale<S: Simd>(simd: S, block: &[u8], at: usize) -> f32 {
+    simd.half1(u16::from_le_bytes(*part(block, at)))
+}
+
+/// The same, in every lane.
+#[inline(always)]
+fn splat_scale<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
+    simd.splat_half(u16::from_le_bytes(*part(block, at)))
 }
 
 /// Sixteen small integers, each made of bytes.
@@ -223,7 +229,7 @@ impl Layout for Q8_0 {
     const BYTES: usize = 34;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let factor = simd.splat(scale(block, 0));
+        let factor = splat_scale(simd, block, 0);
         for index in 0..2 {
             let numbers = part::<LANES>(block, 2 + LANES * index);
             each(index, simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane]))));
@@ -239,7 +245,7 @@ impl Layout for Q4_0 {
     const BYTES: usize = 18;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let factor = simd.splat(scale(block, 0));
+        let factor = splat_scale(simd, block, 0);
         let numbers = part::<LANES>(block, 2);
         each(0, simd.mul(factor, simd.load_i8(&bytes(|lane| (numbers[lane] & 15).wrapping_sub(8)))));
         each(1, simd.mul(factor, simd.load_i8(&bytes(|lane| (numbers[lane] >> 4).wrapping_sub(8)))));
@@ -254,7 +260,7 @@ impl Layout for Q4_1 {
     const BYTES: usize = 20;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let (factor, minimum) = (simd.splat(scale(block, 0)), simd.splat(scale(block, 2)));
+        let (factor, minimum) = (splat_scale(simd, block, 0), splat_scale(simd, block, 2));
         let numbers = part::<LANES>(block, 4);
         each(0, simd.add(simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane] & 15))), minimum));
         each(1, simd.add(simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane] >> 4))), minimum));
@@ -269,7 +275,7 @@ impl Layout for Q5_0 {
     const BYTES: usize = 22;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let factor = simd.splat(scale(block, 0));
+        let factor = splat_scale(simd, block, 0);
         let fifth = u32::from_le_bytes(*part(block, 2));
         let numbers = part::<LANES>(block, 6);
         for index in 0..2 {
@@ -301,7 +307,7 @@ impl Layout for Q4K {
     const BYTES: usize = 144;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let (scale, minimum, groups) = (scale(block, 0), scale(block, 2), part::<12>(block, 4));
+        let (scale, minimum, groups) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
         for group in 0..8 {
             let (group_scale, group_minimum) = scale_and_minimum(groups, group);
             let (factor, offset) = (simd.splat(scale * group_scale), simd.splat(-(minimum * group_minimum)));
@@ -322,7 +328,7 @@ impl Layout for Q5K {
     const BYTES: usize = 176;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let (scale, minimum, groups) = (scale(block, 0), scale(block, 2), part::<12>(block, 4));
+        let (scale, minimum, groups) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
         for group in 0..8 {
             let (group_scale, group_minimum) = scale_and_minimum(groups, group);
             let (factor, offset) = (simd.splat(scale * group_scale), simd.splat(-(minimum * group_minimum)));
@@ -344,7 +350,7 @@ impl Layout for Q6K {
     const BYTES: usize = 210;
     #[inline(always)]
     fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let (scale, groups) = (scale(block, 208), part::<16>(block, 192));
+        let (scale, groups) = (scale(simd, block, 208), part::<16>(block, 192));
         for group in 0..16 {
             // Within a half: four quarters of 32 numbers, each two groups of 16.
             let (part_of_two, quarter, index) = (group / 8, group % 8 / 2, group % 2);

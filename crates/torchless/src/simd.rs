@@ -94,6 +94,18 @@ pub(crate) trait Simd: Copy {
     fn load_bf16(self, from: &[u8; 32]) -> Self::Vector;
     fn load_i8(self, from: &[i8; LANES]) -> Self::Vector;
 
+    /// Half precision to single; exact.
+    #[inline(always)]
+    fn half1(self, bits: u16) -> f32 {
+        half(bits)
+    }
+
+    /// Half precision in every lane.
+    #[inline(always)]
+    fn splat_half(self, bits: u16) -> Self::Vector {
+        self.splat(self.half1(bits))
+    }
+
     /// a·b + c of single numbers, fused where the instruction set has it.
     fn fma1(self, a: f32, b: f32, c: f32) -> f32;
 
@@ -295,6 +307,16 @@ mod x86 {
             unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
         }
         #[inline(always)]
+        fn splat_half(self, bits: u16) -> __m512 {
+            // SAFETY: `new` promises the features.
+            unsafe { _mm512_cvtph_ps(_mm256_set1_epi16(bits as i16)) }
+        }
+        #[inline(always)]
+        fn half1(self, bits: u16) -> f32 {
+            // SAFETY: `new` promises the features.
+            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(bits as i16))) }
+        }
+        #[inline(always)]
         fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
             a.mul_add(b, c)
         }
@@ -373,6 +395,16 @@ mod x86 {
                     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
                 ]
             }
+        }
+        #[inline(always)]
+        fn splat_half(self, bits: u16) -> [__m256; 2] {
+            // SAFETY: `new` promises the features.
+            unsafe { [_mm256_cvtph_ps(_mm_set1_epi16(bits as i16)); 2] }
+        }
+        #[inline(always)]
+        fn half1(self, bits: u16) -> f32 {
+            // SAFETY: `new` promises the features.
+            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(bits as i16))) }
         }
         #[inline(always)]
         fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
