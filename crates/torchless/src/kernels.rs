@@ -222,7 +222,7 @@ impl Body for Scores<'_> {
     }
 }
 
-/// scores[p] = query · keys[p] · scale: `query` is (D), `keys` has a row for each of `scores`.
+/// `scores[p] = query · keys[p] · scale`: `query` is (D), `keys` has a row for each of `scores`.
 pub fn attention_scores(isa: InstructionSet, query: &[f32], keys: HeadRows<'_>, scale: f32, scores: &mut [f32]) {
     dispatch(isa, Scores { query, keys, scale, scores });
 }
@@ -259,7 +259,7 @@ impl Body for WeightedSum<'_> {
     }
 }
 
-/// out = Σ weights[p]·values[p]: `out` is (D), `values` has a row for each of `weights`.
+/// `out = Σ weights[p]·values[p]`: `out` is (D), `values` has a row for each of `weights`.
 pub fn weighted_sum(isa: InstructionSet, weights: &[f32], values: HeadRows<'_>, out: &mut [f32]) {
     dispatch(isa, WeightedSum { weights, values, out });
 }

@@ -319,25 +319,29 @@ fn one_vector<S: Simd, L: Layout>(simd: S, bytes: &[u8], row_bytes: usize, x: &[
 #[inline(always)]
 fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[[f32; LANES]]) -> [f32; R] {
     let mut sums = [simd.splat(0.0); R];
-    let mut blocks = rows.map(|row| row.chunks_exact(L::BYTES));
     let vectors = const { L::LEN / LANES };
     let n_blocks = rows[0].len() / L::BYTES;
-    for x in x.chunks_exact(vectors).take(n_blocks) {
+    for (block, x) in x.chunks_exact(vectors).take(n_blocks).enumerate() {
         for row in 0..R {
-            let Some(block) = blocks[row].next() else { continue };
+            let bytes = &rows[row][block * L::BYTES..][..L::BYTES];
             let sum = &mut sums[row];
-            L::unpack(simd, block, |index, weights| *sum = simd.fma(weights, simd.load(&x[index]), *sum));
+            L::unpack(simd, bytes, |index, weights| *sum = simd.fma(weights, simd.load(&x[index]), *sum));
         }
     }
     if n_blocks * L::BYTES < rows[0].len() {
         let x = &x[x.len() - 1];
         for row in 0..R {
-            let block = padded::<L>(blocks[row].remainder());
+            let bytes = padded::<L>(&rows[row][n_blocks * L::BYTES..]);
             let sum = &mut sums[row];
-            L::unpack(simd, &block[..L::BYTES], |_, weights| *sum = simd.fma(weights, simd.load(x), *sum));
+            L::unpack(simd, &bytes[..L::BYTES], |_, weights| *sum = simd.fma(weights, simd.load(x), *sum));
         }
     }
-    sums.map(|sum| simd.sum(sum))
+    // Not `map`: its closure would not be compiled for the instruction set.
+    let mut out = [0.0; R];
+    for row in 0..R {
+        out[row] = simd.sum(sums[row]);
+    }
+    out
 }
 
 /// A row of which vectors can be had.

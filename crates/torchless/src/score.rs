@@ -1,12 +1,12 @@
 //! Exact log-probabilities of many short sequences of tokens, and their ratio under two prefixes.
 //!
-//! log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i], and the ratio of two classes is the best possible test of one against the
+//! `log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i]`, and the ratio of two classes is the best possible test of one against the
 //! other (Neyman and Pearson) as far as the model knows them. Sequences are computed many at once; no result depends on how many.
 
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// log softmax(logits)[token], in double precision.
+/// `log softmax(logits)[token]`, in double precision.
 ///
 /// ```
 /// assert_eq!(torchless::score::log_probability(&[0.0, 0.0], 1), -std::f64::consts::LN_2);
