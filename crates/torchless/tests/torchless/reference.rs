@@ -8,7 +8,7 @@ use torchless::{Engine, LogitRows, Model, Threads};
 
 use crate::support::{distance, ids, json, reference, tensors};
 
-/// What a right engine is within of the reference; seven times what was found.
+/// What a right engine is within of the reference; twenty times what was found.
 const LOGIT: f64 = 1e-4;
 const NLL: f64 = 1e-5;
 
