@@ -1,0 +1,228 @@
+//! The verbs that are one call each: arguments in, an answer out. Returns whether the answer is good.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::backend::{self, BackendPreference};
+use crate::chat::{ChatTemplate, Message};
+use crate::cli::args::{
+    ChatArgs, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
+};
+use crate::cli::{CliError, bench, print_json, print_text, read_json, score, verify};
+use crate::engine::{Engine, LogitRows};
+use crate::error::{Error, Problem};
+use crate::generate::{GenerateOptions, Generation, generate};
+use crate::linear::Threads;
+use crate::memory;
+use crate::model::{LoadOptions, Model};
+use crate::sampling::{Sampler, Step};
+use crate::text::Tokenizer;
+
+/// Does what `verb` asks.
+pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
+    match verb {
+        Verb::Generate(args) => generate_text(&args).map(|()| true),
+        Verb::Chat(args) => chat(&args).map(|()| true),
+        Verb::Logits(args) => logits(&args).map(|()| true),
+        Verb::Score(args) => score::run(&args).map(|()| true),
+        Verb::Tokenize(args) => tokenize(&args).map(|()| true),
+        Verb::Info(args) => info(&args).map(|()| true),
+        Verb::Verify(args) => verify::run(&args),
+        Verb::Bench(args) => bench::run(&args).map(|()| true),
+    }
+}
+
+/// Opens the model, if it and the keys and values of `positions` fit into memory.
+pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliError> {
+    backend::require(BackendPreference::from(args.device))?;
+    let engine = Engine::new(Arc::new(open(args, positions)?), Threads::new(args.threads));
+    Ok(match args.chunk {
+        Some(chunk) => engine.with_chunk(chunk),
+        None => engine,
+    })
+}
+
+fn open(args: &ModelArgs, positions: usize) -> Result<Model, CliError> {
+    let memory_limit = args.memory_limit.as_deref().map(size).transpose()?;
+    Ok(Model::open_with(&args.model, &LoadOptions { memory_limit, positions })?)
+}
+
+/// `8GiB`, `512 MiB`, `1000`.
+fn size(text: &str) -> Result<u64, CliError> {
+    let wrong = || CliError::Size(text.to_owned());
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)
+}
+
+/// The ids that are given, and the tokenizer if there is one.
+fn input(engine: &Engine, args: &InputArgs) -> Result<(Vec<u32>, Option<Tokenizer>), CliError> {
+    let tokenizer = Tokenizer::of(engine.model());
+    match &args.prompt {
+        Some(prompt) => {
+            let tokenizer = tokenizer?;
+            Ok((tokenizer.encode(prompt, true)?, Some(tokenizer)))
+        }
+        None if args.tokens.is_empty() => Err(CliError::NothingGiven),
+        None => Ok((args.tokens.clone(), tokenizer.ok())),
+    }
+}
+
+fn logits(args: &LogitsArgs) -> Result<(), CliError> {
+    let mut engine = engine(&args.model, args.input.tokens.len())?;
+    let (tokens, tokenizer) = input(&engine, &args.input)?;
+    let mut cache = engine.cache(tokens.len())?;
+    let rows = if args.all { LogitRows::All } else { LogitRows::Last };
+    let vocabulary = engine.model().config().vocabulary;
+    let logits = engine.logits(&mut cache, &tokens, rows)?;
+    if args.json {
+        return print_json(&json!({ "logits": logits.chunks(vocabulary).collect::<Vec<_>>() }));
+    }
+    for row in logits.chunks(vocabulary) {
+        let mut order: Vec<u32> = (0..vocabulary as u32).collect();
+        order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]));
+        for &token in order.iter().take(10) {
+            let text = tokenizer.as_ref().and_then(|tokenizer| tokenizer.token(token)).unwrap_or_default();
+            let probability = crate::score::log_probability(row, token).exp();
+            print_text(&format!("{token:>8}  {:>10.5}  {probability:.5}  {text}\n", row[token as usize]))?;
+        }
+        print_text("\n")?;
+    }
+    Ok(())
+}
+
+fn sampler(args: &SamplingArgs) -> Result<Sampler, CliError> {
+    let penalty = args.repetition_penalty.map(Step::RepetitionPenalty);
+    if args.temperature == 0.0 && penalty.is_none() {
+        return Ok(Sampler::greedy());
+    }
+    let temperature = if args.temperature == 0.0 { Step::TopK(1) } else { Step::Temperature(args.temperature) };
+    let rest = [args.top_k.map(Step::TopK), args.top_p.map(Step::TopP), args.min_p.map(Step::MinP)];
+    let steps = penalty.into_iter().chain([temperature]).chain(rest.into_iter().flatten()).collect();
+    Ok(Sampler::new(steps, args.seed)?)
+}
+
+/// Generates and prints: the text as it comes, or all of it as JSON.
+fn answer(
+    engine: &mut Engine,
+    tokenizer: Option<&Tokenizer>,
+    prompt: &[u32],
+    args: &SamplingArgs,
+    as_json: bool,
+) -> Result<(), CliError> {
+    let options = GenerateOptions { max_tokens: args.max_tokens, stops: args.stop.clone(), ends: !args.ignore_eos };
+    let mut written = Ok(());
+    let mut each = |piece: &str| {
+        if !as_json && written.is_ok() {
+            written = print_text(piece);
+        }
+    };
+    let generation: Generation = generate(engine, tokenizer, prompt, &mut sampler(args)?, &options, &mut each)?;
+    written?;
+    if as_json {
+        return print_json(&generation);
+    }
+    match generation.text {
+        Some(_) => print_text("\n"),
+        None => print_text(&format!("{:?}\n", generation.tokens)),
+    }
+}
+
+fn generate_text(args: &GenerateArgs) -> Result<(), CliError> {
+    let mut engine = engine(&args.model, args.input.tokens.len() + args.sampling.max_tokens)?;
+    let (tokens, tokenizer) = input(&engine, &args.input)?;
+    answer(&mut engine, tokenizer.as_ref(), &tokens, &args.sampling, args.json)
+}
+
+fn messages(args: &ChatArgs) -> Result<Vec<Message>, CliError> {
+    if let Some(path) = &args.messages {
+        let json = read_json(path)?;
+        let problem = |error: serde_json::Error| {
+            Error::malformed(path, "the messages", Problem::Json { message: error.to_string() })
+        };
+        return Ok(serde_json::from_value(json).map_err(problem)?);
+    }
+    let message = |role: &str, content: &String| Message { role: role.into(), content: content.clone() };
+    let system = args.system.iter().map(|content| message("system", content));
+    Ok(system.chain(args.user.iter().map(|content| message("user", content))).collect())
+}
+
+fn chat(args: &ChatArgs) -> Result<(), CliError> {
+    let mut engine = engine(&args.model, args.sampling.max_tokens)?;
+    let tokenizer = Tokenizer::of(engine.model())?;
+    let rendered = ChatTemplate::of(engine.model())?.render(&messages(args)?, true)?;
+    // The template writes the special tokens itself.
+    let tokens = tokenizer.encode(&rendered, false)?;
+    if args.render {
+        return match args.json {
+            true => print_json(&json!({ "text": rendered, "ids": tokens })),
+            false => print_text(&rendered),
+        };
+    }
+    answer(&mut engine, Some(&tokenizer), &tokens, &args.sampling, args.json)
+}
+
+fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
+    let model = open(&args.model, 0)?;
+    let tokenizer = Tokenizer::of(&model)?;
+    let Some(text) = &args.text else {
+        let text = tokenizer.decode(&args.decode, !args.no_special)?;
+        return if args.json { print_json(&json!({ "text": text })) } else { print_text(&format!("{text}\n")) };
+    };
+    let ids = tokenizer.encode(text, !args.no_special)?;
+    let tokens: Vec<String> = ids.iter().map(|&id| tokenizer.token(id).unwrap_or_default()).collect();
+    if args.json {
+        return print_json(&json!({ "ids": ids, "tokens": tokens }));
+    }
+    ids.iter().zip(&tokens).try_for_each(|(id, token)| print_text(&format!("{id:>8}  {token}\n")))
+}
+
+fn info(args: &InfoArgs) -> Result<(), CliError> {
+    backend::require(BackendPreference::from(args.model.device))?;
+    let model = open(&args.model, 0)?;
+    let config = model.config();
+    let threads = Threads::new(args.model.threads);
+    let formats: serde_json::Map<String, serde_json::Value> =
+        model.formats().into_iter().map(|(format, count)| (format.name().to_owned(), count.into())).collect();
+    let windows: Vec<usize> = (0..config.n_layers).filter_map(|layer| config.windows.of_layer(layer)).collect();
+    let answer = json!({
+        "architecture": config.architecture,
+        "weights": model.n_weights(),
+        "layers": config.n_layers,
+        "hidden_size": config.hidden,
+        "intermediate_size": config.intermediate,
+        "heads": config.n_heads,
+        "kv_heads": config.n_kv_heads,
+        "head_dim": config.head_dim,
+        "vocabulary": config.vocabulary,
+        "context": config.context,
+        "window": windows.first(),
+        "layers_with_window": windows.len(),
+        "rope": { "theta": config.rope.theta, "scaling": format!("{:?}", config.rope.scaling),
+            "pairs": format!("{:?}", config.rope.pairs).to_lowercase() },
+        "tied_embeddings": config.is_tied,
+        "bos": config.bos,
+        "eos": config.eos,
+        "formats": formats,
+        "memory": {
+            "weights": model.weight_bytes(),
+            "kv_cache_per_token": memory::estimate_kv_cache_memory(config, 1),
+            "kv_cache_full": memory::estimate_kv_cache_memory(config, config.context),
+            "available": memory::available_memory(),
+        },
+        "device": { "name": "cpu", "instruction_set": threads.instruction_set().name(), "threads": threads.count() },
+    });
+    if args.json {
+        return print_json(&answer);
+    }
+    let object = answer.as_object().map(|object| object.iter()).into_iter().flatten();
+    object.into_iter().try_for_each(|(name, value)| print_text(&format!("{name:<20} {value}\n")))
+}

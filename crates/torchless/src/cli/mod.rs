@@ -1,0 +1,95 @@
+//! The `torchless` command: arguments, one library call, one report.
+//!
+//! Standard output is data, standard error is talk. Exit codes: 0 done, 1 done but the answer is no (`verify`), 2 bad input or usage.
+
+mod args;
+mod bench;
+mod command;
+mod score;
+mod verify;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::error::{Error, Problem};
+use args::Cli;
+
+/// Why a command cannot be done. All are exit code 2.
+#[derive(Debug, thiserror::Error)]
+enum CliError {
+    #[error(transparent)]
+    Model(#[from] Error),
+    #[error("cannot write the answer: {0}")]
+    Unwritable(io::Error),
+    #[error("neither --tokens nor --prompt is given")]
+    NothingGiven,
+    #[error("`{name}` in `{path}` {problem}", path = .path.display())]
+    Events { path: PathBuf, name: String, problem: &'static str },
+    #[error("the model has no token that ends a text")]
+    NoEnd,
+    #[error("`{0}` is no size: say bytes, or KiB, MiB, GiB")]
+    Size(String),
+}
+
+impl CliError {
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            CliError::Model(error) => error.hint(),
+            CliError::Events { .. } => Some("events are lists of token ids, in a list or in an object of named lists"),
+            CliError::NoEnd => Some("name it with --end ID, or score without one with --no-end"),
+            _ => None,
+        }
+    }
+}
+
+/// Does what `arguments` ask, the first of which is the command's own name, and returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { 2 } else { 0 };
+        }
+    };
+    match command::run(cli.verb) {
+        Ok(is_good) => u8::from(!is_good),
+        // Whoever reads the output has read enough.
+        Err(CliError::Unwritable(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                if !error.to_string().contains(&cause.to_string()) {
+                    eprintln!("  {cause}");
+                }
+                source = cause.source();
+            }
+            if let Some(hint) = error.hint() {
+                eprintln!("hint: {hint}");
+            }
+            2
+        }
+    }
+}
+
+/// Writes one document of JSON.
+fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer(&mut out, value).map_err(io::Error::from);
+    written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).map_err(CliError::Unwritable)
+}
+
+fn print_text(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Unwritable)
+}
+
+/// A JSON document of a file.
+fn read_json(path: &std::path::Path) -> Result<serde_json::Value, Error> {
+    let json =
+        |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
+    serde_json::from_str(&crate::file::read_text(path)?).map_err(json)
+}

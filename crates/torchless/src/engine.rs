@@ -1,0 +1,469 @@
+//! The forward pass: tokens in, logits out, on the CPU, with the same bits for any number of threads and any number of tokens at once.
+//!
+//! Legend: T tokens of this pass, D width of a head. Every buffer is (T, width), row by row.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::config::{Config, Rope};
+use crate::error::Error;
+use crate::kernels::{self, HeadRows};
+use crate::linear::{LinearScratch, Product, Threads, multiply};
+use crate::memory;
+use crate::model::{Layer, Linear, Model};
+
+/// Keys and values of the positions that were computed so far, for one sequence.
+#[derive(Debug, Clone)]
+pub struct KvCache {
+    /// Of each layer: (capacity, kv width).
+    layers: Vec<KeysAndValues>,
+    length: usize,
+    capacity: usize,
+    width: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct KeysAndValues {
+    keys: Vec<f32>,
+    values: Vec<f32>,
+}
+
+impl KvCache {
+    /// Room for `capacity` positions.
+    ///
+    /// # Errors
+    ///
+    /// More positions than the model's context, or more memory than there is.
+    pub fn new(config: &Config, capacity: usize) -> Result<KvCache, Error> {
+        if capacity > config.context {
+            return Err(Error::ContextOverflow { asked: capacity, limit: config.context });
+        }
+        memory::check(0, memory::estimate_kv_cache_memory(config, capacity), None)?;
+        let width = config.kv_width();
+        let layer = || KeysAndValues { keys: vec![0.0; capacity * width], values: vec![0.0; capacity * width] };
+        Ok(KvCache { layers: (0..config.n_layers).map(|_| layer()).collect(), length: 0, capacity, width })
+    }
+
+    /// Positions that were computed.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether nothing was computed.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Positions that there is room for.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Forgets all positions from `length` on.
+    pub fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    /// Bytes that it takes.
+    pub fn n_bytes(&self) -> u64 {
+        self.layers.len() as u64 * 2 * (self.capacity * self.width) as u64 * 4
+    }
+}
+
+/// Consecutive tokens of one sequence within a pass.
+#[derive(Debug, Clone)]
+struct Span {
+    /// Its rows of the pass.
+    rows: Range<usize>,
+    /// The position of its first token.
+    position: usize,
+    /// Where position 0 stands in the rows of keys and values.
+    kv_row: usize,
+}
+
+/// Where keys and values of a pass live.
+enum Kv<'a> {
+    /// In a cache, with those of earlier passes.
+    Cache(&'a mut KvCache),
+    /// In the pass itself: every sequence is whole.
+    Pass,
+}
+
+/// Which rows of logits are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogitRows {
+    /// That of the last token.
+    Last,
+    /// Those of all tokens.
+    All,
+}
+
+/// Buffers of a pass, kept between passes.
+#[derive(Debug, Default)]
+struct Work {
+    residual: Vec<f32>,
+    normed: Vec<f32>,
+    queries: Vec<f32>,
+    keys: Vec<f32>,
+    values: Vec<f32>,
+    attended: Vec<f32>,
+    gate: Vec<f32>,
+    up: Vec<f32>,
+    change: Vec<f32>,
+    logits: Vec<f32>,
+    cosines: Vec<f32>,
+    sines: Vec<f32>,
+    linear: LinearScratch,
+}
+
+/// What an engine did: the proof of where the work was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct EngineCounters {
+    /// Passes through the layers.
+    pub passes: u64,
+    /// Tokens of them.
+    pub tokens: u64,
+    /// Rows of logits.
+    pub logit_rows: u64,
+}
+
+/// Computes a model on the CPU.
+#[derive(Debug)]
+pub struct Engine {
+    model: Arc<Model>,
+    threads: Threads,
+    /// Tokens of a pass at most.
+    chunk: usize,
+    work: Work,
+    counters: EngineCounters,
+}
+
+/// Called with the residual stream after the embedding (0) and after each layer (1 …): (T, hidden).
+pub type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);
+
+impl Engine {
+    /// Tokens of a pass, if nobody says otherwise.
+    pub const DEFAULT_CHUNK: usize = 192;
+
+    /// An engine for `model`.
+    pub fn new(model: Arc<Model>, threads: Threads) -> Engine {
+        Engine {
+            model,
+            threads,
+            chunk: Self::DEFAULT_CHUNK,
+            work: Work::default(),
+            counters: EngineCounters::default(),
+        }
+    }
+
+    /// The same, with at most `chunk` tokens to a pass; this changes no bit of any result.
+    #[must_use]
+    pub fn with_chunk(mut self, chunk: usize) -> Engine {
+        self.chunk = chunk.max(1);
+        self
+    }
+
+    /// What it computes.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// What it computes with.
+    pub fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> EngineCounters {
+        self.counters
+    }
+
+    /// A cache with room for `positions`.
+    pub fn cache(&self, positions: usize) -> Result<KvCache, Error> {
+        KvCache::new(&self.model.config, positions)
+    }
+
+    /// Goes on with the sequence of `cache`: logits (rows, vocabulary), row by row.
+    ///
+    /// # Errors
+    ///
+    /// No tokens, tokens that the model does not know, or more than the cache has room for; the cache is then as it was.
+    pub fn logits(&mut self, cache: &mut KvCache, tokens: &[u32], rows: LogitRows) -> Result<Vec<f32>, Error> {
+        let mut all = Vec::new();
+        self.each_logits(cache, tokens, rows, &mut |_, logits| all.extend_from_slice(logits))?;
+        Ok(all)
+    }
+
+    /// Goes on with the sequence of `cache`, and hands over each row of logits with its token's place in `tokens`.
+    pub fn each_logits(
+        &mut self,
+        cache: &mut KvCache,
+        tokens: &[u32],
+        rows: LogitRows,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<(), Error> {
+        self.observed(cache, tokens, rows, each, &mut |_, _| ())
+    }
+
+    /// The same, and shows the residual stream of every pass to `observer`.
+    pub fn observed(
+        &mut self,
+        cache: &mut KvCache,
+        tokens: &[u32],
+        rows: LogitRows,
+        each: &mut dyn FnMut(usize, &[f32]),
+        observer: Observer<'_>,
+    ) -> Result<(), Error> {
+        self.check(tokens)?;
+        let asked = cache.length + tokens.len();
+        if asked > cache.capacity {
+            return Err(Error::ContextOverflow { asked, limit: cache.capacity });
+        }
+        for (index, chunk) in tokens.chunks(self.chunk).enumerate() {
+            let first = index * self.chunk;
+            let spans = [Span { rows: 0..chunk.len(), position: cache.length, kv_row: 0 }];
+            self.pass(chunk, &spans, &mut Kv::Cache(cache), observer);
+            cache.length += chunk.len();
+            let is_last = first + chunk.len() == tokens.len();
+            match rows {
+                LogitRows::All => self.head(0..chunk.len(), &mut |row, logits| each(first + row, logits)),
+                LogitRows::Last if is_last => {
+                    self.head(chunk.len() - 1..chunk.len(), &mut |row, logits| each(first + row, logits));
+                }
+                LogitRows::Last => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes whole sequences at once, each from position 0, and hands over each row of logits with its sequence and position.
+    pub(crate) fn sequences(
+        &mut self,
+        sequences: &[&[u32]],
+        each: &mut dyn FnMut(usize, usize, &[f32]),
+    ) -> Result<(), Error> {
+        let mut tokens = Vec::new();
+        let mut spans = Vec::new();
+        let mut places = Vec::new();
+        for (index, sequence) in sequences.iter().enumerate() {
+            self.check(sequence)?;
+            if sequence.len() > self.model.config.context {
+                return Err(Error::ContextOverflow { asked: sequence.len(), limit: self.model.config.context });
+            }
+            let first = tokens.len();
+            tokens.extend_from_slice(sequence);
+            spans.push(Span { rows: first..tokens.len(), position: 0, kv_row: first });
+            places.extend((0..sequence.len()).map(|position| (index, position)));
+        }
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        self.pass(&tokens, &spans, &mut Kv::Pass, &mut |_, _| ());
+        self.head(0..tokens.len(), &mut |row, logits| each(places[row].0, places[row].1, logits));
+        Ok(())
+    }
+
+    fn check(&self, tokens: &[u32]) -> Result<(), Error> {
+        if tokens.is_empty() {
+            return Err(Error::NoTokens);
+        }
+        let vocabulary = self.model.config.vocabulary;
+        match tokens.iter().position(|&token| token as usize >= vocabulary) {
+            None => Ok(()),
+            Some(position) => Err(Error::TokenOutOfRange { position, id: u64::from(tokens[position]), vocabulary }),
+        }
+    }
+
+    /// All layers; leaves the normed residual stream in `work.normed`.
+    fn pass(&mut self, tokens: &[u32], spans: &[Span], kv: &mut Kv<'_>, observer: Observer<'_>) {
+        let model = Arc::clone(&self.model);
+        let Config { hidden, epsilon, .. } = model.config;
+        let isa = self.threads.instruction_set();
+        self.counters.passes += 1;
+        self.counters.tokens += tokens.len() as u64;
+        self.work.resize(&model.config, tokens.len());
+        self.turns(spans);
+        for (token, row) in tokens.iter().zip(self.work.residual.chunks_exact_mut(hidden)) {
+            model.embedding.row(*token as usize, row);
+        }
+        observer(0, &self.work.residual);
+        for (index, layer) in model.layers.iter().enumerate() {
+            self.attention(index, layer, spans, kv);
+            self.mlp(layer);
+            observer(index + 1, &self.work.residual);
+        }
+        kernels::rms_norm(isa, &self.work.residual, &model.norm, epsilon, &mut self.work.normed);
+    }
+
+    /// Cosines and sines of every row's position.
+    fn turns(&mut self, spans: &[Span]) {
+        let frequencies = &self.model.frequencies;
+        let half = frequencies.len();
+        for span in spans {
+            for row in span.rows.clone() {
+                let position = span.position + row - span.rows.start;
+                let at = row * half..(row + 1) * half;
+                Rope::turn(frequencies, position, &mut self.work.cosines[at.clone()], &mut self.work.sines[at]);
+            }
+        }
+    }
+
+    fn attention(&mut self, index: usize, layer: &Layer, spans: &[Span], kv: &mut Kv<'_>) {
+        let config = &self.model.config;
+        let work = &mut self.work;
+        let (threads, isa) = (&self.threads, self.threads.instruction_set());
+        kernels::rms_norm(isa, &work.residual, &layer.attention_norm, config.epsilon, &mut work.normed);
+        let n_rows = work.residual.len() / config.hidden;
+        multiply(
+            threads,
+            &mut work.linear,
+            &work.normed,
+            n_rows,
+            &mut [
+                product(&layer.query, &mut work.queries),
+                product(&layer.key, &mut work.keys),
+                product(&layer.value, &mut work.values),
+            ],
+        );
+        let half = config.head_dim / 2;
+        for (x, width) in [(&mut work.queries, config.query_width()), (&mut work.keys, config.kv_width())] {
+            for (row, x) in x.chunks_exact_mut(width).enumerate() {
+                let at = row * half..(row + 1) * half;
+                kernels::rope(x, config.rope.pairs, &work.cosines[at.clone()], &work.sines[at]);
+            }
+        }
+        let (keys, values) = match kv {
+            Kv::Pass => (&work.keys[..], &work.values[..]),
+            Kv::Cache(cache) => {
+                let KeysAndValues { keys, values } = &mut cache.layers[index];
+                let at = cache.length * cache.width..(cache.length + n_rows) * cache.width;
+                keys[at.clone()].copy_from_slice(&work.keys);
+                values[at].copy_from_slice(&work.values);
+                (&keys[..], &values[..])
+            }
+        };
+        let attend = Attend { config, queries: &work.queries, keys, values, window: config.windows.of_layer(index) };
+        attend.run(threads, spans, &mut work.attended);
+        let change = &mut work.change;
+        multiply(threads, &mut work.linear, &work.attended, n_rows, &mut [product(&layer.output, change)]);
+        kernels::add(&mut work.residual, change);
+    }
+
+    fn mlp(&mut self, layer: &Layer) {
+        let work = &mut self.work;
+        let (threads, isa) = (&self.threads, self.threads.instruction_set());
+        let Config { hidden, epsilon, .. } = self.model.config;
+        let n_rows = work.residual.len() / hidden;
+        kernels::rms_norm(isa, &work.residual, &layer.mlp_norm, epsilon, &mut work.normed);
+        let mut products = [product(&layer.gate, &mut work.gate), product(&layer.up, &mut work.up)];
+        multiply(threads, &mut work.linear, &work.normed, n_rows, &mut products);
+        let up = &work.up;
+        let cost = 8 * up.len();
+        let part = up.len().div_ceil(4 * threads.count()).max(1024).next_multiple_of(crate::simd::LANES);
+        let parts = work.gate.chunks_mut(part).zip(up.chunks(part)).collect();
+        threads.each(parts, cost, || (), |(), (gate, up)| kernels::silu_mul(isa, gate, up));
+        multiply(threads, &mut work.linear, &work.gate, n_rows, &mut [product(&layer.down, &mut work.change)]);
+        kernels::add(&mut work.residual, &work.change);
+    }
+
+    /// Logits of some rows of the pass, a few rows at a time.
+    fn head(&mut self, rows: Range<usize>, each: &mut dyn FnMut(usize, &[f32])) {
+        const ROWS_AT_ONCE: usize = 48;
+        let Config { hidden, vocabulary, .. } = self.model.config;
+        let head = self.model.head.as_ref().unwrap_or(&self.model.embedding);
+        self.counters.logit_rows += rows.len() as u64;
+        for first in rows.clone().step_by(ROWS_AT_ONCE) {
+            let some = first..(first + ROWS_AT_ONCE).min(rows.end);
+            let Work { normed, logits, linear, .. } = &mut self.work;
+            logits.resize(some.len() * vocabulary, 0.0);
+            let x = &normed[some.start * hidden..some.end * hidden];
+            let product = Product { matrix: head, bias: None, out: logits };
+            multiply(&self.threads, linear, x, some.len(), &mut [product]);
+            for (row, logits) in some.zip(logits.chunks_exact(vocabulary)) {
+                each(row, logits);
+            }
+        }
+    }
+}
+
+fn product<'a>(linear: &'a Linear, out: &'a mut Vec<f32>) -> Product<'a> {
+    Product { matrix: &linear.matrix, bias: linear.bias.as_deref(), out }
+}
+
+impl Work {
+    fn resize(&mut self, config: &Config, n_rows: usize) {
+        let half = config.head_dim / 2;
+        let sizes = [
+            (&mut self.residual, config.hidden),
+            (&mut self.normed, config.hidden),
+            (&mut self.change, config.hidden),
+            (&mut self.queries, config.query_width()),
+            (&mut self.attended, config.query_width()),
+            (&mut self.keys, config.kv_width()),
+            (&mut self.values, config.kv_width()),
+            (&mut self.gate, config.intermediate),
+            (&mut self.up, config.intermediate),
+            (&mut self.cosines, half),
+            (&mut self.sines, half),
+        ];
+        for (buffer, width) in sizes {
+            buffer.resize(n_rows * width, 0.0);
+        }
+    }
+}
+
+/// Attention of one layer, head by head.
+struct Attend<'a> {
+    config: &'a Config,
+    queries: &'a [f32],
+    /// (positions, kv width), of all spans.
+    keys: &'a [f32],
+    values: &'a [f32],
+    window: Option<usize>,
+}
+
+impl Attend<'_> {
+    fn run(&self, threads: &Threads, spans: &[Span], attended: &mut [f32]) {
+        let Config { n_heads, head_dim, .. } = *self.config;
+        let width = n_heads * head_dim;
+        let mut items = Vec::new();
+        let mut cost = 0;
+        let mut rest = attended;
+        for span in spans {
+            let n_rows = span.rows.len();
+            let (rows, after) = rest.split_at_mut(n_rows * width);
+            rest = after;
+            cost += n_rows * (span.position + n_rows) * width;
+            // Long ones are shared head by head, many short ones row by row.
+            let part = if n_rows == 1 { head_dim } else { width };
+            for (index, out) in rows.chunks_mut(part).enumerate() {
+                items.push((span, index * part, out));
+            }
+        }
+        threads.each(items, cost, Vec::new, |scores, (span, first, out)| {
+            for (index, out) in out.chunks_exact_mut(head_dim).enumerate() {
+                let head = first / head_dim + index;
+                self.head(span, head / n_heads, head % n_heads, scores, out);
+            }
+        });
+    }
+
+    /// One head of one row.
+    fn head(&self, span: &Span, row: usize, head: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
+        let Config { n_heads, n_kv_heads, head_dim, .. } = *self.config;
+        let (isa, width) = (crate::InstructionSet::best(), self.config.kv_width());
+        let position = span.position + row;
+        let first = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
+        let kv_head = head / (n_heads / n_kv_heads);
+        let query = &self.queries[((span.rows.start + row) * n_heads + head) * head_dim..][..head_dim];
+        let start = (span.kv_row + first) * width + kv_head * head_dim;
+        let end = (span.kv_row + position) * width + (kv_head + 1) * head_dim;
+        scores.clear();
+        scores.resize(position + 1 - first, 0.0);
+        let rows = |values| HeadRows { values, stride: width };
+        let scale = (1.0 / (head_dim as f64).sqrt()) as f32;
+        kernels::attention_scores(isa, query, rows(&self.keys[start..end]), scale, scores);
+        kernels::softmax(isa, scores);
+        kernels::weighted_sum(isa, scores, rows(&self.values[start..end]), out);
+    }
+}

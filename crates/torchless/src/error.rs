@@ -1,0 +1,197 @@
+//! What can go wrong, with the file and the field where it did.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::backend::BackendPreference;
+
+/// Why a model cannot be had or cannot do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file that the system does not give.
+    #[error("cannot read `{}`", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that breaks its format.
+    #[error("in `{}`: {field}: {problem}", .path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Which part of it: a key, a tensor, a header field.
+        field: String,
+        /// What is wrong with it.
+        problem: Problem,
+    },
+    /// More memory than there is, noticed before anything was loaded.
+    #[error(
+        "the model needs about {needed} bytes of memory ({weights} for weights, {cache} for keys and values), and {available} are available"
+    )]
+    Memory {
+        /// In all.
+        needed: u64,
+        /// Weights, as they are stored.
+        weights: u64,
+        /// Keys and values of the whole context that was asked for.
+        cache: u64,
+        /// The limit.
+        available: u64,
+    },
+    /// A token that the model does not know.
+    #[error("token {position} is {id}, and the vocabulary has {vocabulary} (ids 0 to {})", .vocabulary.saturating_sub(1))]
+    TokenOutOfRange {
+        /// Where it stands.
+        position: usize,
+        /// The id.
+        id: u64,
+        /// How many the model knows.
+        vocabulary: usize,
+    },
+    /// Nothing to compute.
+    #[error("there are no tokens")]
+    NoTokens,
+    /// More tokens than the context holds.
+    #[error("{asked} tokens do not fit into a context of {limit}")]
+    ContextOverflow {
+        /// How many there would be.
+        asked: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Arguments of a kernel that do not fit together.
+    #[error("{kernel}: `{argument}` has {length} numbers, and {expected} are needed")]
+    Shape {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its argument.
+        argument: &'static str,
+        /// What it has.
+        length: usize,
+        /// What it should have.
+        expected: usize,
+    },
+    /// A device that is not there.
+    #[error("{preference} cannot be used: {why}")]
+    NoBackend {
+        /// What was asked for.
+        preference: BackendPreference,
+        /// Why not.
+        why: String,
+    },
+    /// The model has no tokenizer.
+    #[error("`{}` has no tokenizer", .path.display())]
+    NoTokenizer {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The tokenizer could not do it.
+    #[error("the tokenizer of `{}` says: {message}", .path.display())]
+    Tokenizer {
+        /// Where it is from.
+        path: PathBuf,
+        /// Its words.
+        message: String,
+    },
+    /// The model has no chat template.
+    #[error("`{}` has no chat template", .path.display())]
+    NoChatTemplate {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The chat template could not be rendered.
+    #[error("the chat template of `{}` says: {message}", .path.display())]
+    ChatTemplate {
+        /// Where it is from.
+        path: PathBuf,
+        /// Its words.
+        message: String,
+    },
+    /// A setting of the sampler that means nothing.
+    #[error("{setting} is {value}, and {expected}")]
+    Sampling {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it must be.
+        expected: &'static str,
+    },
+}
+
+impl Error {
+    /// One line of advice, where there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Error::Memory { .. } => {
+                Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
+            }
+            Error::NoTokenizer { .. } => Some("give token ids with --tokens"),
+            Error::NoBackend { .. } => Some("`--device cpu` computes here"),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn malformed(path: impl Into<PathBuf>, field: impl Into<String>, problem: Problem) -> Error {
+        Error::Malformed { path: path.into(), field: field.into(), problem }
+    }
+}
+
+/// What is wrong with a part of a file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// It is not there.
+    #[error("it is missing")]
+    Missing,
+    /// The file ends before it does.
+    #[error("it needs {needed} bytes, and the file has {available} left")]
+    Truncated {
+        /// What it needs.
+        needed: u64,
+        /// What there is.
+        available: u64,
+    },
+    /// Not the file that it should be.
+    #[error("it should be {expected}, and is {found}")]
+    Unexpected {
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// Something that exists and that is not known here.
+    #[error("{what} `{found}` is not supported")]
+    Unsupported {
+        /// What kind of thing.
+        what: &'static str,
+        /// Which.
+        found: String,
+    },
+    /// A number that makes no sense.
+    #[error("{value} is out of range: {expected}")]
+    OutOfRange {
+        /// The number.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Text that is no JSON, or JSON of another shape.
+    #[error("{message}")]
+    Json {
+        /// What the reader said, with line and column.
+        message: String,
+    },
+    /// Text that is not UTF-8.
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    /// A name that leaves the folder.
+    #[error("`{name}` is no plain file name")]
+    NotAFileName {
+        /// The name.
+        name: String,
+    },
+}

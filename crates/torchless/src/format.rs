@@ -1,0 +1,451 @@
+//! How weights are stored: plain numbers, and blocks of quantised ones, unpacked to vectors of `f32` where they are used.
+//!
+//! A format has blocks of `LEN` weights in `BYTES` bytes. Unpacking is exact in the sense of the format: the scale is widened to `f32` and
+//! multiplied in `f32`, as the reference implementation of each format does. Layouts: the GGUF specification's tensor types.
+
+use std::fmt;
+
+use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
+
+/// The type of a stored tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Single precision.
+    F32,
+    /// Half precision.
+    F16,
+    /// bfloat16: the upper half of single precision.
+    Bf16,
+    /// 32 signed bytes and a scale.
+    Q8_0,
+    /// 32 numbers of 4 bits around 8, and a scale.
+    Q4_0,
+    /// 32 numbers of 4 bits, a scale and a minimum.
+    Q4_1,
+    /// 32 numbers of 5 bits around 16, and a scale.
+    Q5_0,
+    /// 256 numbers of 4 bits in 8 groups with scales and minima of 6 bits.
+    Q4K,
+    /// 256 numbers of 5 bits in 8 groups with scales and minima of 6 bits.
+    Q5K,
+    /// 256 numbers of 6 bits in 16 groups with scales of 8 bits.
+    Q6K,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 10] = [
+        Format::F32,
+        Format::F16,
+        Format::Bf16,
+        Format::Q8_0,
+        Format::Q4_0,
+        Format::Q4_1,
+        Format::Q5_0,
+        Format::Q4K,
+        Format::Q5K,
+        Format::Q6K,
+    ];
+
+    /// The name that the file formats use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::F32 => "F32",
+            Format::F16 => "F16",
+            Format::Bf16 => "BF16",
+            Format::Q8_0 => "Q8_0",
+            Format::Q4_0 => "Q4_0",
+            Format::Q4_1 => "Q4_1",
+            Format::Q5_0 => "Q5_0",
+            Format::Q4K => "Q4_K",
+            Format::Q5K => "Q5_K",
+            Format::Q6K => "Q6_K",
+        }
+    }
+
+    /// Weights of one block; rows are made of whole blocks.
+    pub fn block_len(self) -> usize {
+        match self {
+            Format::F32 | Format::F16 | Format::Bf16 => 1,
+            Format::Q8_0 | Format::Q4_0 | Format::Q4_1 | Format::Q5_0 => 32,
+            Format::Q4K | Format::Q5K | Format::Q6K => 256,
+        }
+    }
+
+    /// Bytes of one block.
+    pub fn block_bytes(self) -> usize {
+        match self {
+            Format::F32 => 4,
+            Format::F16 | Format::Bf16 => 2,
+            Format::Q8_0 => 34,
+            Format::Q4_0 => 18,
+            Format::Q4_1 => 20,
+            Format::Q5_0 => 22,
+            Format::Q4K => 144,
+            Format::Q5K => 176,
+            Format::Q6K => 210,
+        }
+    }
+
+    /// Bytes of a row of `columns` weights; none if they are no whole blocks or too many to count.
+    pub fn row_bytes(self, columns: usize) -> Option<usize> {
+        columns.is_multiple_of(self.block_len()).then_some(columns / self.block_len())?.checked_mul(self.block_bytes())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A format at compile time. `LEN` is a multiple of [`LANES`].
+pub(crate) trait Layout: Copy {
+    const LEN: usize;
+    const BYTES: usize;
+
+    /// Hands the vectors of one block to `each`, in order, with their indices. `block` has `BYTES` bytes.
+    fn unpack<S: Simd>(simd: S, block: &[u8], each: impl FnMut(usize, S::Vector));
+}
+
+/// Calls `$body` with `$layout` as the [`Layout`] of a format.
+macro_rules! with_layout {
+    ($format:expr, $layout:ident => $body:expr) => {
+        match $format {
+            $crate::format::Format::F32 => {
+                type $layout = $crate::format::F32;
+                $body
+            }
+            $crate::format::Format::F16 => {
+                type $layout = $crate::format::F16;
+                $body
+            }
+            $crate::format::Format::Bf16 => {
+                type $layout = $crate::format::Bf16;
+                $body
+            }
+            $crate::format::Format::Q8_0 => {
+                type $layout = $crate::format::Q8_0;
+                $body
+            }
+            $crate::format::Format::Q4_0 => {
+                type $layout = $crate::format::Q4_0;
+                $body
+            }
+            $crate::format::Format::Q4_1 => {
+                type $layout = $crate::format::Q4_1;
+                $body
+            }
+            $crate::format::Format::Q5_0 => {
+                type $layout = $crate::format::Q5_0;
+                $body
+            }
+            $crate::format::Format::Q4K => {
+                type $layout = $crate::format::Q4K;
+                $body
+            }
+            $crate::format::Format::Q5K => {
+                type $layout = $crate::format::Q5K;
+                $body
+            }
+            $crate::format::Format::Q6K => {
+                type $layout = $crate::format::Q6K;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_layout;
+
+/// The array at `at` of a block; blocks have the length of their format.
+#[inline(always)]
+fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
+    block[at..].first_chunk().expect("a whole block")
+}
+
+/// The half-precision number at `at` of a block.
+#[inline(always)]
+fn scale<S: Simd>(simd: S, block: &[u8], at: usize) -> f32 {
+    simd.half1(u16::from_le_bytes(*part(block, at)))
+}
+
+/// The same, in every lane.
+#[inline(always)]
+fn splat_scale<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
+    simd.splat_half(u16::from_le_bytes(*part(block, at)))
+}
+
+/// Sixteen small integers, each made of bytes.
+#[inline(always)]
+fn bytes(from: impl Fn(usize) -> u8) -> [i8; LANES] {
+    let mut lanes = [0_i8; LANES];
+    for (lane, value) in lanes.iter_mut().enumerate() {
+        *value = from(lane) as i8;
+    }
+    lanes
+}
+
+/// Single precision, sixteen at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct F32;
+impl Layout for F32 {
+    const LEN: usize = LANES;
+    const BYTES: usize = 64;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        each(0, simd.load_f32(part(block, 0)));
+    }
+}
+
+/// Half precision, sixteen at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct F16;
+impl Layout for F16 {
+    const LEN: usize = LANES;
+    const BYTES: usize = 32;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        each(0, simd.load_f16(part(block, 0)));
+    }
+}
+
+/// bfloat16, sixteen at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Bf16;
+impl Layout for Bf16 {
+    const LEN: usize = LANES;
+    const BYTES: usize = 32;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        each(0, simd.load_bf16(part(block, 0)));
+    }
+}
+
+/// `scale: f16, numbers: [i8; 32]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Q8_0;
+impl Layout for Q8_0 {
+    const LEN: usize = 32;
+    const BYTES: usize = 34;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let factor = splat_scale(simd, block, 0);
+        for index in 0..2 {
+            let numbers = part::<LANES>(block, 2 + LANES * index);
+            each(index, simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane]))));
+        }
+    }
+}
+
+/// `scale: f16, numbers: [u4; 32]`, the first sixteen in the low halves of the bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Q4_0;
+impl Layout for Q4_0 {
+    const LEN: usize = 32;
+    const BYTES: usize = 18;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let factor = splat_scale(simd, block, 0);
+        let numbers = part::<LANES>(block, 2);
+        each(0, simd.mul(factor, simd.load_i8(&bytes(|lane| (numbers[lane] & 15).wrapping_sub(8)))));
+        each(1, simd.mul(factor, simd.load_i8(&bytes(|lane| (numbers[lane] >> 4).wrapping_sub(8)))));
+    }
+}
+
+/// `scale: f16, minimum: f16, numbers: [u4; 32]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Q4_1;
+impl Layout for Q4_1 {
+    const LEN: usize = 32;
+    const BYTES: usize = 20;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let (factor, minimum) = (splat_scale(simd, block, 0), splat_scale(simd, block, 2));
+        let numbers = part::<LANES>(block, 4);
+        each(0, simd.add(simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane] & 15))), minimum));
+        each(1, simd.add(simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane] >> 4))), minimum));
+    }
+}
+
+/// `scale: f16, fifth bits: u32, numbers: [u4; 32]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Q5_0;
+impl Layout for Q5_0 {
+    const LEN: usize = 32;
+    const BYTES: usize = 22;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let factor = splat_scale(simd, block, 0);
+        let fifth = u32::from_le_bytes(*part(block, 2));
+        let numbers = part::<LANES>(block, 6);
+        for index in 0..2 {
+            let number = |lane: usize| {
+                let fifth = (fifth >> (lane + LANES * index) & 1) as u8;
+                (numbers[lane] >> (4 * index) & 15 | fifth << 4).wrapping_sub(16)
+            };
+            each(index, simd.mul(factor, simd.load_i8(&bytes(number))));
+        }
+    }
+}
+
+/// The scale and the minimum of group `group` of 8, 6 bits each, packed in 12 bytes.
+#[inline(always)]
+fn scale_and_minimum(packed: &[u8; 12], group: usize) -> (f32, f32) {
+    let (scale, minimum) = if group < 4 {
+        (packed[group] & 63, packed[group + 4] & 63)
+    } else {
+        (packed[group + 4] & 15 | packed[group - 4] >> 6 << 4, packed[group + 4] >> 4 | packed[group] >> 6 << 4)
+    };
+    (f32::from(scale), f32::from(minimum))
+}
+
+/// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers share 32 bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Q4K;
+impl Layout for Q4K {
+    const LEN: usize = 256;
+    const BYTES: usize = 144;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let (scale, minimum, groups) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
+        for group in 0..8 {
+            let (group_scale, group_minimum) = scale_and_minimum(groups, group);
+            let (factor, offset) = (simd.splat(scale * group_scale), simd.splat(-(minimum * group_minimum)));
+            for index in 0..2 {
+                let numbers = part::<LANES>(block, 16 + 32 * (group / 2) + LANES * index);
+                let number = bytes(|lane| numbers[lane] >> (4 * (group % 2)) & 15);
+                each(2 * group + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
+            }
+        }
+    }
+}
+
+/// `scale: f16, minimum: f16, groups: [u8; 12], fifth bits: [u8; 32], numbers: [u4; 256]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Q5K;
+impl Layout for Q5K {
+    const LEN: usize = 256;
+    const BYTES: usize = 176;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let (scale, minimum, groups) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
+        for group in 0..8 {
+            let (group_scale, group_minimum) = scale_and_minimum(groups, group);
+            let (factor, offset) = (simd.splat(scale * group_scale), simd.splat(-(minimum * group_minimum)));
+            for index in 0..2 {
+                let fifth = part::<LANES>(block, 16 + LANES * index);
+                let numbers = part::<LANES>(block, 48 + 32 * (group / 2) + LANES * index);
+                let number = bytes(|lane| numbers[lane] >> (4 * (group % 2)) & 15 | (fifth[lane] >> group & 1) << 4);
+                each(2 * group + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
+            }
+        }
+    }
+}
+
+/// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`; halves of 128 numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Q6K;
+impl Layout for Q6K {
+    const LEN: usize = 256;
+    const BYTES: usize = 210;
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+        let (scale, groups) = (scale(simd, block, 208), part::<16>(block, 192));
+        for group in 0..16 {
+            // Within a half: four quarters of 32 numbers, each two groups of 16.
+            let (part_of_two, quarter, index) = (group / 8, group % 8 / 2, group % 2);
+            let low = part::<LANES>(block, 64 * part_of_two + 32 * (quarter % 2) + LANES * index);
+            let high = part::<LANES>(block, 128 + 32 * part_of_two + LANES * index);
+            let number = bytes(|lane| {
+                let low = low[lane] >> (4 * (quarter / 2)) & 15;
+                (low | (high[lane] >> (2 * quarter) & 3) << 4).wrapping_sub(32)
+            });
+            let factor = simd.splat(scale * f32::from(groups[group] as i8));
+            each(group, simd.mul(factor, simd.load_i8(&number)));
+        }
+    }
+}
+
+/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros to whole vectors.
+#[inline(always)]
+pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [[f32; LANES]]) {
+    let blocks = row.chunks_exact(L::BYTES);
+    let rest = blocks.remainder();
+    for (block, out) in blocks.zip(out.chunks_mut(const { L::LEN / LANES })) {
+        L::unpack(simd, block, |index, vector| out[index] = simd.lanes(vector));
+    }
+    if !rest.is_empty() {
+        let padded = padded::<L>(rest);
+        let last = out.len() - 1;
+        L::unpack(simd, &padded[..L::BYTES], |_, vector| out[last] = simd.lanes(vector));
+    }
+}
+
+/// What is left of a row of single numbers, with zeros after it: one vector. Formats of blocks leave nothing.
+#[inline(always)]
+pub(crate) fn padded<L: Layout>(rest: &[u8]) -> [u8; 64] {
+    let mut padded = [0; 64];
+    padded[..rest.len()].copy_from_slice(rest);
+    padded
+}
+
+struct Unpack<'a> {
+    format: Format,
+    row: &'a [u8],
+    out: &'a mut [[f32; LANES]],
+}
+
+impl Body for Unpack<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        with_layout!(self.format, L => unpack_row::<S, L>(simd, self.row, self.out));
+    }
+}
+
+/// The weights of a row of `columns`, as `f32`: `row` in, `out` (columns) out.
+///
+/// ```
+/// use torchless::format::{Format, unpack};
+/// let mut out = [0.0; 2];
+/// unpack(Format::Bf16, &[0x80, 0x3f, 0x00, 0xc0], &mut out);
+/// assert_eq!(out, [1.0, -2.0]);
+/// ```
+///
+/// # Panics
+///
+/// If `row` has not [`Format::row_bytes`] of `out.len()` bytes.
+pub fn unpack(format: Format, row: &[u8], out: &mut [f32]) {
+    assert_eq!(Some(row.len()), format.row_bytes(out.len()), "bytes of a row");
+    let mut vectors = vec![[0.0; LANES]; out.len().div_ceil(LANES)];
+    dispatch(InstructionSet::best(), Unpack { format, row, out: &mut vectors });
+    out.copy_from_slice(&vectors.as_flattened()[..out.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instruction_set_unpacks_the_same_weights() {
+        let bytes: Vec<u8> = (0..4096_usize).map(|at| (at * 131 + at / 7) as u8 & 0x7b).collect();
+        for format in Format::ALL {
+            let columns = if format.block_len() == 1 { 37 } else { 2 * format.block_len() };
+            let row = &bytes[..format.row_bytes(columns).expect("whole blocks")];
+            let mut plain = vec![[0.0; LANES]; columns.div_ceil(LANES)];
+            dispatch(InstructionSet::Baseline, Unpack { format, row, out: &mut plain });
+            for isa in InstructionSet::available() {
+                let mut out = vec![[f32::NAN; LANES]; columns.div_ceil(LANES)];
+                dispatch(isa, Unpack { format, row, out: &mut out });
+                assert_eq!(out, plain, "{format} with {isa:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_whole_blocks() {
+        assert_eq!(Format::Q4K.row_bytes(512), Some(288));
+        assert_eq!(Format::Q4K.row_bytes(500), None);
+        assert_eq!(Format::F32.row_bytes(usize::MAX), None);
+    }
+}

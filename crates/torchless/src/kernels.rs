@@ -1,0 +1,293 @@
+//! The kernels between the products: norms, activations, rotary positions and attention, on the CPU.
+//!
+//! Slices in, results written into slices; shapes stand in the comments. Each is one body compiled for several instruction sets (`simd`).
+//! None depends on how many tokens are computed at once. Lengths are the caller's promise here; [`backend`](crate::backend) checks them.
+
+use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
+
+/// exp(x), about one unit in the last place; 0 below -104, at most exp(88.7).
+///
+/// x = n·ln 2 + r with |r| ≤ ½ ln 2, a Taylor series of degree 7 for exp(r), and two powers of two, so that subnormal results are right.
+#[inline(always)]
+fn exp<S: Simd>(simd: S, x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the nearest integer in the low bits
+    const LN_2_HIGH: f32 = 0.693_359_4;
+    const LN_2_LOW: f32 = -2.121_944_4e-4;
+    // Comparisons, not `max`, so that NaN stays.
+    let x = if x < -104.0 { -104.0 } else { x };
+    let x = if x > 88.72 { 88.72 } else { x };
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = simd.fma1(n, -LN_2_LOW, simd.fma1(n, -LN_2_HIGH, x));
+    let mut sum = 1.0 / 5040.0;
+    for coefficient in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        sum = simd.fma1(sum, r, coefficient);
+    }
+    let exponent = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
+    let half = exponent >> 1;
+    let power = |exponent: i32| f32::from_bits((exponent.wrapping_add(127) as u32) << 23);
+    sum * power(half) * power(exponent - half)
+}
+
+struct RmsNorm<'a> {
+    x: &'a [f32],
+    weight: &'a [f32],
+    epsilon: f64,
+    out: &'a mut [f32],
+}
+
+impl Body for RmsNorm<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let width = self.weight.len();
+        for (x, out) in self.x.chunks_exact(width).zip(self.out.chunks_exact_mut(width)) {
+            let mut squares = [0.0_f64; LANES];
+            let (vectors, rest) = x.as_chunks::<LANES>();
+            for vector in vectors {
+                for lane in 0..LANES {
+                    squares[lane] += f64::from(vector[lane]) * f64::from(vector[lane]);
+                }
+            }
+            for (lane, value) in rest.iter().enumerate() {
+                squares[lane] += f64::from(*value) * f64::from(*value);
+            }
+            let mean = squares.iter().sum::<f64>() / width as f64;
+            let factor = (1.0 / (mean + self.epsilon).sqrt()) as f32;
+            for ((out, x), weight) in out.iter_mut().zip(x).zip(self.weight) {
+                *out = x * factor * weight;
+            }
+        }
+    }
+}
+
+/// out = x / √(mean(x²) + ε) · weight, row by row: `x` and `out` are (T, width), `weight` is (width).
+///
+/// The mean is taken in `f64`. ε stands under the root: a row of zeros gives zeros. Source: Zhang and Sennrich, arXiv:1910.07467, eq. 4.
+///
+/// ```
+/// use torchless::kernels::rms_norm;
+/// use torchless::InstructionSet;
+/// let mut out = [0.0; 2];
+/// rms_norm(InstructionSet::best(), &[3.0, 4.0], &[1.0, 2.0], 0.0, &mut out);
+/// assert!((out[0] - 3.0 / 12.5_f32.sqrt()).abs() < 1e-6 && (out[1] - 8.0 / 12.5_f32.sqrt()).abs() < 1e-6);
+/// ```
+pub fn rms_norm(isa: InstructionSet, x: &[f32], weight: &[f32], epsilon: f64, out: &mut [f32]) {
+    dispatch(isa, RmsNorm { x, weight, epsilon, out });
+}
+
+struct Softmax<'a>(&'a mut [f32]);
+
+impl Body for Softmax<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let greatest = self.0.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        if greatest == f32::NEG_INFINITY {
+            self.0.fill(0.0);
+            return;
+        }
+        let (vectors, rest) = self.0.as_chunks_mut::<LANES>();
+        let mut sums = [0.0_f32; LANES];
+        for vector in &mut *vectors {
+            for lane in 0..LANES {
+                vector[lane] = exp(simd, vector[lane] - greatest);
+                sums[lane] += vector[lane];
+            }
+        }
+        for (lane, value) in rest.iter_mut().enumerate() {
+            *value = exp(simd, *value - greatest);
+            sums[lane] += *value;
+        }
+        let sum = simd.sum(simd.load(&sums));
+        for value in self.0.iter_mut() {
+            *value /= sum;
+        }
+    }
+}
+
+/// x ← exp(x − max x) / Σ exp(x − max x). Entries of −∞ become 0; nothing but them, all 0.
+pub fn softmax(isa: InstructionSet, x: &mut [f32]) {
+    dispatch(isa, Softmax(x));
+}
+
+struct SiluMul<'a> {
+    gate: &'a mut [f32],
+    up: Option<&'a [f32]>,
+}
+
+impl Body for SiluMul<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match self.up {
+            Some(up) => {
+                for (gate, up) in self.gate.iter_mut().zip(up) {
+                    *gate = *gate / (1.0 + exp(simd, -*gate)) * up;
+                }
+            }
+            None => {
+                for gate in self.gate.iter_mut() {
+                    *gate /= 1.0 + exp(simd, -*gate);
+                }
+            }
+        }
+    }
+}
+
+/// x ← x / (1 + exp(−x)).
+pub fn silu(isa: InstructionSet, x: &mut [f32]) {
+    dispatch(isa, SiluMul { gate: x, up: None });
+}
+
+/// gate ← silu(gate)·up, elementwise. Source: Shazeer, arXiv:2002.05202, SwiGLU.
+pub fn silu_mul(isa: InstructionSet, gate: &mut [f32], up: &[f32]) {
+    dispatch(isa, SiluMul { gate, up: Some(up) });
+}
+
+/// x ← x + y.
+pub fn add(x: &mut [f32], y: &[f32]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}
+
+/// Which two numbers of a head are turned together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RopePairs {
+    /// i and i + D/2: what Hugging Face's files are made for.
+    Halves,
+    /// 2i and 2i + 1: what GGUF files of the architecture `llama` are made for.
+    Neighbours,
+}
+
+/// Turns every head of one token: `x` is (heads, D), `cosines` and `sines` are (D/2).
+///
+/// (a, b) ← (a·cos − b·sin, a·sin + b·cos). Source: Su et al., arXiv:2104.09864, eq. 34.
+pub fn rope(x: &mut [f32], pairs: RopePairs, cosines: &[f32], sines: &[f32]) {
+    let half = cosines.len();
+    for head in x.chunks_exact_mut(2 * half) {
+        match pairs {
+            RopePairs::Halves => {
+                let (first, second) = head.split_at_mut(half);
+                for index in 0..half {
+                    let (a, b) = (first[index], second[index]);
+                    first[index] = a * cosines[index] - b * sines[index];
+                    second[index] = a * sines[index] + b * cosines[index];
+                }
+            }
+            RopePairs::Neighbours => {
+                for (index, pair) in head.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                    let [a, b] = *pair;
+                    *pair = [a * cosines[index] - b * sines[index], a * sines[index] + b * cosines[index]];
+                }
+            }
+        }
+    }
+}
+
+/// The keys or values of one head: rows of `values`, `stride` apart.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadRows<'a> {
+    /// From the first row on.
+    pub values: &'a [f32],
+    /// Numbers from one row to the next.
+    pub stride: usize,
+}
+
+struct Scores<'a> {
+    query: &'a [f32],
+    keys: HeadRows<'a>,
+    scale: f32,
+    scores: &'a mut [f32],
+}
+
+impl Body for Scores<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Scores { query, keys, scale, scores } = self;
+        let (query, query_rest) = query.as_chunks::<LANES>();
+        let width = query.len() * LANES + query_rest.len();
+        for (position, score) in scores.iter_mut().enumerate() {
+            let (key, key_rest) = keys.values[position * keys.stride..][..width].as_chunks::<LANES>();
+            let mut sums = simd.splat(0.0);
+            for (query, key) in query.iter().zip(key) {
+                sums = simd.fma(simd.load(query), simd.load(key), sums);
+            }
+            let mut sum = simd.sum(sums);
+            for (query, key) in query_rest.iter().zip(key_rest) {
+                sum = simd.fma1(*query, *key, sum);
+            }
+            *score = sum * scale;
+        }
+    }
+}
+
+/// `scores[p] = query · keys[p] · scale`: `query` is (D), `keys` has a row for each of `scores`.
+pub fn attention_scores(isa: InstructionSet, query: &[f32], keys: HeadRows<'_>, scale: f32, scores: &mut [f32]) {
+    dispatch(isa, Scores { query, keys, scale, scores });
+}
+
+struct WeightedSum<'a> {
+    weights: &'a [f32],
+    values: HeadRows<'a>,
+    out: &'a mut [f32],
+}
+
+impl Body for WeightedSum<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let WeightedSum { weights, values, out } = self;
+        let rows = values.values.chunks(values.stride.max(1));
+        let (vectors, rest) = out.as_chunks_mut::<LANES>();
+        let n_whole = vectors.len() * LANES;
+        for (index, out) in vectors.iter_mut().enumerate() {
+            let mut sum = simd.splat(0.0);
+            for (weight, row) in weights.iter().zip(rows.clone()) {
+                let (row, _) = row[index * LANES..].split_first_chunk().expect("a row of the width of `out`");
+                sum = simd.fma(simd.splat(*weight), simd.load(row), sum);
+            }
+            *out = simd.lanes(sum);
+        }
+        for (index, out) in rest.iter_mut().enumerate() {
+            let mut sum = 0.0;
+            for (weight, row) in weights.iter().zip(rows.clone()) {
+                sum = simd.fma1(*weight, row[n_whole + index], sum);
+            }
+            *out = sum;
+        }
+    }
+}
+
+/// `out = Σ weights[p]·values[p]`: `out` is (D), `values` has a row for each of `weights`.
+pub fn weighted_sum(isa: InstructionSet, weights: &[f32], values: HeadRows<'_>, out: &mut [f32]) {
+    dispatch(isa, WeightedSum { weights, values, out });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Exp(f32);
+    impl Body for Exp {
+        type Output = f32;
+        fn run<S: Simd>(self, simd: S) -> f32 {
+            exp(simd, self.0)
+        }
+    }
+
+    #[test]
+    fn exponentials_are_right_to_the_last_place_or_two() {
+        for isa in InstructionSet::available() {
+            for step in -10_400..8_872 {
+                let x = step as f32 * 0.01 + 0.0037;
+                let (got, expected) = (f64::from(dispatch(isa, Exp(x))), f64::from(x).exp());
+                let spacing = (expected * f64::from(f32::EPSILON)).max(2f64.powi(-149));
+                assert!((got - expected).abs() <= 1.5 * spacing, "exp({x}) is {got}, not {expected}");
+            }
+            assert_eq!(dispatch(isa, Exp(f32::NEG_INFINITY)), 0.0);
+            assert_eq!(dispatch(isa, Exp(0.0)), 1.0);
+            assert!(dispatch(isa, Exp(f32::NAN)).is_nan());
+        }
+    }
+}

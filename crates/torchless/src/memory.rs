@@ -1,0 +1,42 @@
+//! How much memory a model needs, before any of it is taken.
+
+use crate::config::Config;
+use crate::error::Error;
+
+/// Bytes of the keys and values of `positions` positions, in single precision.
+///
+/// ```
+/// # use torchless::config::*;
+/// # let config = Config { architecture: Architecture::Llama, hidden: 64, n_layers: 2, n_heads: 4, n_kv_heads: 2, head_dim: 16,
+/// #     intermediate: 192, vocabulary: 512, context: 256, epsilon: 1e-5, windows: Windows::None, biases: Biases::default(),
+/// #     rope: Rope { theta: 1e4, scaling: RopeScaling::None, pairs: RopePairs::Halves }, is_tied: false, bos: None, eos: vec![] };
+/// // two layers, keys and values, two heads of 16 numbers
+/// assert_eq!(torchless::memory::estimate_kv_cache_memory(&config, 100), 2 * 2 * 2 * 16 * 4 * 100);
+/// ```
+pub fn estimate_kv_cache_memory(config: &Config, positions: usize) -> u64 {
+    let per_position = config.n_layers as u64 * 2 * config.kv_width() as u64 * 4;
+    per_position.saturating_mul(positions as u64)
+}
+
+/// Bytes of a model's weights, were they all of `bytes_per_weight`; norms and biases are not counted.
+pub fn estimate_model_memory(config: &Config, bytes_per_weight: f64) -> u64 {
+    let hidden = config.hidden as f64;
+    let attention = 2.0 * hidden * (config.query_width() + config.kv_width()) as f64;
+    let layer = attention + 3.0 * hidden * config.intermediate as f64;
+    let ends = if config.is_tied { 1.0 } else { 2.0 } * hidden * config.vocabulary as f64;
+    ((config.n_layers as f64 * layer + ends) * bytes_per_weight) as u64
+}
+
+/// Bytes that programs can still have on this machine, where the system says it.
+pub fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Refuses what does not fit: `limit`, or what the machine has.
+pub(crate) fn check(weights: u64, cache: u64, limit: Option<u64>) -> Result<(), Error> {
+    let Some(available) = limit.or_else(available_memory) else { return Ok(()) };
+    let needed = weights.saturating_add(cache);
+    if needed <= available { Ok(()) } else { Err(Error::Memory { needed, weights, cache, available }) }
+}

@@ -1,0 +1,102 @@
+//! Exact log-probabilities of many short sequences of tokens, and their ratio under two prefixes.
+//!
+//! `log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i]`, and the ratio of two classes is the best possible test of one against the
+//! other (Neyman and Pearson) as far as the model knows them. Sequences are computed many at once; no result depends on how many.
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// `log softmax(logits)[token]`, in double precision.
+///
+/// ```
+/// assert_eq!(torchless::score::log_probability(&[0.0, 0.0], 1), -std::f64::consts::LN_2);
+/// ```
+pub fn log_probability(logits: &[f32], token: u32) -> f64 {
+    let greatest = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = logits.iter().map(|&logit| (f64::from(logit) - greatest).exp()).sum();
+    f64::from(logits[token as usize]) - greatest - sum.ln()
+}
+
+/// What is scored.
+#[derive(Debug, Clone)]
+pub struct ScoreOptions {
+    /// Tokens before every sequence; at least one.
+    pub prefix: Vec<u32>,
+    /// Tokens after every sequence, which count: a sequence that ends is another than one that goes on.
+    pub end: Vec<u32>,
+    /// Tokens that are computed at once, about.
+    pub batch: usize,
+}
+
+impl Default for ScoreOptions {
+    fn default() -> ScoreOptions {
+        ScoreOptions { prefix: Vec::new(), end: Vec::new(), batch: 1024 }
+    }
+}
+
+/// log p(sequence, end | prefix) of each sequence.
+///
+/// # Errors
+///
+/// An empty prefix; a token that the model does not know; a sequence that does not fit into its context.
+pub fn log_probabilities(
+    engine: &mut Engine,
+    sequences: &[Vec<u32>],
+    options: &ScoreOptions,
+) -> Result<Vec<f64>, Error> {
+    if options.prefix.is_empty() {
+        return Err(Error::NoTokens);
+    }
+    let mut sums = Vec::with_capacity(sequences.len());
+    let mut rest = sequences;
+    while !rest.is_empty() {
+        let mut n_tokens = 0;
+        let mut n_here = 0;
+        while n_here < rest.len() && (n_here == 0 || n_tokens < options.batch) {
+            n_tokens += options.prefix.len() + rest[n_here].len() + options.end.len();
+            n_here += 1;
+        }
+        let (here, after) = rest.split_at(n_here);
+        batch(engine, here, options, &mut sums)?;
+        rest = after;
+    }
+    Ok(sums)
+}
+
+fn batch(
+    engine: &mut Engine,
+    sequences: &[Vec<u32>],
+    options: &ScoreOptions,
+    sums: &mut Vec<f64>,
+) -> Result<(), Error> {
+    let whole: Vec<Vec<u32>> =
+        sequences.iter().map(|sequence| [&options.prefix[..], sequence, &options.end].concat()).collect();
+    let inputs: Vec<&[u32]> = whole.iter().map(Vec::as_slice).collect();
+    let first = sums.len();
+    sums.resize(first + sequences.len(), 0.0);
+    let n_given = options.prefix.len();
+    engine.sequences(&inputs, &mut |index, position, logits| {
+        if position + 1 >= n_given
+            && let Some(&next) = whole[index].get(position + 1)
+        {
+            sums[first + index] += log_probability(logits, next);
+        }
+    })
+}
+
+/// How many of `values` are in each bin; bin i is from `edges[i]` (included) to `edges[i + 1]` (not included). What is in none is not counted.
+///
+/// ```
+/// use torchless::score::histogram;
+/// assert_eq!(histogram(&[-1.0, 0.0, 0.5, 1.0], &[f64::NEG_INFINITY, 0.0, 1.0]), [1, 2]);
+/// ```
+pub fn histogram(values: &[f64], edges: &[f64]) -> Vec<u64> {
+    let mut counts = vec![0; edges.len().saturating_sub(1)];
+    for value in values {
+        let above = edges.partition_point(|edge| edge <= value);
+        if let Some(count) = above.checked_sub(1).and_then(|bin| counts.get_mut(bin)) {
+            *count += 1;
+        }
+    }
+    counts
+}

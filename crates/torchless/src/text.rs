@@ -1,0 +1,250 @@
+//! Text and token ids: the tokenizer of a folder or a GGUF file, and text that comes token by token without breaking a character.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tokenizers::Tokenizer as Inner;
+
+use crate::error::{Error, Problem};
+use crate::gguf::Keys;
+use crate::model::{Model, Source};
+
+/// How words are found before they are merged, in the words of `tokenizers`.
+const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN_2: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Turns text into token ids and back.
+#[derive(Debug, Clone)]
+pub struct Tokenizer {
+    inner: Inner,
+    path: PathBuf,
+}
+
+impl Tokenizer {
+    /// The tokenizer that comes with `model`.
+    pub fn of(model: &Model) -> Result<Tokenizer, Error> {
+        match &model.source {
+            Source::Folder(folder) => {
+                let path = folder.join("tokenizer.json");
+                if !path.exists() {
+                    return Err(Error::NoTokenizer { path });
+                }
+                Self::parse(&path, &crate::file::read_text(&path)?)
+            }
+            Source::Gguf(keys) => Self::parse(keys.path(), &of_gguf(keys)?.to_string()),
+        }
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Tokenizer, Error> {
+        let problem = |error: tokenizers::Error| {
+            Error::malformed(path, "the tokenizer", Problem::Json { message: error.to_string() })
+        };
+        Ok(Tokenizer { inner: text.parse().map_err(problem)?, path: path.to_owned() })
+    }
+
+    fn error(&self, error: &tokenizers::Error) -> Error {
+        Error::Tokenizer { path: self.path.clone(), message: error.to_string() }
+    }
+
+    /// The ids of `text`, with what the tokenizer puts before and after it if `with_special`.
+    pub fn encode(&self, text: &str, with_special: bool) -> Result<Vec<u32>, Error> {
+        let encoding = self.inner.encode_fast(text, with_special).map_err(|error| self.error(&error))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The text of `ids`, special tokens written out or left out.
+    pub fn decode(&self, ids: &[u32], with_special: bool) -> Result<String, Error> {
+        self.inner.decode(ids, !with_special).map_err(|error| self.error(&error))
+    }
+
+    /// A token as the vocabulary has it.
+    pub fn token(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
+    /// The id of a token.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+}
+
+/// The `tokenizer.json` that a GGUF file's keys amount to.
+fn of_gguf(keys: &Keys) -> Result<Value, Error> {
+    let kind = keys.text("tokenizer.ggml.model")?;
+    let kind = kind.ok_or_else(|| Error::NoTokenizer { path: keys.path().to_owned() })?;
+    let tokens = keys.texts("tokenizer.ggml.tokens")?.ok_or_else(|| keys.missing_key("tokenizer.ggml.tokens"))?;
+    let types = keys.numbers("tokenizer.ggml.token_type")?.unwrap_or_default();
+    let unsupported = |field: &str, what, found: &str| {
+        Error::malformed(keys.path(), format!("`{field}`"), Problem::Unsupported { what, found: found.into() })
+    };
+    let mut document = match kind {
+        "gpt2" => byte_level(keys, &tokens, unsupported)?,
+        "llama" => sentence_piece(keys, &tokens, &types)?,
+        other => return Err(unsupported("tokenizer.ggml.model", "the tokenizer", other)),
+    };
+    // 3: control; 4: user-defined.
+    let added = tokens.iter().enumerate().zip(&types).filter(|(_, kind)| matches!(**kind, 3.0 | 4.0));
+    let added = added.map(|((id, content), kind)| {
+        json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": *kind == 3.0 })
+    });
+    document["added_tokens"] = added.collect();
+    document["version"] = "1.0".into();
+    let adds_bos = keys.flag("tokenizer.ggml.add_bos_token")?.unwrap_or(kind == "llama");
+    let bos = keys.token("tokenizer.ggml.bos_token_id")?.filter(|_| adds_bos);
+    if let Some((id, token)) = bos.and_then(|id| Some((id, tokens.get(id as usize)?))) {
+        document["post_processor"] = json!({
+            "type": "TemplateProcessing",
+            "single": [{ "SpecialToken": { "id": token, "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+            "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
+            "special_tokens": { *token: { "id": token, "ids": [id], "tokens": [token] } }
+        });
+    }
+    Ok(document)
+}
+
+fn vocabulary(tokens: &[&str]) -> Value {
+    tokens.iter().enumerate().map(|(id, token)| ((*token).to_owned(), Value::from(id))).collect()
+}
+
+/// Byte-level pairs, as GPT-2 has them.
+fn byte_level(
+    keys: &Keys,
+    tokens: &[&str],
+    unsupported: impl Fn(&str, &'static str, &str) -> Error,
+) -> Result<Value, Error> {
+    let merges = keys.texts("tokenizer.ggml.merges")?.ok_or_else(|| keys.missing_key("tokenizer.ggml.merges"))?;
+    let (pattern, ignores_merges) = match keys.text("tokenizer.ggml.pre")?.unwrap_or("default") {
+        "llama-bpe" | "llama3" | "llama-v3" => (Some(LLAMA_3), true),
+        "qwen2" => (Some(QWEN_2), false),
+        "gpt-2" | "default" => (None, false),
+        other => return Err(unsupported("tokenizer.ggml.pre", "the way to split text", other)),
+    };
+    let bytes =
+        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": pattern.is_none() });
+    let split = pattern.map(
+        |pattern| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false }),
+    );
+    let pretokenizers: Vec<Value> = split.into_iter().chain([bytes.clone()]).collect();
+    Ok(json!({
+        "pre_tokenizer": { "type": "Sequence", "pretokenizers": pretokenizers },
+        "decoder": bytes,
+        "model": { "type": "BPE", "vocab": vocabulary(tokens), "merges": merges, "ignore_merges": ignores_merges }
+    }))
+}
+
+/// SentencePiece's pairs with bytes for what is unknown: the merges follow from the scores.
+fn sentence_piece(keys: &Keys, tokens: &[&str], types: &[f64]) -> Result<Value, Error> {
+    let scores = keys.numbers("tokenizer.ggml.scores")?.ok_or_else(|| keys.missing_key("tokenizer.ggml.scores"))?;
+    let ids: std::collections::HashMap<&str, usize> =
+        tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
+    let mut merges: Vec<(f64, usize, usize)> = Vec::new();
+    for (id, token) in tokens.iter().enumerate() {
+        // 1: normal.
+        if types.get(id).is_some_and(|kind| *kind != 1.0) {
+            continue;
+        }
+        for (at, _) in token.char_indices().skip(1) {
+            if let (Some(&left), Some(&right)) = (ids.get(&token[..at]), ids.get(&token[at..])) {
+                merges.push((scores.get(id).copied().unwrap_or(0.0), left, right));
+            }
+        }
+    }
+    merges.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let merges: Vec<[&str; 2]> = merges.into_iter().map(|(_, left, right)| [tokens[left], tokens[right]]).collect();
+    let unknown = types.iter().position(|kind| *kind == 2.0).and_then(|id| tokens.get(id));
+    let replace = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
+    let adds_space = keys.flag("tokenizer.ggml.add_space_prefix")?.unwrap_or(true);
+    let prepend = adds_space.then(|| json!({ "type": "Prepend", "prepend": "▁" }));
+    let normalizers: Vec<Value> = prepend.into_iter().chain([replace]).collect();
+    let strip = adds_space.then(|| json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
+    let decoders: Vec<Value> = [
+        json!({ "type": "Replace", "pattern": { "String": "▁" }, "content": " " }),
+        json!({ "type": "ByteFallback" }),
+        json!({ "type": "Fuse" }),
+    ]
+    .into_iter()
+    .chain(strip)
+    .collect();
+    Ok(json!({
+        "normalizer": { "type": "Sequence", "normalizers": normalizers },
+        "decoder": { "type": "Sequence", "decoders": decoders },
+        "model": { "type": "BPE", "vocab": vocabulary(tokens), "merges": merges, "unk_token": unknown,
+            "fuse_unk": true, "byte_fallback": true }
+    }))
+}
+
+/// Text that grows token by token. A character that is spread over tokens comes when it is whole.
+#[derive(Debug)]
+pub struct TextStream<'a> {
+    tokenizer: &'a Tokenizer,
+    ids: Vec<u32>,
+    /// Ids before this are context only: some tokenizers write a token differently at the beginning of a text.
+    first: usize,
+    /// Ids before this have been written.
+    written: usize,
+    /// Text that could become a stop string.
+    held: String,
+    stops: Vec<String>,
+    is_stopped: bool,
+}
+
+impl<'a> TextStream<'a> {
+    /// Text after nothing, that ends before any of `stops`.
+    pub fn new(tokenizer: &'a Tokenizer, stops: &[String]) -> TextStream<'a> {
+        let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
+        TextStream { tokenizer, ids: Vec::new(), first: 0, written: 0, held: String::new(), stops, is_stopped: false }
+    }
+
+    /// Whether a stop string was found: nothing comes any more.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// The text that is certain now that `id` was added.
+    pub fn push(&mut self, id: u32) -> Result<String, Error> {
+        self.ids.push(id);
+        let fresh = self.fresh(false)?;
+        Ok(self.release(&fresh, false))
+    }
+
+    /// The rest of the text. Bytes that are no whole character become U+FFFD.
+    pub fn finish(&mut self) -> Result<String, Error> {
+        let fresh = self.fresh(true)?;
+        Ok(self.release(&fresh, true))
+    }
+
+    /// What the ids since the last call add, if it is whole characters.
+    fn fresh(&mut self, is_last: bool) -> Result<String, Error> {
+        let before = self.tokenizer.decode(&self.ids[self.first..self.written], false)?;
+        let now = self.tokenizer.decode(&self.ids[self.first..], false)?;
+        let is_whole = now.len() > before.len() && !now.ends_with('\u{fffd}');
+        if !is_whole && !is_last {
+            return Ok(String::new());
+        }
+        self.first = self.written;
+        self.written = self.ids.len();
+        Ok(now.get(before.len()..).unwrap_or_default().to_owned())
+    }
+
+    fn release(&mut self, fresh: &str, is_last: bool) -> String {
+        if self.is_stopped {
+            return String::new();
+        }
+        self.held.push_str(fresh);
+        if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop.as_str())).min() {
+            self.is_stopped = true;
+            self.held.truncate(at);
+            return std::mem::take(&mut self.held);
+        }
+        let could_be_stop = |at: usize| self.stops.iter().any(|stop| stop.starts_with(&self.held[at..]));
+        let boundaries = self.held.char_indices().map(|(at, _)| at);
+        let keep_from = match is_last {
+            true => self.held.len(),
+            false => boundaries.into_iter().find(|&at| could_be_stop(at)).unwrap_or(self.held.len()),
+        };
+        let kept = self.held.split_off(keep_from);
+        std::mem::replace(&mut self.held, kept)
+    }
+}

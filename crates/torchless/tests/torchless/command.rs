@@ -1,0 +1,182 @@
+//! The command as people run it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::{distance, ids, json, reference, tensors};
+use crate::twin::{Twin, fresh_folder};
+
+fn torchless(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_torchless")).args(arguments).output().expect("the command")
+}
+
+fn answer(arguments: &[&str]) -> Value {
+    let output = torchless(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn rows(answer: &Value) -> Vec<f32> {
+    let rows = answer["logits"].as_array().expect("rows").iter();
+    rows.flat_map(|row| row.as_array().expect("a row")).map(|logit| logit.as_f64().expect("a number") as f32).collect()
+}
+
+#[test]
+fn logits_are_one_row_for_each_position() {
+    let twin = Twin::new("qwen2").drawn();
+    let folder = twin.write_folder("command-logits", true, 1);
+    let found = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]);
+    assert_eq!(found["logits"].as_array().expect("rows").len(), 3);
+    let all = rows(&found);
+    assert!(distance(&all, &twin.logits(&[0, 52, 29])) < 1e-4);
+    let last = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--json"]);
+    assert_eq!(rows(&last), all[2 * 70..]);
+}
+
+#[test]
+fn the_commonest_mistakes_are_named() {
+    let folder = Twin::new("llama").drawn().write_folder("command-mistakes", true, 1);
+    let model = ["--model", text(&folder)];
+    let cases: [(&[&str], &str); 6] = [
+        (&["logits", "--tokens", "1,70"], "error: token 1 is 70, and the vocabulary has 70 (ids 0 to 69)\n"),
+        (&["logits"], "error: neither --tokens nor --prompt is given\n"),
+        (
+            &["logits", "--tokens", "1", "--memory-limit", "lots"],
+            "error: `lots` is no size: say bytes, or KiB, MiB, GiB\n",
+        ),
+        (&["generate", "--prompt", "hello"], "has no tokenizer\nhint: give token ids with --tokens\n"),
+        (
+            &["logits", "--tokens", "1", "--memory-limit", "1KiB"],
+            "hint: a shorter context or a quantised model needs less",
+        ),
+        (
+            &["generate", "--tokens", "1", "--temperature", "-1"],
+            "error: the temperature is -1, and it must be positive",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let output = torchless(&[arguments, &model].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(expected), "{said}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    }
+    let absent = torchless(&["info", "--model", "/nowhere"]);
+    assert!(String::from_utf8_lossy(&absent.stderr).starts_with("error: cannot read `/nowhere`\n"));
+}
+
+#[test]
+#[cfg(not(target_os = "macos"))]
+fn a_device_that_is_not_there_is_an_error() {
+    let folder = Twin::new("llama").drawn().write_folder("command-device", true, 1);
+    let output = torchless(&["logits", "--model", text(&folder), "--tokens", "1", "--device", "metal"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: metal cannot be used: "), "{said}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn scores_are_ratios_of_likelihoods_with_the_end() {
+    let twin = Twin::new("llama").drawn();
+    let folder = twin.write_folder("command-score", true, 1);
+    let events = fresh_folder("command-events").join("events.json");
+    std::fs::write(&events, "[[5, 9], [], [7]]").expect("a writable folder");
+    let found = answer(&[
+        "score",
+        "--model",
+        text(&folder),
+        "--prefix",
+        "65",
+        "--against",
+        "64",
+        "--events",
+        text(&events),
+        "--json",
+        "--edges",
+        "-inf,0,inf",
+    ]);
+    let probability = |prefix: u32, event: &[u32]| -> f64 {
+        let tokens = [&[prefix], event, &[2]].concat();
+        let logits = twin.logits(&tokens);
+        let rows = logits.chunks(70).zip(&tokens[1..]);
+        rows.map(|(row, &next)| torchless::score::log_probability(row, next)).sum()
+    };
+    let expected: Vec<f64> =
+        [&[5, 9][..], &[], &[7]].iter().map(|event| probability(65, event) - probability(64, event)).collect();
+    for (found, expected) in found["llr"].as_array().expect("ratios").iter().zip(&expected) {
+        assert!((found.as_f64().expect("a number") - expected).abs() < 1e-4, "{found} is not {expected}");
+    }
+    let n_above = expected.iter().filter(|ratio| **ratio >= 0.0).count() as u64;
+    assert_eq!(ids(&found["hist"]), [3 - n_above as u32, n_above as u32]);
+}
+
+#[test]
+fn the_reference_events_are_scored_by_the_command() {
+    let Some(folder) = reference("hep-llr") else { return };
+    let events = folder.join("reference.json");
+    let found = answer(&[
+        "score",
+        "--model",
+        text(&folder),
+        "--prefix",
+        "65",
+        "--against",
+        "64",
+        "--events",
+        text(&events),
+        "--json",
+        "--edges",
+        "-inf,-6,-4,-2.5,-1.5,-0.5,0.5,1.5,2.5,3.5,inf",
+    ]);
+    assert_eq!(found["hist"], json(&events)["hist"]);
+}
+
+#[test]
+fn a_reference_is_verified_layer_by_layer() {
+    let Some(folder) = reference("tiny-llama-f32") else { return };
+    let found = answer(&["verify", "--model", text(&folder), "--json"]);
+    assert_eq!(
+        (&found["is_good"], found["prompts"][0]["layers"].as_array().map(Vec::len)),
+        (&Value::Bool(true), Some(3))
+    );
+    // A model of coarser weights differs, and it is said where first.
+    let Some(other) = reference("gguf/tiny-q8_0.gguf") else { return };
+    let output = torchless(&["verify", "--model", text(&other), "--reference", text(&folder), "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["prompts"][0]["diverges_at"], 0);
+}
+
+#[test]
+fn text_goes_on_as_in_the_reference() {
+    let Some(folder) = reference("tiny-llama-f32") else { return };
+    let case = &json(&folder.join("reference.json"))["prompts"][0];
+    let prompt = case["text"].as_str().expect("text");
+    let output =
+        torchless(&["generate", "--model", text(&folder), "--prompt", prompt, "--max-tokens", "32", "--ignore-eos"]);
+    let expected = format!("{}\n", case["greedy32_text"].as_str().expect("text"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    let stopped = torchless(&["generate", "--model", text(&folder), "--prompt", prompt, "--stop", "kaon"]);
+    assert_eq!(String::from_utf8_lossy(&stopped.stdout), " detector.\nIf the \n");
+    let sample = |seed| {
+        let arguments = ["--model", text(&folder), "--prompt", prompt, "--temperature", "1.5", "--seed", seed];
+        torchless(&[&["generate"][..], &arguments].concat()).stdout
+    };
+    assert_eq!(sample("1"), sample("1"));
+    assert_ne!(sample("1"), sample("2"));
+    let found = answer(&["chat", "--model", text(&folder), "--user", "hi", "--render", "--json"]);
+    let case = &json(&folder.join("reference.json"))["chat"][0];
+    assert_eq!((&found["text"], &found["ids"]), (&case["rendered"], &case["ids"]));
+    let found = answer(&["info", "--model", text(&folder), "--json"]);
+    assert_eq!(found["memory"]["kv_cache_per_token"], 2 * 2 * 2 * 16 * 4);
+    let stored = tensors(&folder.join("model.safetensors"));
+    assert_eq!(
+        found["weights"],
+        stored.values().filter(|tensor| tensor.shape.len() == 2).map(|tensor| tensor.values.len()).sum::<usize>()
+    );
+}

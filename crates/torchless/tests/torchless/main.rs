@@ -1,0 +1,12 @@
+//! What the library and the command do, held against references that were not made here and against plain twins.
+
+mod command;
+mod docs;
+mod hostile;
+mod kernel_vectors;
+mod models;
+mod properties;
+mod reference;
+mod support;
+mod text;
+mod twin;

@@ -1,0 +1,120 @@
+//! Models made here, of every family and every kind of file, against a plain forward pass in double precision.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use torchless::{Engine, InstructionSet, LoadOptions, LogitRows, Model, Threads};
+
+use crate::support::distance;
+use crate::twin::{Stored, Twin};
+
+const TOKENS: [u32; 23] = [1, 7, 3, 69, 12, 12, 40, 5, 33, 8, 61, 2, 19, 44, 44, 50, 27, 6, 9, 13, 68, 31, 22];
+
+fn logits(path: &Path, chunk: usize, threads: Threads) -> Vec<f32> {
+    let model = Arc::new(Model::open(path).expect("a model"));
+    let mut engine = Engine::new(model, threads).with_chunk(chunk);
+    let mut cache = engine.cache(TOKENS.len()).expect("a cache");
+    engine.logits(&mut cache, &TOKENS, LogitRows::All).expect("logits")
+}
+
+#[track_caller]
+fn agrees(path: &Path, twin: &Twin) {
+    let off = distance(&logits(path, 100, Threads::new(1)), &twin.logits(&TOKENS));
+    // Logits of these models reach 30; single precision's own noise in them is 3e-5.
+    assert!(off < 6e-5, "{}: {off}", path.display());
+}
+
+#[test]
+fn llama_of_old_and_new_folders_and_gguf_is_the_twin() {
+    let twin = Twin::new("llama").drawn();
+    agrees(&twin.write_folder("llama-new", true, 1), &twin);
+    agrees(&twin.write_folder("llama-old", false, 3), &twin);
+    agrees(&twin.write_gguf("llama-gguf"), &twin);
+}
+
+#[test]
+fn frequencies_are_scaled_as_the_file_says() {
+    // Some wavelengths below the band, some inside, some above.
+    let twin = Twin { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..Twin::new("llama") }.drawn();
+    agrees(&twin.write_folder("llama3-new", true, 1), &twin);
+    agrees(&twin.write_folder("llama3-old", false, 1), &twin);
+    agrees(&twin.write_gguf("llama3-gguf"), &twin);
+    let twin = Twin { linear: Some(4.0), ..Twin::new("llama") }.drawn();
+    agrees(&twin.write_folder("linear-new", true, 1), &twin);
+    agrees(&twin.write_folder("linear-old", false, 1), &twin);
+}
+
+#[test]
+fn mistral_sees_its_window_and_no_more() {
+    let twin = Twin { windows: vec![Some(5); 3], ..Twin::new("mistral") }.drawn();
+    agrees(&twin.write_folder("mistral", true, 1), &twin);
+    let twin = Twin::new("mistral").drawn();
+    agrees(&twin.write_folder("mistral-all", false, 1), &twin);
+}
+
+#[test]
+fn qwen2_has_biases_and_windows_in_its_last_layers() {
+    let twin = Twin { tied: true, ..Twin::new("qwen2") }.drawn();
+    agrees(&twin.write_folder("qwen2", true, 1), &twin);
+    agrees(&twin.write_gguf("qwen2-gguf"), &twin);
+    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
+    agrees(&twin.write_folder("qwen2-window", true, 1), &twin);
+}
+
+#[test]
+fn halves_are_read_exactly() {
+    for (name, stored) in [("f16", Stored::F16), ("bf16", Stored::Bf16)] {
+        let twin = Twin { stored, tied: true, ..Twin::new("llama") }.drawn();
+        agrees(&twin.write_folder(&format!("folder-{name}"), true, 2), &twin);
+        let twin = Twin { stored, hidden: 64, ..Twin::new("llama") }.drawn();
+        agrees(&twin.write_folder(&format!("wide-{name}"), true, 1), &twin);
+    }
+}
+
+#[test]
+fn no_number_of_threads_or_tokens_at_once_changes_a_bit() {
+    // Large enough to be shared: every product has more than 2^15 multiplications.
+    for hidden in [192, 200] {
+        let twin = Twin { hidden, intermediate: 328, ..Twin::new("llama") }.drawn();
+        let path = twin.write_folder(&format!("bits-{hidden}"), true, 1);
+        let expected = logits(&path, 100, Threads::new(1));
+        assert!(distance(&expected, &twin.logits(&TOKENS)) < 1e-4);
+        for (chunk, n_threads) in [(1, 1), (1, 3), (2, 2), (7, 1), (7, 4), (100, 2), (100, 5)] {
+            let found = logits(&path, chunk, Threads::new(n_threads));
+            let is_same = found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(is_same, "{chunk} at once, {n_threads} threads");
+        }
+        for isa in InstructionSet::available() {
+            let found = logits(&path, 7, Threads::new(1).with_instruction_set(isa));
+            assert!(distance(&found, &expected) < 1e-4, "{isa:?}");
+        }
+    }
+}
+
+#[test]
+fn a_model_that_does_not_fit_is_refused_before_it_is_loaded() {
+    let path = Twin::new("llama").drawn().write_folder("refused", true, 1);
+    let options = LoadOptions { memory_limit: Some(1000), positions: 0 };
+    let error = Model::open_with(&path, &options).expect_err("too large");
+    assert!(error.to_string().starts_with("the model needs about "), "{error}");
+    let weights = Model::open(&path).expect("a model").weight_bytes();
+    let options = LoadOptions { memory_limit: Some(weights + 3000), positions: 1 };
+    Model::open_with(&path, &options).expect("fits");
+    Model::open_with(&path, &LoadOptions { positions: 64, ..options }).expect_err("keys and values do not fit");
+}
+
+#[test]
+fn what_cannot_be_computed_is_an_error_and_leaves_the_cache_as_it_was() {
+    let path = Twin::new("llama").drawn().write_folder("errors", true, 1);
+    let mut engine = Engine::new(Arc::new(Model::open(&path).expect("a model")), Threads::new(1));
+    let mut cache = engine.cache(4).expect("a cache");
+    let mut message = |tokens: &[u32]| {
+        let error = engine.logits(&mut cache, tokens, LogitRows::Last).expect_err("an error").to_string();
+        assert!(cache.is_empty());
+        error
+    };
+    assert_eq!(message(&[]), "there are no tokens");
+    assert_eq!(message(&[1, 70]), "token 1 is 70, and the vocabulary has 70 (ids 0 to 69)");
+    assert_eq!(message(&[1; 5]), "5 tokens do not fit into a context of 4");
+    assert_eq!(engine.cache(65).expect_err("an error").to_string(), "65 tokens do not fit into a context of 64");
+}

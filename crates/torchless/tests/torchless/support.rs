@@ -1,0 +1,64 @@
+//! Reference data beside the repository, where they are, and a plain reader of their tensors.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// A folder of reference data; none, and a line that says so, where it is absent.
+pub(crate) fn reference(what: &str) -> Option<PathBuf> {
+    let shared = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/torchless"));
+    let folder = std::env::var_os("TORCHLESS_DATA").map_or(shared, PathBuf::from);
+    let path = folder.join(what);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {} is not there", path.display());
+    None
+}
+
+pub(crate) fn json(path: &std::path::Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).expect("a readable file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+pub(crate) fn ids(value: &serde_json::Value) -> Vec<u32> {
+    value.as_array().expect("an array").iter().map(|id| id.as_u64().expect("an id") as u32).collect()
+}
+
+/// A tensor of numbers.
+#[derive(Clone)]
+pub(crate) struct Tensor {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Every tensor of a safetensors file, read without the library that is tested.
+pub(crate) fn tensors(path: &std::path::Path) -> HashMap<String, Tensor> {
+    let bytes = std::fs::read(path).expect("a readable file");
+    let length = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes")) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + length]).expect("JSON");
+    let mut tensors = HashMap::new();
+    for (name, entry) in header.as_object().expect("an object") {
+        if name == "__metadata__" {
+            continue;
+        }
+        let at = |index: usize| 8 + length + entry["data_offsets"][index].as_u64().expect("an offset") as usize;
+        let bytes = bytes[at(0)..at(1)].to_vec();
+        let values = match entry["dtype"].as_str() {
+            Some("F32") => bytes.as_chunks::<4>().0.iter().map(|number| f32::from_le_bytes(*number)).collect(),
+            _ => Vec::new(),
+        };
+        let shape = ids(&entry["shape"]).into_iter().map(|size| size as usize).collect();
+        tensors.insert(name.clone(), Tensor { shape, values, bytes });
+    }
+    tensors
+}
+
+/// The greatest absolute difference.
+pub(crate) fn distance(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len(), "lengths");
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs())
+        .fold(0.0, |most, one| if one.is_nan() { f64::INFINITY } else { most.max(one) })
+}

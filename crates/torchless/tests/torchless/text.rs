@@ -1,0 +1,151 @@
+//! Tokenizers, chat templates and sampling against their reference cases.
+
+use torchless::chat::{ChatTemplate, Message};
+use torchless::sampling::{Step, distribution};
+use torchless::text::{TextStream, Tokenizer};
+use torchless::{Engine, LogitRows, Model, Threads};
+
+use crate::support::{ids, json, reference, tensors};
+
+#[test]
+fn text_becomes_the_ids_of_the_reference_from_a_folder_and_from_gguf() {
+    let (Some(folder), Some(gguf)) = (reference("tiny-llama-f32"), reference("gguf/tiny-q8_0.gguf")) else { return };
+    for path in [folder.clone(), gguf] {
+        let tokenizer = Tokenizer::of(&Model::open(&path).expect("a model")).expect("a tokenizer");
+        for case in json(&folder.join("reference.json"))["tokenizer"].as_array().expect("cases") {
+            let text = case["text"].as_str().expect("text");
+            assert_eq!(tokenizer.encode(text, true).expect("ids"), ids(&case["ids"]), "{text:?} of {}", path.display());
+            assert_eq!(tokenizer.encode(text, false).expect("ids"), ids(&case["ids_no_special"]), "{text:?}");
+            let decoded = tokenizer.decode(&ids(&case["ids_no_special"]), true).expect("text");
+            assert_eq!(decoded, case["decoded"].as_str().expect("text"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn text_that_comes_token_by_token_is_the_text_at_once() {
+    let Some(folder) = reference("tiny-llama-f32") else { return };
+    let tokenizer = Tokenizer::of(&Model::open(&folder).expect("a model")).expect("a tokenizer");
+    for case in json(&folder.join("reference.json"))["tokenizer"].as_array().expect("cases") {
+        let mut stream = TextStream::new(&tokenizer, &[]);
+        let mut text = String::new();
+        for id in ids(&case["ids"]) {
+            let piece = stream.push(id).expect("text");
+            assert!(!piece.contains('\u{fffd}'), "{piece:?}");
+            text += &piece;
+        }
+        text += &stream.finish().expect("text");
+        assert_eq!(text, tokenizer.decode(&ids(&case["ids"]), false).expect("text"));
+    }
+}
+
+#[test]
+fn a_stop_string_ends_the_text_wherever_tokens_end() {
+    let Some(folder) = reference("tiny-llama-f32") else { return };
+    let tokenizer = Tokenizer::of(&Model::open(&folder).expect("a model")).expect("a tokenizer");
+    let text = "The muon hits the tracker.";
+    for stop in ["on hi", "uon", ".", " the", "nowhere"] {
+        let mut stream = TextStream::new(&tokenizer, &[stop.to_owned()]);
+        let mut found = String::new();
+        for id in tokenizer.encode(text, false).expect("ids") {
+            found += &stream.push(id).expect("text");
+        }
+        found += &stream.finish().expect("text");
+        assert_eq!(found, text.split(stop).next().expect("text"), "{stop}");
+    }
+}
+
+#[test]
+fn conversations_are_rendered_as_the_reference_has_them() {
+    let (Some(folder), Some(gguf)) = (reference("tiny-llama-f32"), reference("gguf/tiny-q8_0.gguf")) else { return };
+    for path in [folder.clone(), gguf] {
+        let model = Model::open(&path).expect("a model");
+        let (template, tokenizer) =
+            (ChatTemplate::of(&model).expect("a template"), Tokenizer::of(&model).expect("a tokenizer"));
+        for case in json(&folder.join("reference.json"))["chat"].as_array().expect("cases") {
+            let messages: Vec<Message> = serde_json::from_value(case["messages"].clone()).expect("messages");
+            let rendered = template.render(&messages, true).expect("text");
+            assert_eq!(rendered, case["rendered"].as_str().expect("text"));
+            assert_eq!(tokenizer.encode(&rendered, false).expect("ids"), ids(&case["ids"]));
+        }
+    }
+}
+
+#[test]
+fn sampling_keeps_and_weighs_tokens_as_the_reference_does() {
+    let (Some(path), Some(folder)) = (reference("sampling.json"), reference("tiny-llama-f32")) else { return };
+    let prompts = json(&folder.join("reference.json"));
+    let logits = tensors(&folder.join("reference_logits.safetensors"));
+    for case in json(&path)["cases"].as_array().expect("cases") {
+        let name = case["logits_of"].as_str().expect("a name");
+        let prompt = prompts["prompts"].as_array().expect("prompts").iter().find(|prompt| prompt["name"] == name);
+        let before = ids(&prompt.expect("a prompt")["ids"]);
+        let rows = &logits[&format!("{name}.logits")].values;
+        let last = &rows[rows.len() - 512..];
+        let steps: Vec<Step> = case["chain"].as_array().expect("steps").iter().map(step).collect();
+        let found = distribution(last, &before, &steps).expect("a distribution");
+        let kept: Vec<u32> = (0..512).filter(|&token| found[token as usize] > 0.0).collect();
+        assert_eq!(kept.len() as u64, case["n_kept"].as_u64().expect("a count"), "{name} {}", case["chain"]);
+        if let Some(expected) = case["kept"].as_array().filter(|expected| expected.len() == kept.len()) {
+            let mut expected: Vec<u32> = expected.iter().map(|id| id.as_u64().expect("an id") as u32).collect();
+            expected.sort_unstable();
+            assert_eq!(kept, expected, "{name} {}", case["chain"]);
+        }
+        for pair in case["probs_top16"].as_array().expect("pairs") {
+            let (token, expected) = (pair[0].as_u64().expect("an id"), pair[1].as_f64().expect("a number"));
+            assert!((found[token as usize] - expected).abs() < 1e-6, "{name} {}: token {token}", case["chain"]);
+        }
+    }
+}
+
+fn step(step: &serde_json::Value) -> Step {
+    let value = step[1].as_f64().expect("a number");
+    match step[0].as_str().expect("a name") {
+        "repetition_penalty" => Step::RepetitionPenalty(value),
+        "temperature" => Step::Temperature(value),
+        "top_k" => Step::TopK(value as usize),
+        "top_p" => Step::TopP(value),
+        "min_p" => Step::MinP(value),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn events_get_the_ratios_and_histograms_of_the_reference() {
+    let Some(folder) = reference("hep-llr") else { return };
+    let reference = json(&folder.join("reference.json"));
+    let number = |edge: (usize, &serde_json::Value)| match edge {
+        (0, _) => f64::NEG_INFINITY,
+        (_, edge) => edge.as_f64().unwrap_or(f64::INFINITY),
+    };
+    let edges: Vec<f64> = reference["edges"].as_array().expect("edges").iter().enumerate().map(number).collect();
+    let model = std::sync::Arc::new(Model::open(&folder).expect("a model"));
+    let mut engine = Engine::new(model, Threads::new(2));
+    for (name, events) in reference["events"].as_object().expect("events") {
+        let events: Vec<Vec<u32>> = events.as_array().expect("events").iter().map(ids).collect();
+        let mut under = |prefix: u32, batch: usize| {
+            let options = torchless::score::ScoreOptions { prefix: vec![prefix], end: vec![66], batch };
+            torchless::score::log_probabilities(&mut engine, &events, &options).expect("scores")
+        };
+        let (above, below) = (under(65, 1024), under(64, 1024));
+        let ratios: Vec<f64> = above.iter().zip(&below).map(|(above, below)| above - below).collect();
+        let expected = reference["llr"][name].as_array().expect("ratios");
+        for (found, expected) in ratios.iter().zip(expected) {
+            assert!((found - expected.as_f64().expect("a number")).abs() < 1e-4, "{name}: {found}");
+        }
+        let counts: Vec<u64> = reference["hist"][name]
+            .as_array()
+            .expect("counts")
+            .iter()
+            .map(|count| count.as_u64().expect("a count"))
+            .collect();
+        assert_eq!(torchless::score::histogram(&ratios, &edges), counts, "{name}");
+        if name == "data" {
+            assert_eq!(under(65, 1), above, "batches change no bit");
+        }
+    }
+    assert_eq!(
+        engine.logits(&mut engine.cache(2).expect("a cache"), &[64, 50], LogitRows::Last).expect("logits").len(),
+        68
+    );
+}
