@@ -8,7 +8,7 @@ use ns_compute::CpuLikelihood;
 use ns_compute::accel::{Cost, Items, Session};
 use ns_core::batch::{BatchData, BatchTask};
 use ns_core::{CompileOptions, Data, Likelihood, Model, compile};
-use ns_device::{Backend, Device};
+use ns_device::{Backend, Device, Precision};
 use ns_inference::accelerator::Accelerator;
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::{Domain, Outcome};
@@ -183,25 +183,36 @@ impl<'a> Bench<'a> {
         let items = Items { data: BatchData::Each(&each), points: &points };
         let Domain { lower, upper, fixed, kinked, .. } = &self.domain;
         let task = BatchTask { data: items.data, starts: &points, lower, upper, fixed, kinked, variance_of: None };
-        println!("| {N_ITEMS} items at a time | µs per item |\n|---|---|");
-        let row =
-            |what: &str, time: Duration| println!("| {what} | {:.3} |", time.as_secs_f64() * 1e6 / N_ITEMS as f64);
-        row("-ln L", self.timed(|| session.nll(&items).map(drop))?);
-        row("with its gradient", self.timed(|| session.nll_and_grad(&items).map(drop))?);
-        row("Newton step, Gauss-Newton matrix", self.timed(|| session.newton_steps(&task, false).map(drop))?);
-        row("Newton step, exact Hessian", self.timed(|| session.newton_steps(&task, true).map(drop))?);
+        let parts = session.cost_of_iteration();
+        let (evaluation, iteration) = (parts[0].1.flops, parts.iter().map(|(_, cost)| cost.flops).sum());
+        println!("| {N_ITEMS} items at a time | µs per item | GFLOP/s | of the peak |\n|---|---|---|---|");
+        let row = |what: &str, time: Duration, flops: Option<f64>| self.row(what, time, flops);
+        row("-ln L", self.timed(|| session.nll(&items).map(drop))?, Some(evaluation));
+        row("with its gradient", self.timed(|| session.nll_and_grad(&items).map(drop))?, None);
+        row("Newton step, Gauss-Newton matrix", self.timed(|| session.newton_steps(&task, false).map(drop))?, None);
+        row("Newton step, exact Hessian", self.timed(|| session.newton_steps(&task, true).map(drop))?, Some(iteration));
         let mut iterations = 0;
         let time =
             self.timed(|| session.fit(&task).map(|fits| iterations = fits.iter().map(|fit| fit.iterations).sum()))?;
-        row("fit", time);
-        row("fit, per iteration", time.mul_f64(N_ITEMS as f64 / iterations.max(1) as f64));
+        row("fit", time, None);
+        row("fit, per iteration", time.mul_f64(N_ITEMS as f64 / iterations.max(1) as f64), Some(iteration));
         let mut cpu = CpuLikelihood::new(self.model);
         let (start, mut gradient) = (Instant::now(), vec![0.0; self.start.len()]);
         for _ in 0..N_ITEMS {
             cpu.nll_and_grad(&self.start, &mut gradient);
         }
-        row("CPU, one thread: -ln L with its gradient", start.elapsed());
+        row("CPU, one thread: -ln L with its gradient", start.elapsed(), None);
         Ok(())
+    }
+
+    /// A row of the kernels' table: `flops` is what an item costs, where it is counted.
+    fn row(&self, what: &str, time: Duration, flops: Option<f64>) {
+        let seconds = time.as_secs_f64() / N_ITEMS as f64;
+        let rate = flops.map(|flops| flops / seconds);
+        let peak = self.device.facts().double_flops.filter(|_| self.device.precision() == Precision::Double);
+        let share = rate.zip(peak).map(|(rate, peak)| format!("{:.1} %", 100.0 * rate / peak as f64));
+        let rate = rate.map(|rate| format!("{:.1}", rate / 1e9));
+        println!("| {what} | {:.3} | {} | {} |", seconds * 1e6, rate.unwrap_or_default(), share.unwrap_or_default());
     }
 
     /// The shortest of three, after one that is not counted.

@@ -133,6 +133,8 @@ API cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = MEMORY, SUCCESS; }
 API cuDeviceGetAttribute(int* value, int attribute, int) {
     switch (attribute) {
     case 1: *value = 1024; break;
+    case 13: *value = 1500000; break;
+    case 16: *value = 100; break;
     case 75: *value = std::getenv("STAND_IN_OLD") ? 6 : 9; break;
     case 76: *value = 0; break;
     case 97: *value = MAX_SHARED; break;

@@ -109,6 +109,8 @@ pub struct Facts {
     pub memory_bytes: u64,
     /// Of an NVIDIA GPU.
     pub compute_capability: Option<(u32, u32)>,
+    /// Sums and products in double precision that it can do in a second at its highest clock, where its kind is known.
+    pub double_flops: Option<u64>,
     /// What one launch may ask for.
     pub limits: Limits,
 }

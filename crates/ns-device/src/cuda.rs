@@ -13,6 +13,19 @@ pub(crate) use enabled::{found, open};
 /// What `scripts/ptx.py` compiles for.
 const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 
+/// Fused sums and products in double precision that a multiprocessor starts in one clock; none for kinds of card that we do not know.
+///
+/// Source: NVIDIA, CUDA C++ Programming Guide, table of the throughput of native arithmetic instructions.
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "asked by the backend alone"))]
+pub(crate) fn double_units(capability: (u32, u32)) -> Option<u64> {
+    match capability {
+        (7, 0) | (8, 0) => Some(32),
+        (9 | 10, 0) => Some(64),
+        (7, 5) | (8, 6 | 7 | 9) | (10, 3) | (12, _) => Some(2),
+        _ => None,
+    }
+}
+
 /// Why a device that is there can't run our kernels, if it can't.
 pub(crate) fn too_old(index: usize, facts: &crate::Facts) -> Option<crate::DeviceError> {
     let has = facts.compute_capability.filter(|has| *has < LEAST_CAPABILITY)?;

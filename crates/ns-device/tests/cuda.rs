@@ -86,6 +86,8 @@ fn a_device_is_found_and_passes_its_self_test_in_both_precisions() {
     }
     let line = ns_device::probe()[0].to_string();
     assert_eq!(line, "cuda 0: stand-in GPU, 0.1 GiB, f64 and f32, compute capability 9.0");
+    let flops = open().facts().double_flops.expect("the kind is known");
+    assert_eq!(flops, 2 * 64 * 100 * 1_500_000_000, "64 fused operations a clock on each of 100 multiprocessors");
     let device = open();
     assert_eq!((device.precision(), device.counters().launches), (Precision::Double, 0));
     device.self_test().expect("kernels are emulated");

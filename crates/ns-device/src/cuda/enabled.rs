@@ -80,6 +80,11 @@ fn facts(index: usize) -> Result<Facts, DeviceError> {
             // SAFETY: as above.
             memory_bytes: unsafe { result::device::total_mem(device) }? as u64,
             compute_capability: Some((major, minor)),
+            double_flops: double_flops(
+                (major, minor),
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u64,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map_or(0, |kilohertz| kilohertz as u64),
+            ),
             limits: Limits {
                 lanes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)? as u32,
                 shared_bytes: shared_bytes.max(DEFAULT_SHARED_BYTES),
@@ -89,6 +94,12 @@ fn facts(index: usize) -> Result<Facts, DeviceError> {
         })
     };
     ask().map_err(|error| fault("asking about a device")(error).into())
+}
+
+/// A fused sum and product counts as two, as makers count; none where the kind of card or its clock is not known.
+fn double_flops(capability: (u32, u32), multiprocessors: u64, kilohertz: u64) -> Option<u64> {
+    let flops = 2 * super::double_units(capability)? * multiprocessors * kilohertz * 1000;
+    (flops > 0).then_some(flops)
 }
 
 /// The driver's words for an error.

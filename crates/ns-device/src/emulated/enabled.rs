@@ -70,6 +70,7 @@ fn facts(precision: Precision, options: &EmulationOptions) -> Facts {
         precisions: vec![Precision::Double, Precision::Single],
         memory_bytes: options.memory_bytes,
         compute_capability: None,
+        double_flops: None,
         limits: Limits { lanes: MAX_LANES, shared_bytes, constants_bytes: 3840 },
     }
 }

@@ -77,6 +77,7 @@ fn facts(device: &ProtocolObject<dyn MTLDevice>) -> Facts {
         precisions: vec![Precision::Single],
         memory_bytes: device.recommendedMaxWorkingSetSize(),
         compute_capability: None,
+        double_flops: None,
         limits: Limits {
             lanes: device.maxThreadsPerThreadgroup().width as u32,
             shared_bytes: device.maxThreadgroupMemoryLength(),
