@@ -6,7 +6,7 @@ use crate::family::{Kind, workspace};
 use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_compute::accel::{Cost, Items, Session};
-use ns_core::batch::{BatchData, BatchTask};
+use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{CompileOptions, Data, Likelihood, Model, compile};
 use ns_device::{Backend, Device, Precision};
 use ns_inference::accelerator::Accelerator;
@@ -182,7 +182,8 @@ impl<'a> Bench<'a> {
         let points = self.start.repeat(N_ITEMS);
         let items = Items { data: BatchData::Each(&each), points: &points };
         let Domain { lower, upper, fixed, kinked, .. } = &self.domain;
-        let task = BatchTask { data: items.data, starts: &points, lower, upper, fixed, kinked, variance_of: None };
+        let (data, fixed) = (items.data, BatchFixed::Shared(fixed));
+        let task = BatchTask { data, starts: &points, lower, upper, fixed, kinked, variance_of: None };
         let parts = session.cost_of_iteration();
         let (evaluation, iteration) = (parts[0].1.flops, parts.iter().map(|(_, cost)| cost.flops).sum());
         println!("| {N_ITEMS} items at a time | µs per item | GFLOP/s | of the peak |\n|---|---|---|---|");

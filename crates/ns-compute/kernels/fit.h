@@ -189,14 +189,24 @@ FN real keep_flips(const Context context LANES_PARAM) {
     return block_sum(context, own LANES_ARG);
 }
 
-// What changes from step to step; the same for every lane.
+// What the next round of a fit is about.
+#define AT_POINT 0u   // where it stands
+#define AT_FLIPPED 1u // there, with some parameters on the other sides of their kinks
+#define AT_SETTLED 2u // there, with the sides chosen
+#define AT_TRIAL 3u   // where a step leads
+#define AT_END 4u     // where it arrived: the variance
+
+// A fit under way; the same for every lane.
 struct Progress {
     real value, edm, damping;
     // Below this distance the exact Hessian is used; damping below that goes to zero at once.
     real exact_below, undamped_below;
-    uint status;
-    // Whether the exact Hessian is used, and is positive definite only with a little damping; whether the derivatives belong to the point.
-    bool exact, is_singular, has_pieces;
+    // The decrease that the step to the trial point promises; how many kinks are tried on their other side.
+    real promised, n_flipped;
+    uint status, at, iterations;
+    // Whether the exact Hessian is used, and is positive definite only with a little damping; whether the derivatives belong to the point; whether
+    // the yields are those of another point.
+    bool exact, is_singular, has_pieces, is_stale;
 };
 
 // What follows from a matrix that gives no step.
@@ -252,93 +262,113 @@ FN bool judge(PRIVATE Progress* progress, real found, real promised) {
     return false;
 }
 
-// What the next round of a fit is about.
-#define AT_POINT 0u   // where it stands
-#define AT_FLIPPED 1u // there, with some parameters on the other sides of their kinks
-#define AT_SETTLED 2u // there, with the sides chosen
-#define AT_TRIAL 3u   // where a step leads
-#define AT_END 4u     // where it arrived: the variance
+// Stands at `params` (P), inside the box.
+FN Progress begin(const Context context, const Box box, const GLOBAL real* params LANES_PARAM) {
+    for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
+        WORK(point)[i] = box.fixed[i] != R(0.0) ? params[i] : MIN(MAX(params[i], box.lower[i]), box.upper[i]);
+    BARRIER();
+    Progress progress;
+    progress.value = progress.edm = INF;
+    progress.damping = progress.promised = progress.n_flipped = R(0.0);
+    progress.exact_below = EXACT_BELOW;
+    progress.undamped_below = R(1e-4);
+    progress.status = ITERATION_LIMIT;
+    progress.at = AT_POINT;
+    progress.iterations = 0u;
+    progress.exact = progress.is_singular = progress.has_pieces = false;
+    progress.is_stale = true;
+    return progress;
+}
+
+// Evaluates where the round is, if that is not known; a trial point is taken or left.
+FN void take_value(const Context context, PRIVATE Progress* progress LANES_PARAM) {
+    const bool is_elsewhere = progress->at == AT_FLIPPED || progress->at == AT_TRIAL;
+    if (!is_elsewhere && (!progress->is_stale || progress->has_pieces)) return;
+    const real found = evaluate(context, is_elsewhere ? WORK(trial) : WORK(point) LANES_ARG);
+    progress->is_stale = is_elsewhere;
+    if (progress->at == AT_POINT && progress->iterations == 0u) {
+        progress->value = found;
+        if (!IS_FINITE(found)) progress->status = NOT_FINITE;
+    }
+    if (progress->at != AT_TRIAL) return;
+    progress->at = AT_POINT;
+    progress->is_stale = !judge(progress, found, progress->promised);
+    if (!progress->is_stale) copy_params(context, WORK(trial), WORK(point) LANES_ARG);
+}
+
+// Whether nothing is left to do. The first time that only the variance is, the fit goes to its end.
+FN bool is_over(PRIVATE Progress* progress, uint max_iterations, uint variance_param) {
+    if (progress->at == AT_END) return false;
+    if (progress->status == ITERATION_LIMIT && progress->iterations != max_iterations) return false;
+    if (progress->status != CONVERGED || variance_param == NONE) return true;
+    progress->at = AT_END;
+    progress->exact = true;
+    progress->has_pieces = false;
+    return false;
+}
+
+// Takes the derivatives there, and chooses the sides of kinks by them. Whether a step can be taken: else another round comes first.
+FN bool take_pieces(const Context context, const Box box, PRIVATE Progress* progress LANES_PARAM) {
+    differentiate(context, progress->at == AT_FLIPPED ? WORK(trial) : WORK(point), progress->exact LANES_ARG);
+    if (progress->at == AT_POINT) {
+        progress->n_flipped = flip_kinks(context, box LANES_ARG);
+        if (progress->n_flipped != R(0.0)) {
+            progress->at = AT_FLIPPED;
+            return false;
+        }
+    } else if (progress->at == AT_FLIPPED) {
+        progress->at = AT_SETTLED;
+        progress->is_stale = keep_flips(context LANES_ARG) != progress->n_flipped;
+        if (progress->is_stale) return false;
+    }
+    if (progress->at == AT_SETTLED) progress->at = AT_POINT;
+    progress->has_pieces = true;
+    return true;
+}
+
+// Takes a step to a trial point; or at the end, for the column of the inverse that holds the variance. Whether it was the last.
+FN bool take_step(const Context context, const Box box, uint variance_param, PRIVATE Progress* progress, PRIVATE real* variance LANES_PARAM) {
+    const bool is_end = progress->at == AT_END;
+    if (!is_end) ++progress->iterations;
+    hold(context, box, is_end ? variance_param : NONE LANES_ARG);
+    const real damping = is_end ? R(0.0) : progress->exact ? progress->damping : MAX(progress->damping, LEAST_DAMPING);
+    const uint found = bounded_step(context, box, damping, progress->exact, is_end LANES_ARG);
+    if (is_end) {
+        if (found == STEP_FOUND && WORK(held)[variance_param] == R(0.0)) *variance = WORK(step)[variance_param];
+        return true;
+    }
+    if (found == STEP_INDEFINITE || found == STEP_UNSETTLED) {
+        refuse_matrix(progress, found == STEP_UNSETTLED);
+        return false;
+    }
+    progress->promised = try_step(context, box, damping, found == STEP_AT_END LANES_ARG);
+    progress->at = AT_TRIAL;
+    return false;
+}
 
 // Fits one data set from `params` (P), and leaves the minimum there. A variance is NaN where there is none.
 //
 // Every round passes the same one call of `evaluate`, of `differentiate` and of `bounded_step`: they are copied into their callers, and a second
 // call would be a second copy.
 FN void fit_one(const Context context, const Box box, uint max_iterations, uint variance_param, GLOBAL real* params, GLOBAL real* result LANES_PARAM) {
-    GLOBAL real* x = WORK(point);
-    for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
-        x[i] = box.fixed[i] != R(0.0) ? params[i] : MIN(MAX(params[i], box.lower[i]), box.upper[i]);
-    BARRIER();
-    Progress progress;
-    progress.value = progress.edm = INF;
-    progress.damping = R(0.0);
-    progress.exact_below = EXACT_BELOW;
-    progress.undamped_below = R(1e-4);
-    progress.status = ITERATION_LIMIT;
-    progress.exact = progress.is_singular = progress.has_pieces = false;
-    real promised = R(0.0), n_flipped = R(0.0), variance = INF - INF;
-    uint at = AT_POINT, iterations = 0u;
-    // Whether the yields are those of another point than x.
-    bool is_stale = true;
+    Progress progress = begin(context, box, params LANES_ARG);
+    real variance = INF - INF;
     while (true) {
-        const bool is_elsewhere = at == AT_FLIPPED || at == AT_TRIAL;
-        if (is_elsewhere || (is_stale && !progress.has_pieces)) {
-            const real found = evaluate(context, is_elsewhere ? WORK(trial) : x LANES_ARG);
-            is_stale = is_elsewhere;
-            if (at == AT_POINT && iterations == 0u) {
-                progress.value = found;
-                if (!IS_FINITE(found)) progress.status = NOT_FINITE;
-            }
-            if (at == AT_TRIAL) {
-                at = AT_POINT;
-                is_stale = !judge(&progress, found, promised);
-                if (!is_stale) copy_params(context, WORK(trial), x LANES_ARG);
-            }
-        }
-        if (at != AT_END && (progress.status != ITERATION_LIMIT || iterations == max_iterations)) {
-            if (progress.status != CONVERGED || variance_param == NONE) break;
-            at = AT_END;
-            progress.exact = true;
-            progress.has_pieces = false;
-            if (is_stale) continue;
-        }
+        take_value(context, &progress LANES_ARG);
+        if (is_over(&progress, max_iterations, variance_param)) break;
         if (!progress.has_pieces) {
-            differentiate(context, at == AT_FLIPPED ? WORK(trial) : x, progress.exact LANES_ARG);
-            if (at == AT_POINT) {
-                n_flipped = flip_kinks(context, box LANES_ARG);
-                if (n_flipped != R(0.0)) {
-                    at = AT_FLIPPED;
-                    continue;
-                }
-            } else if (at == AT_FLIPPED) {
-                at = AT_SETTLED;
-                is_stale = keep_flips(context LANES_ARG) != n_flipped;
-                if (is_stale) continue;
-            }
-            if (at == AT_SETTLED) at = AT_POINT;
-            progress.has_pieces = true;
+            // The yields may be those of the trial point.
+            if (progress.at == AT_END && progress.is_stale) continue;
+            if (!take_pieces(context, box, &progress LANES_ARG)) continue;
         }
-        const bool is_end = at == AT_END;
-        if (!is_end) ++iterations;
-        hold(context, box, is_end ? variance_param : NONE LANES_ARG);
-        const real damping = is_end ? R(0.0) : progress.exact ? progress.damping : MAX(progress.damping, LEAST_DAMPING);
-        const uint found = bounded_step(context, box, damping, progress.exact, is_end LANES_ARG);
-        if (is_end) {
-            if (found == STEP_FOUND && WORK(held)[variance_param] == R(0.0)) variance = WORK(step)[variance_param];
-            break;
-        }
-        if (found == STEP_INDEFINITE || found == STEP_UNSETTLED) {
-            refuse_matrix(&progress, found == STEP_UNSETTLED);
-            continue;
-        }
-        promised = try_step(context, box, damping, found == STEP_AT_END LANES_ARG);
-        at = AT_TRIAL;
+        if (take_step(context, box, variance_param, &progress, &variance LANES_ARG)) break;
     }
-    copy_params(context, x, params LANES_ARG);
+    copy_params(context, WORK(point), params LANES_ARG);
     if (LANE == 0u) {
         result[RESULT_NLL] = progress.value;
         result[RESULT_EDM] = progress.edm;
         result[RESULT_STATUS] = real(progress.status);
-        result[RESULT_ITERATIONS] = real(iterations);
+        result[RESULT_ITERATIONS] = real(progress.iterations);
         result[RESULT_VARIANCE] = variance;
     }
     BARRIER();

@@ -134,68 +134,82 @@ FN real restricted_slope(const Context context, const GLOBAL real* params, uint 
     return sum;
 }
 
+// The pairs of `channel`'s templates, and what is to be added on the diagonal.
+FN void fill_template_pairs(const Context context, uint channel LANES_PARAM) {
+    const uint stride = INDEX(channel_stride)[channel];
+    const uint first = INDEX(channel_column)[channel];
+    const uint n_columns = INDEX(channel_column)[channel + 1u] - first;
+    const uint first_template = INDEX(channel_template)[channel];
+    const uint n_templates = INDEX(channel_template)[channel + 1u] - first_template;
+    GLOBAL real* pairs = WORK(pairs) + INDEX(channel_pairs)[channel];
+    for (uint column = LANE; column < stride; column += N_LANES) {
+        for (uint row = 0u; row < 2u * n_templates; ++row) pairs[row * stride + column] = R(0.0);
+        if (column >= n_columns) continue;
+        // Entries come by template; what a template's earlier entries of this column sum to.
+        real diagonal = R(0.0), slopes = R(0.0), shifts = R(0.0);
+        uint last = NONE;
+        for (uint entry = INDEX(column_entry)[first + column]; entry < INDEX(column_entry)[first + column + 1u]; ++entry) {
+            const uint use = INDEX(entry_use)[entry];
+            const uint t = INDEX(entry_template)[entry];
+            if (t != last) slopes = shifts = R(0.0);
+            last = t;
+            GLOBAL real* a = pairs + 2u * (t - first_template) * stride + column;
+            if (INDEX(entry_kind)[entry] == SCALAR_ENTRY) {
+                const real u = WORK(scalar_slope)[use];
+                const real sum = WORK(template_sum)[t];
+                a[0] += u;
+                a[stride] += R(0.5) * sum * u;
+                diagonal += sum * WORK(scalar_curve)[use] + R(2.0) * u * (sum * slopes + shifts);
+                slopes += u;
+            } else if (INDEX(entry_kind)[entry] == HISTOSYS_ENTRY) {
+                const real d = WORK(histosys_slope)[use];
+                a[stride] += d;
+                diagonal += WORK(histosys_curve)[use] + R(2.0) * slopes * d;
+                shifts += d;
+            }
+        }
+        WORK(column_diagonal)[first + column] = diagonal;
+    }
+}
+
+// What the per-bin factor of column `own` of `channel` shares with `column`: the second row of its pair.
+FN real factor_pair(const Context context, const GLOBAL real* params, uint channel, uint own, uint column) {
+    const uint first = INDEX(channel_column)[channel];
+    real sum = R(0.0);
+    for (uint entry = INDEX(column_entry)[first + own]; entry < INDEX(column_entry)[first + own + 1u]; ++entry) {
+        const uint inside = INDEX(entry_bin)[entry];
+        const real gamma = nonzero(params[INDEX(factor_param)[INDEX(entry_use)[entry]] + inside]);
+        const real slope = restricted_slope(context, params, first + column, first + own, INDEX(entry_template)[entry], inside);
+        sum += WORK(first)[INDEX(channel_bin)[channel] + inside] * slope / gamma;
+    }
+    return sum;
+}
+
+// The pairs of the per-bin factors that `channel` shares with others.
+FN void fill_factor_pairs(const Context context, const GLOBAL real* params, uint channel LANES_PARAM) {
+    const uint stride = INDEX(channel_stride)[channel];
+    const uint n_columns = INDEX(channel_column)[channel + 1u] - INDEX(channel_column)[channel];
+    const uint n_templates = INDEX(channel_template)[channel + 1u] - INDEX(channel_template)[channel];
+    GLOBAL real* pairs = WORK(pairs) + INDEX(channel_pairs)[channel] + 2u * n_templates * stride;
+    const uint first_factor = INDEX(channel_factor)[channel];
+    const uint n_factors = INDEX(channel_factor)[channel + 1u] - first_factor;
+    for (uint item = LANE; item < n_factors * stride; item += N_LANES) {
+        const uint row = item / stride;
+        const uint column = item - row * stride;
+        const uint own = INDEX(factor_column)[first_factor + row];
+        pairs[2u * row * stride + column] = column == own ? R(1.0) : R(0.0);
+        pairs[(2u * row + 1u) * stride + column] = column < n_columns ? factor_pair(context, params, channel, own, column) : R(0.0);
+    }
+}
+
 // What the exact Hessian has beyond the Gauss-Newton matrix between global parameters: pairs of rows (a, v) over a channel's columns, whose
 // symmetric products a v' + v a' are to be added off the diagonal, and what is to be added on it: there the products of a factor of zero would cancel
 // to nothing with its curvature, both having been divided by a tiny number twice. A template with weighted yield Y, logarithmic slopes u and weighted shifts d
 // has a = u and v = Y u / 2 + d; a per-bin factor shared between channels has a = its unit vector.
 FN void fill_pairs(const Context context, const GLOBAL real* params LANES_PARAM) {
-    CONSTANT Layout* layout = context.layout;
-    for (uint channel = 0u; channel < layout->n_channels; ++channel) {
-        const uint stride = INDEX(channel_stride)[channel];
-        const uint first = INDEX(channel_column)[channel];
-        const uint n_columns = INDEX(channel_column)[channel + 1u] - first;
-        const uint first_template = INDEX(channel_template)[channel];
-        const uint n_templates = INDEX(channel_template)[channel + 1u] - first_template;
-        const uint first_bin = INDEX(channel_bin)[channel];
-        GLOBAL real* pairs = WORK(pairs) + INDEX(channel_pairs)[channel];
-        for (uint column = LANE; column < stride; column += N_LANES) {
-            for (uint row = 0u; row < 2u * n_templates; ++row) pairs[row * stride + column] = R(0.0);
-            if (column >= n_columns) continue;
-            // Entries come by template; what a template's earlier entries of this column sum to.
-            real diagonal = R(0.0), slopes = R(0.0), shifts = R(0.0);
-            uint last = NONE;
-            for (uint entry = INDEX(column_entry)[first + column]; entry < INDEX(column_entry)[first + column + 1u]; ++entry) {
-                const uint use = INDEX(entry_use)[entry];
-                const uint t = INDEX(entry_template)[entry];
-                if (t != last) slopes = shifts = R(0.0);
-                last = t;
-                GLOBAL real* a = pairs + 2u * (t - first_template) * stride + column;
-                if (INDEX(entry_kind)[entry] == SCALAR_ENTRY) {
-                    const real u = WORK(scalar_slope)[use];
-                    const real sum = WORK(template_sum)[t];
-                    a[0] += u;
-                    a[stride] += R(0.5) * sum * u;
-                    diagonal += sum * WORK(scalar_curve)[use] + R(2.0) * u * (sum * slopes + shifts);
-                    slopes += u;
-                } else if (INDEX(entry_kind)[entry] == HISTOSYS_ENTRY) {
-                    const real d = WORK(histosys_slope)[use];
-                    a[stride] += d;
-                    diagonal += WORK(histosys_curve)[use] + R(2.0) * slopes * d;
-                    shifts += d;
-                }
-            }
-            WORK(column_diagonal)[first + column] = diagonal;
-        }
-        GLOBAL real* factor_pairs = pairs + 2u * n_templates * stride;
-        const uint first_factor = INDEX(channel_factor)[channel];
-        const uint n_factors = INDEX(channel_factor)[channel + 1u] - first_factor;
-        for (uint item = LANE; item < n_factors * stride; item += N_LANES) {
-            const uint row = item / stride;
-            const uint column = item - row * stride;
-            const uint own = INDEX(factor_column)[first_factor + row];
-            real sum = R(0.0);
-            if (column < n_columns) {
-                for (uint entry = INDEX(column_entry)[first + own]; entry < INDEX(column_entry)[first + own + 1u]; ++entry) {
-                    const uint inside = INDEX(entry_bin)[entry];
-                    const real gamma = nonzero(params[INDEX(factor_param)[INDEX(entry_use)[entry]] + inside]);
-                    const uint t = INDEX(entry_template)[entry];
-                    const real slope = restricted_slope(context, params, first + column, first + own, t, inside);
-                    sum += WORK(first)[first_bin + inside] * slope / gamma;
-                }
-            }
-            factor_pairs[2u * row * stride + column] = column == own ? R(1.0) : R(0.0);
-            factor_pairs[(2u * row + 1u) * stride + column] = sum;
-        }
+    for (uint channel = 0u; channel < context.layout->n_channels; ++channel) {
+        fill_template_pairs(context, channel LANES_ARG);
+        fill_factor_pairs(context, params, channel LANES_ARG);
     }
 }
 

@@ -15,7 +15,16 @@ pub enum BatchData<'a> {
     Each(&'a [Data]),
 }
 
-/// N fits of one model, which differ in their data or in where they start.
+/// Which parameters N fits hold.
+#[derive(Debug, Clone, Copy)]
+pub enum BatchFixed<'a> {
+    /// The same for every fit (P).
+    Shared(&'a [bool]),
+    /// Those of each fit (N × P), row by row.
+    Each(&'a [bool]),
+}
+
+/// N fits of one model, which differ in their data, in where they start, or in what they hold.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchTask<'a> {
     /// The data.
@@ -26,8 +35,8 @@ pub struct BatchTask<'a> {
     pub lower: &'a [f64],
     /// Upper ends (P).
     pub upper: &'a [f64],
-    /// Parameters that are held (P), or those of each fit (N × P), row by row.
-    pub fixed: &'a [bool],
+    /// Parameters that are held.
+    pub fixed: BatchFixed<'a>,
     /// Parameters with a kink at zero (P); may be empty if there are none.
     pub kinked: &'a [bool],
     /// A parameter whose variance at the minimum is wanted.

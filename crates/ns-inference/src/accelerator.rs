@@ -5,7 +5,7 @@
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::monitor::Monitor;
 use ns_core::Data;
-use ns_core::batch::{Arrival, BatchData, BatchMinimizer, BatchTask};
+use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchMinimizer, BatchTask};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,22 +75,14 @@ impl Accelerator {
         self.n_left.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// The minima of `data` from `starts` (N × P), what is fixed in `domain` (P, or N × P) being held; `None` once the device has failed.
+    /// The minima that `task` asks for; `None` once the device has failed.
     ///
     /// All at once: whoever has more than [`Accelerator::batch_size`] asks again.
-    pub fn fit(
-        &self,
-        data: BatchData<'_>,
-        starts: &[f64],
-        domain: &Domain,
-        variance_of: Option<usize>,
-    ) -> Option<Vec<Arrival>> {
+    pub fn fit(&self, task: &BatchTask<'_>) -> Option<Vec<Arrival>> {
         if self.has_failed() {
             return None;
         }
-        let Domain { lower, upper, fixed, kinked, .. } = domain;
-        let task = BatchTask { data, starts, lower, upper, fixed, kinked, variance_of };
-        let found = lock(&self.minimizer).minimize(&task);
+        let found = lock(&self.minimizer).minimize(task);
         match found {
             Ok(arrivals) => {
                 self.n_fits.fetch_add(arrivals.len() as u64, Ordering::Relaxed);
@@ -120,6 +112,12 @@ impl Accelerator {
     }
 }
 
+/// The fits of `data` inside `domain` from `starts` (N × P).
+pub(crate) fn task_in<'a>(domain: &'a Domain, data: BatchData<'a>, starts: &'a [f64]) -> BatchTask<'a> {
+    let Domain { lower, upper, fixed, kinked, .. } = domain;
+    BatchTask { data, starts, lower, upper, fixed: BatchFixed::Shared(fixed), kinked, variance_of: None }
+}
+
 /// An accelerator, and the data of the procedure that it helps.
 #[derive(Debug, Clone, Copy)]
 pub struct Assistant<'a> {
@@ -133,7 +131,7 @@ impl Assistant<'_> {
     /// The minimum that the fit from `start` (P) leads to, for the host to go on from; `None` if it leads to none, or once the device has failed.
     #[must_use]
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
-        let arrivals = self.accelerator.fit(BatchData::Shared(self.data), start, domain, None)?;
+        let arrivals = self.accelerator.fit(&task_in(domain, BatchData::Shared(self.data), start))?;
         arrivals.into_iter().next().filter(|arrival| arrival.has_arrived).map(|arrival| arrival.params)
     }
 
@@ -163,8 +161,8 @@ impl Assistant<'_> {
                 (starts[first_start + i], fixed[first_fixed + i]) = (value, true);
             }
         }
-        let domain = Domain { fixed, ..domain.clone() };
-        let found = self.accelerator.fit(BatchData::Shared(self.data), &starts, &domain, None);
+        let task = task_in(domain, BatchData::Shared(self.data), &starts);
+        let found = self.accelerator.fit(&BatchTask { fixed: BatchFixed::Each(&fixed), ..task });
         for ((held, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
             self.accelerator.leave(1);
             if arrival.has_arrived {

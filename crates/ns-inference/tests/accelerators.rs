@@ -2,7 +2,7 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
-use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
+use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer, BatchTask};
 use ns_inference::accelerator::{Accelerator, Assistant};
 use ns_inference::monitor::Silent;
 use ns_inference::parallel::Crew;
@@ -48,22 +48,26 @@ impl BatchMinimizer for Faulty {
         if let BatchData::Each(sets) = task.data {
             assert_eq!(sets.len() * n_params, task.starts.len());
         }
-        let end = |start: &[f64]| {
+        let is_fixed = |fit: usize, i: usize| match task.fixed {
+            BatchFixed::Shared(fixed) => fixed[i],
+            BatchFixed::Each(fixed) => fixed[fit * n_params + i],
+        };
+        let end = |fit: usize, start: &[f64]| {
             let moved = |(i, x): (usize, &f64)| {
-                let is_held = task.fixed[i % task.fixed.len()] || self.0 == Fault::Lame;
+                let is_held = is_fixed(fit, i) || self.0 == Fault::Lame;
                 if is_held { *x } else { (x + 0.3).clamp(task.lower[i], task.upper[i]) }
             };
             start.iter().enumerate().map(moved).collect()
         };
-        let arrival = |start: &[f64]| Arrival {
-            params: end(start),
+        let arrival = |(fit, start): (usize, &[f64])| Arrival {
+            params: end(fit, start),
             nll: 0.0,
             edm: 0.0,
             has_arrived: self.0 == Fault::Lying,
             variance: None,
             iterations: 1,
         };
-        Ok(task.starts.chunks_exact(n_params).map(arrival).collect())
+        Ok(task.starts.chunks_exact(n_params).enumerate().map(arrival).collect())
     }
 }
 

@@ -5,7 +5,7 @@
 use super::error::AccelError;
 use super::session::{Items, Session};
 use crate::cpu::CpuLikelihood;
-use ns_core::batch::{BatchData, BatchTask};
+use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use ns_core::{CompileOptions, Likelihood, Model, compile};
 use ns_device::{Backend, Device, Precision};
@@ -88,7 +88,7 @@ fn compare_fit(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) ->
         starts: &parameters.init,
         lower: &parameters.lower,
         upper: &parameters.upper,
-        fixed: &parameters.fixed,
+        fixed: BatchFixed::Shared(&parameters.fixed),
         kinked: &[],
         variance_of: None,
     };

@@ -14,7 +14,7 @@ use super::self_test::self_test;
 use super::tables::{PANEL, Tables};
 use crate::cpu::plan::Plan;
 use crate::cpu::terms;
-use ns_core::batch::{Arrival, BatchData, BatchError, BatchMinimizer, BatchTask};
+use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer, BatchTask};
 use ns_core::model::{Data, Model};
 use ns_core::parameters::Constraint;
 use ns_device::{Argument, Backend, Buffer, Device, DeviceError, Grid, Precision};
@@ -196,9 +196,12 @@ impl Session {
                 BatchData::Shared(data) => BatchData::Shared(data),
                 BatchData::Each(sets) => BatchData::Each(&sets[first..end]),
             };
-            let has_own = task.fixed.len() > n_params;
-            let fixed = if has_own { &task.fixed[first * n_params..end * n_params] } else { task.fixed };
-            let starts = &task.starts[first * n_params..end * n_params];
+            let rows = first * n_params..end * n_params;
+            let fixed = match task.fixed {
+                BatchFixed::Shared(fixed) => BatchFixed::Shared(fixed),
+                BatchFixed::Each(fixed) => BatchFixed::Each(&fixed[rows.clone()]),
+            };
+            let starts = &task.starts[rows];
             arrivals.extend(self.fit_at_once(&BatchTask { data, starts, fixed, ..*task })?);
         }
         Ok(arrivals)
@@ -296,8 +299,10 @@ impl Session {
         let n_params = self.plan.n_params;
         check_size("lower ends", task.lower.len(), n_params)?;
         check_size("upper ends", task.upper.len(), n_params)?;
-        let n_fixed = if task.fixed.len() == n_params { n_params } else { task.starts.len() };
-        check_size("held parameters", task.fixed.len(), n_fixed)?;
+        match task.fixed {
+            BatchFixed::Shared(fixed) => check_size("held parameters", fixed.len(), n_params)?,
+            BatchFixed::Each(fixed) => check_size("held parameters of all fits", fixed.len(), task.starts.len())?,
+        }
         check_size("kinks", task.kinked.len(), if task.kinked.is_empty() { 0 } else { n_params })?;
         let wanted = task.variance_of.unwrap_or(0);
         check_size("the parameter whose variance is wanted", wanted, wanted.min(n_params.saturating_sub(1)))
@@ -379,17 +384,21 @@ impl Uploaded {
     }
 }
 
-/// Lower and upper ends, what has a kink at zero (each P), and what is fixed (P or N × P).
+/// Lower and upper ends, what has a kink at zero (each P), and what is fixed: P flags, or P of each fit.
 fn domain(task: &BatchTask<'_>) -> Vec<f64> {
     let flags = |flags: &[bool], n: usize| -> Vec<f64> {
         (0..n).map(|i| f64::from(flags.get(i).copied().unwrap_or(false))).collect()
     };
-    [task.lower, task.upper, &flags(task.kinked, task.lower.len()), &flags(task.fixed, task.fixed.len())].concat()
+    let (BatchFixed::Shared(fixed) | BatchFixed::Each(fixed)) = task.fixed;
+    [task.lower, task.upper, &flags(task.kinked, task.lower.len()), &flags(fixed, fixed.len())].concat()
 }
 
+/// Flags from one fit's to the next.
 fn fixed_step(task: &BatchTask<'_>) -> u32 {
-    let n_params = task.lower.len();
-    if task.fixed.len() > n_params { n_params as u32 } else { 0 }
+    match task.fixed {
+        BatchFixed::Shared(_) => 0,
+        BatchFixed::Each(_) => task.lower.len() as u32,
+    }
 }
 
 fn arrival(params: &[f64], result: &[f64], constant: f64) -> Arrival {
@@ -450,7 +459,7 @@ mod tests {
             starts: &parameters.init,
             lower: &parameters.lower,
             upper: &parameters.upper,
-            fixed: &parameters.fixed,
+            fixed: BatchFixed::Shared(&parameters.fixed),
             kinked: &model.kinked(),
             variance_of: model.poi(),
         };

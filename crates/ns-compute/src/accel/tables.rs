@@ -41,11 +41,14 @@ impl Tables {
     pub(crate) fn new(model: &Model, plan: &Plan) -> Result<Self, TooLarge> {
         let mut tables = Self { layout: Layout::default(), indices: Vec::new(), reals: Vec::new(), n_entries: 0 };
         tables.add_sizes(model, plan);
-        tables.add_templates(model, plan);
+        tables.add_templates(plan);
+        tables.add_histosys(plan);
+        tables.add_scalars(model, plan);
         tables.add_constraints(model, plan);
         tables.add_partition(plan);
         tables.add_columns(plan);
         let extent = tables.add_channels(plan);
+        tables.add_slots(plan);
         tables.add_workspace(plan, &extent)?;
         Ok(tables)
     }
@@ -89,55 +92,65 @@ impl Tables {
         };
     }
 
-    fn add_templates(&mut self, model: &Model, plan: &Plan) {
+    fn add_templates(&mut self, plan: &Plan) {
         let (mut channel_of, mut first_cell, mut cell_template) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut nominal, mut up, mut down) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut histosys_cell, mut histosys_template) = (Vec::new(), Vec::new());
-        let (mut scalar_param, mut scalar_normsys) = (Vec::new(), Vec::new());
-        let mut starts = [vec![0], vec![0], vec![0]];
+        let mut nominal = Vec::new();
         for (c, t, template, n_bins) in each_template(plan) {
             channel_of.push(c as u32);
             first_cell.push(cell_template.len() as u32);
             cell_template.extend(std::iter::repeat_n(t as u32, n_bins));
             nominal.extend_from_slice(&plan.nominal[template.cells..template.cells + n_bins]);
-            for modifier in &plan.histosys[template.histosys.clone()] {
-                let cells = modifier.cells as usize..modifier.cells as usize + n_bins;
-                histosys_cell.push(up.len() as u32);
-                histosys_template.push(t as u32);
-                up.extend_from_slice(&plan.up[cells.clone()]);
-                down.extend_from_slice(&plan.down[cells]);
-            }
-            for scale in &plan.scales[template.scales.clone()] {
-                scalar_param.push(scale.param);
-                scalar_normsys.push(NONE);
-            }
-            for (e, normsys) in template.normsys.clone().zip(&plan.normsys[template.normsys.clone()]) {
-                scalar_param.push(normsys.param);
-                scalar_normsys.push(e as u32);
-            }
-            starts[0].push(scalar_param.len() as u32);
-            starts[1].push(template.histosys.end as u32);
-            starts[2].push(template.bin_factors.end as u32);
         }
-        let weight = |param: u32| plan.histosys_params.partition_point(|&p| p < param) as u32;
-        let [scalars, histosys, factors] = starts;
+        let ends = |end: fn(&TemplatePlan) -> usize| -> Vec<u32> {
+            std::iter::once(0).chain(plan.templates.iter().map(|template| end(template) as u32)).collect()
+        };
         self.layout.template_channel = self.index(channel_of);
         self.layout.template_cell = self.index(first_cell);
         self.layout.cell_template = self.index(cell_template);
-        self.layout.template_scalar = self.index(scalars);
-        self.layout.template_histosys = self.index(histosys);
-        self.layout.template_factor = self.index(factors);
-        self.layout.scalar_param = self.index(scalar_param);
-        self.layout.scalar_normsys = self.index(scalar_normsys);
+        // Scalar modifiers are numbered by template, scales before normsys.
+        self.layout.template_scalar = self.index(ends(|template| template.scales.end + template.normsys.end));
+        self.layout.template_histosys = self.index(ends(|template| template.histosys.end));
+        self.layout.template_factor = self.index(ends(|template| template.bin_factors.end));
+        self.layout.factor_param = self.index(plan.bin_factors.iter().map(|f| f.first_param));
+        self.layout.nominal = self.real(nominal);
+    }
+
+    fn add_histosys(&mut self, plan: &Plan) {
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        let (mut cell, mut template_of) = (Vec::new(), Vec::new());
+        for (_, t, template, n_bins) in each_template(plan) {
+            for modifier in &plan.histosys[template.histosys.clone()] {
+                let cells = modifier.cells as usize..modifier.cells as usize + n_bins;
+                cell.push(up.len() as u32);
+                template_of.push(t as u32);
+                up.extend_from_slice(&plan.up[cells.clone()]);
+                down.extend_from_slice(&plan.down[cells]);
+            }
+        }
+        let weight = |param: u32| plan.histosys_params.partition_point(|&p| p < param) as u32;
         self.layout.weight_param = self.index(plan.histosys_params.iter().copied());
         self.layout.histosys_weight = self.index(plan.histosys.iter().map(|h| weight(h.param)));
-        self.layout.histosys_cell = self.index(histosys_cell);
-        self.layout.histosys_template = self.index(histosys_template);
-        self.layout.factor_param = self.index(plan.bin_factors.iter().map(|f| f.first_param));
-        self.layout.normsys = self.real(normsys_numbers(model));
-        self.layout.nominal = self.real(nominal);
+        self.layout.histosys_cell = self.index(cell);
+        self.layout.histosys_template = self.index(template_of);
         self.layout.up = self.real(up);
         self.layout.down = self.real(down);
+    }
+
+    fn add_scalars(&mut self, model: &Model, plan: &Plan) {
+        let (mut params, mut normsys_of) = (Vec::new(), Vec::new());
+        for template in &plan.templates {
+            for scale in &plan.scales[template.scales.clone()] {
+                params.push(scale.param);
+                normsys_of.push(NONE);
+            }
+            for (e, normsys) in template.normsys.clone().zip(&plan.normsys[template.normsys.clone()]) {
+                params.push(normsys.param);
+                normsys_of.push(e as u32);
+            }
+        }
+        self.layout.scalar_param = self.index(params);
+        self.layout.scalar_normsys = self.index(normsys_of);
+        self.layout.normsys = self.real(normsys_numbers(model));
     }
 
     fn add_constraints(&mut self, model: &Model, plan: &Plan) {
@@ -217,11 +230,9 @@ impl Tables {
     fn add_channels(&mut self, plan: &Plan) -> Extent {
         let mut extent = Extent::default();
         let mut tables: [Vec<u32>; 8] = std::array::from_fn(|_| Vec::new());
-        let (mut factor_columns, mut masks) = (Vec::new(), Vec::new());
-        let (mut local_starts, mut local_templates) = (vec![0], Vec::new());
+        let mut factor_columns = Vec::new();
         for channel in &plan.channels {
             let factors = shared_factors(plan, channel);
-            let n_rows = channel.templates.len() + factors.len();
             let numbers = [
                 channel.bins.start,
                 channel.templates.start,
@@ -233,23 +244,8 @@ impl Tables {
                 factor_columns.len(),
             ];
             tables.iter_mut().zip(numbers).for_each(|(table, number)| table.push(number as u32));
-            extent.masks.push(masks.len() as u32);
-            extent.columns += channel.columns.len();
-            extent.jacobian += channel.bins.len() * stride(channel);
-            extent.pairs += 2 * n_rows * stride(channel);
-            extent.dots += channel.bins.len() + 2 * n_rows;
-            extent.coupling += channel.bins.len() * channel.n_slots * stride(channel);
-            extent.blocks += channel.bins.len() * channel.n_slots * channel.n_slots;
+            extent.add(channel, factors.len());
             factor_columns.extend(factors);
-            let has = slot_masks(plan, channel);
-            for _ in channel.bins.clone() {
-                for mask in has.chunks(channel.templates.len().max(1)) {
-                    let of_slot = channel.templates.clone().zip(mask).filter(|(_, has)| **has == 1);
-                    local_templates.extend(of_slot.map(|(t, _)| t as u32));
-                    local_starts.push(local_templates.len() as u32);
-                }
-            }
-            masks.extend(has);
         }
         let ends = [plan.n_bins(), plan.templates.len(), extent.columns, 0, 0, 0, 0, factor_columns.len()];
         tables.iter_mut().zip(ends).for_each(|(table, end)| table.push(end as u32));
@@ -263,11 +259,29 @@ impl Tables {
         self.layout.channel_dots = self.index(dots);
         self.layout.channel_factor = self.index(factors);
         self.layout.factor_column = self.index(factor_columns);
-        self.layout.channel_mask = self.index(extent.masks.clone());
-        self.layout.slot_mask = self.index(masks);
-        self.layout.local_entry = self.index(local_starts);
-        self.layout.local_template = self.index(local_templates);
         extent
+    }
+
+    /// Which templates have the local factor of each slot, and of each local parameter of each bin.
+    fn add_slots(&mut self, plan: &Plan) {
+        let (mut first_mask, mut masks) = (Vec::new(), Vec::new());
+        let (mut starts, mut templates) = (vec![0], Vec::new());
+        for channel in &plan.channels {
+            first_mask.push(masks.len() as u32);
+            let has = slot_masks(plan, channel);
+            for _ in channel.bins.clone() {
+                for mask in has.chunks(channel.templates.len().max(1)) {
+                    let of_slot = channel.templates.clone().zip(mask).filter(|(_, has)| **has == 1);
+                    templates.extend(of_slot.map(|(t, _)| t as u32));
+                    starts.push(templates.len() as u32);
+                }
+            }
+            masks.extend(has);
+        }
+        self.layout.channel_mask = self.index(first_mask);
+        self.layout.slot_mask = self.index(masks);
+        self.layout.local_entry = self.index(starts);
+        self.layout.local_template = self.index(templates);
     }
 
     fn add_workspace(&mut self, plan: &Plan, extent: &Extent) -> Result<(), TooLarge> {
@@ -343,7 +357,19 @@ struct Extent {
     dots: usize,
     coupling: usize,
     blocks: usize,
-    masks: Vec<u32>,
+}
+
+impl Extent {
+    /// Makes room for `channel`, which has `n_factors` columns of factors that it shares with other channels.
+    fn add(&mut self, channel: &ChannelPlan, n_factors: usize) {
+        let (n_bins, n_rows) = (channel.bins.len(), channel.templates.len() + n_factors);
+        self.columns += channel.columns.len();
+        self.jacobian += n_bins * stride(channel);
+        self.pairs += 2 * n_rows * stride(channel);
+        self.dots += n_bins + 2 * n_rows;
+        self.coupling += n_bins * channel.n_slots * stride(channel);
+        self.blocks += n_bins * channel.n_slots * channel.n_slots;
+    }
 }
 
 /// Every template with its number, its channel's number, and the channel's number of bins.

@@ -3,7 +3,7 @@
 use crate::models::{edge_models, random_model, toys};
 use crate::{Held, cholesky, devices, difference, expansion, length};
 use ns_compute::CpuLikelihood;
-use ns_core::batch::{Arrival, BatchData, BatchTask};
+use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::FitOptions;
 use ns_inference::fit::domain_and_start;
@@ -45,8 +45,8 @@ pub(crate) fn minimize(likelihood: &mut CpuLikelihood, start: &[f64], domain: &D
 pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], (domain, start): (&Domain, &[f64]), tally: &mut Tally) {
     let starts = start.repeat(each.len());
     let Domain { lower, upper, fixed, kinked, .. } = domain;
-    let task =
-        BatchTask { data: BatchData::Each(each), starts: &starts, lower, upper, fixed, kinked, variance_of: None };
+    let (data, fixed) = (BatchData::Each(each), BatchFixed::Shared(fixed));
+    let task = BatchTask { data, starts: &starts, lower, upper, fixed, kinked, variance_of: None };
     let mut session = held.session(model);
     let clock = Instant::now();
     let arrivals = session.fit(&task).expect("the device computes");
@@ -180,7 +180,7 @@ fn each_fit_holds_what_is_its_own() {
                 starts: &starts,
                 lower,
                 upper,
-                fixed: &fixed,
+                fixed: BatchFixed::Each(&fixed),
                 kinked: &domain.kinked,
                 variance_of: Some(0),
             };
@@ -197,7 +197,7 @@ fn each_fit_holds_what_is_its_own() {
                 let alone = BatchTask {
                     data: BatchData::Shared(&each[i]),
                     starts: &starts[own.clone()],
-                    fixed: &fixed[own],
+                    fixed: BatchFixed::Shared(&fixed[own]),
                     ..together
                 };
                 assert_eq!(
@@ -224,7 +224,7 @@ fn a_fit_that_cannot_start_says_so() {
             starts: &start,
             lower: &lower,
             upper: &domain.upper,
-            fixed: &domain.fixed,
+            fixed: BatchFixed::Shared(&domain.fixed),
             kinked: &[],
             variance_of: Some(poi),
         };

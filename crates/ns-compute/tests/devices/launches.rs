@@ -3,7 +3,7 @@
 use crate::models::{data_sets, edge_models, points, random_model, toys};
 use crate::{bits, open};
 use ns_compute::accel::{Items, Session};
-use ns_core::batch::{BatchData, BatchTask};
+use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
 use ns_device::{Device, EmulationOptions, Precision, Schedule};
 use ns_inference::FitOptions;
@@ -26,7 +26,7 @@ fn everything(device: &Device, model: &Model, n: usize) -> Vec<u64> {
         starts: &starts,
         lower: &domain.lower,
         upper: &domain.upper,
-        fixed: &domain.fixed,
+        fixed: BatchFixed::Shared(&domain.fixed),
         kinked: &domain.kinked,
         variance_of: Some(0),
     };

@@ -3,7 +3,7 @@
 use crate::models::{data_sets, edge_models, points, random_model, toys};
 use crate::{Expansion, Held, cholesky, devices, difference, expansion, length};
 use ns_compute::CpuLikelihood;
-use ns_core::batch::{BatchData, BatchTask};
+use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
 use ns_inference::FitOptions;
 use ns_inference::fit::domain_and_start;
@@ -44,7 +44,7 @@ fn hold(held: &Held, model: &Model, exact: bool, random: &mut Random, found: &mu
         starts: &points,
         lower,
         upper,
-        fixed: &fixed,
+        fixed: BatchFixed::Each(&fixed),
         kinked: &[],
         variance_of: None,
     };
@@ -124,7 +124,7 @@ fn a_matrix_that_is_clearly_indefinite_has_no_step() {
                 starts: &point,
                 lower,
                 upper,
-                fixed: &fixed,
+                fixed: BatchFixed::Shared(&fixed),
                 kinked: &[],
                 variance_of: None,
             };
@@ -159,7 +159,7 @@ fn variances_are_those_of_the_cpus_hessian() {
                 starts: &starts,
                 lower,
                 upper,
-                fixed: &domain.fixed,
+                fixed: BatchFixed::Shared(&domain.fixed),
                 kinked: &domain.kinked,
                 variance_of: Some(param),
             };

@@ -2,12 +2,12 @@
 
 use super::run::Run;
 use super::throw::Thrower;
-use crate::accelerator::Accelerator;
+use crate::accelerator::{Accelerator, task_in};
 use crate::fit::{FitOptions, domain_and_start};
 use crate::minimize::Domain;
 use crate::monitor::Quiet;
 use crate::parallel::{self, Crew};
-use ns_core::batch::{Arrival, BatchData};
+use ns_core::batch::{Arrival, BatchData, BatchTask};
 use ns_core::{Data, Model};
 use std::ops::Range;
 
@@ -79,13 +79,13 @@ impl Ahead {
             (0..from.len()).map(|i| if domain.fixed[i] { start[i] } else { from[i] }).collect()
         };
         let from = |which: usize| starts.iter().flat_map(|starts| held(&starts[which])).collect::<Vec<f64>>();
-        let mut free: Vec<Vec<Arrival>> = accelerator
-            .fit(BatchData::Each(&data), &from(0), &domain, variance_of)?
-            .into_iter()
-            .map(|a| vec![a])
-            .collect();
+        let fit_from = |which: usize| {
+            let starts = from(which);
+            accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
+        };
+        let mut free: Vec<Vec<Arrival>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
         if units.clone().any(|unit| thrown(unit).n_starts > 1) {
-            let others = accelerator.fit(BatchData::Each(&data), &from(1), &domain, variance_of)?;
+            let others = fit_from(1)?;
             for (unit, (arrivals, other)) in units.zip(free.iter_mut().zip(others)) {
                 arrivals.extend((thrown(unit).n_starts > 1).then_some(other));
             }
@@ -110,7 +110,7 @@ impl Ahead {
             start
         };
         let starts: Vec<f64> = self.free.iter().enumerate().flat_map(start).collect();
-        self.conditional = accelerator.fit(BatchData::Each(&self.data), &starts, &domain, None)?;
+        self.conditional = accelerator.fit(&task_in(&domain, BatchData::Each(&self.data), &starts))?;
         Some(self)
     }
 
