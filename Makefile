@@ -17,7 +17,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask,xmlio
 
-.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers bench-gpu peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate fuzz clean
+.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers bench-gpu peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (a m
 
 kernels-mutate: ## plant bugs in copies of the likelihood kernels and show that the tests catch them (ten minutes)
 	$(PYTHON) scripts/kernels_mutate.py
+
+kernels-fused: ## hold the emulated kernels against the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)
+	NEXTSTAT_KERNEL_FLAGS="-ffp-contract=fast -mfma" $(CARGO) test --locked --package ns-compute --test devices
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

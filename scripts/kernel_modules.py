@@ -56,7 +56,7 @@ MODULES = (
         crate="crates/ns-compute",
         headers=included("crates/ns-compute/kernels/all.h"),
         # Fused: the hot loops are sums of products, and a fused one is half the instructions and a rounding less. Registers and spills are the same
-        # either way. Whether parity holds so is for a GPU to say; the emulation does not fuse.
+        # either way. The emulation does not fuse, except for `make kernels-fused`, which holds the same tolerances with it.
         options=("--fmad=true",),
         record=("-p", "ns-compute", "--test", "devices", "--", "recorded_for_the_sanitizers"),
     ),

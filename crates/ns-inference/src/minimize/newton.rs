@@ -301,6 +301,11 @@ impl Minimizer {
             }
             return Next::Continue;
         }
+        if predicted < noise && self.system.kind() == Kind::GaussNewton && progress.edm < progress.exact_below {
+            // Close enough for the exact Hessian, whose last step is better than this one.
+            progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            return Next::Continue;
+        }
         if predicted < noise {
             // Rounding decides from here on.
             let arrived = is_undamped && progress.edm.abs() < ARRIVED;
