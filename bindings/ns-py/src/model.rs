@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_cli::documents;
 use ns_cli::on_device::{self, OnDevice};
-use ns_compute::accel::{AccelError, SharedSession};
+use ns_compute::accel::{AccelError, GpuSession};
 use ns_compute::cpu::Plan;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
@@ -40,7 +40,7 @@ pub(crate) struct PyModel {
     /// Parameter names as Python has them, for all results of the model.
     names: PyOnceLock<Py<PyTuple>>,
     /// The model on devices, uploaded when one is first asked for.
-    sessions: Mutex<Vec<(Backend, SharedSession)>>,
+    sessions: Mutex<Vec<(Backend, GpuSession)>>,
 }
 
 impl PyModel {

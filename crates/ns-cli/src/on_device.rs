@@ -1,6 +1,6 @@
 //! A model on a device, for the command and the Python package: what procedures ask of it, and what it did in the end.
 
-use ns_compute::accel::{AccelError, Session, SharedSession};
+use ns_compute::accel::{AccelError, GpuSession, Session};
 use ns_core::{Data, Model};
 use ns_device::{Backend, Counters, Device, DeviceError};
 use ns_inference::FitOptions;
@@ -29,8 +29,8 @@ fn open(backend: Backend) -> Result<Device, DeviceError> {
 ///
 /// # Errors
 /// A device that is not there, computes wrongly, or cannot hold the model.
-pub fn session(backend: Backend, model: &Model) -> Result<SharedSession, AccelError> {
-    Ok(SharedSession::new(Session::new(&open(backend)?, model)?))
+pub fn session(backend: Backend, model: &Model) -> Result<GpuSession, AccelError> {
+    Ok(GpuSession::new(Session::new(&open(backend)?, model)?))
 }
 
 /// A device with a model on it.
@@ -53,7 +53,7 @@ impl OnDevice {
 
     /// The device of `session`, whose model is there already.
     #[must_use]
-    pub fn of(session: SharedSession) -> Self {
+    pub fn of(session: GpuSession) -> Self {
         let device = session.device().clone();
         let before = device.counters();
         Self { device, before, accelerator: Accelerator::new(Box::new(session)) }

@@ -14,4 +14,4 @@ mod tables;
 pub use cost::Cost;
 pub use error::AccelError;
 pub use self_test::self_test;
-pub use session::{Items, Session, SharedSession};
+pub use session::{GpuSession, Items, Session};

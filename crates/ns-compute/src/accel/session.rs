@@ -334,14 +334,14 @@ impl BatchMinimizer for Session {
     }
 }
 
-/// A [`Session`] that several procedures use, one at a time. Copies are the same session.
+/// A model that stays on a device for fits, scans and toys of any data: a [`Session`] that several procedures use, one at a time. Copies are the same session.
 #[derive(Debug, Clone)]
-pub struct SharedSession {
+pub struct GpuSession {
     device: Device,
     session: Arc<Mutex<Session>>,
 }
 
-impl SharedSession {
+impl GpuSession {
     /// Shares `session`.
     #[must_use]
     pub fn new(session: Session) -> Self {
@@ -360,7 +360,7 @@ impl SharedSession {
     }
 }
 
-impl BatchMinimizer for SharedSession {
+impl BatchMinimizer for GpuSession {
     fn batch_size(&self) -> usize {
         BATCH
     }
