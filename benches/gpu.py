@@ -44,7 +44,8 @@ class Steps:
         print(f"{what} …", file=sys.stderr, flush=True)
         start = time.perf_counter()
         try:
-            done = subprocess.run(list(map(str, command)), cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, encoding="utf-8", timeout=limit)
+            settings = {"cwd": ROOT, "env": {**os.environ, **environment}, "timeout": limit}
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, encoding="utf-8", **settings)
             good, out, err = done.returncode == 0, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
             good, out, err = False, "", f"it took more than {limit} s"

@@ -72,7 +72,7 @@ def count(outcomes, state):
 
 def answers(bench):
     """The same calls to both."""
-    found = bench.pytest("same_answers.py")
+    found = bench.pytest("same")
     return [("calls of the public interface, made to both and compared", count(found, "passed"), len(found), "")]
 
 

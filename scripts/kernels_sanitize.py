@@ -65,6 +65,11 @@ def choose(module, files, most: int):
             yield file
 
 
+def run(program: str, lanes: str, files) -> subprocess.CompletedProcess:
+    """Replays `files`, with the sanitizers' settings."""
+    return subprocess.run([program, lanes, *files], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True)
+
+
 def replay(module, files, most: int) -> bool:
     good = True
     files = list(choose(module, files, most))
@@ -74,17 +79,13 @@ def replay(module, files, most: int) -> bool:
     for lanes, sanitizer in SANITIZERS.items():
         with tempfile.TemporaryDirectory() as folder:
             program = build(module, sanitizer, pathlib.Path(folder))
-
-            def run(files):
-                return subprocess.run([program, lanes, *files], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True)
-
-            report = run(sound)
+            report = run(program, lanes, sound)
             print(f"{module.name} {lanes} {sanitizer[0]}: {report.stdout.strip() or 'failed'}")
             if report.returncode:
                 print(report.stderr, file=sys.stderr)
                 good = False
             for file in broken:
-                found = re.search(r"(\w+Sanitizer: [\w-]+(?: race)?)", run([file]).stderr)
+                found = re.search(r"(\w+Sanitizer: [\w-]+(?: race)?)", run(program, lanes, [file]).stderr)
                 if found:
                     print(f"{module.name} {lanes} {kernel_of(file)}: caught, {found.group(1)}")
                     caught.add(file)
