@@ -53,7 +53,7 @@ MUTANTS = (
     Mutant("the product of two shared factors counts twice", "slopes.h", "column >= last_factor", "column == last_factor"),
     Mutant("held parameter not masked", "solve.h", "real value = is_held ? R(0.0) : source[i * stride + column];", "real value = source[i * stride + column];"),
     Mutant("damping of the wrong sign", "solve.h", "WORK(diagonal)[param] + damping * WORK(scale)[param];", "WORK(diagonal)[param] - damping * WORK(scale)[param];"),
-    Mutant("promise without the damping", "fit.h", "-slope - damping * WORK(scale)[i] * step", "-slope - R(1e3) * damping * WORK(scale)[i] * step"),
+    Mutant("promise with a thousandfold damping", "fit.h", "-slope - damping * WORK(scale)[i] * step", "-slope - R(1e3) * damping * WORK(scale)[i] * step"),
     Mutant("the right-hand side is not carried along", "solve.h", "if (i + a <= n && j + b < n", "if (i + a < n && j + b < n"),
     Mutant("side of a kink", "fit.h", "is_kinked(box, i) && !SIGN_BIT(x) ? R(0.0)", "is_kinked(box, i) && SIGN_BIT(x) ? R(0.0)"),
     Mutant("released from the end it wants to stay at", "fit.h", "if (multiplier * WORK(side)[i] <= R(0.0)) continue;", "if (multiplier * WORK(side)[i] > R(0.0)) continue;"),

@@ -7,8 +7,8 @@
 
 The compiler is old on purpose: NVRTC 12.0 writes PTX 8.0, which every driver since 525 reads, for compute capability 7.0 and up.
 The first line of a PTX names its sources and their digest, the compiler and the options; a test of ns-device recomputes it.
-Products and sums are not contracted (--fmad=false): the same text gives the same numbers on every device, and FMA() says
-where a fused one is meant.
+Products and sums are not contracted (--fmad=false), and FMA() says where a fused one is meant, unless a module's own options say
+otherwise. The second line is the digest of what follows.
 """
 import argparse
 import ctypes
@@ -60,11 +60,16 @@ def targets():
             yield module, precision, module.folder / f"{module.name}.{precision}.ptx"
 
 
+def second_line(body: str) -> str:
+    """What tells a PTX that was written by the compiler from one that was changed by hand."""
+    return f"// below: sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
+
+
 def is_current(module, precision, path) -> bool:
     if not path.exists():
         return False
-    with path.open() as file:
-        return file.readline() == first_line(module, precision)
+    first, second, body = (path.read_text(encoding="utf-8").split("\n", 2) + ["", ""])[:3]
+    return first + "\n" == first_line(module, precision) and second + "\n" == second_line(body)
 
 
 class Nvrtc:
@@ -105,7 +110,8 @@ def compile_all():
         compiler = compiler or Nvrtc()
         source = "".join(f'#line 1 "{file.relative_to(ROOT).as_posix()}"\n{file.read_text(encoding="utf-8")}' for file in module.sources())
         ptx = compiler.compile(f"{module.name}.cu", source, options_of(module, precision))
-        path.write_text(first_line(module, precision) + ptx.replace("\0", ""))
+        body = ptx.replace("\0", "")
+        path.write_text(first_line(module, precision) + second_line(body) + body, encoding="utf-8")
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
 
 

@@ -7,13 +7,13 @@ use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_compute::accel::{Cost, Items, Session};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
-use ns_core::{CompileOptions, Data, Likelihood, Model, compile};
+use ns_core::{CompileOptions, Data, DataLikelihood, Likelihood, Model, compile};
 use ns_device::{Backend, Device, Precision};
 use ns_inference::accelerator::Accelerator;
 use ns_inference::fit::domain_and_start;
-use ns_inference::minimize::{Domain, Outcome};
+use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Outcome};
 use ns_inference::monitor::Silent;
-use ns_inference::parallel::all_threads;
+use ns_inference::parallel::{self, Crew, all_threads};
 use ns_inference::toys::{Aux, Ensemble, FitToys, Run, Source, Thrower};
 use ns_inference::{FitOptions, fit};
 use ns_testkit::published;
@@ -112,6 +112,9 @@ impl<'a> Bench<'a> {
             println!("| {what} | {seconds:.3} | {:.0} | {n_failed} |", n as f64 / seconds);
         };
         row("device", n, seconds, n_failed);
+        if n_failed > 0 {
+            return Err(format!("{n_failed} toys of {n} did not converge").into());
+        }
         let few = n.min(2000);
         for threads in [NonZeroUsize::MIN, NonZeroUsize::MIN.saturating_add(1), all_threads()] {
             let (seconds, n_failed) = self.ensemble(few, threads, None);
@@ -131,25 +134,51 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// From how many fits at a time on the device is faster.
+    /// From how many fits at a time on the device is faster: fits of toys that are thrown before, from the same start.
     fn crossover(&self, most: u64) -> Result<(), Box<dyn Error>> {
-        let accelerator = Accelerator::new(Box::new(Session::new(self.device, self.model)?));
+        let mut session = Session::new(self.device, self.model)?;
         println!(
-            "| toys at a time | device, ms | CPU, 2 threads, ms | CPU, {} threads, ms |\n|---|---|---|---|",
+            "| fits at a time | device, ms | CPU, 2 threads, ms | CPU, {} threads, ms |\n|---|---|---|---|",
             all_threads()
         );
         for n in [1, 4, 16, 64, 256, 1024, 4096].into_iter().filter(|&n| n <= most) {
-            let best = |threads, accelerator| {
-                let times = (0..3).map(|_| self.ensemble(n, threads, accelerator).0);
-                1e3 * times.fold(f64::INFINITY, f64::min)
-            };
+            let each = self.thrown(n);
+            let starts = self.start.repeat(each.len());
+            let task = self.task(BatchData::Each(&each), &starts);
+            let device = best_of(|| session.fit(&task).map(drop))?;
             let two = NonZeroUsize::MIN.saturating_add(1);
-            let (device, cpu, all) =
-                (best(all_threads(), Some(&accelerator)), best(two, None), best(all_threads(), None));
-            println!("| {n} | {device:.2} | {cpu:.2} | {all:.2} |");
+            let [cpu, all] = [two, all_threads()].map(|threads| best_of(|| Ok::<_, Infallible>(self.on_cpu(&each, threads))));
+            println!("| {n} | {:.2} | {:.2} | {:.2} |", 1e3 * device, 1e3 * cpu?, 1e3 * all?);
         }
         println!();
         Ok(())
+    }
+
+    fn thrown(&self, n: u64) -> Vec<Data> {
+        let one = |toy| {
+            let mut data = Data::default();
+            self.thrower.throw(toy, &mut data);
+            data
+        };
+        (0..n).map(one).collect()
+    }
+
+    fn task<'t>(&'t self, data: BatchData<'t>, starts: &'t [f64]) -> BatchTask<'t> {
+        let Domain { lower, upper, fixed, kinked, .. } = &self.domain;
+        BatchTask { data, starts, lower, upper, fixed: BatchFixed::Shared(fixed), kinked, variance_of: None }
+    }
+
+    /// The same fits on the CPU.
+    fn on_cpu(&self, each: &[Data], threads: NonZeroUsize) {
+        let make = || {
+            let likelihood = CpuLikelihood::new(self.model);
+            (Minimizer::new(&likelihood.structure()), likelihood)
+        };
+        let fit = |(minimizer, likelihood): &mut (Minimizer, CpuLikelihood), i: usize| {
+            likelihood.set_data(&each[i]);
+            minimizer.minimize(likelihood, &self.start, &self.domain, &MinimizeOptions::default());
+        };
+        parallel::map(each.len(), Crew::unwatched(threads), make, fit);
     }
 
     /// What an iteration computes and moves, and the memory that a block works in.
@@ -172,18 +201,10 @@ impl<'a> Bench<'a> {
     /// What each kernel takes for many items, transfers included, by the device's events; and -ln L with its gradient on the CPU.
     fn kernels(&self) -> Result<(), Box<dyn Error>> {
         let mut session = Session::new(self.device, self.model)?;
-        let each: Vec<Data> = (0..N_ITEMS as u64)
-            .map(|toy| {
-                let mut data = Data::default();
-                self.thrower.throw(toy, &mut data);
-                data
-            })
-            .collect();
+        let each = self.thrown(N_ITEMS as u64);
         let points = self.start.repeat(N_ITEMS);
         let items = Items { data: BatchData::Each(&each), points: &points };
-        let Domain { lower, upper, fixed, kinked, .. } = &self.domain;
-        let (data, fixed) = (items.data, BatchFixed::Shared(fixed));
-        let task = BatchTask { data, starts: &points, lower, upper, fixed, kinked, variance_of: None };
+        let task = self.task(items.data, &points);
         let parts = session.cost_of_iteration();
         let (evaluation, iteration) = (parts[0].1.flops, parts.iter().map(|(_, cost)| cost.flops).sum());
         println!("| {N_ITEMS} items at a time | µs per item | GFLOP/s | of the peak |\n|---|---|---|---|");
@@ -227,4 +248,16 @@ impl<'a> Bench<'a> {
         }
         Ok(best)
     }
+}
+
+/// Seconds of the shortest of three, after one that is not counted.
+fn best_of<E>(mut work: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
+    work()?;
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let start = Instant::now();
+        work()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(best)
 }

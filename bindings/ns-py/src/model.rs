@@ -73,14 +73,15 @@ impl PyModel {
 
     /// The model on the first device of `backend`.
     pub(crate) fn on_device(&self, py: Python<'_>, backend: Backend) -> PyResult<OnDevice> {
-        let sessions = || self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = sessions().iter().find(|(known, _)| *known == backend).map(|(_, session)| session.clone());
-        if let Some(session) = known {
-            return Ok(OnDevice::of(session));
-        }
+        // Whoever asks while the model is being uploaded waits for it.
         let made = py.detach(|| {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.retain(|(_, session)| session.device().is_sound());
+            if let Some((_, session)) = sessions.iter().find(|(known, _)| *known == backend) {
+                return Ok(OnDevice::of(session.clone()));
+            }
             let session = on_device::session(backend, &self.model)?;
-            sessions().push((backend, session.clone()));
+            sessions.push((backend, session.clone()));
             Ok(OnDevice::of(session))
         });
         made.map_err(|problem: AccelError| error::device(py, &problem))

@@ -17,9 +17,11 @@ static OPEN: LazyLock<Mutex<HashMap<Backend, Device>>> = LazyLock::new(Mutex::de
 /// The first device of `backend`; opened anew if it has failed before.
 fn open(backend: Backend) -> Result<Device, DeviceError> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(device) = open.get(&backend).filter(|device| device.memory().is_ok()) {
+    if let Some(device) = open.get(&backend).filter(|device| device.is_sound()) {
         return Ok(device.clone());
     }
+    // NVIDIA's driver makes a new context only when nobody holds the broken one.
+    open.remove(&backend);
     let device = Device::open(backend, 0)?;
     open.insert(backend, device.clone());
     Ok(device)

@@ -1,12 +1,13 @@
 // A whole fit by one block: damped Newton steps inside the box, Gauss-Newton from afar and the exact Hessian near the minimum.
 //
-// The iteration is that of ns_inference::minimize, but for bounds: a step that leaves the box is cut off there, and the parameter is held in the
-// next step if the slope still leads outwards. What does not arrive says so, and is left to the CPU.
+// It is the idea of ns_inference::minimize with fewer cases: no steps with an old factor, no rule for resting, a larger tolerance, and another least
+// damping, so that both arrive at the same minimum by paths of their own. What does not arrive says so, and is left to the CPU.
 
 #define EXACT_BELOW R(4.0)
 // A step from nearer than this, with the exact Hessian, is the last one: its square is far below what the numbers can tell, even in a curved valley.
 #define LAST_BELOW (R(0.01) * SQRT(EPSILON))
-#define LEAST_DAMPING (R(1e7) * EPSILON)
+// 1e-9 in double and 3e-5 in single precision: what a matrix with a unit diagonal needs to be positive definite whatever its rounding.
+#define LEAST_DAMPING (R(0.1) * SQRT(EPSILON))
 #define STEP_FOUND 0u
 // Found, with a parameter at an end of the box; the Hessian times the step is in `product`.
 #define STEP_AT_END 1u

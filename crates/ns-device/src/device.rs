@@ -154,6 +154,11 @@ impl Device {
         &self.shared.facts
     }
 
+    /// Whether it can still be used: no kernel has crashed on it.
+    pub fn is_sound(&self) -> bool {
+        self.shared.is_sound().is_ok()
+    }
+
     /// Its memory now. What this device object keeps for reuse counts as free.
     pub fn memory(&self) -> Result<Memory, DeviceError> {
         self.shared.memory()

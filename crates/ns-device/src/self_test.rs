@@ -74,8 +74,8 @@ pub(crate) fn once(device: &Device, options: &OpenOptions) -> Result<(), DeviceE
         return verdict;
     }
     let verdict = run(device, MODULE);
-    // Too little memory at this moment says nothing about the device.
-    if !matches!(verdict, Err(DeviceError::OutOfMemory { .. })) {
+    // Too little memory at this moment, or a driver that fails, says nothing about what the device computes.
+    if matches!(verdict, Ok(()) | Err(DeviceError::Refused { .. })) {
         VERDICTS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, verdict.clone());
     }
     verdict

@@ -31,5 +31,9 @@ fn ptx_is_current() {
         digest.update(format!("{}\n{}\n", field(line, "nvrtc"), field(line, "options")));
         let hex: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(field(line, "sha256"), hex, "{} is out of date: run `make ptx`", path.display());
+        let mut parts = text.splitn(3, '\n').skip(1);
+        let (second, body) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let hex: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(field(second, "sha256"), hex, "{} was changed after the compiler wrote it", path.display());
     }
 }

@@ -132,6 +132,7 @@ impl Assistant<'_> {
     #[must_use]
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
         let arrivals = self.accelerator.fit(&task_in(domain, BatchData::Shared(self.data), start))?;
+        self.accelerator.leave(1);
         arrivals.into_iter().next().filter(|arrival| arrival.has_arrived).map(|arrival| arrival.params)
     }
 

@@ -21,10 +21,18 @@ pub enum AccelError {
         expected: f64,
     },
     /// The model is too large for kernels, which count with 32 bits.
-    #[error("one fit of this model would work with {numbers} numbers, and kernels can count 2^32 of them")]
+    #[error("the tables or one fit of this model have {numbers} numbers, and kernels can count 2^32 of them")]
     TooLarge {
         /// How many numbers one block would need.
         numbers: u64,
+    },
+    /// More items at once than kernels can count.
+    #[error("{items} points are asked for at once, and kernels can count {most} of this model's")]
+    TooMany {
+        /// How many there are.
+        items: usize,
+        /// How many there can be.
+        most: usize,
     },
     /// A batch that is not of the model's sizes.
     #[error("{what}: {found} were given where the model has {expected}")]
@@ -52,6 +60,7 @@ impl AccelError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(error) => error.hint(),
+            Self::TooMany { .. } => Some("ask for fewer at a time".to_owned()),
             Self::Size { .. } => None,
             Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => {
                 Some("the CPU can do it".to_owned())

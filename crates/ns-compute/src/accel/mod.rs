@@ -4,6 +4,7 @@
 
 mod cost;
 mod error;
+mod gpu_session;
 mod kernels;
 mod layout;
 mod reals;
@@ -13,5 +14,6 @@ mod tables;
 
 pub use cost::Cost;
 pub use error::AccelError;
+pub use gpu_session::GpuSession;
 pub use self_test::self_test;
-pub use session::{GpuSession, Items, Session};
+pub use session::{Items, Session};

@@ -18,7 +18,6 @@ use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer,
 use ns_core::model::{Data, Model};
 use ns_core::parameters::Constraint;
 use ns_device::{Argument, Backend, Buffer, Device, DeviceError, Grid, Precision};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Lanes of a block.
 const LANES: u32 = 128;
@@ -30,6 +29,12 @@ const MOST_BLOCKS: u32 = 1024;
 
 /// Fits that are asked for at a time: enough for every block to have a few, so that slow ones do not hold up the rest.
 const BATCH: usize = 4 * MOST_BLOCKS as usize;
+
+/// Operations that one launch may ask for, about: a second or few of a GPU, before a display's watchdog or a user loses patience.
+const FLOPS_OF_LAUNCH: f64 = 2e13;
+
+/// Iterations of a fit, about.
+const ITERATIONS: f64 = 10.0;
 
 /// Numbers of a fit's result.
 const RESULT: usize = layout::RESULT_SIZE as usize;
@@ -49,6 +54,7 @@ pub struct Session {
     indices: Buffer<u32>,
     reals: Reals,
     n_entries: usize,
+    lanes: u32,
     /// The memory that kernels worked in, for a test that looks at it.
     #[cfg(test)]
     kept: Vec<Reals>,
@@ -97,6 +103,9 @@ impl Session {
             check_rates(model)?;
         }
         let tables = Tables::new(model, &plan).map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
+        // The tables and the least to work in: one block.
+        let numbers = tables.reals.len() as u64 + u64::from(tables.layout.workspace);
+        device.check_fits(4 * tables.indices.len() as u64 + numbers * device.precision().bytes() as u64)?;
         let (indices, reals) = (device.upload(&tables.indices)?, Reals::upload(device, &tables.reals)?);
         Ok(Self {
             device: device.clone(),
@@ -105,6 +114,7 @@ impl Session {
             indices,
             reals,
             n_entries: tables.n_entries,
+            lanes: if device.backend() == Backend::Emulated { EMULATED_LANES } else { LANES },
             #[cfg(test)]
             kept: Vec::new(),
         })
@@ -114,6 +124,11 @@ impl Session {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Lanes of a block from now on, a power of two: to tune a device, or to emulate one as it is.
+    pub fn set_lanes(&mut self, lanes: u32) {
+        self.lanes = lanes;
     }
 
     /// What an iteration of one fit computes and moves, part by part.
@@ -134,7 +149,7 @@ impl Session {
     /// What the device says.
     pub fn nll(&mut self, items: &Items<'_>) -> Result<Vec<f64>, AccelError> {
         self.check(items.data, items.points)?;
-        let n = self.n_items(items.points);
+        let n = self.counted(self.n_items(items.points))?;
         let data = self.upload_data(items.data)?;
         let points = Reals::upload(&self.device, items.points)?;
         let mut values = Reals::uninitialised(&self.device, n)?;
@@ -150,7 +165,7 @@ impl Session {
     /// What the device says.
     pub fn nll_and_grad(&mut self, items: &Items<'_>) -> Result<(Vec<f64>, Vec<f64>), AccelError> {
         self.check(items.data, items.points)?;
-        let n = self.n_items(items.points);
+        let n = self.counted(self.n_items(items.points))?;
         let data = self.upload_data(items.data)?;
         let points = Reals::upload(&self.device, items.points)?;
         let mut values = Reals::uninitialised(&self.device, n)?;
@@ -168,7 +183,7 @@ impl Session {
     /// What the device says.
     pub fn newton_steps(&mut self, task: &BatchTask<'_>, exact: bool) -> Result<Vec<f64>, AccelError> {
         self.check_task(task)?;
-        let n = self.n_items(task.starts);
+        let n = self.counted(self.n_items(task.starts))?;
         let data = self.upload_data(task.data)?;
         let domain = Reals::upload(&self.device, &domain(task))?;
         let points = Reals::upload(&self.device, task.starts)?;
@@ -180,15 +195,14 @@ impl Session {
         Ok(steps.download()?)
     }
 
-    /// Does every fit of `task`, in as many launches as kernels' counting with 32 bits asks for.
+    /// Does every fit of `task`, [`batch_size`](BatchMinimizer::batch_size) at a time.
     ///
     /// # Errors
     /// What the device says.
     pub fn fit(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
         self.check_task(task)?;
         let (n, n_params) = (self.n_items(task.starts), self.plan.n_params);
-        let longest = n_params.max(self.plan.n_bins()).max(self.plan.terms.len()).max(RESULT);
-        let most = u32::MAX as usize / longest;
+        let most = self.most_items().min(self.batch_size());
         let mut arrivals = Vec::with_capacity(n);
         for first in (0..n).step_by(most) {
             let end = n.min(first + most);
@@ -220,12 +234,34 @@ impl Session {
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), params.write(), results.write()];
         self.run(LikelihoodKernel::Fit, &constants, arguments)?;
         let (params, results) = (params.download()?, results.download()?);
-        let rows = params.chunks_exact(self.plan.n_params.max(1)).zip(results.chunks_exact(RESULT)).enumerate();
-        Ok(rows.map(|(i, (params, result))| arrival(params, result, data.constant(i))).collect())
+        let n_params = self.plan.n_params;
+        let rows = params.chunks_exact(n_params.max(1)).zip(results.chunks_exact(RESULT)).enumerate();
+        let finished = |(i, (params, result)): (usize, (&[f64], &[f64]))| {
+            let mut arrival = arrival(params, result, data.constant(i));
+            // What is held is what was asked for, not what single precision makes of it.
+            let held = fixed_of(task.fixed, i, n_params).iter().zip(&task.starts[i * n_params..]);
+            for (param, (_, start)) in arrival.params.iter_mut().zip(held).filter(|(_, (is_held, _))| **is_held) {
+                *param = *start + 0.0;
+            }
+            arrival
+        };
+        Ok(rows.map(finished).collect())
     }
 
     fn n_items(&self, points: &[f64]) -> usize {
         points.len() / self.plan.n_params.max(1)
+    }
+
+    /// Items whose numbers can be counted with 32 bits, as kernels do.
+    fn most_items(&self) -> usize {
+        let longest = self.plan.n_params.max(self.plan.n_bins()).max(self.plan.terms.len()).max(RESULT);
+        u32::MAX as usize / longest
+    }
+
+    /// Refuses more items at once than can be counted.
+    fn counted(&self, n: usize) -> Result<usize, AccelError> {
+        let most = self.most_items();
+        if n <= most { Ok(n) } else { Err(AccelError::TooMany { items: n, most }) }
     }
 
     fn task(&self, n: usize, data: &Uploaded, wanted: Task) -> Task {
@@ -251,8 +287,8 @@ impl Session {
             return Ok(());
         }
         let Work { blocks, mut numbers } = self.room(task.n_items)?;
-        let Self { device, layout, indices, reals, .. } = self;
-        let lanes = if device.backend() == Backend::Emulated { EMULATED_LANES } else { LANES };
+        let Self { device, layout, indices, reals, lanes, .. } = self;
+        let lanes = *lanes;
         let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
         let grid = Grid { blocks, lanes, shared_reals };
         let (layout, task) = (layout.words(), task.words());
@@ -272,9 +308,15 @@ impl Session {
         let bytes = workspace * self.device.precision().bytes() as u64;
         let fitting = self.device.memory()?.free / 2 / bytes.max(1);
         let addressable = u64::from(u32::MAX) / workspace.max(1);
-        let blocks = u64::from(n_items.min(MOST_BLOCKS)).min(fitting).min(addressable).max(1);
-        let numbers = Reals::uninitialised(&self.device, (blocks * workspace) as usize)?;
-        Ok(Work { blocks: blocks as u32, numbers })
+        let mut blocks = u64::from(n_items.min(MOST_BLOCKS)).min(fitting).min(addressable).max(1);
+        loop {
+            match Reals::uninitialised(&self.device, (blocks * workspace) as usize) {
+                Ok(numbers) => return Ok(Work { blocks: blocks as u32, numbers }),
+                // Somebody else took memory meanwhile: fewer blocks do the same work.
+                Err(DeviceError::OutOfMemory { .. }) if blocks > 1 => blocks /= 2,
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Refuses what kernels would read beyond.
@@ -322,7 +364,8 @@ fn check_size(what: &'static str, found: usize, expected: usize) -> Result<(), A
 
 impl BatchMinimizer for Session {
     fn batch_size(&self) -> usize {
-        BATCH
+        let flops: f64 = self.cost_of_iteration().iter().map(|(_, cost)| cost.flops).sum();
+        ((FLOPS_OF_LAUNCH / (ITERATIONS * flops)) as usize).clamp(1, BATCH)
     }
 
     fn is_exact(&self) -> bool {
@@ -331,46 +374,6 @@ impl BatchMinimizer for Session {
 
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
         Ok(self.fit(task)?)
-    }
-}
-
-/// A model that stays on a device for fits, scans and toys of any data: a [`Session`] that several procedures use, one at a time. Copies are the same session.
-#[derive(Debug, Clone)]
-pub struct GpuSession {
-    device: Device,
-    session: Arc<Mutex<Session>>,
-}
-
-impl GpuSession {
-    /// Shares `session`.
-    #[must_use]
-    pub fn new(session: Session) -> Self {
-        Self { device: session.device.clone(), session: Arc::new(Mutex::new(session)) }
-    }
-
-    /// The device; asking does not wait.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
-
-    /// The session, when nobody else uses it.
-    pub fn lock(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl BatchMinimizer for GpuSession {
-    fn batch_size(&self) -> usize {
-        BATCH
-    }
-
-    fn is_exact(&self) -> bool {
-        self.device.precision() == Precision::Double
-    }
-
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
-        self.lock().minimize(task)
     }
 }
 
@@ -391,6 +394,14 @@ fn domain(task: &BatchTask<'_>) -> Vec<f64> {
     };
     let (BatchFixed::Shared(fixed) | BatchFixed::Each(fixed)) = task.fixed;
     [task.lower, task.upper, &flags(task.kinked, task.lower.len()), &flags(fixed, fixed.len())].concat()
+}
+
+/// The flags of fit `i`.
+fn fixed_of(fixed: BatchFixed<'_>, i: usize, n_params: usize) -> &[bool] {
+    match fixed {
+        BatchFixed::Shared(fixed) => fixed,
+        BatchFixed::Each(fixed) => &fixed[i * n_params..(i + 1) * n_params],
+    }
 }
 
 /// Flags from one fit's to the next.
@@ -428,76 +439,4 @@ fn check_rates(model: &Model) -> Result<(), AccelError> {
 }
 
 #[cfg(all(test, feature = "emulated"))]
-mod tests {
-    use super::*;
-    use ns_core::interpolate::Interpolation;
-    use ns_testkit::random::{self, Shape};
-
-    /// Numbers before and after every table of a block's memory.
-    const GUARD: u32 = 8;
-
-    /// Moves the tables of working memory apart. Where the gaps begin.
-    fn move_apart(layout: &mut Layout) -> Vec<u32> {
-        let mut gaps = vec![];
-        let tables = layout.fields_mut().into_iter().filter(|(name, _)| name.starts_with("work_"));
-        for (i, (_, offset)) in tables.enumerate() {
-            *offset += i as u32 * GUARD;
-            gaps.push(*offset);
-            *offset += GUARD;
-        }
-        layout.workspace += gaps.len() as u32 * GUARD;
-        gaps.push(layout.workspace);
-        layout.workspace += GUARD;
-        gaps
-    }
-
-    fn results(session: &mut Session, model: &Model) -> Vec<u64> {
-        let parameters = &model.parameters;
-        let items = Items { data: BatchData::Shared(&model.observed), points: &parameters.init };
-        let task = BatchTask {
-            data: BatchData::Shared(&model.observed),
-            starts: &parameters.init,
-            lower: &parameters.lower,
-            upper: &parameters.upper,
-            fixed: BatchFixed::Shared(&parameters.fixed),
-            kinked: &model.kinked(),
-            variance_of: model.poi(),
-        };
-        let (mut all, gradient) = session.nll_and_grad(&items).expect("the device computes");
-        all.extend(gradient);
-        all.extend(session.nll(&items).expect("the device computes"));
-        for exact in [false, true] {
-            all.extend(session.newton_steps(&task, exact).expect("the device computes"));
-        }
-        for arrival in session.fit(&task).expect("the device computes") {
-            all.extend(arrival.params);
-            all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0)]);
-        }
-        all.into_iter().map(f64::to_bits).collect()
-    }
-
-    /// An overrun of one table into the next stays inside the buffer, where no sanitizer sees it.
-    #[test]
-    fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
-        let device = Device::open(Backend::Emulated, 0).expect("the emulated device opens");
-        for seed in 0..40 {
-            let rule = if seed % 2 == 0 { Interpolation::default() } else { Interpolation::KINKED };
-            let model = random::model(seed, Shape::SMALL, rule);
-            let mut usual = Session::new(&device, &model).expect("the model fits");
-            let mut guarded = Session::new(&device, &model).expect("the model fits");
-            let gaps = move_apart(&mut guarded.layout);
-            assert_eq!(results(&mut usual, &model), results(&mut guarded, &model), "seed {seed}: what is read");
-            assert_eq!(guarded.kept.len(), 5, "every kernel ran");
-            for work in guarded.kept.drain(..) {
-                let work = work.download().expect("the device computes");
-                for gap in &gaps {
-                    let gap = *gap as usize..(gap + GUARD) as usize;
-                    assert!(
-                        work[gap.clone()].iter().all(|x| x.is_nan()),
-                        "seed {seed}: something was written at {gap:?}"
-                    );
-                }
-            }
-        }
-    }
-}
+mod tests;

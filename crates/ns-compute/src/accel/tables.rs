@@ -50,7 +50,8 @@ impl Tables {
         let extent = tables.add_channels(plan);
         tables.add_slots(plan);
         tables.add_workspace(plan, &extent)?;
-        Ok(tables)
+        let longest = tables.indices.len().max(tables.reals.len()) as u64;
+        if longest > u64::from(u32::MAX) { Err(TooLarge { numbers: longest }) } else { Ok(tables) }
     }
 
     fn index(&mut self, values: impl IntoIterator<Item = u32>) -> u32 {
@@ -341,7 +342,7 @@ impl Tables {
     }
 }
 
-/// A model whose working memory cannot be addressed with 32 bits.
+/// A model whose tables or working memory cannot be addressed with 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge {
     /// How many numbers a block would work with.

@@ -1,7 +1,7 @@
 //! That no result depends on how many blocks there are, on which host thread runs them, or on the order of lanes; and launches for the sanitizers.
 
 use crate::models::{data_sets, edge_models, points, random_model, toys};
-use crate::{bits, open};
+use crate::{bits, devices, open};
 use ns_compute::accel::{Items, Session};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
@@ -12,9 +12,15 @@ use ns_testkit::random::Random;
 
 /// Every number that every kernel writes, for some items.
 fn everything(device: &Device, model: &Model, n: usize) -> Vec<u64> {
+    bits(&with_lanes(device, model, n, None))
+}
+
+/// The same with blocks of so many lanes: -ln L and its gradient come first.
+fn with_lanes(device: &Device, model: &Model, n: usize, lanes: Option<u32>) -> Vec<f64> {
     let mut random = Random::new(17);
     let (points, each) = (points(model, &mut random, n), data_sets(model, &mut random, n));
     let mut session = Session::new(device, model).expect("the model fits on the device");
+    lanes.into_iter().for_each(|lanes| session.set_lanes(lanes));
     let items = Items { data: BatchData::Each(&each), points: &points };
     let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
     let mut all = [values, gradients, session.nll(&items).expect("the device computes")].concat();
@@ -37,7 +43,7 @@ fn everything(device: &Device, model: &Model, n: usize) -> Vec<u64> {
         all.extend(arrival.params);
         all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0), arrival.iterations as f64]);
     }
-    bits(&all)
+    all
 }
 
 #[test]
@@ -73,6 +79,29 @@ fn lanes_as_threads_compute_the_same() {
     assert!(everything(&open(Precision::Double, threads), &model, 2) == expected);
 }
 
+/// The emulation's blocks are one warp, a GPU's are four.
+#[test]
+fn four_warps_compute_what_one_does() {
+    for held in devices() {
+        for seed in [1, 3, 8] {
+            let (model, n) = (random_model(seed), 5);
+            let one = with_lanes(&held.device, &model, n, None);
+            let four = with_lanes(&held.device, &model, n, Some(128));
+            // Sums are in another order: the same but for rounding.
+            let size = |x: f64| if x.is_finite() { x.abs().max(1.0) } else { 1.0 };
+            let scale = one[..n * (1 + model.n_params())].iter().fold(1.0, |most: f64, &x| most.max(size(x)));
+            for (a, b) in one.iter().zip(&four).take(n * (1 + model.n_params())) {
+                assert!(a == b || (a - b).abs() <= held.parity.gradient * scale, "{a} and {b}");
+            }
+            for schedule in [Schedule::Descending, Schedule::Shuffled] {
+                let options = EmulationOptions { schedule, ..EmulationOptions::default() };
+                let again = with_lanes(&open(held.device.precision(), options), &model, n, Some(128));
+                assert!(bits(&again) == bits(&four), "{schedule:?}");
+            }
+        }
+    }
+}
+
 /// Small launches of every kernel: `make kernels-sanitize` records and replays them. One block works in memory of exactly its size.
 #[test]
 fn recorded_for_the_sanitizers() {
@@ -85,5 +114,6 @@ fn recorded_for_the_sanitizers() {
             everything(&device, &random_model(seed), 1);
         }
         everything(&device, &random_model(4), 3);
+        with_lanes(&device, &random_model(3), 2, Some(128));
     }
 }

@@ -255,7 +255,12 @@ impl Driver for Cuda {
             )
         }
         .map_err(fault("allowing shared memory"))?;
-        let parameters = self.ptx(module).and_then(|ptx| signature::of(ptx, name)).map(Into::into);
+        let parameters = self.ptx(module).and_then(|ptx| signature::of(ptx, name)).ok_or_else(|| Fault {
+            operation: "reading a kernel's parameters",
+            detail: format!("the PTX writes those of `{name}` in a way that is not understood"),
+            fatal: false,
+        })?;
+        let parameters = Some(parameters.into());
         Ok(Loaded { handle: function as usize as Handle, name, max_lanes: max_lanes as u32, parameters })
     }
 

@@ -46,6 +46,8 @@ struct Work {
     open: Option<Batch>,
     /// Handed to the GPU, in order.
     committed: Vec<Object<dyn MTLCommandBuffer>>,
+    /// The first error of any of them, for everyone who waits from then on.
+    failed: Option<Fault>,
 }
 
 // SAFETY: Metal's objects may be used from any thread, encoders by one at a time, which the mutex around `Work` sees to.
@@ -298,15 +300,14 @@ impl Driver for Metal {
         autoreleasepool(|_| {
             let mut work = self.work();
             commit(&mut work);
-            let mut outcome = Ok(());
             for commands in std::mem::take(&mut work.committed) {
                 commands.waitUntilCompleted();
-                if let Some(error) = commands.error().filter(|_| outcome.is_ok()) {
+                if let Some(error) = commands.error().filter(|_| work.failed.is_none()) {
                     let detail = error.localizedDescription().to_string();
-                    outcome = Err(Fault { operation: "a batch of launches", detail, fatal: true });
+                    work.failed = Some(Fault { operation: "a batch of launches", detail, fatal: true });
                 }
             }
-            outcome
+            work.failed.clone().map_or(Ok(()), Err)
         })
     }
 

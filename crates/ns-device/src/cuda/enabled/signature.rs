@@ -18,13 +18,13 @@ fn bytes(parameter: &str) -> Option<usize> {
     if let Some((_, length)) = parameter.split_once('[') {
         return length.trim().strip_suffix(']')?.parse().ok();
     }
-    let mut words = parameter.split_whitespace().filter(|word| word.starts_with('.') && *word != ".param");
-    match words.next_back()? {
+    // A type may be followed by what it points to: `.u64 .ptr .global .align 8 name`.
+    parameter.split_whitespace().find_map(|word| match word {
         ".u64" => Some(0),
         ".u32" | ".s32" | ".b32" | ".f32" => Some(4),
         ".f64" | ".s64" | ".b64" => Some(8),
         _ => None,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -44,5 +44,7 @@ mod tests {
         let ptx =
             ".entry k(\n\t.param .align 8 .b8 k_param_0[24],\n\t.param .f64 k_param_1,\n\t.param .u64 k_param_2\n)\n";
         assert_eq!(of(ptx, "k"), Some(vec![24, 8, 0]));
+        let annotated = ".entry k(\n\t.param .u64 .ptr .global .align 8 k_param_0\n)\n";
+        assert_eq!(of(annotated, "k"), Some(vec![0]));
     }
 }

@@ -1,0 +1,50 @@
+//! A model that stays on a device, for whoever fits it there.
+
+use super::session::Session;
+use ns_core::batch::{Arrival, BatchError, BatchMinimizer, BatchTask};
+use ns_device::Device;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A model that stays on a device for fits, scans and toys of any data: a [`Session`] that several procedures use, one at a time. Copies are the same session.
+#[derive(Debug, Clone)]
+pub struct GpuSession {
+    device: Device,
+    batch_size: usize,
+    is_exact: bool,
+    session: Arc<Mutex<Session>>,
+}
+
+impl GpuSession {
+    /// Shares `session`.
+    #[must_use]
+    pub fn new(session: Session) -> Self {
+        let device = session.device().clone();
+        let (batch_size, is_exact) = (session.batch_size(), session.is_exact());
+        Self { device, batch_size, is_exact, session: Arc::new(Mutex::new(session)) }
+    }
+
+    /// The device; asking does not wait.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The session, when nobody else uses it.
+    pub fn lock(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BatchMinimizer for GpuSession {
+    fn batch_size(&self) -> usize {
+        self.batch_size
+    }
+
+    fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+        self.lock().minimize(task)
+    }
+}

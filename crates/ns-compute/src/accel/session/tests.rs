@@ -1,0 +1,73 @@
+//! No kernel reads or writes beside a table of the memory that it works in.
+
+use super::*;
+use ns_core::interpolate::Interpolation;
+use ns_testkit::random::{self, Shape};
+
+/// Numbers before and after every table of a block's memory.
+const GUARD: u32 = 8;
+
+/// Moves the tables of working memory apart. Where the gaps begin.
+fn move_apart(layout: &mut Layout) -> Vec<u32> {
+    let mut gaps = vec![];
+    let tables = layout.fields_mut().into_iter().filter(|(name, _)| name.starts_with("work_"));
+    for (i, (_, offset)) in tables.enumerate() {
+        *offset += i as u32 * GUARD;
+        gaps.push(*offset);
+        *offset += GUARD;
+    }
+    layout.workspace += gaps.len() as u32 * GUARD;
+    gaps.push(layout.workspace);
+    layout.workspace += GUARD;
+    gaps
+}
+
+fn results(session: &mut Session, model: &Model) -> Vec<u64> {
+    let parameters = &model.parameters;
+    let items = Items { data: BatchData::Shared(&model.observed), points: &parameters.init };
+    let task = BatchTask {
+        data: BatchData::Shared(&model.observed),
+        starts: &parameters.init,
+        lower: &parameters.lower,
+        upper: &parameters.upper,
+        fixed: BatchFixed::Shared(&parameters.fixed),
+        kinked: &model.kinked(),
+        variance_of: model.poi(),
+    };
+    let (mut all, gradient) = session.nll_and_grad(&items).expect("the device computes");
+    all.extend(gradient);
+    all.extend(session.nll(&items).expect("the device computes"));
+    for exact in [false, true] {
+        all.extend(session.newton_steps(&task, exact).expect("the device computes"));
+    }
+    for arrival in session.fit(&task).expect("the device computes") {
+        all.extend(arrival.params);
+        all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0)]);
+    }
+    all.into_iter().map(f64::to_bits).collect()
+}
+
+/// An overrun of one table into the next stays inside the buffer, where no sanitizer sees it.
+#[test]
+fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
+    let device = Device::open(Backend::Emulated, 0).expect("the emulated device opens");
+    for seed in 0..40 {
+        let rule = if seed % 2 == 0 { Interpolation::default() } else { Interpolation::KINKED };
+        let model = random::model(seed, Shape::SMALL, rule);
+        let mut usual = Session::new(&device, &model).expect("the model fits");
+        let mut guarded = Session::new(&device, &model).expect("the model fits");
+        let gaps = move_apart(&mut guarded.layout);
+        assert_eq!(results(&mut usual, &model), results(&mut guarded, &model), "seed {seed}: what is read");
+        assert_eq!(guarded.kept.len(), 5, "every kernel ran");
+        for work in guarded.kept.drain(..) {
+            let work = work.download().expect("the device computes");
+            for gap in &gaps {
+                let gap = *gap as usize..(gap + GUARD) as usize;
+                assert!(
+                    work[gap.clone()].iter().all(|x| x.is_nan()),
+                    "seed {seed}: something was written at {gap:?}"
+                );
+            }
+        }
+    }
+}
