@@ -26,10 +26,10 @@ DATA = ROOT.parent / "shared/data"
 DATA_PARTS = ("cases.json", "workspaces", "reference")
 # The programs by name, each with the arguments of Cargo that build it.
 PROGRAMS = {
-    "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "ns-cli/{device}"),
-    "ns-benches": ("build", "-p", "ns-benches", "--features", "ns-benches/{device}"),
-    "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "devices", "--features", "ns-compute/{device}"),
-    "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "hardware", "--features", "ns-device/{device}"),
+    "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "{device}"),
+    "ns-benches": ("build", "-p", "ns-benches", "--features", "{device}"),
+    "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "devices", "--features", "{device}"),
+    "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "hardware", "--features", "{device}"),
 }
 
 
@@ -79,7 +79,7 @@ def pack(folder: pathlib.Path, device: str) -> int:
     programs = build(steps, device)
     if not steps.good:
         return 1
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "data").mkdir(parents=True, exist_ok=True)
     for name, path in programs.items():
         shutil.copy2(path, folder / name)
         subprocess.run(["strip", folder / name], check=False)
