@@ -3,6 +3,7 @@
 //! Every output is one sum, in one order: sixteen partial sums along the row, added at the end. Threads share rows and tiles share registers,
 //! but neither changes that order, so the bits are the same for any number of threads and any number of vectors at once.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 
 use crate::format::{Format, Layout, padded, unpack_row, with_layout};
-use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
+use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
 
 /// Bytes that nobody copies: a part of a mapped file, or memory.
 #[derive(Clone)]
@@ -161,8 +162,8 @@ pub(crate) struct Product<'a> {
 /// Memory of products that is kept between them.
 #[derive(Debug, Default)]
 pub(crate) struct LinearScratch {
-    /// Inputs padded to whole vectors.
-    inputs: Vec<[f32; LANES]>,
+    /// Inputs as whole vectors.
+    inputs: Vec<Lanes>,
     /// Outputs of several vectors, (rows, T).
     transposed: Vec<f32>,
 }
@@ -210,18 +211,17 @@ pub(crate) fn multiply(
     }
 }
 
-/// `x` as whole vectors, padded with zeros row by row if `columns` are no multiple of the lanes.
-fn whole_vectors<'a>(inputs: &'a mut Vec<[f32; LANES]>, x: &'a [f32], columns: usize) -> &'a [[f32; LANES]] {
-    if columns.is_multiple_of(LANES) {
-        return x.as_chunks().0;
-    }
+/// `x` as whole vectors that begin where cache lines do, padded with zeros row by row if `columns` are no multiple of the lanes.
+fn whole_vectors<'a>(inputs: &'a mut Vec<Lanes>, x: &[f32], columns: usize) -> &'a [Lanes] {
     inputs.clear();
     for row in x.chunks_exact(columns) {
         let (whole, rest) = row.as_chunks::<LANES>();
-        inputs.extend_from_slice(whole);
-        let mut last = [0.0; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        inputs.push(last);
+        inputs.extend(whole.iter().map(|vector| Lanes(*vector)));
+        if !rest.is_empty() {
+            let mut last = Lanes::default();
+            last.0[..rest.len()].copy_from_slice(rest);
+            inputs.push(last);
+        }
     }
     inputs
 }
@@ -255,7 +255,7 @@ struct Part<'a> {
     out: &'a mut [f32],
 }
 
-fn run<'a>(threads: &Threads, x: &[[f32; LANES]], n_vectors: usize, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
+fn run<'a>(threads: &Threads, x: &[Lanes], n_vectors: usize, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
     let n_rows: usize = matrices.iter().map(|matrix| matrix.rows).sum();
     let cost = n_rows * x.len() * LANES;
     // A few parts per thread: the machine may be busy with something else, too.
@@ -268,68 +268,99 @@ fn run<'a>(threads: &Threads, x: &[[f32; LANES]], n_vectors: usize, matrices: &[
         }
     }
     let isa = threads.isa;
-    threads.each(parts, cost, Vec::new, |unpacked, part| dispatch(isa, Rows { part, x, n_vectors, unpacked }));
+    threads.each(parts, cost, Vec::new, |unpacked, Part { matrix, rows, out }| {
+        let (bytes, row_bytes) = (matrix.rows_of(rows), matrix.row_bytes);
+        with_layout!(matrix.format, L => {
+            let layout = PhantomData::<L>;
+            if n_vectors == 1 {
+                dispatch(isa, One { layout, bytes, row_bytes, x, out });
+            } else {
+                let several = Several { x, n_vectors };
+                dispatch(isa, Rows { layout, several, bytes, row_bytes, unpacked, out });
+            }
+        });
+    });
 }
 
-struct Rows<'a, 'b> {
-    part: Part<'a>,
-    x: &'b [[f32; LANES]],
-    n_vectors: usize,
-    unpacked: &'b mut Vec<[f32; LANES]>,
+/// Some rows with one vector: four at a time, unpacked in registers.
+struct One<'a, L> {
+    layout: PhantomData<L>,
+    bytes: &'a [u8],
+    row_bytes: usize,
+    x: &'a [Lanes],
+    out: &'a mut [f32],
 }
 
-impl Body for Rows<'_, '_> {
+impl<L: Layout> Body for One<'_, L> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Rows { part: Part { matrix, rows, out }, x, n_vectors, unpacked } = self;
-        let bytes = matrix.rows_of(rows);
-        if n_vectors == 1 {
-            with_layout!(matrix.format, L => one_vector::<S, L>(simd, bytes, matrix.row_bytes, x, out));
-        } else {
-            let is_direct = matrix.format == Format::F32 && matrix.columns.is_multiple_of(LANES);
-            let several = Several { simd, x, n_vectors, row_bytes: matrix.row_bytes };
-            if is_direct {
-                several.direct(bytes, out);
-            } else {
-                several.unpacking(matrix.format, bytes, unpacked, out);
+        let One { bytes, row_bytes, x, out, .. } = self;
+        let mut fours = out.chunks_exact_mut(4);
+        let mut rows = bytes.chunks_exact(4 * row_bytes);
+        for (out, rows) in (&mut fours).zip(&mut rows) {
+            let (low, high) = rows.split_at(2 * row_bytes);
+            let (a, b) = low.split_at(row_bytes);
+            let (c, d) = high.split_at(row_bytes);
+            out.copy_from_slice(&dots::<S, L, 4>(simd, [a, b, c, d], x));
+        }
+        let rest = rows.remainder().chunks_exact(row_bytes.max(1));
+        for (out, row) in fours.into_remainder().iter_mut().zip(rest) {
+            *out = dots::<S, L, 1>(simd, [row], x)[0];
+        }
+    }
+}
+
+/// Some rows with several vectors.
+struct Rows<'a, L> {
+    layout: PhantomData<L>,
+    several: Several<'a>,
+    bytes: &'a [u8],
+    row_bytes: usize,
+    unpacked: &'a mut Vec<Lanes>,
+    out: &'a mut [f32],
+}
+
+impl<L: Layout> Body for Rows<'_, L> {
+    type Output = ();
+    /// Four rows at a time are unpacked and multiplied by as many vectors as stay in the second-level cache.
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Rows { several, bytes, row_bytes, unpacked, out, .. } = self;
+        let length = several.x.len() / several.n_vectors;
+        unpacked.resize(4 * length, Lanes::default());
+        for first in (0..several.n_vectors).step_by(VECTORS_AT_ONCE) {
+            for (rows, out) in bytes.chunks(4 * row_bytes).zip(out.chunks_mut(4 * several.n_vectors)) {
+                let n_rows = rows.len() / row_bytes;
+                for (row, unpacked) in rows.chunks_exact(row_bytes).zip(unpacked.chunks_exact_mut(length)) {
+                    unpack_row::<S, L>(simd, row, unpacked);
+                }
+                several.four(simd, &unpacked[..n_rows * length], first, out);
             }
         }
     }
 }
 
-/// Rows with one vector: four rows at a time, unpacked in registers.
-#[inline(always)]
-fn one_vector<S: Simd, L: Layout>(simd: S, bytes: &[u8], row_bytes: usize, x: &[[f32; LANES]], out: &mut [f32]) {
-    let mut fours = out.chunks_exact_mut(4);
-    let mut rows = bytes.chunks_exact(4 * row_bytes);
-    for (out, rows) in (&mut fours).zip(&mut rows) {
-        let (low, high) = rows.split_at(2 * row_bytes);
-        let (a, b) = low.split_at(row_bytes);
-        let (c, d) = high.split_at(row_bytes);
-        out.copy_from_slice(&dots::<S, L, 4>(simd, [a, b, c, d], x));
-    }
-    let rest = rows.remainder().chunks_exact(row_bytes.max(1));
-    for (out, row) in fours.into_remainder().iter_mut().zip(rest) {
-        *out = dots::<S, L, 1>(simd, [row], x)[0];
-    }
-}
-
 /// The products of `R` rows with one vector.
 #[inline(always)]
-fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[[f32; LANES]]) -> [f32; R] {
+fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[Lanes]) -> [f32; R] {
     let mut sums = [simd.splat(0.0); R];
     let vectors = const { L::LEN / LANES };
     let n_blocks = rows[0].len() / L::BYTES;
+    // Rows are short, and what is to be read behind them no processor guesses: it is asked for, as many rows ahead as are read at once.
+    let ahead = R * rows[0].len();
     for (block, x) in x.chunks_exact(vectors).take(n_blocks).enumerate() {
         for row in 0..R {
             let bytes = &rows[row][block * L::BYTES..][..L::BYTES];
+            for line in 0..const { L::BYTES.div_ceil(64) } {
+                simd.prefetch(bytes, ahead + 64 * line);
+            }
             let sum = &mut sums[row];
-            L::unpack(simd, bytes, |index, weights| *sum = simd.fma(weights, simd.load(&x[index]), *sum));
+            L::unpack(simd, bytes, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
         }
     }
     if n_blocks * L::BYTES < rows[0].len() {
-        let x = &x[x.len() - 1];
+        let x = &x[x.len() - 1].0;
         for row in 0..R {
             let bytes = padded::<L>(&rows[row][n_blocks * L::BYTES..]);
             let sum = &mut sums[row];
@@ -344,119 +375,80 @@ fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[[f32
     out
 }
 
-/// A row of which vectors can be had.
-trait Row: Copy {
-    fn vector<S: Simd>(self, simd: S, index: usize) -> S::Vector;
-}
-
-impl Row for &[[f32; LANES]] {
-    #[inline(always)]
-    fn vector<S: Simd>(self, simd: S, index: usize) -> S::Vector {
-        simd.load(&self[index])
-    }
-}
-
-impl Row for &[[u8; 64]] {
-    #[inline(always)]
-    fn vector<S: Simd>(self, simd: S, index: usize) -> S::Vector {
-        simd.load_f32(&self[index])
-    }
-}
-
 /// Vectors that stay in the second-level cache while all rows pass by.
 const VECTORS_AT_ONCE: usize = 48;
 
-/// Rows with several vectors: tiles of sums in registers.
+/// Several vectors, to be multiplied by rows: tiles of sums in registers.
 #[derive(Clone, Copy)]
-struct Several<'a, S> {
-    simd: S,
-    x: &'a [[f32; LANES]],
+struct Several<'a> {
+    x: &'a [Lanes],
     n_vectors: usize,
-    row_bytes: usize,
 }
 
-impl<S: Simd> Several<'_, S> {
-    #[inline(always)]
-    fn direct(self, bytes: &[u8], out: &mut [f32]) {
-        let length = self.row_bytes / 64;
-        let (rows, _) = bytes.as_chunks::<64>();
-        for first in (0..self.n_vectors).step_by(VECTORS_AT_ONCE) {
-            for (rows, out) in rows.chunks(4 * length).zip(out.chunks_mut(4 * self.n_vectors)) {
-                self.four(rows, length, first, out);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn unpacking(self, format: Format, bytes: &[u8], unpacked: &mut Vec<[f32; LANES]>, out: &mut [f32]) {
-        let length = self.x.len() / self.n_vectors;
-        unpacked.resize(4 * length, [0.0; LANES]);
-        for first in (0..self.n_vectors).step_by(VECTORS_AT_ONCE) {
-            for (rows, out) in bytes.chunks(4 * self.row_bytes).zip(out.chunks_mut(4 * self.n_vectors)) {
-                let n_rows = rows.len() / self.row_bytes;
-                for (row, unpacked) in rows.chunks_exact(self.row_bytes).zip(unpacked.chunks_exact_mut(length)) {
-                    with_layout!(format, L => unpack_row::<S, L>(self.simd, row, unpacked));
-                }
-                self.four(&unpacked[..n_rows * length], length, first, out);
-            }
-        }
-    }
-
+impl Several<'_> {
     /// Up to four rows with the vectors from `first` on; `out` is (rows, T).
     #[inline(always)]
-    fn four<V>(self, rows: &[V], length: usize, first: usize, out: &mut [f32])
-    where
-        for<'a> &'a [V]: Row,
-    {
+    fn four<S: Simd>(self, simd: S, rows: &[Lanes], first: usize, out: &mut [f32]) {
         let last = (first + VECTORS_AT_ONCE).min(self.n_vectors);
+        let length = self.x.len() / self.n_vectors;
         if rows.len() == 4 * length && S::IS_WIDE {
-            let rows: [&[V]; 4] = std::array::from_fn(|row| &rows[row * length..][..length]);
-            self.tiles::<V, 4>(rows, first..last, 0, out);
+            let rows: [&[Lanes]; 4] = std::array::from_fn(|row| &rows[row * length..][..length]);
+            self.tiles(simd, rows, first..last, 0, out);
             return;
         }
         let mut row = 0;
         while (row + 2) * length <= rows.len() {
             let pair = [&rows[row * length..][..length], &rows[(row + 1) * length..][..length]];
-            self.tiles::<V, 2>(pair, first..last, row, out);
+            self.tiles(simd, pair, first..last, row, out);
             row += 2;
         }
         if (row + 1) * length <= rows.len() && row * self.n_vectors < out.len() {
-            self.tiles::<V, 1>([&rows[row * length..][..length]], first..last, row, out);
+            self.tiles(simd, [&rows[row * length..][..length]], first..last, row, out);
         }
     }
 
     #[inline(always)]
-    fn tiles<V, const R: usize>(self, rows: [&[V]; R], vectors: Range<usize>, first_row: usize, out: &mut [f32])
-    where
-        for<'a> &'a [V]: Row,
-    {
+    fn tiles<S: Simd, const R: usize>(
+        self,
+        simd: S,
+        rows: [&[Lanes]; R],
+        vectors: Range<usize>,
+        first_row: usize,
+        out: &mut [f32],
+    ) {
         let mut vector = vectors.start;
         while vector < vectors.end {
             let left = vectors.end - vector;
             let at = (vector, first_row);
             vector += match left {
-                6.. if S::IS_WIDE => self.tile::<V, R, 6>(rows, at, out),
-                3.. => self.tile::<V, R, 3>(rows, at, out),
-                2 => self.tile::<V, R, 2>(rows, at, out),
-                _ => self.tile::<V, R, 1>(rows, at, out),
+                6.. if S::IS_WIDE => self.tile::<S, R, 6>(simd, rows, at, out),
+                3.. => self.tile::<S, R, 3>(simd, rows, at, out),
+                2 => self.tile::<S, R, 2>(simd, rows, at, out),
+                _ => self.tile::<S, R, 1>(simd, rows, at, out),
             };
         }
     }
 
     /// `R` rows with `T` vectors; returns `T`.
     #[inline(always)]
-    fn tile<V, const R: usize, const T: usize>(self, rows: [&[V]; R], at: (usize, usize), out: &mut [f32]) -> usize
-    where
-        for<'a> &'a [V]: Row,
-    {
+    fn tile<S: Simd, const R: usize, const T: usize>(
+        self,
+        simd: S,
+        rows: [&[Lanes]; R],
+        at: (usize, usize),
+        out: &mut [f32],
+    ) -> usize {
         let length = rows[0].len();
-        let xs: [&[[f32; LANES]]; T] = std::array::from_fn(|vector| &self.x[(at.0 + vector) * length..][..length]);
-        let simd = self.simd;
+        let xs: [&[Lanes]; T] = std::array::from_fn(|vector| &self.x[(at.0 + vector) * length..][..length]);
         let mut sums = [[simd.splat(0.0); T]; R];
         for index in 0..length {
-            let x: [S::Vector; T] = std::array::from_fn(|vector| simd.load(&xs[vector][index]));
+            // Not `from_fn`: its closure would not be compiled for the instruction set.
+            let mut x = [simd.splat(0.0); T];
+            for vector in 0..T {
+                x[vector] = simd.load(&xs[vector][index].0);
+            }
             for row in 0..R {
-                let weights = rows[row].vector(simd, index);
+                let weights = simd.load(&rows[row][index].0);
                 for vector in 0..T {
                     sums[row][vector] = simd.fma(weights, x[vector], sums[row][vector]);
                 }

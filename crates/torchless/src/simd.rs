@@ -9,6 +9,11 @@ use std::sync::OnceLock;
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
 
+/// Sixteen numbers that begin where a cache line does.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[repr(C, align(64))]
+pub(crate) struct Lanes(pub(crate) [f32; LANES]);
+
 /// The instruction sets that the kernels are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionSet {
@@ -81,7 +86,7 @@ pub(crate) trait Simd: Copy {
 
     fn splat(self, value: f32) -> Self::Vector;
     fn load(self, from: &[f32; LANES]) -> Self::Vector;
-    fn lanes(self, vector: Self::Vector) -> [f32; LANES];
+    fn store(self, vector: Self::Vector, to: &mut [f32; LANES]);
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// a·b + c, fused where the instruction set has it.
@@ -92,7 +97,14 @@ pub(crate) trait Simd: Copy {
     fn load_f16(self, from: &[u8; 32]) -> Self::Vector;
     /// Little-endian bfloat16, at any address.
     fn load_bf16(self, from: &[u8; 32]) -> Self::Vector;
-    fn load_i8(self, from: &[i8; LANES]) -> Self::Vector;
+    /// Signed bytes.
+    fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
+    /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high` which its high four bits choose.
+    fn look_up(self, codes: &[u8; LANES], low: Self::Vector, high: Self::Vector) -> [Self::Vector; 2];
+
+    /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need not be anything's.
+    #[inline(always)]
+    fn prefetch(self, _bytes: &[u8], _ahead: usize) {}
 
     /// Half precision to single; exact.
     #[inline(always)]
@@ -108,6 +120,13 @@ pub(crate) trait Simd: Copy {
 
     /// a·b + c of single numbers, fused where the instruction set has it.
     fn fma1(self, a: f32, b: f32, c: f32) -> f32;
+
+    #[inline(always)]
+    fn lanes(self, vector: Self::Vector) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        self.store(vector, &mut lanes);
+        lanes
+    }
 
     /// The sum of the lanes, always in the same order: halves are added until one number is left.
     #[inline(always)]
@@ -156,8 +175,8 @@ impl Simd for Array {
         *from
     }
     #[inline(always)]
-    fn lanes(self, vector: [f32; LANES]) -> [f32; LANES] {
-        vector
+    fn store(self, vector: [f32; LANES], to: &mut [f32; LANES]) {
+        *to = vector;
     }
     #[inline(always)]
     fn add(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
@@ -187,8 +206,15 @@ impl Simd for Array {
         Self::each(|lane| brain_half(u16::from_le_bytes(numbers[lane])))
     }
     #[inline(always)]
-    fn load_i8(self, from: &[i8; LANES]) -> [f32; LANES] {
-        Self::each(|lane| f32::from(from[lane]))
+    fn load_i8(self, from: &[u8; LANES]) -> [f32; LANES] {
+        Self::each(|lane| f32::from(from[lane] as i8))
+    }
+    #[inline(always)]
+    fn look_up(self, codes: &[u8; LANES], low: [f32; LANES], high: [f32; LANES]) -> [[f32; LANES]; 2] {
+        [
+            Self::each(|lane| low[usize::from(codes[lane] & 15)]),
+            Self::each(|lane| high[usize::from(codes[lane] >> 4)]),
+        ]
     }
     #[inline(always)]
     fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
@@ -262,11 +288,9 @@ mod x86 {
             unsafe { _mm512_loadu_ps(from.as_ptr()) }
         }
         #[inline(always)]
-        fn lanes(self, vector: __m512) -> [f32; LANES] {
-            let mut lanes = [0.0; LANES];
+        fn store(self, vector: __m512, to: &mut [f32; LANES]) {
             // SAFETY: `new` promises the features; the array has 64 bytes.
-            unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), vector) };
-            lanes
+            unsafe { _mm512_storeu_ps(to.as_mut_ptr(), vector) };
         }
         #[inline(always)]
         fn add(self, a: __m512, b: __m512) -> __m512 {
@@ -302,9 +326,22 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn load_i8(self, from: &[i8; LANES]) -> __m512 {
+        fn load_i8(self, from: &[u8; LANES]) -> __m512 {
             // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
             unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
+        }
+        #[inline(always)]
+        fn look_up(self, codes: &[u8; LANES], low: __m512, high: __m512) -> [__m512; 2] {
+            // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+            unsafe {
+                // A permutation heeds the low four bits of its indices only.
+                let codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(codes)));
+                [_mm512_permutexvar_ps(codes, low), _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(codes), high)]
+            }
+        }
+        #[inline(always)]
+        fn prefetch(self, bytes: &[u8], ahead: usize) {
+            prefetch(bytes, ahead);
         }
         #[inline(always)]
         fn splat_half(self, bits: u16) -> __m512 {
@@ -337,14 +374,12 @@ mod x86 {
             unsafe { [_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))] }
         }
         #[inline(always)]
-        fn lanes(self, vector: [__m256; 2]) -> [f32; LANES] {
-            let mut lanes = [0.0; LANES];
+        fn store(self, vector: [__m256; 2], to: &mut [f32; LANES]) {
             // SAFETY: `new` promises the features; the array has 64 bytes.
             unsafe {
-                _mm256_storeu_ps(lanes.as_mut_ptr(), vector[0]);
-                _mm256_storeu_ps(lanes.as_mut_ptr().add(8), vector[1]);
+                _mm256_storeu_ps(to.as_mut_ptr(), vector[0]);
+                _mm256_storeu_ps(to.as_mut_ptr().add(8), vector[1]);
             }
-            lanes
         }
         #[inline(always)]
         fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
@@ -386,7 +421,7 @@ mod x86 {
             }
         }
         #[inline(always)]
-        fn load_i8(self, from: &[i8; LANES]) -> [__m256; 2] {
+        fn load_i8(self, from: &[u8; LANES]) -> [__m256; 2] {
             // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
             unsafe {
                 let bytes = _mm_loadu_si128(from.as_ptr().cast());
@@ -395,6 +430,23 @@ mod x86 {
                     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
                 ]
             }
+        }
+        #[inline(always)]
+        fn look_up(self, codes: &[u8; LANES], low: [__m256; 2], high: [__m256; 2]) -> [[__m256; 2]; 2] {
+            // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+            unsafe {
+                let codes = _mm_loadu_si128(from_bytes(codes));
+                let codes = [_mm256_cvtepu8_epi32(codes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(codes))];
+                let upper = [_mm256_srli_epi32::<4>(codes[0]), _mm256_srli_epi32::<4>(codes[1])];
+                [
+                    [choose(codes[0], low), choose(codes[1], low)],
+                    [choose(upper[0], high), choose(upper[1], high)],
+                ]
+            }
+        }
+        #[inline(always)]
+        fn prefetch(self, bytes: &[u8], ahead: usize) {
+            prefetch(bytes, ahead);
         }
         #[inline(always)]
         fn splat_half(self, bits: u16) -> [__m256; 2] {
@@ -410,6 +462,27 @@ mod x86 {
         fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
             a.mul_add(b, c)
         }
+    }
+
+    /// The address that loads of sixteen bytes take.
+    #[inline(always)]
+    fn from_bytes(bytes: &[u8; LANES]) -> *const __m128i {
+        bytes.as_ptr().cast()
+    }
+
+    #[inline(always)]
+    fn prefetch(bytes: &[u8], ahead: usize) {
+        // SAFETY: every processor of this target has the instruction, and it reads nothing: any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(ahead).cast()) }
+    }
+
+    /// The numbers of `from` that the low four bits of `codes` choose.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn choose(codes: __m256i, from: [__m256; 2]) -> __m256 {
+        // A permutation heeds three bits; the fourth, moved to the sign, says which half.
+        let (low, high) = (_mm256_permutevar8x32_ps(from[0], codes), _mm256_permutevar8x32_ps(from[1], codes));
+        _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32::<28>(codes)))
     }
 
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]
@@ -472,8 +545,10 @@ mod tests {
         fn run<S: Simd>(self, simd: S) -> Self::Output {
             let bytes = self.0;
             let half: &[u8; 32] = bytes.first_chunk().expect("64 bytes");
-            let signed: [i8; LANES] = std::array::from_fn(|lane| bytes[lane] as i8);
-            let vectors = [simd.load_f32(&bytes), simd.load_f16(half), simd.load_bf16(half), simd.load_i8(&signed)];
+            let codes: &[u8; LANES] = bytes.first_chunk().expect("64 bytes");
+            let numbers = simd.load_f32(&bytes);
+            let [low, high] = simd.look_up(codes, numbers, simd.load_i8(codes));
+            let vectors = [numbers, simd.load_f16(half), simd.load_bf16(half), simd.load_i8(codes), low, high];
             vectors.iter().map(|vector| simd.lanes(*vector).map(f32::to_bits)).collect()
         }
     }

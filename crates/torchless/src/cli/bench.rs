@@ -8,35 +8,41 @@ use crate::cli::args::BenchArgs;
 use crate::cli::{CliError, command, print_json, print_text};
 use crate::engine::LogitRows;
 use crate::linear::Threads;
+use crate::memory;
 use crate::sampling::greedy;
 
 pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let (n_prompt, n_decoded) = (args.prefill.max(1), args.decode);
     let mut engine = command::engine(&args.model, n_prompt + n_decoded)?;
-    let bandwidth = read_bandwidth(engine.threads());
     let vocabulary = engine.model().config().vocabulary;
     let prompt: Vec<u32> = (0..n_prompt).map(|index| (index * 7919 % vocabulary) as u32).collect();
     let mut cache = engine.cache(n_prompt + n_decoded)?;
     // The first pass reads the weights from their file.
     engine.logits(&mut cache, &prompt[..1], LogitRows::Last)?;
     cache.truncate(0);
-    let start = Instant::now();
+    let clock = Clock::start();
     let mut logits = engine.logits(&mut cache, &prompt, LogitRows::Last)?;
-    let prefill = start.elapsed().as_secs_f64();
-    let start = Instant::now();
+    let (prefill, prefill_processor) = clock.elapsed();
+    let clock = Clock::start();
     for _ in 0..n_decoded {
         logits = engine.logits(&mut cache, &[greedy(&logits)], LogitRows::Last)?;
     }
-    let decode = start.elapsed().as_secs_f64();
+    let (decode, decode_processor) = clock.elapsed();
+    // Before the bandwidth is measured, which takes memory of its own.
+    let peak_memory = memory::peak_memory();
+    let bandwidth = read_bandwidth(engine.threads());
     let rate = n_decoded as f64 / decode;
     let bytes = rate * engine.model().bytes_per_token() as f64;
     let answer = json!({
         "threads": engine.threads().count(),
         "instruction_set": engine.threads().instruction_set().name(),
-        "prefill": { "tokens": n_prompt, "seconds": prefill, "tokens_per_second": n_prompt as f64 / prefill },
-        "decode": { "tokens": n_decoded, "seconds": decode, "tokens_per_second": rate, "bytes_per_second": bytes,
+        "prefill": { "tokens": n_prompt, "seconds": prefill, "processor_seconds": prefill_processor,
+            "tokens_per_second": n_prompt as f64 / prefill },
+        "decode": { "tokens": n_decoded, "seconds": decode, "processor_seconds": decode_processor,
+            "tokens_per_second": rate, "bytes_per_second": bytes,
             "share_of_bandwidth": bytes / bandwidth },
         "read_bandwidth": bandwidth,
+        "memory": { "weights": engine.model().weight_bytes(), "keys_and_values": cache.n_bytes(), "peak": peak_memory },
         "counters": engine.counters(),
     });
     if args.json {
@@ -50,11 +56,38 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     ))
 }
 
-/// Bytes per second that all threads together read from memory: the best of five rounds.
+/// Two clocks: the one on the wall, and that of the processors, which stands still where something else runs.
+struct Clock {
+    wall: Instant,
+    processors: Option<f64>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { processors: processor_seconds(), wall: Instant::now() }
+    }
+
+    fn elapsed(&self) -> (f64, Option<f64>) {
+        let wall = self.wall.elapsed().as_secs_f64();
+        (wall, self.processors.zip(processor_seconds()).map(|(before, now)| now - before))
+    }
+}
+
+/// Seconds that processors worked for the threads of this process, where the system says it to the nanosecond.
+fn processor_seconds() -> Option<f64> {
+    let mut nanoseconds = 0;
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let line = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        nanoseconds += line.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    Some(nanoseconds as f64 * 1e-9)
+}
+
+/// Bytes per second that all threads together read from memory: the best of twenty rounds.
 fn read_bandwidth(threads: &Threads) -> f64 {
     let numbers = vec![1_u64; 32 << 20];
     let mut best = 0.0_f64;
-    for _ in 0..5 {
+    for _ in 0..20 {
         let start = Instant::now();
         let parts = numbers.chunks(1 << 20).collect();
         threads.each(
