@@ -295,17 +295,19 @@ layout! {
     }
 }
 
-/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros to whole vectors.
+/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros to whole vectors; one vector goes to every
+/// `stride`-th place of `out`.
 #[inline(always)]
-pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lanes]) {
+pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lanes], stride: usize) {
     let blocks = row.chunks_exact(L::BYTES);
     let rest = blocks.remainder();
-    for (block, out) in blocks.zip(out.chunks_mut(const { L::LEN / LANES })) {
-        L::unpack(simd, block, |index, vector| simd.store(vector, &mut out[index].0));
+    let vectors = const { L::LEN / LANES };
+    for (block, out) in blocks.zip(out.chunks_mut(vectors * stride)) {
+        L::unpack(simd, block, |index, vector| simd.store(vector, &mut out[index * stride].0));
     }
     if !rest.is_empty() {
         let padded = padded::<L>(rest);
-        let last = out.len() - 1;
+        let last = row.len() / L::BYTES * vectors * stride;
         L::unpack(simd, &padded[..L::BYTES], |_, vector| simd.store(vector, &mut out[last].0));
     }
 }
@@ -328,7 +330,7 @@ impl Body for Unpack<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        with_layout!(self.format, L => unpack_row::<S, L>(simd, self.row, self.out));
+        with_layout!(self.format, L => unpack_row::<S, L>(simd, self.row, self.out, 1));
     }
 }
 

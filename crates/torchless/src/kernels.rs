@@ -207,17 +207,32 @@ impl Body for Scores<'_> {
         let Scores { query, keys, scale, scores } = self;
         let (query, query_rest) = query.as_chunks::<LANES>();
         let width = query.len() * LANES + query_rest.len();
-        for (position, score) in scores.iter_mut().enumerate() {
-            let (key, key_rest) = keys.values[position * keys.stride..][..width].as_chunks::<LANES>();
+        let last = |sum: f32, position: usize| {
+            let rest = &keys.values[position * keys.stride + width - query_rest.len()..];
+            query_rest.iter().zip(rest).fold(sum, |sum, (query, key)| simd.fma1(*query, *key, sum)) * scale
+        };
+        let (fours, rest) = scores.as_chunks_mut::<4>();
+        for (four, scores) in fours.iter_mut().enumerate() {
+            let mut sums = [simd.splat(0.0); 4];
+            for position in 0..4 {
+                let key = keys.values[(4 * four + position) * keys.stride..][..width].as_chunks::<LANES>().0;
+                for (query, key) in query.iter().zip(key) {
+                    sums[position] = simd.fma(simd.load(query), simd.load(key), sums[position]);
+                }
+            }
+            let sums = simd.sum4(sums);
+            for position in 0..4 {
+                scores[position] = last(sums[position], 4 * four + position);
+            }
+        }
+        let first = 4 * fours.len();
+        for (position, score) in (first..).zip(rest) {
+            let key = keys.values[position * keys.stride..][..width].as_chunks::<LANES>().0;
             let mut sums = simd.splat(0.0);
             for (query, key) in query.iter().zip(key) {
                 sums = simd.fma(simd.load(query), simd.load(key), sums);
             }
-            let mut sum = simd.sum(sums);
-            for (query, key) in query_rest.iter().zip(key_rest) {
-                sum = simd.fma1(*query, *key, sum);
-            }
-            *score = sum * scale;
+            *score = last(simd.sum(sums), position);
         }
     }
 }

@@ -162,7 +162,7 @@ pub(crate) struct Product<'a> {
 /// Memory of products that is kept between them.
 #[derive(Debug, Default)]
 pub(crate) struct LinearScratch {
-    /// Inputs as whole vectors.
+    /// Inputs as [`Panels`].
     inputs: Vec<Lanes>,
     /// Outputs of several vectors, (rows, T).
     transposed: Vec<f32>,
@@ -178,10 +178,10 @@ pub(crate) fn multiply(
 ) {
     let Some(columns) = products.first().map(|product| product.matrix.columns) else { return };
     let LinearScratch { inputs, transposed } = scratch;
-    let x = whole_vectors(inputs, x, columns);
+    let x = Panels::of(inputs, x, columns, panel_width(threads.isa, n_vectors));
     let matrices: Vec<&Matrix> = products.iter().map(|product| product.matrix).collect();
     if n_vectors == 1 {
-        run(threads, x, 1, &matrices, products.iter_mut().map(|product| &mut *product.out).collect());
+        run(threads, x, &matrices, products.iter_mut().map(|product| &mut *product.out).collect());
     } else {
         let n_outputs = products.iter().map(|product| product.out.len()).sum();
         if transposed.len() < n_outputs {
@@ -194,7 +194,7 @@ pub(crate) fn multiply(
             outs.push(first);
             rest = others;
         }
-        run(threads, x, n_vectors, &matrices, outs);
+        run(threads, x, &matrices, outs);
         let mut rest = &transposed[..n_outputs];
         for product in products.iter_mut() {
             let (first, others) = rest.split_at(product.out.len());
@@ -211,19 +211,45 @@ pub(crate) fn multiply(
     }
 }
 
-/// `x` as whole vectors that begin where cache lines do, padded with zeros row by row if `columns` are no multiple of the lanes.
-fn whole_vectors<'a>(inputs: &'a mut Vec<Lanes>, x: &[f32], columns: usize) -> &'a [Lanes] {
-    inputs.clear();
-    for row in x.chunks_exact(columns) {
-        let (whole, rest) = row.as_chunks::<LANES>();
-        inputs.extend(whole.iter().map(|vector| Lanes(*vector)));
-        if !rest.is_empty() {
-            let mut last = Lanes::default();
-            last.0[..rest.len()].copy_from_slice(rest);
-            inputs.push(last);
-        }
+/// Inputs in the order in which tiles read them: (panels, vectors of a row, `width` inputs), padded with zeros.
+#[derive(Clone, Copy)]
+struct Panels<'a> {
+    vectors: &'a [Lanes],
+    /// Vectors of a row.
+    length: usize,
+    /// Inputs side by side.
+    width: usize,
+    /// T, without those that are padding.
+    n_inputs: usize,
+}
+
+/// How many inputs a tile has: as many as keep its sums in registers.
+fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
+    match n_inputs {
+        1 => 1,
+        4.. if isa == InstructionSet::Avx512 => WIDE,
+        _ => NARROW,
     }
-    inputs
+}
+
+/// Inputs of a tile where 32 registers hold a vector each, and elsewhere.
+const WIDE: usize = 6;
+const NARROW: usize = 3;
+
+impl<'a> Panels<'a> {
+    /// `x` is (T, columns), row by row.
+    fn of(vectors: &'a mut Vec<Lanes>, x: &[f32], columns: usize, width: usize) -> Panels<'a> {
+        let (length, n_inputs) = (columns.div_ceil(LANES), x.len() / columns);
+        vectors.clear();
+        vectors.resize(n_inputs.next_multiple_of(width) * length, Lanes::default());
+        for (input, row) in x.chunks_exact(columns).enumerate() {
+            let panel = &mut vectors[input / width * width * length..][..width * length];
+            for (from, to) in row.chunks(LANES).zip(panel.iter_mut().skip(input % width).step_by(width)) {
+                to.0[..from.len()].copy_from_slice(from);
+            }
+        }
+        Panels { vectors, length, width, n_inputs }
+    }
 }
 
 /// (rows, T) to (T, rows).
@@ -255,16 +281,16 @@ struct Part<'a> {
     out: &'a mut [f32],
 }
 
-fn run<'a>(threads: &Threads, x: &[Lanes], n_vectors: usize, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
+fn run<'a>(threads: &Threads, x: Panels<'_>, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
     let n_rows: usize = matrices.iter().map(|matrix| matrix.rows).sum();
-    let cost = n_rows * x.len() * LANES;
+    let cost = n_rows * x.vectors.len() * LANES;
     // A few parts per thread: the machine may be busy with something else, too.
     let part = n_rows.div_ceil(4 * threads.n_threads).max(16).next_multiple_of(4);
     let mut parts = Vec::new();
     for (matrix, out) in matrices.iter().zip(outs) {
-        for (index, out) in out.chunks_mut(part * n_vectors).enumerate() {
+        for (index, out) in out.chunks_mut(part * x.n_inputs).enumerate() {
             let first = index * part;
-            parts.push(Part { matrix, rows: first..first + out.len() / n_vectors, out });
+            parts.push(Part { matrix, rows: first..first + out.len() / x.n_inputs, out });
         }
     }
     let isa = threads.isa;
@@ -272,11 +298,10 @@ fn run<'a>(threads: &Threads, x: &[Lanes], n_vectors: usize, matrices: &[&'a Mat
         let (bytes, row_bytes) = (matrix.rows_of(rows), matrix.row_bytes);
         with_layout!(matrix.format, L => {
             let layout = PhantomData::<L>;
-            if n_vectors == 1 {
-                dispatch(isa, One { layout, bytes, row_bytes, x, out });
+            if x.width == 1 {
+                dispatch(isa, One { layout, bytes, row_bytes, x: x.vectors, out });
             } else {
-                let several = Several { x, n_vectors };
-                dispatch(isa, Rows { layout, several, bytes, row_bytes, unpacked, out });
+                dispatch(isa, Several { layout, bytes, row_bytes, x, unpacked, out });
             }
         });
     });
@@ -311,50 +336,20 @@ impl<L: Layout> Body for One<'_, L> {
     }
 }
 
-/// Some rows with several vectors.
-struct Rows<'a, L> {
-    layout: PhantomData<L>,
-    several: Several<'a>,
-    bytes: &'a [u8],
-    row_bytes: usize,
-    unpacked: &'a mut Vec<Lanes>,
-    out: &'a mut [f32],
-}
-
-impl<L: Layout> Body for Rows<'_, L> {
-    type Output = ();
-    /// Four rows at a time are unpacked and multiplied by as many vectors as stay in the second-level cache.
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let Rows { several, bytes, row_bytes, unpacked, out, .. } = self;
-        let length = several.x.len() / several.n_vectors;
-        unpacked.resize(4 * length, Lanes::default());
-        for first in (0..several.n_vectors).step_by(VECTORS_AT_ONCE) {
-            for (rows, out) in bytes.chunks(4 * row_bytes).zip(out.chunks_mut(4 * several.n_vectors)) {
-                let n_rows = rows.len() / row_bytes;
-                for (row, unpacked) in rows.chunks_exact(row_bytes).zip(unpacked.chunks_exact_mut(length)) {
-                    unpack_row::<S, L>(simd, row, unpacked);
-                }
-                several.four(simd, &unpacked[..n_rows * length], first, out);
-            }
-        }
-    }
-}
-
 /// The products of `R` rows with one vector.
 #[inline(always)]
 fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[Lanes]) -> [f32; R] {
     let mut sums = [simd.splat(0.0); R];
     let vectors = const { L::LEN / LANES };
     let n_blocks = rows[0].len() / L::BYTES;
-    // Rows are short, and what is to be read behind them no processor guesses: it is asked for, as many rows ahead as are read at once.
-    let ahead = R * rows[0].len();
+    // Rows are short, and several at once are too much to guess for a processor: what comes behind them is asked for, in the order of memory.
+    let ahead = (R * rows[0].len()).max(4096);
     for (block, x) in x.chunks_exact(vectors).take(n_blocks).enumerate() {
+        for line in 0..const { (R * L::BYTES).div_ceil(64) } {
+            simd.prefetch(rows[0], ahead + block * R * L::BYTES + 64 * line);
+        }
         for row in 0..R {
             let bytes = &rows[row][block * L::BYTES..][..L::BYTES];
-            for line in 0..const { L::BYTES.div_ceil(64) } {
-                simd.prefetch(bytes, ahead + 64 * line);
-            }
             let sum = &mut sums[row];
             L::unpack(simd, bytes, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
         }
@@ -375,90 +370,91 @@ fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[Lane
     out
 }
 
-/// Vectors that stay in the second-level cache while all rows pass by.
-const VECTORS_AT_ONCE: usize = 48;
-
-/// Several vectors, to be multiplied by rows: tiles of sums in registers.
-#[derive(Clone, Copy)]
-struct Several<'a> {
-    x: &'a [Lanes],
-    n_vectors: usize,
+/// Some rows with several inputs: tiles of sums in registers.
+struct Several<'a, L> {
+    layout: PhantomData<L>,
+    bytes: &'a [u8],
+    row_bytes: usize,
+    x: Panels<'a>,
+    unpacked: &'a mut Vec<Lanes>,
+    /// (rows, T).
+    out: &'a mut [f32],
 }
 
-impl Several<'_> {
-    /// Up to four rows with the vectors from `first` on; `out` is (rows, T).
+impl<L: Layout> Body for Several<'_, L> {
+    type Output = ();
     #[inline(always)]
-    fn four<S: Simd>(self, simd: S, rows: &[Lanes], first: usize, out: &mut [f32]) {
-        let last = (first + VECTORS_AT_ONCE).min(self.n_vectors);
-        let length = self.x.len() / self.n_vectors;
-        if rows.len() == 4 * length && S::IS_WIDE {
-            let rows: [&[Lanes]; 4] = std::array::from_fn(|row| &rows[row * length..][..length]);
-            self.tiles(simd, rows, first..last, 0, out);
-            return;
-        }
-        let mut row = 0;
-        while (row + 2) * length <= rows.len() {
-            let pair = [&rows[row * length..][..length], &rows[(row + 1) * length..][..length]];
-            self.tiles(simd, pair, first..last, row, out);
-            row += 2;
-        }
-        if (row + 1) * length <= rows.len() && row * self.n_vectors < out.len() {
-            self.tiles(simd, [&rows[row * length..][..length]], first..last, row, out);
+    fn run<S: Simd>(self, simd: S) {
+        if S::IS_WIDE && self.x.width == WIDE {
+            self.tiles::<S, 4, WIDE>(simd);
+        } else if S::IS_WIDE {
+            self.tiles::<S, 4, NARROW>(simd);
+        } else {
+            self.tiles::<S, 2, NARROW>(simd);
         }
     }
+}
 
-    #[inline(always)]
-    fn tiles<S: Simd, const R: usize>(
-        self,
-        simd: S,
-        rows: [&[Lanes]; R],
-        vectors: Range<usize>,
-        first_row: usize,
-        out: &mut [f32],
-    ) {
-        let mut vector = vectors.start;
-        while vector < vectors.end {
-            let left = vectors.end - vector;
-            let at = (vector, first_row);
-            vector += match left {
-                6.. if S::IS_WIDE => self.tile::<S, R, 6>(simd, rows, at, out),
-                3.. => self.tile::<S, R, 3>(simd, rows, at, out),
-                2 => self.tile::<S, R, 2>(simd, rows, at, out),
-                _ => self.tile::<S, R, 1>(simd, rows, at, out),
-            };
-        }
-    }
+/// Inputs that stay in the second-level cache while all rows pass by.
+const INPUTS_AT_ONCE: usize = 48;
 
-    /// `R` rows with `T` vectors; returns `T`.
+impl<L: Layout> Several<'_, L> {
+    /// `R` rows are unpacked side by side, and multiplied by panel after panel of `T` inputs.
     #[inline(always)]
-    fn tile<S: Simd, const R: usize, const T: usize>(
-        self,
-        simd: S,
-        rows: [&[Lanes]; R],
-        at: (usize, usize),
-        out: &mut [f32],
-    ) -> usize {
-        let length = rows[0].len();
-        let xs: [&[Lanes]; T] = std::array::from_fn(|vector| &self.x[(at.0 + vector) * length..][..length]);
-        let mut sums = [[simd.splat(0.0); T]; R];
-        for index in 0..length {
-            // Not `from_fn`: its closure would not be compiled for the instruction set.
-            let mut x = [simd.splat(0.0); T];
-            for vector in 0..T {
-                x[vector] = simd.load(&xs[vector][index].0);
-            }
-            for row in 0..R {
-                let weights = simd.load(&rows[row][index].0);
-                for vector in 0..T {
-                    sums[row][vector] = simd.fma(weights, x[vector], sums[row][vector]);
+    fn tiles<S: Simd, const R: usize, const T: usize>(self, simd: S) {
+        let Several { bytes, row_bytes, x, unpacked, out, .. } = self;
+        unpacked.clear();
+        unpacked.resize(R * x.length, Lanes::default());
+        let panels = x.vectors.chunks_exact(T * x.length);
+        for first in (0..x.n_inputs).step_by(INPUTS_AT_ONCE) {
+            let here = panels.clone().skip(first / T).take(INPUTS_AT_ONCE / T);
+            for (rows, out) in bytes.chunks(R * row_bytes).zip(out.chunks_mut(R * x.n_inputs)) {
+                for (row, stored) in rows.chunks_exact(row_bytes).enumerate() {
+                    unpack_row::<S, L>(simd, stored, &mut unpacked[row..], R);
+                }
+                for (panel, first) in here.clone().zip((first..).step_by(T)) {
+                    let sums = tile::<S, R, T>(simd, unpacked, panel);
+                    let last = (first + T).min(x.n_inputs);
+                    for (sums, out) in sums.iter().zip(out.chunks_exact_mut(x.n_inputs)) {
+                        out[first..last].copy_from_slice(&sums[..last - first]);
+                    }
                 }
             }
         }
+    }
+}
+
+/// `R` rows with `T` inputs, each side by side.
+#[inline(always)]
+fn tile<S: Simd, const R: usize, const T: usize>(simd: S, rows: &[Lanes], x: &[Lanes]) -> [[f32; T]; R] {
+    let mut sums = [[simd.splat(0.0); T]; R];
+    for (rows, x) in rows.as_chunks::<R>().0.iter().zip(x.as_chunks::<T>().0) {
+        // Not `map`: its closure would not be compiled for the instruction set.
+        let mut inputs = [simd.splat(0.0); T];
+        for input in 0..T {
+            inputs[input] = simd.load(&x[input].0);
+        }
         for row in 0..R {
-            for vector in 0..T {
-                out[(at.1 + row) * self.n_vectors + at.0 + vector] = simd.sum(sums[row][vector]);
+            let weights = simd.load(&rows[row].0);
+            for input in 0..T {
+                sums[row][input] = simd.fma(weights, inputs[input], sums[row][input]);
             }
         }
-        T
     }
+    let mut out = [[0.0; T]; R];
+    if R == 4 {
+        for input in 0..T {
+            let four = simd.sum4([sums[0][input], sums[1][input], sums[2][input], sums[3][input]]);
+            for row in 0..R {
+                out[row][input] = four[row];
+            }
+        }
+    } else {
+        for row in 0..R {
+            for input in 0..T {
+                out[row][input] = simd.sum(sums[row][input]);
+            }
+        }
+    }
+    out
 }

@@ -139,6 +139,12 @@ pub(crate) trait Simd: Copy {
         }
         lanes[0]
     }
+
+    /// The sums of four vectors, each in that order.
+    #[inline(always)]
+    fn sum4(self, vectors: [Self::Vector; 4]) -> [f32; 4] {
+        [self.sum(vectors[0]), self.sum(vectors[1]), self.sum(vectors[2]), self.sum(vectors[3])]
+    }
 }
 
 /// A body, generic over the instruction set.
@@ -337,6 +343,22 @@ mod x86 {
                 // A permutation heeds the low four bits of its indices only.
                 let codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(codes)));
                 [_mm512_permutexvar_ps(codes, low), _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(codes), high)]
+            }
+        }
+        #[inline(always)]
+        fn sum4(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+            // SAFETY: `new` promises the features; the array has 16 bytes.
+            unsafe {
+                // Quarters of registers: 0 + 2 and 1 + 3 of two vectors side by side, then those two, then pairs, then neighbours.
+                let halves = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
+                let (ab, cd) = (halves(a, b), halves(c, d));
+                let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xdd>(ab, cd));
+                let two = _mm512_add_ps(four, _mm512_shuffle_ps::<0xee>(four, four));
+                let one = _mm512_add_ps(two, _mm512_shuffle_ps::<0x55>(two, two));
+                let firsts = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), one);
+                let mut sums = [0.0; 4];
+                _mm_storeu_ps(sums.as_mut_ptr(), _mm512_castps512_ps128(firsts));
+                sums
             }
         }
         #[inline(always)]
@@ -549,6 +571,9 @@ mod tests {
             let numbers = simd.load_f32(&bytes);
             let [low, high] = simd.look_up(codes, numbers, simd.load_i8(codes));
             let vectors = [numbers, simd.load_f16(half), simd.load_bf16(half), simd.load_i8(codes), low, high];
+            let [a, b, c, d] = simd.sum4([low, high, simd.load_bf16(half), simd.load_i8(codes)]);
+            let sums = simd.splat(a + 2.0 * b + 4.0 * c + 8.0 * d);
+            let vectors = [&vectors[..], &[sums]].concat();
             vectors.iter().map(|vector| simd.lanes(*vector).map(f32::to_bits)).collect()
         }
     }
