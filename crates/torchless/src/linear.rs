@@ -244,8 +244,13 @@ impl<'a> Panels<'a> {
         vectors.resize(n_inputs.next_multiple_of(width) * length, Lanes::default());
         for (input, row) in x.chunks_exact(columns).enumerate() {
             let panel = &mut vectors[input / width * width * length..][..width * length];
-            for (from, to) in row.chunks(LANES).zip(panel.iter_mut().skip(input % width).step_by(width)) {
-                to.0[..from.len()].copy_from_slice(from);
+            let (whole, rest) = row.as_chunks::<LANES>();
+            let mut places = panel.iter_mut().skip(input % width).step_by(width);
+            for (from, to) in whole.iter().zip(&mut places) {
+                to.0 = *from;
+            }
+            if let Some(last) = places.next() {
+                last.0[..rest.len()].copy_from_slice(rest);
             }
         }
         Panels { vectors, length, width, n_inputs }
@@ -327,45 +332,54 @@ impl<L: Layout> Body for One<'_, L> {
             let (low, high) = rows.split_at(2 * row_bytes);
             let (a, b) = low.split_at(row_bytes);
             let (c, d) = high.split_at(row_bytes);
-            out.copy_from_slice(&dots::<S, L, 4>(simd, [a, b, c, d], x));
+            out.copy_from_slice(&dots::<S, L>(simd, [a, b, c, d], x));
         }
         let rest = rows.remainder().chunks_exact(row_bytes.max(1));
         for (out, row) in fours.into_remainder().iter_mut().zip(rest) {
-            *out = dots::<S, L, 1>(simd, [row], x)[0];
+            *out = dots::<S, L>(simd, [row; 4], x)[0];
         }
     }
 }
 
-/// The products of `R` rows with one vector.
+/// The products of four rows, one after the other in memory, with one vector.
 #[inline(always)]
-fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[Lanes]) -> [f32; R] {
-    let mut sums = [simd.splat(0.0); R];
-    let vectors = const { L::LEN / LANES };
-    let n_blocks = rows[0].len() / L::BYTES;
+fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] {
+    let mut sums = [simd.splat(0.0); 4];
     // Rows are short, and several at once are too much to guess for a processor: what comes behind them is asked for, in the order of memory.
-    let ahead = (R * rows[0].len()).max(4096);
-    for (block, x) in x.chunks_exact(vectors).take(n_blocks).enumerate() {
-        for line in 0..const { (R * L::BYTES).div_ceil(64) } {
-            simd.prefetch(rows[0], ahead + block * R * L::BYTES + 64 * line);
+    let mut ahead = (4 * rows[0].len()).max(4096);
+    let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
+    // Iterators of known length: no index is checked, and no pointer leaves the registers.
+    for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / LANES })) {
+        for line in 0..const { (4 * L::BYTES).div_ceil(64) } {
+            simd.prefetch(rows[0], ahead + 64 * line);
         }
-        for row in 0..R {
-            let bytes = &rows[row][block * L::BYTES..][..L::BYTES];
-            let sum = &mut sums[row];
-            L::unpack(simd, bytes, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
+        ahead += 4 * L::BYTES;
+        for (block, sum) in [a, b, c, d].into_iter().zip(&mut sums) {
+            L::unpack(simd, block, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
         }
     }
-    if n_blocks * L::BYTES < rows[0].len() {
+    let rest = rows[0].len() / L::BYTES * L::BYTES;
+    if rest < rows[0].len() {
         let x = &x[x.len() - 1].0;
-        for row in 0..R {
-            let bytes = padded::<L>(&rows[row][n_blocks * L::BYTES..]);
-            let sum = &mut sums[row];
+        for (row, sum) in rows.into_iter().zip(&mut sums) {
+            let bytes = padded::<L>(&row[rest..]);
             L::unpack(simd, &bytes[..L::BYTES], |_, weights| *sum = simd.fma(weights, simd.load(x), *sum));
         }
     }
+    simd.sum4(sums)
+}
+
+/// The sum of each vector.
+#[inline(always)]
+fn totals<S: Simd, const N: usize>(simd: S, vectors: [S::Vector; N]) -> [f32; N] {
+    let mut out = [0.0; N];
+    let (fours, rest) = vectors.as_chunks::<4>();
+    for (four, out) in fours.iter().zip(out.as_chunks_mut::<4>().0) {
+        *out = simd.sum4(*four);
+    }
     // Not `map`: its closure would not be compiled for the instruction set.
-    let mut out = [0.0; R];
-    for row in 0..R {
-        out[row] = simd.sum(sums[row]);
+    for (vector, out) in rest.iter().zip(&mut out[4 * fours.len()..]) {
+        *out = simd.sum(*vector);
     }
     out
 }
@@ -414,9 +428,11 @@ impl<L: Layout> Several<'_, L> {
                 }
                 for (panel, first) in here.clone().zip((first..).step_by(T)) {
                     let sums = tile::<S, R, T>(simd, unpacked, panel);
-                    let last = (first + T).min(x.n_inputs);
                     for (sums, out) in sums.iter().zip(out.chunks_exact_mut(x.n_inputs)) {
-                        out[first..last].copy_from_slice(&sums[..last - first]);
+                        match out[first..].first_chunk_mut() {
+                            Some(out) => *out = *sums,
+                            None => out[first..].iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum),
+                        }
                     }
                 }
             }
@@ -442,18 +458,14 @@ fn tile<S: Simd, const R: usize, const T: usize>(simd: S, rows: &[Lanes], x: &[L
         }
     }
     let mut out = [[0.0; T]; R];
-    if R == 4 {
-        for input in 0..T {
-            let four = simd.sum4([sums[0][input], sums[1][input], sums[2][input], sums[3][input]]);
-            for row in 0..R {
-                out[row][input] = four[row];
-            }
-        }
-    } else {
+    for input in 0..T {
+        let mut column = [simd.splat(0.0); R];
         for row in 0..R {
-            for input in 0..T {
-                out[row][input] = simd.sum(sums[row][input]);
-            }
+            column[row] = sums[row][input];
+        }
+        let column = totals(simd, column);
+        for row in 0..R {
+            out[row][input] = column[row];
         }
     }
     out
