@@ -343,7 +343,8 @@ impl Engine {
                 (&keys[..], &values[..])
             }
         };
-        let attend = Attend { config, isa, queries: &work.queries, keys, values, window: config.windows.of_layer(index) };
+        let attend =
+            Attend { config, isa, queries: &work.queries, keys, values, window: config.windows.of_layer(index) };
         attend.run(threads, spans, &mut work.attended);
         let change = &mut work.change;
         multiply(threads, &mut work.linear, &work.attended, n_rows, &mut [product(&layer.output, change)]);

@@ -217,10 +217,7 @@ impl Simd for Array {
     }
     #[inline(always)]
     fn look_up(self, codes: &[u8; LANES], low: [f32; LANES], high: [f32; LANES]) -> [[f32; LANES]; 2] {
-        [
-            Self::each(|lane| low[usize::from(codes[lane] & 15)]),
-            Self::each(|lane| high[usize::from(codes[lane] >> 4)]),
-        ]
+        [Self::each(|lane| low[usize::from(codes[lane] & 15)]), Self::each(|lane| high[usize::from(codes[lane] >> 4)])]
     }
     #[inline(always)]
     fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
@@ -350,12 +347,14 @@ mod x86 {
             // SAFETY: `new` promises the features; the array has 16 bytes.
             unsafe {
                 // Quarters of registers: 0 + 2 and 1 + 3 of two vectors side by side, then those two, then pairs, then neighbours.
-                let halves = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
+                let halves =
+                    |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
                 let (ab, cd) = (halves(a, b), halves(c, d));
                 let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xdd>(ab, cd));
                 let two = _mm512_add_ps(four, _mm512_shuffle_ps::<0xee>(four, four));
                 let one = _mm512_add_ps(two, _mm512_shuffle_ps::<0x55>(two, two));
-                let firsts = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), one);
+                let firsts =
+                    _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), one);
                 let mut sums = [0.0; 4];
                 _mm_storeu_ps(sums.as_mut_ptr(), _mm512_castps512_ps128(firsts));
                 sums
@@ -460,10 +459,7 @@ mod x86 {
                 let codes = _mm_loadu_si128(from_bytes(codes));
                 let codes = [_mm256_cvtepu8_epi32(codes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(codes))];
                 let upper = [_mm256_srli_epi32::<4>(codes[0]), _mm256_srli_epi32::<4>(codes[1])];
-                [
-                    [choose(codes[0], low), choose(codes[1], low)],
-                    [choose(upper[0], high), choose(upper[1], high)],
-                ]
+                [[choose(codes[0], low), choose(codes[1], low)], [choose(upper[0], high), choose(upper[1], high)]]
             }
         }
         #[inline(always)]

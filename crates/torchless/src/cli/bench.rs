@@ -22,25 +22,26 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     cache.truncate(0);
     let clock = Clock::start();
     let mut logits = engine.logits(&mut cache, &prompt, LogitRows::Last)?;
-    let (prefill, prefill_processor) = clock.elapsed();
+    let (prefill, prefill_processor) = (clock.wall_seconds(), clock.processor_seconds());
     let clock = Clock::start();
     for _ in 0..n_decoded {
         logits = engine.logits(&mut cache, &[greedy(&logits)], LogitRows::Last)?;
     }
-    let (decode, decode_processor) = clock.elapsed();
+    let (decode, decode_processor) = (clock.wall_seconds(), clock.processor_seconds());
+    let undisturbed = clock.undisturbed_seconds(engine.threads().count());
     // Before the bandwidth is measured, which takes memory of its own.
     let peak_memory = memory::peak_memory();
     let bandwidth = read_bandwidth(engine.threads());
     let rate = n_decoded as f64 / decode;
-    let bytes = rate * engine.model().bytes_per_token() as f64;
+    let bytes = (n_decoded as u64 * engine.model().bytes_per_token()) as f64;
     let answer = json!({
         "threads": engine.threads().count(),
         "instruction_set": engine.threads().instruction_set().name(),
         "prefill": { "tokens": n_prompt, "seconds": prefill, "processor_seconds": prefill_processor,
             "tokens_per_second": n_prompt as f64 / prefill },
         "decode": { "tokens": n_decoded, "seconds": decode, "processor_seconds": decode_processor,
-            "tokens_per_second": rate, "bytes_per_second": bytes,
-            "share_of_bandwidth": bytes / bandwidth },
+            "tokens_per_second": rate, "bytes_per_second": bytes / decode,
+            "share_of_bandwidth": bytes / undisturbed / bandwidth },
         "read_bandwidth": bandwidth,
         "memory": { "weights": engine.model().weight_bytes(), "keys_and_values": cache.n_bytes(), "peak": peak_memory },
         "counters": engine.counters(),
@@ -51,7 +52,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     print_text(&format!(
         "prefill  {n_prompt} tokens, {:.1} tokens/s\ndecode   {n_decoded} tokens, {rate:.2} tokens/s, {:.2} GB/s of {:.2} GB/s\n",
         n_prompt as f64 / prefill,
-        bytes / 1e9,
+        bytes / decode / 1e9,
         bandwidth / 1e9
     ))
 }
@@ -67,9 +68,18 @@ impl Clock {
         Clock { processors: processor_seconds(), wall: Instant::now() }
     }
 
-    fn elapsed(&self) -> (f64, Option<f64>) {
-        let wall = self.wall.elapsed().as_secs_f64();
-        (wall, self.processors.zip(processor_seconds()).map(|(before, now)| now - before))
+    fn wall_seconds(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64()
+    }
+
+    fn processor_seconds(&self) -> Option<f64> {
+        self.processors.zip(processor_seconds()).map(|(before, now)| now - before)
+    }
+
+    /// What it would have taken were nothing else running: the processors' time divided by the threads, if that is shorter.
+    fn undisturbed_seconds(&self, n_threads: usize) -> f64 {
+        let processors = self.processor_seconds().unwrap_or(f64::INFINITY) / n_threads as f64;
+        self.wall_seconds().min(processors)
     }
 }
 
@@ -83,22 +93,26 @@ fn processor_seconds() -> Option<f64> {
     Some(nanoseconds as f64 * 1e-9)
 }
 
-/// Bytes per second that all threads together read from memory: the best of twenty rounds.
+/// Bytes per second that all threads together read from memory: the best of six rounds, were nothing else running.
 fn read_bandwidth(threads: &Threads) -> f64 {
+    // The system counts processors' time in milliseconds: a round is long enough for that.
+    const SWEEPS: usize = 8;
     let numbers = vec![1_u64; 32 << 20];
     let mut best = 0.0_f64;
-    for _ in 0..20 {
-        let start = Instant::now();
-        let parts = numbers.chunks(1 << 20).collect();
-        threads.each(
-            parts,
-            numbers.len(),
-            || (),
-            |(), part: &[u64]| {
-                std::hint::black_box(part.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number)));
-            },
-        );
-        best = best.max((numbers.len() * 8) as f64 / start.elapsed().as_secs_f64());
+    for _ in 0..6 {
+        let clock = Clock::start();
+        for _ in 0..SWEEPS {
+            let parts = numbers.chunks(1 << 20).collect();
+            threads.each(
+                parts,
+                numbers.len(),
+                || (),
+                |(), part: &[u64]| {
+                    std::hint::black_box(part.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number)));
+                },
+            );
+        }
+        best = best.max((SWEEPS * numbers.len() * 8) as f64 / clock.undisturbed_seconds(threads.count()));
     }
     best
 }
