@@ -4,8 +4,8 @@
     transformers.py --python .peers/transformers/bin/python --bin target/release [--rounds 7] [--dry]
 
 Every engine reads the same GGUF files. Rounds go round the engines, so that all of them meet the same machine; the best round of each counts.
-A round's time is the elapsed one or the processors' divided by the threads, whichever is shorter: where other programs run, the second is what
-an idle machine would show. How far the engines' logits are apart stands in the table. Models stay beside the environment: 2 GB.
+On one thread a round's time is the elapsed one or the processor's, whichever is shorter: where other programs run, the second is what an idle
+machine would show. On several it is the elapsed one: engines that wait by turning round and round would be charged for it. How far the engines' logits are apart stands in the table. Models stay beside the environment: 2 GB.
 """
 import argparse
 import json
@@ -36,6 +36,10 @@ def make_models(python, folder):
                 subprocess.run([python, HERE / "engines/transformer_model.py", arguments], check=True)
 
 
+def time_of(elapsed, processor, threads):
+    return min(elapsed, processor) if threads == 1 and processor else elapsed
+
+
 class Peer:
     """An engine in a process of its own, which keeps its model between rounds."""
 
@@ -54,7 +58,7 @@ class Peer:
 
     def seconds(self, **request):
         answer = self.ask(**request)
-        return min(answer["elapsed"], answer["processor"] / self.threads)
+        return time_of(answer["elapsed"], answer["processor"], self.threads)
 
     def round(self):
         return dict(prefill=self.seconds(prefill=PROMPT), decode=self.seconds(decode=DECODED))
@@ -68,7 +72,7 @@ def our_round(binary, path, threads):
     """One run of `torchless bench`."""
     command = [binary, "bench", "--model", path, "--threads", str(threads), "--prefill", str(len(PROMPT)), "--decode", str(len(DECODED)), "--json"]
     answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    best = lambda part: min(answer[part]["seconds"], (answer[part]["processor_seconds"] or float("inf")) / threads)
+    best = lambda part: time_of(answer[part]["seconds"], answer[part]["processor_seconds"], threads)
     bytes_read = answer["decode"]["bytes_per_second"] * answer["decode"]["seconds"]
     return dict(prefill=best("prefill"), decode=best("decode"), bandwidth=answer["read_bandwidth"], bytes=bytes_read, memory=answer["memory"])
 

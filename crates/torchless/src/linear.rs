@@ -227,7 +227,7 @@ struct Panels<'a> {
 fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,
-        4.. if isa == InstructionSet::Avx512 => WIDE,
+        4.. if isa == InstructionSet::Avx512 && isa.is_available() => WIDE,
         _ => NARROW,
     }
 }

@@ -114,8 +114,13 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     assert!(refused(&folder).contains("model.safetensors"));
 }
 
-/// A GGUF file of one key (its bytes from the type on) and tensors (dimensions, type, offset), with 64 bytes of numbers.
-fn gguf(key: &[u8], tensors: &[(&str, &[u64], u32, u64)], claimed: Option<[u64; 2]>) -> String {
+/// Counts of tensors and keys, if they are to be wrong.
+type Counts = Option<[u64; 2]>;
+/// Name, dimensions, type and offset of a tensor.
+type Listed<'a> = (&'a str, &'a [u64], u32, u64);
+
+/// A GGUF file of one key (its bytes from the type on) and tensors, with 64 bytes of numbers.
+fn gguf(key: &[u8], tensors: &[Listed<'_>], claimed: Counts) -> String {
     let mut file = [&b"GGUF"[..], &3_u32.to_le_bytes()].concat();
     let counts = claimed.unwrap_or([tensors.len() as u64, u64::from(!key.is_empty())]);
     counts.iter().for_each(|count| file.extend(count.to_le_bytes()));
@@ -147,7 +152,7 @@ fn dishonest_gguf_files_are_refused_by_name() {
         |kind: u32, length: u64| [&9_u32.to_le_bytes()[..], &kind.to_le_bytes(), &length.to_le_bytes()].concat();
     let nested = [array(9, 1), 9_u32.to_le_bytes().to_vec(), 1_u64.to_le_bytes().to_vec(), vec![0; 12]].concat();
     let text = [&8_u32.to_le_bytes()[..], &MOST.to_le_bytes()].concat();
-    let cases: [(&[u8], Option<[u64; 2]>, &str); 7] = [
+    let cases: [(&[u8], Counts, &str); 7] = [
         (&text, None, "`key`: it needs 18446744073709551615 bytes"),
         (&array(0, MOST), None, "`key`: 18446744073709551615 is out of range: all arrays of a file"),
         (&array(4, 1 << 20), None, "`key`: it needs 4 bytes, and the file has"),
