@@ -5,7 +5,8 @@
 
 Every engine reads the same GGUF files. Rounds go round the engines, so that all of them meet the same machine; the best round of each counts.
 On one thread a round's time is the elapsed one or the processor's, whichever is shorter: where other programs run, the second is what an idle
-machine would show. On several it is the elapsed one: engines that wait by turning round and round would be charged for it. How far the engines' logits are apart stands in the table. Models stay beside the environment: 2 GB.
+machine would show. On several it is the elapsed one: engines that wait by turning round and round would be charged for it. How far the
+engines' logits are apart stands in the table. Models stay beside the environment: 2 GB.
 """
 import argparse
 import json
@@ -140,7 +141,8 @@ def scored(arguments):
     away = max(abs(a - b - ratio) for a, b, ratio in zip(answers[0]["result"], answers[1]["result"], ratios))
     peer.stop()
     rate = lambda seconds: f"{2 * len(events) / min(seconds):,.0f}"
-    sentence = f"`score`, {len(events):,} events under two prefixes, 28 thousand weights, one thread: {rate(ours)} sequences per processor second, whole process"
+    sentence = f"`score`, {len(events):,} events under two prefixes, 28 thousand weights, one thread: "
+    sentence += f"{rate(ours)} sequences per processor second, whole process"
     return [f"{sentence}; {peer.version} batched {rate(theirs)}, its passes alone; ratios within {away:.0e}.", ""]
 
 
@@ -161,9 +163,11 @@ def main():
     arguments.models = arguments.models or arguments.python.absolute().parent.parent / "models"
     arguments.models.mkdir(exist_ok=True)
     make_models(arguments.python, arguments.models)
-    sentence = f"A Llama of 245 million weights, {len(PROMPT)} tokens read, then {len(DECODED)} decoded one by one; best of {arguments.rounds} rounds round the engines. Times are in ours."
+    sentence = f"A Llama of 245 million weights, {len(PROMPT)} tokens read, then {len(DECODED)} decoded one by one; "
+    sentence += f"best of {arguments.rounds} rounds round the engines. Times are in ours."
     lines = heading(", transformers", sentence)
-    lines += ["| weights | threads | engine | decoded/s | time | GB/s (share of what can be read) | read/s | time | note |", "|---|---|---|---|---|---|---|---|---|"]
+    columns = ["weights", "threads", "engine", "decoded/s", "time", "GB/s (share of what can be read)", "read/s", "time", "note"]
+    lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for threads in arguments.threads or [1, 2]:
         for kind in arguments.format or FORMATS:
             lines += compare(arguments, kind, threads)

@@ -21,7 +21,8 @@ import transformers
 
 TOLERANCE = 1e-4
 TOKENS = [1, 7, 3, 69, 12, 12, 40, 5, 33, 8, 61, 2, 19, 44, 44, 50, 27, 6, 9, 13, 68, 31, 22, 17, 80, 95, 4, 4]
-SMALL = dict(vocab_size=96, hidden_size=64, intermediate_size=112, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=2, max_position_embeddings=128, rms_norm_eps=1e-5, tie_word_embeddings=False, initializer_range=0.2)
+SMALL = dict(vocab_size=96, hidden_size=64, intermediate_size=112, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=2)
+SMALL |= dict(max_position_embeddings=128, rms_norm_eps=1e-5, tie_word_embeddings=False, initializer_range=0.2)
 LLAMA3 = dict(rope_type="llama3", rope_theta=1000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=24)
 CASES = {
     "llama": ("Llama", {}),

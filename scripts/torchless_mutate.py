@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 
-from kernels_mutate import copy_the_tree
 from kernel_modules import ROOT
+from kernels_mutate import copy_the_tree
 
 SOURCES = "crates/torchless/src"
 VARIABLE = "TORCHLESS_MISTAKE"
@@ -95,7 +95,7 @@ class Tree:
         command += ["models::", "properties::"]
         environment = {**self.environment, VARIABLE: mistake}
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=3600)
-        if "could not compile" in done.stderr or "error: " in done.stderr and "test failed" not in done.stderr:
+        if "could not compile" in done.stderr or ("error: " in done.stderr and "test failed" not in done.stderr):
             raise SystemExit(done.stderr)
         failed = [line.strip() for line in done.stdout.splitlines() if line.startswith("    ") and "::" in line]
         return "" if done.returncode == 0 else failed[0] if failed else "the process died"
