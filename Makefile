@@ -17,7 +17,7 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask,xmlio
 
-.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers bench-gpu peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
+.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ bench-peers: build ## compare fits and procedures with the peers; appends to ben
 	$(PYTHON) benches/peers.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 	$(PYTHON) benches/procedures.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 
+bench-transformers: ## compare torchless with llama.cpp and PyTorch; appends to benches/RECORD.md (ten minutes, 3 GB)
+	$(CARGO) build --release --locked --package torchless
+	$(PYTHON) benches/transformers.py --python $(PEERS_DIR)/transformers/bin/python --bin $(TARGET_DIR)/release
+
 bench-gpu: ## try and measure an NVIDIA GPU; appends to benches/RECORD.md (ten minutes)
 	$(PYTHON) benches/gpu.py
 
@@ -100,6 +104,13 @@ kernels-mutate: ## plant bugs in copies of the likelihood kernels and show that 
 
 kernels-fused: ## hold the emulated kernels against the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)
 	NEXTSTAT_KERNEL_FLAGS="-ffp-contract=fast -mfma" $(CARGO) test --locked --package ns-compute --test devices
+
+mistakes: ## make the classic mistakes of inference in a copy of torchless and show that its tests catch them (five minutes)
+	$(PYTHON) scripts/torchless_mutate.py
+
+families: ## hold torchless against transformers and llama.cpp on random models of every family (after `make peers`)
+	$(CARGO) build --release --locked --package torchless
+	$(PEERS_DIR)/transformers/bin/python scripts/torchless_families.py --bin $(TARGET_DIR)/release/torchless
 
 fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo-fuzz)
 	sh scripts/fuzz.sh $(FUZZ_SECONDS)

@@ -11,6 +11,7 @@ use crate::kernels::{self, HeadRows};
 use crate::linear::{LinearScratch, Product, Threads, multiply};
 use crate::memory;
 use crate::model::{Layer, Linear, Model};
+use crate::simd::InstructionSet;
 
 /// Keys and values of the positions that were computed so far, for one sequence.
 #[derive(Debug, Clone)]
@@ -342,7 +343,8 @@ impl Engine {
                 (&keys[..], &values[..])
             }
         };
-        let attend = Attend { config, queries: &work.queries, keys, values, window: config.windows.of_layer(index) };
+        let attend =
+            Attend { config, isa, queries: &work.queries, keys, values, window: config.windows.of_layer(index) };
         attend.run(threads, spans, &mut work.attended);
         let change = &mut work.change;
         multiply(threads, &mut work.linear, &work.attended, n_rows, &mut [product(&layer.output, change)]);
@@ -415,6 +417,7 @@ impl Work {
 /// Attention of one layer, head by head.
 struct Attend<'a> {
     config: &'a Config,
+    isa: InstructionSet,
     queries: &'a [f32],
     /// (positions, kv width), of all spans.
     keys: &'a [f32],
@@ -451,7 +454,7 @@ impl Attend<'_> {
     /// One head of one row.
     fn head(&self, span: &Span, row: usize, head: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
         let Config { n_heads, n_kv_heads, head_dim, .. } = *self.config;
-        let (isa, width) = (crate::InstructionSet::best(), self.config.kv_width());
+        let (isa, width) = (self.isa, self.config.kv_width());
         let position = span.position + row;
         let first = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
         let kv_head = head / (n_heads / n_kv_heads);

@@ -195,3 +195,10 @@ pub enum Problem {
         name: String,
     },
 }
+
+impl Problem {
+    /// What is there once in every honest file.
+    pub(crate) fn there_twice() -> Problem {
+        Problem::Unexpected { expected: "there once".into(), found: "there twice".into() }
+    }
+}

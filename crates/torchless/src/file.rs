@@ -76,6 +76,21 @@ impl StoredTensor {
     }
 }
 
+/// Refuses tensors of one file that share bytes: no writer makes them, and they would let a small file claim to be a large model.
+pub(crate) fn refuse_overlaps(tensors: &HashMap<String, StoredTensor>) -> Result<(), Error> {
+    let mut ranges: Vec<(&StoredTensor, &String)> =
+        tensors.iter().map(|(name, tensor)| (tensor, name)).filter(|(tensor, _)| !tensor.range.is_empty()).collect();
+    ranges.sort_by_key(|(tensor, name)| (&*tensor.file.path, tensor.range.start, *name));
+    for pair in ranges.windows(2) {
+        let [(before, other), (tensor, name)] = pair else { continue };
+        if before.file.path == tensor.file.path && tensor.range.start < before.range.end {
+            let (expected, found) = ("in bytes of its own".into(), format!("in those of `{other}`, too"));
+            return Err(tensor.malformed(name, Problem::Unexpected { expected, found }));
+        }
+    }
+    Ok(())
+}
+
 /// The tensors of a model, by name.
 #[derive(Debug)]
 pub(crate) struct Tensors {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
+use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
 
 /// The type of a stored tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,44 +47,35 @@ impl Format {
         Format::Q6K,
     ];
 
+    /// Its name, the weights of a block and the bytes of a block.
+    const fn facts(self) -> (&'static str, usize, usize) {
+        match self {
+            Format::F32 => ("F32", 1, 4),
+            Format::F16 => ("F16", 1, 2),
+            Format::Bf16 => ("BF16", 1, 2),
+            Format::Q8_0 => ("Q8_0", 32, 34),
+            Format::Q4_0 => ("Q4_0", 32, 18),
+            Format::Q4_1 => ("Q4_1", 32, 20),
+            Format::Q5_0 => ("Q5_0", 32, 22),
+            Format::Q4K => ("Q4_K", 256, 144),
+            Format::Q5K => ("Q5_K", 256, 176),
+            Format::Q6K => ("Q6_K", 256, 210),
+        }
+    }
+
     /// The name that the file formats use.
     pub fn name(self) -> &'static str {
-        match self {
-            Format::F32 => "F32",
-            Format::F16 => "F16",
-            Format::Bf16 => "BF16",
-            Format::Q8_0 => "Q8_0",
-            Format::Q4_0 => "Q4_0",
-            Format::Q4_1 => "Q4_1",
-            Format::Q5_0 => "Q5_0",
-            Format::Q4K => "Q4_K",
-            Format::Q5K => "Q5_K",
-            Format::Q6K => "Q6_K",
-        }
+        self.facts().0
     }
 
     /// Weights of one block; rows are made of whole blocks.
     pub fn block_len(self) -> usize {
-        match self {
-            Format::F32 | Format::F16 | Format::Bf16 => 1,
-            Format::Q8_0 | Format::Q4_0 | Format::Q4_1 | Format::Q5_0 => 32,
-            Format::Q4K | Format::Q5K | Format::Q6K => 256,
-        }
+        self.facts().1
     }
 
     /// Bytes of one block.
     pub fn block_bytes(self) -> usize {
-        match self {
-            Format::F32 => 4,
-            Format::F16 | Format::Bf16 => 2,
-            Format::Q8_0 => 34,
-            Format::Q4_0 => 18,
-            Format::Q4_1 => 20,
-            Format::Q5_0 => 22,
-            Format::Q4K => 144,
-            Format::Q5K => 176,
-            Format::Q6K => 210,
-        }
+        self.facts().2
     }
 
     /// Bytes of a row of `columns` weights; none if they are no whole blocks or too many to count.
@@ -111,51 +102,33 @@ pub(crate) trait Layout: Copy {
 /// Calls `$body` with `$layout` as the [`Layout`] of a format.
 macro_rules! with_layout {
     ($format:expr, $layout:ident => $body:expr) => {
+        with_layout!($format, $layout => $body; F32 F16 Bf16 Q8_0 Q4_0 Q4_1 Q5_0 Q4K Q5K Q6K)
+    };
+    ($format:expr, $layout:ident => $body:expr; $($name:ident)*) => {
         match $format {
-            $crate::format::Format::F32 => {
-                type $layout = $crate::format::F32;
+            $($crate::format::Format::$name => {
+                type $layout = $crate::format::$name;
                 $body
-            }
-            $crate::format::Format::F16 => {
-                type $layout = $crate::format::F16;
-                $body
-            }
-            $crate::format::Format::Bf16 => {
-                type $layout = $crate::format::Bf16;
-                $body
-            }
-            $crate::format::Format::Q8_0 => {
-                type $layout = $crate::format::Q8_0;
-                $body
-            }
-            $crate::format::Format::Q4_0 => {
-                type $layout = $crate::format::Q4_0;
-                $body
-            }
-            $crate::format::Format::Q4_1 => {
-                type $layout = $crate::format::Q4_1;
-                $body
-            }
-            $crate::format::Format::Q5_0 => {
-                type $layout = $crate::format::Q5_0;
-                $body
-            }
-            $crate::format::Format::Q4K => {
-                type $layout = $crate::format::Q4K;
-                $body
-            }
-            $crate::format::Format::Q5K => {
-                type $layout = $crate::format::Q5K;
-                $body
-            }
-            $crate::format::Format::Q6K => {
-                type $layout = $crate::format::Q6K;
-                $body
-            }
+            })*
         }
     };
 }
 pub(crate) use with_layout;
+
+/// Declares a [`Layout`]: what its blocks are, its name, `LEN`, `BYTES`, and how a block is unpacked.
+macro_rules! layout {
+    ($(#[$doc:meta])* $name:ident, $len:expr, $bytes:expr, |$simd:ident, $block:ident, $each:ident| $unpack:block) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $name;
+        impl Layout for $name {
+            const LEN: usize = $len;
+            const BYTES: usize = $bytes;
+            #[inline(always)]
+            fn unpack<S: Simd>($simd: S, $block: &[u8], mut $each: impl FnMut(usize, S::Vector)) $unpack
+        }
+    };
+}
 
 /// The array at `at` of a block; blocks have the length of their format.
 #[inline(always)]
@@ -177,104 +150,63 @@ fn splat_scale<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
 
 /// Sixteen small integers, each made of bytes.
 #[inline(always)]
-fn bytes(from: impl Fn(usize) -> u8) -> [i8; LANES] {
-    let mut lanes = [0_i8; LANES];
+fn bytes(from: impl Fn(usize) -> u8) -> [u8; LANES] {
+    let mut lanes = [0_u8; LANES];
     for (lane, value) in lanes.iter_mut().enumerate() {
-        *value = from(lane) as i8;
+        *value = from(lane);
     }
     lanes
 }
 
-/// Single precision, sixteen at a time.
-#[derive(Clone, Copy)]
-pub(crate) struct F32;
-impl Layout for F32 {
-    const LEN: usize = LANES;
-    const BYTES: usize = 64;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        each(0, simd.load_f32(part(block, 0)));
-    }
-}
+/// What sixteen codes of four bits stand for: 0 … 15.
+const FROM_ZERO: [f32; LANES] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+/// The same around 8.
+const AROUND_ZERO: [f32; LANES] =
+    [-8.0, -7.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
 
-/// Half precision, sixteen at a time.
-#[derive(Clone, Copy)]
-pub(crate) struct F16;
-impl Layout for F16 {
-    const LEN: usize = LANES;
-    const BYTES: usize = 32;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        each(0, simd.load_f16(part(block, 0)));
-    }
+layout! {
+    /// Single precision, sixteen at a time.
+    F32, LANES, 64, |simd, block, each| { each(0, simd.load_f32(part(block, 0))) }
 }
-
-/// bfloat16, sixteen at a time.
-#[derive(Clone, Copy)]
-pub(crate) struct Bf16;
-impl Layout for Bf16 {
-    const LEN: usize = LANES;
-    const BYTES: usize = 32;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        each(0, simd.load_bf16(part(block, 0)));
-    }
+layout! {
+    /// Half precision, sixteen at a time.
+    F16, LANES, 32, |simd, block, each| { each(0, simd.load_f16(part(block, 0))) }
 }
-
-/// `scale: f16, numbers: [i8; 32]`.
-#[derive(Clone, Copy)]
-pub(crate) struct Q8_0;
-impl Layout for Q8_0 {
-    const LEN: usize = 32;
-    const BYTES: usize = 34;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+layout! {
+    /// bfloat16, sixteen at a time.
+    Bf16, LANES, 32, |simd, block, each| { each(0, simd.load_bf16(part(block, 0))) }
+}
+layout! {
+    /// `scale: f16, numbers: [i8; 32]`.
+    Q8_0, 32, 34, |simd, block, each| {
         let factor = splat_scale(simd, block, 0);
         for index in 0..2 {
-            let numbers = part::<LANES>(block, 2 + LANES * index);
-            each(index, simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane]))));
+            each(index, simd.mul(factor, simd.load_i8(part(block, 2 + LANES * index))));
         }
     }
 }
-
-/// `scale: f16, numbers: [u4; 32]`, the first sixteen in the low halves of the bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Q4_0;
-impl Layout for Q4_0 {
-    const LEN: usize = 32;
-    const BYTES: usize = 18;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let factor = splat_scale(simd, block, 0);
-        let numbers = part::<LANES>(block, 2);
-        each(0, simd.mul(factor, simd.load_i8(&bytes(|lane| (numbers[lane] & 15).wrapping_sub(8)))));
-        each(1, simd.mul(factor, simd.load_i8(&bytes(|lane| (numbers[lane] >> 4).wrapping_sub(8)))));
+layout! {
+    /// `scale: f16, numbers: [u4; 32]`, the first sixteen in the low halves of the bytes.
+    Q4_0, 32, 18, |simd, block, each| {
+        let weights = simd.mul(splat_scale(simd, block, 0), simd.load(&AROUND_ZERO));
+        let [low, high] = simd.look_up(part(block, 2), weights, weights);
+        each(0, low);
+        each(1, high);
     }
 }
-
-/// `scale: f16, minimum: f16, numbers: [u4; 32]`.
-#[derive(Clone, Copy)]
-pub(crate) struct Q4_1;
-impl Layout for Q4_1 {
-    const LEN: usize = 32;
-    const BYTES: usize = 20;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+layout! {
+    /// `scale: f16, minimum: f16, numbers: [u4; 32]`.
+    Q4_1, 32, 20, |simd, block, each| {
         let (factor, minimum) = (splat_scale(simd, block, 0), splat_scale(simd, block, 2));
-        let numbers = part::<LANES>(block, 4);
-        each(0, simd.add(simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane] & 15))), minimum));
-        each(1, simd.add(simd.mul(factor, simd.load_i8(&bytes(|lane| numbers[lane] >> 4))), minimum));
+        let weights = simd.add(simd.mul(factor, simd.load(&FROM_ZERO)), minimum);
+        let [low, high] = simd.look_up(part(block, 4), weights, weights);
+        each(0, low);
+        each(1, high);
     }
 }
-
-/// `scale: f16, fifth bits: u32, numbers: [u4; 32]`.
-#[derive(Clone, Copy)]
-pub(crate) struct Q5_0;
-impl Layout for Q5_0 {
-    const LEN: usize = 32;
-    const BYTES: usize = 22;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+layout! {
+    /// `scale: f16, fifth bits: u32, numbers: [u4; 32]`.
+    Q5_0, 32, 22, |simd, block, each| {
         let factor = splat_scale(simd, block, 0);
         let fifth = u32::from_le_bytes(*part(block, 2));
         let numbers = part::<LANES>(block, 6);
@@ -288,68 +220,65 @@ impl Layout for Q5_0 {
     }
 }
 
-/// The scale and the minimum of group `group` of 8, 6 bits each, packed in 12 bytes.
+/// The factor and the offset of one group of a block of eight.
+struct Group<V> {
+    factor: V,
+    offset: V,
+}
+
+/// Those of group `group`: six bits each, packed in twelve bytes behind the two scales that they share.
 #[inline(always)]
-fn scale_and_minimum(packed: &[u8; 12], group: usize) -> (f32, f32) {
+fn group<S: Simd>(simd: S, block: &[u8], group: usize) -> Group<S::Vector> {
+    let (shared_scale, shared_minimum, packed) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
     let (scale, minimum) = if group < 4 {
         (packed[group] & 63, packed[group + 4] & 63)
     } else {
         (packed[group + 4] & 15 | packed[group - 4] >> 6 << 4, packed[group + 4] >> 4 | packed[group] >> 6 << 4)
     };
-    (f32::from(scale), f32::from(minimum))
-}
-
-/// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers share 32 bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Q4K;
-impl Layout for Q4K {
-    const LEN: usize = 256;
-    const BYTES: usize = 144;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let (scale, minimum, groups) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
-        for group in 0..8 {
-            let (group_scale, group_minimum) = scale_and_minimum(groups, group);
-            let (factor, offset) = (simd.splat(scale * group_scale), simd.splat(-(minimum * group_minimum)));
-            for index in 0..2 {
-                let numbers = part::<LANES>(block, 16 + 32 * (group / 2) + LANES * index);
-                let number = bytes(|lane| numbers[lane] >> (4 * (group % 2)) & 15);
-                each(2 * group + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
-            }
-        }
+    Group {
+        factor: simd.splat(shared_scale * f32::from(scale)),
+        offset: simd.splat(-(shared_minimum * f32::from(minimum))),
     }
 }
 
-/// `scale: f16, minimum: f16, groups: [u8; 12], fifth bits: [u8; 32], numbers: [u4; 256]`.
-#[derive(Clone, Copy)]
-pub(crate) struct Q5K;
-impl Layout for Q5K {
-    const LEN: usize = 256;
-    const BYTES: usize = 176;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
-        let (scale, minimum, groups) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
-        for group in 0..8 {
-            let (group_scale, group_minimum) = scale_and_minimum(groups, group);
-            let (factor, offset) = (simd.splat(scale * group_scale), simd.splat(-(minimum * group_minimum)));
+/// What the sixteen codes of a group stand for. Not a closure: it would not be compiled for the instruction set.
+#[inline(always)]
+fn group_weights<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
+    let Group { factor, offset } = group(simd, block, at);
+    simd.add(simd.mul(factor, simd.load(&FROM_ZERO)), offset)
+}
+
+layout! {
+    /// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers, two groups, share 32 bytes.
+    Q4K, 256, 144, |simd, block, each| {
+        for pair in 0..4 {
+            let (low, high) = (group_weights(simd, block, 2 * pair), group_weights(simd, block, 2 * pair + 1));
+            let [first, third] = simd.look_up(part(block, 16 + 32 * pair), low, high);
+            let [second, fourth] = simd.look_up(part(block, 32 + 32 * pair), low, high);
+            each(4 * pair, first);
+            each(4 * pair + 1, second);
+            each(4 * pair + 2, third);
+            each(4 * pair + 3, fourth);
+        }
+    }
+}
+layout! {
+    /// `scale: f16, minimum: f16, groups: [u8; 12], fifth bits: [u8; 32], numbers: [u4; 256]`.
+    Q5K, 256, 176, |simd, block, each| {
+        for at in 0..8 {
+            let Group { factor, offset } = group(simd, block, at);
             for index in 0..2 {
                 let fifth = part::<LANES>(block, 16 + LANES * index);
-                let numbers = part::<LANES>(block, 48 + 32 * (group / 2) + LANES * index);
-                let number = bytes(|lane| numbers[lane] >> (4 * (group % 2)) & 15 | (fifth[lane] >> group & 1) << 4);
-                each(2 * group + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
+                let numbers = part::<LANES>(block, 48 + 32 * (at / 2) + LANES * index);
+                let number = bytes(|lane| numbers[lane] >> (4 * (at % 2)) & 15 | (fifth[lane] >> at & 1) << 4);
+                each(2 * at + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
             }
         }
     }
 }
-
-/// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`; halves of 128 numbers.
-#[derive(Clone, Copy)]
-pub(crate) struct Q6K;
-impl Layout for Q6K {
-    const LEN: usize = 256;
-    const BYTES: usize = 210;
-    #[inline(always)]
-    fn unpack<S: Simd>(simd: S, block: &[u8], mut each: impl FnMut(usize, S::Vector)) {
+layout! {
+    /// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`; halves of 128 numbers.
+    Q6K, 256, 210, |simd, block, each| {
         let (scale, groups) = (scale(simd, block, 208), part::<16>(block, 192));
         for group in 0..16 {
             // Within a half: four quarters of 32 numbers, each two groups of 16.
@@ -366,18 +295,20 @@ impl Layout for Q6K {
     }
 }
 
-/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros to whole vectors.
+/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros to whole vectors; one vector goes to every
+/// `stride`-th place of `out`.
 #[inline(always)]
-pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [[f32; LANES]]) {
+pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lanes], stride: usize) {
     let blocks = row.chunks_exact(L::BYTES);
     let rest = blocks.remainder();
-    for (block, out) in blocks.zip(out.chunks_mut(const { L::LEN / LANES })) {
-        L::unpack(simd, block, |index, vector| out[index] = simd.lanes(vector));
+    let vectors = const { L::LEN / LANES };
+    for (block, out) in blocks.zip(out.chunks_mut(vectors * stride)) {
+        L::unpack(simd, block, |index, vector| simd.store(vector, &mut out[index * stride].0));
     }
     if !rest.is_empty() {
         let padded = padded::<L>(rest);
-        let last = out.len() - 1;
-        L::unpack(simd, &padded[..L::BYTES], |_, vector| out[last] = simd.lanes(vector));
+        let last = row.len() / L::BYTES * vectors * stride;
+        L::unpack(simd, &padded[..L::BYTES], |_, vector| simd.store(vector, &mut out[last].0));
     }
 }
 
@@ -392,14 +323,14 @@ pub(crate) fn padded<L: Layout>(rest: &[u8]) -> [u8; 64] {
 struct Unpack<'a> {
     format: Format,
     row: &'a [u8],
-    out: &'a mut [[f32; LANES]],
+    out: &'a mut [Lanes],
 }
 
 impl Body for Unpack<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        with_layout!(self.format, L => unpack_row::<S, L>(simd, self.row, self.out));
+        with_layout!(self.format, L => unpack_row::<S, L>(simd, self.row, self.out, 1));
     }
 }
 
@@ -417,9 +348,9 @@ impl Body for Unpack<'_> {
 /// If `row` has not [`Format::row_bytes`] of `out.len()` bytes.
 pub fn unpack(format: Format, row: &[u8], out: &mut [f32]) {
     assert_eq!(Some(row.len()), format.row_bytes(out.len()), "bytes of a row");
-    let mut vectors = vec![[0.0; LANES]; out.len().div_ceil(LANES)];
+    let mut vectors = vec![Lanes::default(); out.len().div_ceil(LANES)];
     dispatch(InstructionSet::best(), Unpack { format, row, out: &mut vectors });
-    out.copy_from_slice(&vectors.as_flattened()[..out.len()]);
+    out.chunks_mut(LANES).zip(&vectors).for_each(|(out, vector)| out.copy_from_slice(&vector.0[..out.len()]));
 }
 
 #[cfg(test)]
@@ -432,10 +363,10 @@ mod tests {
         for format in Format::ALL {
             let columns = if format.block_len() == 1 { 37 } else { 2 * format.block_len() };
             let row = &bytes[..format.row_bytes(columns).expect("whole blocks")];
-            let mut plain = vec![[0.0; LANES]; columns.div_ceil(LANES)];
+            let mut plain = vec![Lanes::default(); columns.div_ceil(LANES)];
             dispatch(InstructionSet::Baseline, Unpack { format, row, out: &mut plain });
             for isa in InstructionSet::available() {
-                let mut out = vec![[f32::NAN; LANES]; columns.div_ceil(LANES)];
+                let mut out = vec![Lanes([f32::NAN; LANES]); columns.div_ceil(LANES)];
                 dispatch(isa, Unpack { format, row, out: &mut out });
                 assert_eq!(out, plain, "{format} with {isa:?}");
             }

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use crate::config::{Architecture, Biases, Config, Rope, RopePairs, RopeScaling, Windows};
 use crate::error::{Error, Problem};
-use crate::file::{MappedFile, StoredTensor, Tensors};
+use crate::file::{MappedFile, StoredTensor, Tensors, refuse_overlaps};
 use crate::format::Format;
 use crate::hugging_face::LARGEST_SIZE;
 
 /// The first bytes of every GGUF file.
 pub(crate) const MAGIC: [u8; 4] = *b"GGUF";
 
-/// More elements than any array of a real file has.
-const LONGEST_ARRAY: u64 = 1 << 22;
+/// More elements than all arrays of a real file have together; each takes 32 bytes of memory.
+const MOST_ELEMENTS: u64 = 1 << 22;
 
 /// A value of the file's keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,8 @@ struct Reader<'a> {
     at: usize,
     /// What is being read, for messages.
     field: String,
+    /// Elements that arrays may still have.
+    elements_left: u64,
 }
 
 impl Reader<'_> {
@@ -104,10 +106,11 @@ impl Reader<'_> {
             return Err(self.error(problem));
         }
         let (kind, length) = (self.u32()?, self.u64()?);
-        if length > LONGEST_ARRAY {
-            let expected = "arrays have at most 2^22 elements";
+        let Some(left) = self.elements_left.checked_sub(length) else {
+            let expected = "all arrays of a file have at most 2^22 elements";
             return Err(self.error(Problem::OutOfRange { value: length.to_string(), expected }));
-        }
+        };
+        self.elements_left = left;
         // Not reserved: the file may claim more than it has.
         let mut values = Vec::new();
         for _ in 0..length {
@@ -146,7 +149,7 @@ struct Listed {
 /// The keys and the tensors of a file.
 pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
     let file = MappedFile::open(path)?;
-    let mut reader = Reader { file: &file, at: 0, field: "the header".into() };
+    let mut reader = Reader { file: &file, at: 0, field: "the header".into(), elements_left: MOST_ELEMENTS };
     let magic = reader.array::<4>()?;
     if magic != MAGIC {
         let problem = Problem::Unexpected { expected: "a GGUF file".into(), found: format!("{magic:?}") };
@@ -164,7 +167,9 @@ pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
         reader.field = format!("`{name}`");
         let kind = reader.u32()?;
         let value = reader.value(kind, 2)?;
-        by_name.insert(name, value);
+        if by_name.insert(name, value).is_some() {
+            return Err(reader.error(Problem::there_twice()));
+        }
     }
     let mut listed = Vec::new();
     for index in 0..n_tensors {
@@ -185,6 +190,7 @@ pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
     for tensor in listed {
         place(&file, start, tensor, &mut tensors)?;
     }
+    refuse_overlaps(&tensors)?;
     Ok((keys, Tensors { path: path.into(), by_name: tensors }))
 }
 
@@ -238,8 +244,7 @@ fn place(
     let range = range.start as usize..range.end as usize;
     let stored = StoredTensor { file: file.clone(), dtype: format.name().into(), shape, range };
     if tensors.insert(name.clone(), stored).is_some() {
-        let problem = Problem::Unexpected { expected: "there once".into(), found: "there twice".into() };
-        return Err(file.malformed(format!("tensor `{name}`"), problem));
+        return Err(file.malformed(format!("tensor `{name}`"), Problem::there_twice()));
     }
     Ok(())
 }

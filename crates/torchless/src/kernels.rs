@@ -76,13 +76,26 @@ pub fn rms_norm(isa: InstructionSet, x: &[f32], weight: &[f32], epsilon: f64, ou
     dispatch(isa, RmsNorm { x, weight, epsilon, out });
 }
 
+/// The greatest number that is one; −∞ if there is none.
+#[inline(always)]
+fn greatest(x: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (vectors, rest) = x.as_chunks::<LANES>();
+    for vector in vectors {
+        for lane in 0..LANES {
+            lanes[lane] = if vector[lane] > lanes[lane] { vector[lane] } else { lanes[lane] };
+        }
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |most, x| if *x > most { *x } else { most })
+}
+
 struct Softmax<'a>(&'a mut [f32]);
 
 impl Body for Softmax<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let greatest = self.0.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let greatest = greatest(self.0);
         if greatest == f32::NEG_INFINITY {
             self.0.fill(0.0);
             return;
@@ -207,17 +220,32 @@ impl Body for Scores<'_> {
         let Scores { query, keys, scale, scores } = self;
         let (query, query_rest) = query.as_chunks::<LANES>();
         let width = query.len() * LANES + query_rest.len();
-        for (position, score) in scores.iter_mut().enumerate() {
-            let (key, key_rest) = keys.values[position * keys.stride..][..width].as_chunks::<LANES>();
+        let last = |sum: f32, position: usize| {
+            let rest = &keys.values[position * keys.stride + width - query_rest.len()..];
+            query_rest.iter().zip(rest).fold(sum, |sum, (query, key)| simd.fma1(*query, *key, sum)) * scale
+        };
+        let (fours, rest) = scores.as_chunks_mut::<4>();
+        for (four, scores) in fours.iter_mut().enumerate() {
+            let mut sums = [simd.splat(0.0); 4];
+            for position in 0..4 {
+                let key = keys.values[(4 * four + position) * keys.stride..][..width].as_chunks::<LANES>().0;
+                for (query, key) in query.iter().zip(key) {
+                    sums[position] = simd.fma(simd.load(query), simd.load(key), sums[position]);
+                }
+            }
+            let sums = simd.sum4(sums);
+            for position in 0..4 {
+                scores[position] = last(sums[position], 4 * four + position);
+            }
+        }
+        let first = 4 * fours.len();
+        for (position, score) in (first..).zip(rest) {
+            let key = keys.values[position * keys.stride..][..width].as_chunks::<LANES>().0;
             let mut sums = simd.splat(0.0);
             for (query, key) in query.iter().zip(key) {
                 sums = simd.fma(simd.load(query), simd.load(key), sums);
             }
-            let mut sum = simd.sum(sums);
-            for (query, key) in query_rest.iter().zip(key_rest) {
-                sum = simd.fma1(*query, *key, sum);
-            }
-            *score = sum * scale;
+            *score = last(simd.sum(sums), position);
         }
     }
 }
@@ -238,24 +266,46 @@ impl Body for WeightedSum<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let WeightedSum { weights, values, out } = self;
-        let rows = values.values.chunks(values.stride.max(1));
-        let (vectors, rest) = out.as_chunks_mut::<LANES>();
-        let n_whole = vectors.len() * LANES;
-        for (index, out) in vectors.iter_mut().enumerate() {
-            let mut sum = simd.splat(0.0);
-            for (weight, row) in weights.iter().zip(rows.clone()) {
-                let (row, _) = row[index * LANES..].split_first_chunk().expect("a row of the width of `out`");
-                sum = simd.fma(simd.splat(*weight), simd.load(row), sum);
-            }
-            *out = simd.lanes(sum);
+        let rows = HeadRows { values: values.values, stride: values.stride.max(1) };
+        let n_whole = out.len() / LANES * LANES;
+        let (fours, rest) = out.as_chunks_mut::<{ 4 * LANES }>();
+        let first = fours.len() * 4 * LANES;
+        for (index, out) in fours.iter_mut().enumerate() {
+            weighted_vectors::<S, 4>(simd, weights, rows, index * 4 * LANES, out);
+        }
+        let (ones, rest) = rest.as_chunks_mut::<LANES>();
+        for (index, out) in ones.iter_mut().enumerate() {
+            weighted_vectors::<S, 1>(simd, weights, rows, first + index * LANES, out);
         }
         for (index, out) in rest.iter_mut().enumerate() {
             let mut sum = 0.0;
-            for (weight, row) in weights.iter().zip(rows.clone()) {
+            for (weight, row) in weights.iter().zip(rows.values.chunks(rows.stride)) {
                 sum = simd.fma1(*weight, row[n_whole + index], sum);
             }
             *out = sum;
         }
+    }
+}
+
+/// `N` vectors of a weighted sum, those from number `first` of every row on.
+#[inline(always)]
+fn weighted_vectors<S: Simd, const N: usize>(
+    simd: S,
+    weights: &[f32],
+    rows: HeadRows<'_>,
+    first: usize,
+    out: &mut [f32],
+) {
+    let mut sums = [simd.splat(0.0); N];
+    for (weight, row) in weights.iter().zip(rows.values.chunks(rows.stride)) {
+        let (row, _) = row[first..].as_chunks::<LANES>();
+        let (row, weight) = (row.first_chunk::<N>().expect("a row of the width of `out`"), simd.splat(*weight));
+        for vector in 0..N {
+            sums[vector] = simd.fma(weight, simd.load(&row[vector]), sums[vector]);
+        }
+    }
+    for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+        simd.store(sum, out);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every output is one sum, in one order: sixteen partial sums along the row, added at the end. Threads share rows and tiles share registers,
 //! but neither changes that order, so the bits are the same for any number of threads and any number of vectors at once.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 
 use crate::format::{Format, Layout, padded, unpack_row, with_layout};
-use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
+use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
 
 /// Bytes that nobody copies: a part of a mapped file, or memory.
 #[derive(Clone)]
@@ -161,8 +162,8 @@ pub(crate) struct Product<'a> {
 /// Memory of products that is kept between them.
 #[derive(Debug, Default)]
 pub(crate) struct LinearScratch {
-    /// Inputs padded to whole vectors.
-    inputs: Vec<[f32; LANES]>,
+    /// Inputs as [`Panels`].
+    inputs: Vec<Lanes>,
     /// Outputs of several vectors, (rows, T).
     transposed: Vec<f32>,
 }
@@ -177,10 +178,10 @@ pub(crate) fn multiply(
 ) {
     let Some(columns) = products.first().map(|product| product.matrix.columns) else { return };
     let LinearScratch { inputs, transposed } = scratch;
-    let x = whole_vectors(inputs, x, columns);
+    let x = Panels::of(inputs, x, columns, panel_width(threads.isa, n_vectors));
     let matrices: Vec<&Matrix> = products.iter().map(|product| product.matrix).collect();
     if n_vectors == 1 {
-        run(threads, x, 1, &matrices, products.iter_mut().map(|product| &mut *product.out).collect());
+        run(threads, x, &matrices, products.iter_mut().map(|product| &mut *product.out).collect());
     } else {
         let n_outputs = products.iter().map(|product| product.out.len()).sum();
         if transposed.len() < n_outputs {
@@ -193,7 +194,7 @@ pub(crate) fn multiply(
             outs.push(first);
             rest = others;
         }
-        run(threads, x, n_vectors, &matrices, outs);
+        run(threads, x, &matrices, outs);
         let mut rest = &transposed[..n_outputs];
         for product in products.iter_mut() {
             let (first, others) = rest.split_at(product.out.len());
@@ -210,20 +211,50 @@ pub(crate) fn multiply(
     }
 }
 
-/// `x` as whole vectors, padded with zeros row by row if `columns` are no multiple of the lanes.
-fn whole_vectors<'a>(inputs: &'a mut Vec<[f32; LANES]>, x: &'a [f32], columns: usize) -> &'a [[f32; LANES]] {
-    if columns.is_multiple_of(LANES) {
-        return x.as_chunks().0;
+/// Inputs in the order in which tiles read them: (panels, vectors of a row, `width` inputs), padded with zeros.
+#[derive(Clone, Copy)]
+struct Panels<'a> {
+    vectors: &'a [Lanes],
+    /// Vectors of a row.
+    length: usize,
+    /// Inputs side by side.
+    width: usize,
+    /// T, without those that are padding.
+    n_inputs: usize,
+}
+
+/// How many inputs a tile has: as many as keep its sums in registers.
+fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
+    match n_inputs {
+        1 => 1,
+        4.. if isa == InstructionSet::Avx512 && isa.is_available() => WIDE,
+        _ => NARROW,
     }
-    inputs.clear();
-    for row in x.chunks_exact(columns) {
-        let (whole, rest) = row.as_chunks::<LANES>();
-        inputs.extend_from_slice(whole);
-        let mut last = [0.0; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        inputs.push(last);
+}
+
+/// Inputs of a tile where 32 registers hold a vector each, and elsewhere.
+const WIDE: usize = 6;
+const NARROW: usize = 3;
+
+impl<'a> Panels<'a> {
+    /// `x` is (T, columns), row by row.
+    fn of(vectors: &'a mut Vec<Lanes>, x: &[f32], columns: usize, width: usize) -> Panels<'a> {
+        let (length, n_inputs) = (columns.div_ceil(LANES), x.len() / columns);
+        vectors.clear();
+        vectors.resize(n_inputs.next_multiple_of(width) * length, Lanes::default());
+        for (input, row) in x.chunks_exact(columns).enumerate() {
+            let panel = &mut vectors[input / width * width * length..][..width * length];
+            let (whole, rest) = row.as_chunks::<LANES>();
+            let mut places = panel.iter_mut().skip(input % width).step_by(width);
+            for (from, to) in whole.iter().zip(&mut places) {
+                to.0 = *from;
+            }
+            if let Some(last) = places.next() {
+                last.0[..rest.len()].copy_from_slice(rest);
+            }
+        }
+        Panels { vectors, length, width, n_inputs }
     }
-    inputs
 }
 
 /// (rows, T) to (T, rows).
@@ -255,218 +286,187 @@ struct Part<'a> {
     out: &'a mut [f32],
 }
 
-fn run<'a>(threads: &Threads, x: &[[f32; LANES]], n_vectors: usize, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
+fn run<'a>(threads: &Threads, x: Panels<'_>, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
     let n_rows: usize = matrices.iter().map(|matrix| matrix.rows).sum();
-    let cost = n_rows * x.len() * LANES;
+    let cost = n_rows * x.vectors.len() * LANES;
     // A few parts per thread: the machine may be busy with something else, too.
     let part = n_rows.div_ceil(4 * threads.n_threads).max(16).next_multiple_of(4);
     let mut parts = Vec::new();
     for (matrix, out) in matrices.iter().zip(outs) {
-        for (index, out) in out.chunks_mut(part * n_vectors).enumerate() {
+        for (index, out) in out.chunks_mut(part * x.n_inputs).enumerate() {
             let first = index * part;
-            parts.push(Part { matrix, rows: first..first + out.len() / n_vectors, out });
+            parts.push(Part { matrix, rows: first..first + out.len() / x.n_inputs, out });
         }
     }
     let isa = threads.isa;
-    threads.each(parts, cost, Vec::new, |unpacked, part| dispatch(isa, Rows { part, x, n_vectors, unpacked }));
+    threads.each(parts, cost, Vec::new, |unpacked, Part { matrix, rows, out }| {
+        let (bytes, row_bytes) = (matrix.rows_of(rows), matrix.row_bytes);
+        with_layout!(matrix.format, L => {
+            let layout = PhantomData::<L>;
+            if x.width == 1 {
+                dispatch(isa, One { layout, bytes, row_bytes, x: x.vectors, out });
+            } else {
+                dispatch(isa, Several { layout, bytes, row_bytes, x, unpacked, out });
+            }
+        });
+    });
 }
 
-struct Rows<'a, 'b> {
-    part: Part<'a>,
-    x: &'b [[f32; LANES]],
-    n_vectors: usize,
-    unpacked: &'b mut Vec<[f32; LANES]>,
+/// Some rows with one vector: four at a time, unpacked in registers.
+struct One<'a, L> {
+    layout: PhantomData<L>,
+    bytes: &'a [u8],
+    row_bytes: usize,
+    x: &'a [Lanes],
+    out: &'a mut [f32],
 }
 
-impl Body for Rows<'_, '_> {
+impl<L: Layout> Body for One<'_, L> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Rows { part: Part { matrix, rows, out }, x, n_vectors, unpacked } = self;
-        let bytes = matrix.rows_of(rows);
-        if n_vectors == 1 {
-            with_layout!(matrix.format, L => one_vector::<S, L>(simd, bytes, matrix.row_bytes, x, out));
-        } else {
-            let is_direct = matrix.format == Format::F32 && matrix.columns.is_multiple_of(LANES);
-            let several = Several { simd, x, n_vectors, row_bytes: matrix.row_bytes };
-            if is_direct {
-                several.direct(bytes, out);
-            } else {
-                several.unpacking(matrix.format, bytes, unpacked, out);
-            }
+        let One { bytes, row_bytes, x, out, .. } = self;
+        let mut fours = out.chunks_exact_mut(4);
+        let mut rows = bytes.chunks_exact(4 * row_bytes);
+        for (out, rows) in (&mut fours).zip(&mut rows) {
+            let (low, high) = rows.split_at(2 * row_bytes);
+            let (a, b) = low.split_at(row_bytes);
+            let (c, d) = high.split_at(row_bytes);
+            out.copy_from_slice(&dots::<S, L>(simd, [a, b, c, d], x));
+        }
+        let rest = rows.remainder().chunks_exact(row_bytes.max(1));
+        for (out, row) in fours.into_remainder().iter_mut().zip(rest) {
+            *out = dots::<S, L>(simd, [row; 4], x)[0];
         }
     }
 }
 
-/// Rows with one vector: four rows at a time, unpacked in registers.
+/// The products of four rows, one after the other in memory, with one vector.
 #[inline(always)]
-fn one_vector<S: Simd, L: Layout>(simd: S, bytes: &[u8], row_bytes: usize, x: &[[f32; LANES]], out: &mut [f32]) {
-    let mut fours = out.chunks_exact_mut(4);
-    let mut rows = bytes.chunks_exact(4 * row_bytes);
-    for (out, rows) in (&mut fours).zip(&mut rows) {
-        let (low, high) = rows.split_at(2 * row_bytes);
-        let (a, b) = low.split_at(row_bytes);
-        let (c, d) = high.split_at(row_bytes);
-        out.copy_from_slice(&dots::<S, L, 4>(simd, [a, b, c, d], x));
-    }
-    let rest = rows.remainder().chunks_exact(row_bytes.max(1));
-    for (out, row) in fours.into_remainder().iter_mut().zip(rest) {
-        *out = dots::<S, L, 1>(simd, [row], x)[0];
-    }
-}
-
-/// The products of `R` rows with one vector.
-#[inline(always)]
-fn dots<S: Simd, L: Layout, const R: usize>(simd: S, rows: [&[u8]; R], x: &[[f32; LANES]]) -> [f32; R] {
-    let mut sums = [simd.splat(0.0); R];
-    let vectors = const { L::LEN / LANES };
-    let n_blocks = rows[0].len() / L::BYTES;
-    for (block, x) in x.chunks_exact(vectors).take(n_blocks).enumerate() {
-        for row in 0..R {
-            let bytes = &rows[row][block * L::BYTES..][..L::BYTES];
-            let sum = &mut sums[row];
-            L::unpack(simd, bytes, |index, weights| *sum = simd.fma(weights, simd.load(&x[index]), *sum));
+fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] {
+    let mut sums = [simd.splat(0.0); 4];
+    // Rows are short, and several at once are too much to guess for a processor: what comes behind them is asked for, in the order of memory.
+    let mut ahead = (4 * rows[0].len()).max(4096);
+    let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
+    // Iterators of known length: no index is checked, and no pointer leaves the registers.
+    for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / LANES })) {
+        for line in 0..const { (4 * L::BYTES).div_ceil(64) } {
+            simd.prefetch(rows[0], ahead + 64 * line);
+        }
+        ahead += 4 * L::BYTES;
+        for (block, sum) in [a, b, c, d].into_iter().zip(&mut sums) {
+            L::unpack(simd, block, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
         }
     }
-    if n_blocks * L::BYTES < rows[0].len() {
-        let x = &x[x.len() - 1];
-        for row in 0..R {
-            let bytes = padded::<L>(&rows[row][n_blocks * L::BYTES..]);
-            let sum = &mut sums[row];
+    let rest = rows[0].len() / L::BYTES * L::BYTES;
+    if rest < rows[0].len() {
+        let x = &x[x.len() - 1].0;
+        for (row, sum) in rows.into_iter().zip(&mut sums) {
+            let bytes = padded::<L>(&row[rest..]);
             L::unpack(simd, &bytes[..L::BYTES], |_, weights| *sum = simd.fma(weights, simd.load(x), *sum));
         }
     }
+    simd.sum4(sums)
+}
+
+/// The sum of each vector.
+#[inline(always)]
+fn totals<S: Simd, const N: usize>(simd: S, vectors: [S::Vector; N]) -> [f32; N] {
+    let mut out = [0.0; N];
+    let (fours, rest) = vectors.as_chunks::<4>();
+    for (four, out) in fours.iter().zip(out.as_chunks_mut::<4>().0) {
+        *out = simd.sum4(*four);
+    }
     // Not `map`: its closure would not be compiled for the instruction set.
-    let mut out = [0.0; R];
-    for row in 0..R {
-        out[row] = simd.sum(sums[row]);
+    for (vector, out) in rest.iter().zip(&mut out[4 * fours.len()..]) {
+        *out = simd.sum(*vector);
     }
     out
 }
 
-/// A row of which vectors can be had.
-trait Row: Copy {
-    fn vector<S: Simd>(self, simd: S, index: usize) -> S::Vector;
-}
-
-impl Row for &[[f32; LANES]] {
-    #[inline(always)]
-    fn vector<S: Simd>(self, simd: S, index: usize) -> S::Vector {
-        simd.load(&self[index])
-    }
-}
-
-impl Row for &[[u8; 64]] {
-    #[inline(always)]
-    fn vector<S: Simd>(self, simd: S, index: usize) -> S::Vector {
-        simd.load_f32(&self[index])
-    }
-}
-
-/// Vectors that stay in the second-level cache while all rows pass by.
-const VECTORS_AT_ONCE: usize = 48;
-
-/// Rows with several vectors: tiles of sums in registers.
-#[derive(Clone, Copy)]
-struct Several<'a, S> {
-    simd: S,
-    x: &'a [[f32; LANES]],
-    n_vectors: usize,
+/// Some rows with several inputs: tiles of sums in registers.
+struct Several<'a, L> {
+    layout: PhantomData<L>,
+    bytes: &'a [u8],
     row_bytes: usize,
+    x: Panels<'a>,
+    unpacked: &'a mut Vec<Lanes>,
+    /// (rows, T).
+    out: &'a mut [f32],
 }
 
-impl<S: Simd> Several<'_, S> {
+impl<L: Layout> Body for Several<'_, L> {
+    type Output = ();
     #[inline(always)]
-    fn direct(self, bytes: &[u8], out: &mut [f32]) {
-        let length = self.row_bytes / 64;
-        let (rows, _) = bytes.as_chunks::<64>();
-        for first in (0..self.n_vectors).step_by(VECTORS_AT_ONCE) {
-            for (rows, out) in rows.chunks(4 * length).zip(out.chunks_mut(4 * self.n_vectors)) {
-                self.four(rows, length, first, out);
-            }
+    fn run<S: Simd>(self, simd: S) {
+        if S::IS_WIDE && self.x.width == WIDE {
+            self.tiles::<S, 4, WIDE>(simd);
+        } else if S::IS_WIDE {
+            self.tiles::<S, 4, NARROW>(simd);
+        } else {
+            self.tiles::<S, 2, NARROW>(simd);
         }
     }
+}
 
+/// Inputs that stay in the second-level cache while all rows pass by.
+const INPUTS_AT_ONCE: usize = 48;
+
+impl<L: Layout> Several<'_, L> {
+    /// `R` rows are unpacked side by side, and multiplied by panel after panel of `T` inputs.
     #[inline(always)]
-    fn unpacking(self, format: Format, bytes: &[u8], unpacked: &mut Vec<[f32; LANES]>, out: &mut [f32]) {
-        let length = self.x.len() / self.n_vectors;
-        unpacked.resize(4 * length, [0.0; LANES]);
-        for first in (0..self.n_vectors).step_by(VECTORS_AT_ONCE) {
-            for (rows, out) in bytes.chunks(4 * self.row_bytes).zip(out.chunks_mut(4 * self.n_vectors)) {
-                let n_rows = rows.len() / self.row_bytes;
-                for (row, unpacked) in rows.chunks_exact(self.row_bytes).zip(unpacked.chunks_exact_mut(length)) {
-                    with_layout!(format, L => unpack_row::<S, L>(self.simd, row, unpacked));
+    fn tiles<S: Simd, const R: usize, const T: usize>(self, simd: S) {
+        let Several { bytes, row_bytes, x, unpacked, out, .. } = self;
+        unpacked.clear();
+        unpacked.resize(R * x.length, Lanes::default());
+        let panels = x.vectors.chunks_exact(T * x.length);
+        for first in (0..x.n_inputs).step_by(INPUTS_AT_ONCE) {
+            let here = panels.clone().skip(first / T).take(INPUTS_AT_ONCE / T);
+            for (rows, out) in bytes.chunks(R * row_bytes).zip(out.chunks_mut(R * x.n_inputs)) {
+                for (row, stored) in rows.chunks_exact(row_bytes).enumerate() {
+                    unpack_row::<S, L>(simd, stored, &mut unpacked[row..], R);
                 }
-                self.four(&unpacked[..n_rows * length], length, first, out);
-            }
-        }
-    }
-
-    /// Up to four rows with the vectors from `first` on; `out` is (rows, T).
-    #[inline(always)]
-    fn four<V>(self, rows: &[V], length: usize, first: usize, out: &mut [f32])
-    where
-        for<'a> &'a [V]: Row,
-    {
-        let last = (first + VECTORS_AT_ONCE).min(self.n_vectors);
-        if rows.len() == 4 * length && S::IS_WIDE {
-            let rows: [&[V]; 4] = std::array::from_fn(|row| &rows[row * length..][..length]);
-            self.tiles::<V, 4>(rows, first..last, 0, out);
-            return;
-        }
-        let mut row = 0;
-        while (row + 2) * length <= rows.len() {
-            let pair = [&rows[row * length..][..length], &rows[(row + 1) * length..][..length]];
-            self.tiles::<V, 2>(pair, first..last, row, out);
-            row += 2;
-        }
-        if (row + 1) * length <= rows.len() && row * self.n_vectors < out.len() {
-            self.tiles::<V, 1>([&rows[row * length..][..length]], first..last, row, out);
-        }
-    }
-
-    #[inline(always)]
-    fn tiles<V, const R: usize>(self, rows: [&[V]; R], vectors: Range<usize>, first_row: usize, out: &mut [f32])
-    where
-        for<'a> &'a [V]: Row,
-    {
-        let mut vector = vectors.start;
-        while vector < vectors.end {
-            let left = vectors.end - vector;
-            let at = (vector, first_row);
-            vector += match left {
-                6.. if S::IS_WIDE => self.tile::<V, R, 6>(rows, at, out),
-                3.. => self.tile::<V, R, 3>(rows, at, out),
-                2 => self.tile::<V, R, 2>(rows, at, out),
-                _ => self.tile::<V, R, 1>(rows, at, out),
-            };
-        }
-    }
-
-    /// `R` rows with `T` vectors; returns `T`.
-    #[inline(always)]
-    fn tile<V, const R: usize, const T: usize>(self, rows: [&[V]; R], at: (usize, usize), out: &mut [f32]) -> usize
-    where
-        for<'a> &'a [V]: Row,
-    {
-        let length = rows[0].len();
-        let xs: [&[[f32; LANES]]; T] = std::array::from_fn(|vector| &self.x[(at.0 + vector) * length..][..length]);
-        let simd = self.simd;
-        let mut sums = [[simd.splat(0.0); T]; R];
-        for index in 0..length {
-            let x: [S::Vector; T] = std::array::from_fn(|vector| simd.load(&xs[vector][index]));
-            for row in 0..R {
-                let weights = rows[row].vector(simd, index);
-                for vector in 0..T {
-                    sums[row][vector] = simd.fma(weights, x[vector], sums[row][vector]);
+                for (panel, first) in here.clone().zip((first..).step_by(T)) {
+                    let sums = tile::<S, R, T>(simd, unpacked, panel);
+                    for (sums, out) in sums.iter().zip(out.chunks_exact_mut(x.n_inputs)) {
+                        match out[first..].first_chunk_mut() {
+                            Some(out) => *out = *sums,
+                            None => out[first..].iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum),
+                        }
+                    }
                 }
             }
+        }
+    }
+}
+
+/// `R` rows with `T` inputs, each side by side.
+#[inline(always)]
+fn tile<S: Simd, const R: usize, const T: usize>(simd: S, rows: &[Lanes], x: &[Lanes]) -> [[f32; T]; R] {
+    let mut sums = [[simd.splat(0.0); T]; R];
+    for (rows, x) in rows.as_chunks::<R>().0.iter().zip(x.as_chunks::<T>().0) {
+        // Not `map`: its closure would not be compiled for the instruction set.
+        let mut inputs = [simd.splat(0.0); T];
+        for input in 0..T {
+            inputs[input] = simd.load(&x[input].0);
         }
         for row in 0..R {
-            for vector in 0..T {
-                out[(at.1 + row) * self.n_vectors + at.0 + vector] = simd.sum(sums[row][vector]);
+            let weights = simd.load(&rows[row].0);
+            for input in 0..T {
+                sums[row][input] = simd.fma(weights, inputs[input], sums[row][input]);
             }
         }
-        T
     }
+    let mut out = [[0.0; T]; R];
+    for input in 0..T {
+        let mut column = [simd.splat(0.0); R];
+        for row in 0..R {
+            column[row] = sums[row][input];
+        }
+        let column = totals(simd, column);
+        for row in 0..R {
+            out[row][input] = column[row];
+        }
+    }
+    out
 }

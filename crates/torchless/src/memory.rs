@@ -29,8 +29,18 @@ pub fn estimate_model_memory(config: &Config, bytes_per_weight: f64) -> u64 {
 
 /// Bytes that programs can still have on this machine, where the system says it.
 pub fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    kibibytes("/proc/meminfo", "MemAvailable:")
+}
+
+/// The most bytes that this process ever had in memory, mapped files included, where the system says it.
+pub fn peak_memory() -> Option<u64> {
+    kibibytes("/proc/self/status", "VmHWM:")
+}
+
+/// The number behind `name` in a file of the system's.
+fn kibibytes(path: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 

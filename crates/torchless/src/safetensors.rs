@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::error::{Error, Problem};
-use crate::file::{MappedFile, StoredTensor, Tensors, read_text};
+use crate::file::{MappedFile, StoredTensor, Tensors, read_text, refuse_overlaps};
 
 /// What the format allows a header to have.
 const LONGEST_HEADER: u64 = 100_000_000;
@@ -46,10 +46,12 @@ pub(crate) fn read(path: &Path, tensors: &mut HashMap<String, StoredTensor>) -> 
         let field = format!("tensor `{name}`");
         let entry: Entry = serde_json::from_value(entry)
             .map_err(|error| file.malformed(&*field, Problem::Json { message: error.to_string() }))?;
-        let tensor = check(&file, start, entry).map_err(|problem| file.malformed(field, problem))?;
-        tensors.insert(name, tensor);
+        let tensor = check(&file, start, entry).map_err(|problem| file.malformed(&*field, problem))?;
+        if tensors.insert(name, tensor).is_some() {
+            return Err(file.malformed(field, Problem::there_twice()));
+        }
     }
-    Ok(())
+    refuse_overlaps(tensors)
 }
 
 /// The header's bytes, and where the numbers start.

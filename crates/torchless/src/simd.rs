@@ -9,6 +9,11 @@ use std::sync::OnceLock;
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
 
+/// Sixteen numbers that begin where a cache line does.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[repr(C, align(64))]
+pub(crate) struct Lanes(pub(crate) [f32; LANES]);
+
 /// The instruction sets that the kernels are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionSet {
@@ -49,7 +54,7 @@ impl InstructionSet {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn is_available(self) -> bool {
+    pub(crate) fn is_available(self) -> bool {
         use std::arch::is_x86_feature_detected;
         let avx2 =
             || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
@@ -67,7 +72,7 @@ impl InstructionSet {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn is_available(self) -> bool {
+    pub(crate) fn is_available(self) -> bool {
         self == InstructionSet::Baseline
     }
 }
@@ -81,7 +86,7 @@ pub(crate) trait Simd: Copy {
 
     fn splat(self, value: f32) -> Self::Vector;
     fn load(self, from: &[f32; LANES]) -> Self::Vector;
-    fn lanes(self, vector: Self::Vector) -> [f32; LANES];
+    fn store(self, vector: Self::Vector, to: &mut [f32; LANES]);
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// a·b + c, fused where the instruction set has it.
@@ -92,7 +97,14 @@ pub(crate) trait Simd: Copy {
     fn load_f16(self, from: &[u8; 32]) -> Self::Vector;
     /// Little-endian bfloat16, at any address.
     fn load_bf16(self, from: &[u8; 32]) -> Self::Vector;
-    fn load_i8(self, from: &[i8; LANES]) -> Self::Vector;
+    /// Signed bytes.
+    fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
+    /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high` which its high four bits choose.
+    fn look_up(self, codes: &[u8; LANES], low: Self::Vector, high: Self::Vector) -> [Self::Vector; 2];
+
+    /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need not be anything's.
+    #[inline(always)]
+    fn prefetch(self, _bytes: &[u8], _ahead: usize) {}
 
     /// Half precision to single; exact.
     #[inline(always)]
@@ -109,6 +121,13 @@ pub(crate) trait Simd: Copy {
     /// a·b + c of single numbers, fused where the instruction set has it.
     fn fma1(self, a: f32, b: f32, c: f32) -> f32;
 
+    #[inline(always)]
+    fn lanes(self, vector: Self::Vector) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        self.store(vector, &mut lanes);
+        lanes
+    }
+
     /// The sum of the lanes, always in the same order: halves are added until one number is left.
     #[inline(always)]
     fn sum(self, vector: Self::Vector) -> f32 {
@@ -119,6 +138,12 @@ pub(crate) trait Simd: Copy {
             }
         }
         lanes[0]
+    }
+
+    /// The sums of four vectors, each in that order.
+    #[inline(always)]
+    fn sum4(self, vectors: [Self::Vector; 4]) -> [f32; 4] {
+        [self.sum(vectors[0]), self.sum(vectors[1]), self.sum(vectors[2]), self.sum(vectors[3])]
     }
 }
 
@@ -156,8 +181,8 @@ impl Simd for Array {
         *from
     }
     #[inline(always)]
-    fn lanes(self, vector: [f32; LANES]) -> [f32; LANES] {
-        vector
+    fn store(self, vector: [f32; LANES], to: &mut [f32; LANES]) {
+        *to = vector;
     }
     #[inline(always)]
     fn add(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
@@ -187,8 +212,12 @@ impl Simd for Array {
         Self::each(|lane| brain_half(u16::from_le_bytes(numbers[lane])))
     }
     #[inline(always)]
-    fn load_i8(self, from: &[i8; LANES]) -> [f32; LANES] {
-        Self::each(|lane| f32::from(from[lane]))
+    fn load_i8(self, from: &[u8; LANES]) -> [f32; LANES] {
+        Self::each(|lane| f32::from(from[lane] as i8))
+    }
+    #[inline(always)]
+    fn look_up(self, codes: &[u8; LANES], low: [f32; LANES], high: [f32; LANES]) -> [[f32; LANES]; 2] {
+        [Self::each(|lane| low[usize::from(codes[lane] & 15)]), Self::each(|lane| high[usize::from(codes[lane] >> 4)])]
     }
     #[inline(always)]
     fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
@@ -214,216 +243,7 @@ pub(crate) fn brain_half(bits: u16) -> f32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! Vectors of AVX-512 and AVX2. Made only by `dispatch`, inside functions that enable their features.
-    #![expect(unsafe_code, reason = "instructions that were detected at run time")]
-
-    use super::{LANES, Simd};
-    use std::arch::x86_64::*;
-
-    /// One 512-bit register.
-    #[derive(Clone, Copy)]
-    pub(super) struct Avx512(());
-
-    /// Two 256-bit registers.
-    #[derive(Clone, Copy)]
-    pub(super) struct Avx2(());
-
-    impl Avx512 {
-        /// # Safety
-        ///
-        /// The processor has the features of `InstructionSet::Avx512`.
-        pub(super) unsafe fn new() -> Avx512 {
-            Avx512(())
-        }
-    }
-
-    impl Avx2 {
-        /// # Safety
-        ///
-        /// The processor has the features of `InstructionSet::Avx2`.
-        pub(super) unsafe fn new() -> Avx2 {
-            Avx2(())
-        }
-    }
-
-    impl Simd for Avx512 {
-        type Vector = __m512;
-        const IS_WIDE: bool = true;
-
-        #[inline(always)]
-        fn splat(self, value: f32) -> __m512 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm512_set1_ps(value) }
-        }
-        #[inline(always)]
-        fn load(self, from: &[f32; LANES]) -> __m512 {
-            // SAFETY: `new` promises the features; the array has 64 bytes.
-            unsafe { _mm512_loadu_ps(from.as_ptr()) }
-        }
-        #[inline(always)]
-        fn lanes(self, vector: __m512) -> [f32; LANES] {
-            let mut lanes = [0.0; LANES];
-            // SAFETY: `new` promises the features; the array has 64 bytes.
-            unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), vector) };
-            lanes
-        }
-        #[inline(always)]
-        fn add(self, a: __m512, b: __m512) -> __m512 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm512_add_ps(a, b) }
-        }
-        #[inline(always)]
-        fn mul(self, a: __m512, b: __m512) -> __m512 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm512_mul_ps(a, b) }
-        }
-        #[inline(always)]
-        fn fma(self, a: __m512, b: __m512, c: __m512) -> __m512 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm512_fmadd_ps(a, b, c) }
-        }
-        #[inline(always)]
-        fn load_f32(self, from: &[u8; 64]) -> __m512 {
-            // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any address.
-            unsafe { _mm512_loadu_ps(from.as_ptr().cast()) }
-        }
-        #[inline(always)]
-        fn load_f16(self, from: &[u8; 32]) -> __m512 {
-            // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any address.
-            unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast())) }
-        }
-        #[inline(always)]
-        fn load_bf16(self, from: &[u8; 32]) -> __m512 {
-            // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any address.
-            unsafe {
-                let words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.as_ptr().cast()));
-                _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words))
-            }
-        }
-        #[inline(always)]
-        fn load_i8(self, from: &[i8; LANES]) -> __m512 {
-            // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
-            unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
-        }
-        #[inline(always)]
-        fn splat_half(self, bits: u16) -> __m512 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm512_cvtph_ps(_mm256_set1_epi16(bits as i16)) }
-        }
-        #[inline(always)]
-        fn half1(self, bits: u16) -> f32 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(bits as i16))) }
-        }
-        #[inline(always)]
-        fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
-            a.mul_add(b, c)
-        }
-    }
-
-    impl Simd for Avx2 {
-        type Vector = [__m256; 2];
-        const IS_WIDE: bool = false;
-
-        #[inline(always)]
-        fn splat(self, value: f32) -> [__m256; 2] {
-            // SAFETY: `new` promises the features.
-            unsafe { [_mm256_set1_ps(value); 2] }
-        }
-        #[inline(always)]
-        fn load(self, from: &[f32; LANES]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features; the array has 64 bytes.
-            unsafe { [_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))] }
-        }
-        #[inline(always)]
-        fn lanes(self, vector: [__m256; 2]) -> [f32; LANES] {
-            let mut lanes = [0.0; LANES];
-            // SAFETY: `new` promises the features; the array has 64 bytes.
-            unsafe {
-                _mm256_storeu_ps(lanes.as_mut_ptr(), vector[0]);
-                _mm256_storeu_ps(lanes.as_mut_ptr().add(8), vector[1]);
-            }
-            lanes
-        }
-        #[inline(always)]
-        fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features.
-            unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
-        }
-        #[inline(always)]
-        fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features.
-            unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
-        }
-        #[inline(always)]
-        fn fma(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features.
-            unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] }
-        }
-        #[inline(always)]
-        fn load_f32(self, from: &[u8; 64]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any address.
-            unsafe { [_mm256_loadu_ps(from.as_ptr().cast()), _mm256_loadu_ps(from.as_ptr().add(32).cast())] }
-        }
-        #[inline(always)]
-        fn load_f16(self, from: &[u8; 32]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any address.
-            unsafe {
-                [
-                    _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
-                    _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().add(16).cast())),
-                ]
-            }
-        }
-        #[inline(always)]
-        fn load_bf16(self, from: &[u8; 32]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any address.
-            unsafe {
-                let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().cast()));
-                let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().add(16).cast()));
-                [_mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)), _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high))]
-            }
-        }
-        #[inline(always)]
-        fn load_i8(self, from: &[i8; LANES]) -> [__m256; 2] {
-            // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
-            unsafe {
-                let bytes = _mm_loadu_si128(from.as_ptr().cast());
-                [
-                    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
-                    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
-                ]
-            }
-        }
-        #[inline(always)]
-        fn splat_half(self, bits: u16) -> [__m256; 2] {
-            // SAFETY: `new` promises the features.
-            unsafe { [_mm256_cvtph_ps(_mm_set1_epi16(bits as i16)); 2] }
-        }
-        #[inline(always)]
-        fn half1(self, bits: u16) -> f32 {
-            // SAFETY: `new` promises the features.
-            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(bits as i16))) }
-        }
-        #[inline(always)]
-        fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
-            a.mul_add(b, c)
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]
-    pub(super) fn run_avx512<B: super::Body>(body: B) -> B::Output {
-        // SAFETY: this function can only be called where the features are.
-        body.run(unsafe { Avx512::new() })
-    }
-
-    #[target_feature(enable = "avx2,fma,f16c")]
-    pub(super) fn run_avx2<B: super::Body>(body: B) -> B::Output {
-        // SAFETY: this function can only be called where the features are.
-        body.run(unsafe { Avx2::new() })
-    }
-}
+mod x86;
 
 /// Runs `body` compiled for `isa`, or for what the target always has if this machine has no `isa`.
 #[cfg(target_arch = "x86_64")]
@@ -472,8 +292,13 @@ mod tests {
         fn run<S: Simd>(self, simd: S) -> Self::Output {
             let bytes = self.0;
             let half: &[u8; 32] = bytes.first_chunk().expect("64 bytes");
-            let signed: [i8; LANES] = std::array::from_fn(|lane| bytes[lane] as i8);
-            let vectors = [simd.load_f32(&bytes), simd.load_f16(half), simd.load_bf16(half), simd.load_i8(&signed)];
+            let codes: &[u8; LANES] = bytes.first_chunk().expect("64 bytes");
+            let numbers = simd.load_f32(&bytes);
+            let [low, high] = simd.look_up(codes, numbers, simd.load_i8(codes));
+            let vectors = [numbers, simd.load_f16(half), simd.load_bf16(half), simd.load_i8(codes), low, high];
+            let [a, b, c, d] = simd.sum4([low, high, simd.load_bf16(half), simd.load_i8(codes)]);
+            let sums = simd.splat(a + 2.0 * b + 4.0 * c + 8.0 * d);
+            let vectors = [&vectors[..], &[sums]].concat();
             vectors.iter().map(|vector| simd.lanes(*vector).map(f32::to_bits)).collect()
         }
     }

@@ -8,35 +8,42 @@ use crate::cli::args::BenchArgs;
 use crate::cli::{CliError, command, print_json, print_text};
 use crate::engine::LogitRows;
 use crate::linear::Threads;
+use crate::memory;
 use crate::sampling::greedy;
 
 pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let (n_prompt, n_decoded) = (args.prefill.max(1), args.decode);
     let mut engine = command::engine(&args.model, n_prompt + n_decoded)?;
-    let bandwidth = read_bandwidth(engine.threads());
     let vocabulary = engine.model().config().vocabulary;
     let prompt: Vec<u32> = (0..n_prompt).map(|index| (index * 7919 % vocabulary) as u32).collect();
     let mut cache = engine.cache(n_prompt + n_decoded)?;
     // The first pass reads the weights from their file.
     engine.logits(&mut cache, &prompt[..1], LogitRows::Last)?;
     cache.truncate(0);
-    let start = Instant::now();
+    let clock = Clock::start();
     let mut logits = engine.logits(&mut cache, &prompt, LogitRows::Last)?;
-    let prefill = start.elapsed().as_secs_f64();
-    let start = Instant::now();
+    let (prefill, prefill_processor) = (clock.wall_seconds(), clock.processor_seconds());
+    let clock = Clock::start();
     for _ in 0..n_decoded {
         logits = engine.logits(&mut cache, &[greedy(&logits)], LogitRows::Last)?;
     }
-    let decode = start.elapsed().as_secs_f64();
+    let (decode, decode_processor) = (clock.wall_seconds(), clock.processor_seconds());
+    let undisturbed = clock.undisturbed_seconds(engine.threads().count());
+    // Before the bandwidth is measured, which takes memory of its own.
+    let peak_memory = memory::peak_memory();
+    let bandwidth = read_bandwidth(engine.threads());
     let rate = n_decoded as f64 / decode;
-    let bytes = rate * engine.model().bytes_per_token() as f64;
+    let bytes = (n_decoded as u64 * engine.model().bytes_per_token()) as f64;
     let answer = json!({
         "threads": engine.threads().count(),
         "instruction_set": engine.threads().instruction_set().name(),
-        "prefill": { "tokens": n_prompt, "seconds": prefill, "tokens_per_second": n_prompt as f64 / prefill },
-        "decode": { "tokens": n_decoded, "seconds": decode, "tokens_per_second": rate, "bytes_per_second": bytes,
-            "share_of_bandwidth": bytes / bandwidth },
+        "prefill": { "tokens": n_prompt, "seconds": prefill, "processor_seconds": prefill_processor,
+            "tokens_per_second": n_prompt as f64 / prefill },
+        "decode": { "tokens": n_decoded, "seconds": decode, "processor_seconds": decode_processor,
+            "tokens_per_second": rate, "bytes_per_second": bytes / decode,
+            "share_of_bandwidth": bytes / undisturbed / bandwidth },
         "read_bandwidth": bandwidth,
+        "memory": { "weights": engine.model().weight_bytes(), "keys_and_values": cache.n_bytes(), "peak": peak_memory },
         "counters": engine.counters(),
     });
     if args.json {
@@ -45,27 +52,67 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     print_text(&format!(
         "prefill  {n_prompt} tokens, {:.1} tokens/s\ndecode   {n_decoded} tokens, {rate:.2} tokens/s, {:.2} GB/s of {:.2} GB/s\n",
         n_prompt as f64 / prefill,
-        bytes / 1e9,
+        bytes / decode / 1e9,
         bandwidth / 1e9
     ))
 }
 
-/// Bytes per second that all threads together read from memory: the best of five rounds.
+/// Two clocks: the one on the wall, and that of the processors, which stands still where something else runs.
+struct Clock {
+    wall: Instant,
+    processors: Option<f64>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { processors: processor_seconds(), wall: Instant::now() }
+    }
+
+    fn wall_seconds(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64()
+    }
+
+    fn processor_seconds(&self) -> Option<f64> {
+        self.processors.zip(processor_seconds()).map(|(before, now)| now - before)
+    }
+
+    /// What it would have taken were nothing else running: the processors' time divided by the threads, if that is shorter.
+    fn undisturbed_seconds(&self, n_threads: usize) -> f64 {
+        let processors = self.processor_seconds().unwrap_or(f64::INFINITY) / n_threads as f64;
+        self.wall_seconds().min(processors)
+    }
+}
+
+/// Seconds that processors worked for the threads of this process, where the system says it to the nanosecond.
+fn processor_seconds() -> Option<f64> {
+    let mut nanoseconds = 0;
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let line = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        nanoseconds += line.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    Some(nanoseconds as f64 * 1e-9)
+}
+
+/// Bytes per second that all threads together read from memory: the best of six rounds, were nothing else running.
 fn read_bandwidth(threads: &Threads) -> f64 {
+    // The system counts processors' time in milliseconds: a round is long enough for that.
+    const SWEEPS: usize = 8;
     let numbers = vec![1_u64; 32 << 20];
     let mut best = 0.0_f64;
-    for _ in 0..5 {
-        let start = Instant::now();
-        let parts = numbers.chunks(1 << 20).collect();
-        threads.each(
-            parts,
-            numbers.len(),
-            || (),
-            |(), part: &[u64]| {
-                std::hint::black_box(part.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number)));
-            },
-        );
-        best = best.max((numbers.len() * 8) as f64 / start.elapsed().as_secs_f64());
+    for _ in 0..6 {
+        let clock = Clock::start();
+        for _ in 0..SWEEPS {
+            let parts = numbers.chunks(1 << 20).collect();
+            threads.each(
+                parts,
+                numbers.len(),
+                || (),
+                |(), part: &[u64]| {
+                    std::hint::black_box(part.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number)));
+                },
+            );
+        }
+        best = best.max((SWEEPS * numbers.len() * 8) as f64 / clock.undisturbed_seconds(threads.count()));
     }
     best
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::support::{distance, ids, json, reference, tensors};
-use crate::twin::{Twin, fresh_folder};
+use crate::twin::{Stored, Twin, fresh_folder};
 
 fn torchless(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_torchless")).args(arguments).output().expect("the command")
@@ -68,6 +68,35 @@ fn the_commonest_mistakes_are_named() {
     }
     let absent = torchless(&["info", "--model", "/nowhere"]);
     assert!(String::from_utf8_lossy(&absent.stderr).starts_with("error: cannot read `/nowhere`\n"));
+}
+
+/// Weights, keys and values, 15 % more, and what the program takes with a model of no size.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_peak_of_memory_is_that_of_weights_keys_and_values() {
+    let shape = Twin { hidden: 256, heads: 8, kv_heads: 2, head_dim: 32, intermediate: 768, ..Twin::new("llama") };
+    let measured = |path: &Path, prefill: &str| {
+        let words = ["bench", "--model", text(path), "--prefill", prefill, "--decode", "4", "--threads", "1", "--json"];
+        let memory = answer(&words)["memory"].clone();
+        let number = |name: &str| memory[name].as_u64().expect("a number");
+        (number("peak"), number("weights") + number("keys_and_values"))
+    };
+    let small = Twin::new("llama").drawn().write_folder("memory-small", true, 1);
+    let (program, _) = measured(&small, "1");
+    for (name, stored) in [("memory-f32", Stored::F32), ("memory-f16", Stored::F16)] {
+        let twin = Twin { stored, layers: 10, windows: vec![None; 10], vocabulary: 4000, ..shape.clone() };
+        let path = twin.drawn().write_folder(name, true, 1);
+        for prefill in ["1", "48"] {
+            let (peak, needed) = measured(&path, prefill);
+            println!("{name}, {prefill} tokens: {:.3}", (peak - program) as f64 / needed as f64);
+            assert!(needed > 15 << 20, "large enough to be seen");
+            assert!(
+                (peak - program) as f64 <= 1.15 * needed as f64,
+                "{name}: {peak} for {needed}, and {program} without"
+            );
+        }
+        std::fs::remove_dir_all(path).expect("a folder");
+    }
 }
 
 #[test]

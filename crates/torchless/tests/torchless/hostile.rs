@@ -100,12 +100,110 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     assert!(tensor("F32", "[5]", "[0, 16]").contains("tensor `x`: it should be the size of shape [5]"));
     assert!(tensor("Q4", "[4]", "[0, 16]").contains("tensor `x`: the type `Q4` is not supported"));
     assert!(tensor("F32", "[9223372036854775807, 9223372036854775807]", "[0, 16]").contains("tensor `x`"));
+    let two = |second: &str| {
+        let entry = |offsets: &str| format!(r#"{{"dtype": "F32", "shape": [4], "data_offsets": {offsets}}}"#);
+        write(&format!(r#"{{"x": {}, "y": {}}}"#, entry("[0, 16]"), entry(second)))
+    };
+    assert!(two("[8, 24]").contains("tensor `y`: it should be in bytes of its own, and is in those of `x`, too"));
+    assert!(two("[16, 32]").contains("tensor `model.embed_tokens.weight`: it is missing"));
     assert!(write("[").contains("the header: "));
     assert!(write(&"[".repeat(100_000)).contains("the header: "));
     std::fs::write(&path, u64::MAX.to_le_bytes()).expect("a writable file");
     assert!(refused(&folder).contains("the length of the header: 18446744073709551615 is out of range"));
     std::fs::remove_file(&path).expect("a file");
     assert!(refused(&folder).contains("model.safetensors"));
+}
+
+/// Counts of tensors and keys, if they are to be wrong.
+type Counts = Option<[u64; 2]>;
+/// Name, dimensions, type and offset of a tensor.
+type Listed<'a> = (&'a str, &'a [u64], u32, u64);
+
+/// A GGUF file of one key (its bytes from the type on) and tensors, with 64 bytes of numbers.
+fn gguf(key: &[u8], tensors: &[Listed<'_>], claimed: Counts) -> String {
+    let mut file = [&b"GGUF"[..], &3_u32.to_le_bytes()].concat();
+    let counts = claimed.unwrap_or([tensors.len() as u64, u64::from(!key.is_empty())]);
+    counts.iter().for_each(|count| file.extend(count.to_le_bytes()));
+    let name = |file: &mut Vec<u8>, name: &str| {
+        file.extend((name.len() as u64).to_le_bytes());
+        file.extend(name.as_bytes());
+    };
+    if !key.is_empty() {
+        name(&mut file, "key");
+        file.extend(key);
+    }
+    for (tensor, shape, kind, offset) in tensors {
+        name(&mut file, tensor);
+        file.extend((shape.len() as u32).to_le_bytes());
+        shape.iter().for_each(|size| file.extend(size.to_le_bytes()));
+        file.extend(kind.to_le_bytes());
+        file.extend(offset.to_le_bytes());
+    }
+    file.resize(file.len().next_multiple_of(32) + 64, 0);
+    let path = fresh_folder("gguf-claims").join("model.gguf");
+    std::fs::write(&path, file).expect("a writable file");
+    refused(&path)
+}
+
+#[test]
+fn dishonest_gguf_files_are_refused_by_name() {
+    const MOST: u64 = u64::MAX;
+    let array =
+        |kind: u32, length: u64| [&9_u32.to_le_bytes()[..], &kind.to_le_bytes(), &length.to_le_bytes()].concat();
+    let nested = [array(9, 1), 9_u32.to_le_bytes().to_vec(), 1_u64.to_le_bytes().to_vec(), vec![0; 12]].concat();
+    let text = [&8_u32.to_le_bytes()[..], &MOST.to_le_bytes()].concat();
+    let cases: [(&[u8], Counts, &str); 7] = [
+        (&text, None, "`key`: it needs 18446744073709551615 bytes"),
+        (&array(0, MOST), None, "`key`: 18446744073709551615 is out of range: all arrays of a file"),
+        (&array(4, 1 << 20), None, "`key`: it needs 4 bytes, and the file has"),
+        (&nested, None, "`key`: the depth `arrays in arrays in arrays` is not supported"),
+        (&99_u32.to_le_bytes(), None, "`key`: the value type `99` is not supported"),
+        (&[], Some([0, MOST]), "``: it should be there once, and is there twice"),
+        (&[], Some([MOST, 0]), "tensor 3: it needs 8 bytes"),
+    ];
+    for (key, claimed, expected) in cases {
+        let message = gguf(key, &[], claimed);
+        assert!(message.contains(expected) && message.contains("model.gguf"), "{message}, not {expected}");
+    }
+    let one = |shape: &[u64], kind: u32, offset: u64| gguf(&[], &[("x", shape, kind, offset)], None);
+    assert!(one(&[1; 5], 0, 0).contains("tensor `x`: 5 is out of range: tensors have at most 4 dimensions"));
+    assert!(one(&[1 << 31], 0, 0).contains("tensor `x`: 2147483648 is out of range: sizes are below 2^31"));
+    assert!(one(&[(1 << 31) - 1; 4], 0, 0).contains("tensor `x`: F32 of [2147483647, 2147483647, 2147483647"));
+    assert!(one(&[4], 77, 0).contains("tensor `x`: the tensor type `77` is not supported"));
+    assert!(one(&[33], 8, 0).contains("tensor `x`: Q8_0 of [33] is out of range: rows are whole blocks"));
+    assert!(one(&[4], 0, MOST).contains("tensor `x`: it needs 16 bytes, and the file has 0 left"));
+    assert!(one(&[4], 0, 56).contains("tensor `x`: it needs 16 bytes, and the file has 8 left"));
+    let shared = gguf(&[], &[("x", &[8], 0, 0), ("y", &[4], 0, 16)], None);
+    assert!(shared.contains("tensor `y`: it should be in bytes of its own, and is in those of `x`, too"), "{shared}");
+}
+
+/// Keys of a whole file, made wrong one by one.
+#[test]
+fn wrong_values_of_gguf_keys_are_refused_by_name() {
+    let twin = Twin::new("llama").drawn();
+    let path = twin.write_gguf("gguf-values");
+    let whole = std::fs::read(&path).expect("a readable file");
+    let cases: [(&str, [u8; 4], &str); 9] = [
+        ("llama.attention.layer_norm_rms_epsilon", f32::NAN.to_le_bytes(), "NaN is out of range: it must be positive"),
+        ("llama.rope.freq_base", (-1.0_f32).to_le_bytes(), "-1 is out of range"),
+        ("llama.rope.freq_base", f32::INFINITY.to_le_bytes(), "inf is out of range"),
+        ("llama.block_count", [255; 4], "4294967295 is out of range: sizes are between 1 and 2^31"),
+        ("llama.embedding_length", 0_u32.to_le_bytes(), "0 is out of range"),
+        ("llama.attention.head_count_kv", 5_u32.to_le_bytes(), "5 is out of range: it must divide"),
+        ("llama.attention.key_length", 13_u32.to_le_bytes(), "13 is out of range: heads have an even width"),
+        ("llama.rope.dimension_count", 6_u32.to_le_bytes(), "6 is out of range: it must be the width of a head"),
+        ("llama.context_length", 0_u32.to_le_bytes(), "0 is out of range"),
+    ];
+    for (key, value, expected) in cases {
+        let found = whole.windows(key.len()).position(|window| window == key.as_bytes()).expect("the key");
+        let mut bytes = whole.clone();
+        // Behind the name stands the type.
+        bytes[found + key.len() + 4..][..4].copy_from_slice(&value);
+        std::fs::remove_file(&path).expect("a file");
+        std::fs::write(&path, &bytes).expect("a writable file");
+        let message = refused(&path);
+        assert!(message.contains(key) && message.contains(expected), "{message}, not {expected}");
+    }
 }
 
 #[test]

@@ -1,0 +1,268 @@
+//! Vectors of AVX-512 and AVX2. Made only by `dispatch`, inside functions that enable their features.
+#![expect(unsafe_code, reason = "instructions that were detected at run time")]
+
+use super::{LANES, Simd};
+use std::arch::x86_64::*;
+
+/// One 512-bit register.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512(());
+
+/// Two 256-bit registers.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+impl Avx512 {
+    /// # Safety
+    ///
+    /// The processor has the features of `InstructionSet::Avx512`.
+    pub(super) unsafe fn new() -> Avx512 {
+        Avx512(())
+    }
+}
+
+impl Avx2 {
+    /// # Safety
+    ///
+    /// The processor has the features of `InstructionSet::Avx2`.
+    pub(super) unsafe fn new() -> Avx2 {
+        Avx2(())
+    }
+}
+
+impl Simd for Avx512 {
+    type Vector = __m512;
+    const IS_WIDE: bool = true;
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm512_set1_ps(value) }
+    }
+    #[inline(always)]
+    fn load(self, from: &[f32; LANES]) -> __m512 {
+        // SAFETY: `new` promises the features; the array has 64 bytes.
+        unsafe { _mm512_loadu_ps(from.as_ptr()) }
+    }
+    #[inline(always)]
+    fn store(self, vector: __m512, to: &mut [f32; LANES]) {
+        // SAFETY: `new` promises the features; the array has 64 bytes.
+        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), vector) };
+    }
+    #[inline(always)]
+    fn add(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm512_add_ps(a, b) }
+    }
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    fn fma(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+    #[inline(always)]
+    fn load_f32(self, from: &[u8; 64]) -> __m512 {
+        // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any address.
+        unsafe { _mm512_loadu_ps(from.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn load_f16(self, from: &[u8; 32]) -> __m512 {
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any address.
+        unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    fn load_bf16(self, from: &[u8; 32]) -> __m512 {
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any address.
+        unsafe {
+            let words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.as_ptr().cast()));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words))
+        }
+    }
+    #[inline(always)]
+    fn load_i8(self, from: &[u8; LANES]) -> __m512 {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
+    }
+    #[inline(always)]
+    fn look_up(self, codes: &[u8; LANES], low: __m512, high: __m512) -> [__m512; 2] {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        unsafe {
+            // A permutation heeds the low four bits of its indices only.
+            let codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(codes)));
+            [_mm512_permutexvar_ps(codes, low), _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(codes), high)]
+        }
+    }
+    #[inline(always)]
+    fn sum4(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        // SAFETY: `new` promises the features; the array has 16 bytes.
+        unsafe {
+            // Quarters of registers: 0 + 2 and 1 + 3 of two vectors side by side, then those two, then pairs, then neighbours.
+            let halves = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
+            let (ab, cd) = (halves(a, b), halves(c, d));
+            let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xdd>(ab, cd));
+            let two = _mm512_add_ps(four, _mm512_shuffle_ps::<0xee>(four, four));
+            let one = _mm512_add_ps(two, _mm512_shuffle_ps::<0x55>(two, two));
+            let firsts = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), one);
+            let mut sums = [0.0; 4];
+            _mm_storeu_ps(sums.as_mut_ptr(), _mm512_castps512_ps128(firsts));
+            sums
+        }
+    }
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8], ahead: usize) {
+        prefetch(bytes, ahead);
+    }
+    #[inline(always)]
+    fn splat_half(self, bits: u16) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm512_cvtph_ps(_mm256_set1_epi16(bits as i16)) }
+    }
+    #[inline(always)]
+    fn half1(self, bits: u16) -> f32 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(bits as i16))) }
+    }
+    #[inline(always)]
+    fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+impl Simd for Avx2 {
+    type Vector = [__m256; 2];
+    const IS_WIDE: bool = false;
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> [__m256; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe { [_mm256_set1_ps(value); 2] }
+    }
+    #[inline(always)]
+    fn load(self, from: &[f32; LANES]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features; the array has 64 bytes.
+        unsafe { [_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))] }
+    }
+    #[inline(always)]
+    fn store(self, vector: [__m256; 2], to: &mut [f32; LANES]) {
+        // SAFETY: `new` promises the features; the array has 64 bytes.
+        unsafe {
+            _mm256_storeu_ps(to.as_mut_ptr(), vector[0]);
+            _mm256_storeu_ps(to.as_mut_ptr().add(8), vector[1]);
+        }
+    }
+    #[inline(always)]
+    fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn fma(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] }
+    }
+    #[inline(always)]
+    fn load_f32(self, from: &[u8; 64]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any address.
+        unsafe { [_mm256_loadu_ps(from.as_ptr().cast()), _mm256_loadu_ps(from.as_ptr().add(32).cast())] }
+    }
+    #[inline(always)]
+    fn load_f16(self, from: &[u8; 32]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any address.
+        unsafe {
+            [
+                _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
+                _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().add(16).cast())),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn load_bf16(self, from: &[u8; 32]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any address.
+        unsafe {
+            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().cast()));
+            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().add(16).cast()));
+            [_mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)), _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high))]
+        }
+    }
+    #[inline(always)]
+    fn load_i8(self, from: &[u8; LANES]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        unsafe {
+            let bytes = _mm_loadu_si128(from.as_ptr().cast());
+            [
+                _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+                _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn look_up(self, codes: &[u8; LANES], low: [__m256; 2], high: [__m256; 2]) -> [[__m256; 2]; 2] {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        unsafe {
+            let codes = _mm_loadu_si128(from_bytes(codes));
+            let codes = [_mm256_cvtepu8_epi32(codes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(codes))];
+            let upper = [_mm256_srli_epi32::<4>(codes[0]), _mm256_srli_epi32::<4>(codes[1])];
+            [[choose(codes[0], low), choose(codes[1], low)], [choose(upper[0], high), choose(upper[1], high)]]
+        }
+    }
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8], ahead: usize) {
+        prefetch(bytes, ahead);
+    }
+    #[inline(always)]
+    fn splat_half(self, bits: u16) -> [__m256; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe { [_mm256_cvtph_ps(_mm_set1_epi16(bits as i16)); 2] }
+    }
+    #[inline(always)]
+    fn half1(self, bits: u16) -> f32 {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(bits as i16))) }
+    }
+    #[inline(always)]
+    fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+/// The address that loads of sixteen bytes take.
+#[inline(always)]
+fn from_bytes(bytes: &[u8; LANES]) -> *const __m128i {
+    bytes.as_ptr().cast()
+}
+
+#[inline(always)]
+fn prefetch(bytes: &[u8], ahead: usize) {
+    // SAFETY: every processor of this target has the instruction, and it reads nothing: any address will do.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(ahead).cast()) }
+}
+
+/// The numbers of `from` that the low four bits of `codes` choose.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn choose(codes: __m256i, from: [__m256; 2]) -> __m256 {
+    // A permutation heeds three bits; the fourth, moved to the sign, says which half.
+    let (low, high) = (_mm256_permutevar8x32_ps(from[0], codes), _mm256_permutevar8x32_ps(from[1], codes));
+    _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32::<28>(codes)))
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]
+pub(super) fn run_avx512<B: super::Body>(body: B) -> B::Output {
+    // SAFETY: this function can only be called where the features are.
+    body.run(unsafe { Avx512::new() })
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn run_avx2<B: super::Body>(body: B) -> B::Output {
+    // SAFETY: this function can only be called where the features are.
+    body.run(unsafe { Avx2::new() })
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Make the classic mistakes of transformer inference in a copy of torchless, and show that its own tests catch every one.
+
+    torchless_mutate.py [--only WORD]   make the mistakes whose description has the word
+
+All mistakes are planted at once in a copy of the working tree, each beside the right code and chosen by an environment variable, so that one build
+serves them all; the copy has a version of its own, so that Cargo keeps it apart in the same build folder. Tests run without the
+reference data: what catches a mistake are models made by the tests and their plain twin. Exit status 1 if a mistake is not caught, or if tests fail
+without any. One mistake is made to show that it changes nothing: rotary positions are relative.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from kernel_modules import ROOT
+from kernels_mutate import copy_the_tree
+
+SOURCES = "crates/torchless/src"
+VARIABLE = "TORCHLESS_MISTAKE"
+SWITCH = f"""
+/// Whether the mistake `name` is to be made.
+pub(crate) fn mistake(name: &str) -> bool {{
+    static CHOSEN: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    CHOSEN.get_or_init(|| std::env::var("{VARIABLE}").unwrap_or_default()) == name
+}}
+"""
+HARMLESS = "positions start at 1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mistake:
+    """A text that is in a file once, and the right and the wrong code that take its place: `MADE` stands for the question."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+
+
+MISTAKES = (
+    Mistake("rope pairs of the other kind", "kernels.rs", "        match pairs {", "        match if MADE { if pairs == RopePairs::Halves { RopePairs::Neighbours } else { RopePairs::Halves } } else { pairs } {"),
+    Mistake("rope of the wrong sign", "kernels.rs", "    let half = cosines.len();\n    for head", "    let half = cosines.len();\n    let turned: Vec<f32> = sines.iter().map(|sine| if MADE { -sine } else { *sine }).collect();\n    let sines = &turned[..];\n    for head"),
+    Mistake("no rope", "kernels.rs", "    for head in x.chunks_exact_mut(2 * half) {", "    if MADE {\n        return;\n    }\n    for head in x.chunks_exact_mut(2 * half) {"),
+    Mistake("rope on values, too", "engine.rs", "        let (keys, values) = match kv {", "        if MADE {\n            for (row, x) in work.values.chunks_exact_mut(config.kv_width()).enumerate() {\n                let at = row * half..(row + 1) * half;\n                kernels::rope(x, config.rope.pairs, &work.cosines[at.clone()], &work.sines[at]);\n            }\n        }\n        let (keys, values) = match kv {"),
+    Mistake("another theta", "config.rs", "(0..head_dim / 2).map(|pair| self.theta.powf(", "(0..head_dim / 2).map(|pair| (if MADE { self.theta * 50.0 } else { self.theta }).powf("),
+    Mistake("frequencies of i/D, not 2i/D", "config.rs", ".powf(-2.0 * pair as f64", ".powf((if MADE { -1.0 } else { -2.0 }) * pair as f64"),
+    Mistake(HARMLESS, "config.rs", "let angle = position as f64 * frequency;", "let angle = (position as f64 + if MADE { 1.0 } else { 0.0 }) * frequency;"),
+    Mistake("frequencies are not scaled", "config.rs", "        match &self.scaling {", "        match if MADE { &RopeScaling::None } else { &self.scaling } {"),
+    Mistake("heads share keys by the remainder", "engine.rs", "let kv_head = head / (n_heads / n_kv_heads);", "let kv_head = if MADE { head % n_kv_heads } else { head / (n_heads / n_kv_heads) };"),
+    Mistake("no causal mask", "engine.rs", "        let position = span.position + row;\n        let first =", "        let position = if MADE { span.position + span.rows.len() - 1 } else { span.position + row };\n        let first ="),
+    Mistake("no sliding window", "engine.rs", "let first = self.window.map_or(", "let first = self.window.filter(|_| !MADE).map_or("),
+    Mistake("the window is off by one", "engine.rs", "(position + 1).saturating_sub(window))", "(position + if MADE { 0 } else { 1 }).saturating_sub(window))"),
+    Mistake("scale of 1/sqrt(hidden)", "engine.rs", "let scale = (1.0 / (head_dim as f64)", "let scale = (1.0 / (if MADE { self.config.hidden as f64 } else { head_dim as f64 })"),
+    Mistake("scale of 1/sqrt(hidden/heads)", "engine.rs", ".sqrt()) as f32;\n        kernels::attention_scores", ".sqrt()) as f32;\n        let scale = if MADE { (1.0 / ((self.config.hidden / n_heads) as f64).sqrt()) as f32 } else { scale };\n        kernels::attention_scores"),
+    Mistake("epsilon outside the root", "kernels.rs", "let factor = (1.0 / (mean + self.epsilon).sqrt()) as f32;", "let factor = (1.0 / (mean + self.epsilon).sqrt()) as f32;\n            let factor = if MADE { (1.0 / (mean.sqrt() + self.epsilon)) as f32 } else { factor };"),
+    Mistake("no epsilon", "kernels.rs", "let mean = squares.iter().sum::<f64>() / width as f64;", "let mean = squares.iter().sum::<f64>() / width as f64 - if MADE { self.epsilon } else { 0.0 };"),
+    Mistake("another epsilon", "engine.rs", "        kernels::rms_norm(isa, &self.work.residual, &model.norm, epsilon,", "        let epsilon = if MADE { 0.1 * epsilon } else { epsilon };\n        kernels::rms_norm(isa, &self.work.residual, &model.norm, epsilon,"),
+    Mistake("LayerNorm", "kernels.rs", "            let mut squares = [0.0_f64; LANES];", "            let middle = if MADE { x.iter().sum::<f32>() / width as f32 } else { 0.0 };\n            let shifted: Vec<f32> = x.iter().map(|x| x - middle).collect();\n            let x = &shifted[..];\n            let mut squares = [0.0_f64; LANES];"),
+    Mistake("norms multiply by 1 + w", "kernels.rs", "*out = x * factor * weight;", "*out = x * factor * if MADE { 1.0 + weight } else { *weight };"),
+    Mistake("norms of the sum, not the mean", "kernels.rs", "            let factor = (1.0 / (mean +", "            let mean = if MADE { mean * width as f64 } else { mean };\n            let factor = (1.0 / (mean +"),
+    Mistake("no final norm", "engine.rs", "&model.norm, epsilon, &mut self.work.normed);", "&model.norm, epsilon, &mut self.work.normed);\n        if MADE {\n            self.work.normed.copy_from_slice(&self.work.residual);\n        }"),
+    Mistake("gate and up are swapped", "engine.rs", "        let up = &work.up;\n", "        if MADE {\n            std::mem::swap(&mut work.gate, &mut work.up);\n        }\n        let up = &work.up;\n"),
+    Mistake("GELU for SiLU", "kernels.rs", "                    *gate = *gate / (1.0 + exp(simd, -*gate)) * up;", "                    let inner = if MADE { 1.595_769_1 * (*gate + 0.044_715 * *gate * *gate * *gate) } else { *gate };\n                    *gate = *gate / (1.0 + exp(simd, -inner)) * up;"),
+    Mistake("keys and values of half precision", "engine.rs", "                values[at].copy_from_slice(&work.values);", "                values[at.clone()].copy_from_slice(&work.values);\n                let half = |x: f32| f32::from_bits((x.to_bits() + 0xfff + (x.to_bits() >> 13 & 1)) & !0x1fff);\n                if MADE {\n                    keys[at.clone()].iter_mut().chain(&mut values[at]).for_each(|x| *x = half(*x));\n                }"),
+    Mistake("no biases of queries, keys and values", "engine.rs", "bias: linear.bias.as_deref(), out", "bias: linear.bias.as_deref().filter(|_| !MADE), out"),
+)  # fmt: skip
+
+
+class Tree:
+    """A copy of the working tree with every mistake in it, to be chosen, and its tests."""
+
+    def __init__(self):
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
+        self.folder = target / "mistakes"
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "TORCHLESS_DATA": str(self.folder / "absent")}
+        copy_the_tree(self.folder)
+        self.replace("Cargo.toml", lambda text: text.replace('version = "0.1.0"', 'version = "0.1.0-mistakes"', 1))
+        self.replace(f"{SOURCES}/lib.rs", lambda text: text + SWITCH)
+        for file in sorted({mistake.file for mistake in MISTAKES}):
+            self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file))
+
+    def replace(self, name, change):
+        """Writes what differs only, so that it is not built again; starts from the working tree's."""
+        wanted, copy = change((ROOT / name).read_text(encoding="utf-8")), self.folder / name
+        if copy.read_text(encoding="utf-8") != wanted:
+            copy.write_text(wanted, encoding="utf-8")
+
+    def test(self, mistake: str) -> str:
+        """The first test that fails, or nothing."""
+        command = ["cargo", "test", "--quiet", "--offline", "-p", "torchless", "--test", "torchless", "--"]
+        command += ["models::", "properties::"]
+        environment = {**self.environment, VARIABLE: mistake}
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=3600)
+        if "could not compile" in done.stderr or ("error: " in done.stderr and "test failed" not in done.stderr):
+            raise SystemExit(done.stderr)
+        failed = [line.strip() for line in done.stdout.splitlines() if line.startswith("    ") and "::" in line]
+        return "" if done.returncode == 0 else failed[0] if failed else "the process died"
+
+
+def planted(text: str, file: str) -> str:
+    """The source `file` with its mistakes."""
+    for mistake in MISTAKES:
+        if mistake.file == file:
+            if text.count(mistake.old) != 1:
+                raise SystemExit(f"`{mistake.what}`: its text is in {file} {text.count(mistake.old)} times")
+            text = text.replace(mistake.old, mistake.new.replace("MADE", f'crate::mistake("{mistake.what}")'))
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="WORD")
+    chosen = [mistake for mistake in MISTAKES if parser.parse_args().only in mistake.what]
+    tree = Tree()
+    if failed := tree.test(""):
+        raise SystemExit(f"without a mistake: {failed}")
+    missed, n_made = 0, 0
+    for mistake in chosen:
+        start = time.perf_counter()
+        caught = tree.test(mistake.what)
+        is_harmless = mistake.what == HARMLESS
+        n_made += not is_harmless
+        missed += not caught and not is_harmless
+        note = "changes nothing, as it should" if is_harmless and not caught else caught or "NOT CAUGHT"
+        print(f"{mistake.what:40} {mistake.file:12} {note:90} {time.perf_counter() - start:4.0f} s", flush=True)
+    print(f"{n_made - missed} of {n_made} mistakes are caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
