@@ -19,6 +19,7 @@ pub mod backend;
 pub mod chat;
 pub mod cli;
 pub mod config;
+pub mod device;
 mod engine;
 mod error;
 mod file;
