@@ -38,7 +38,11 @@ pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
 /// Opens the model, if it and the keys and values of `positions` fit into memory.
 pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliError> {
     let device = backend::open_device(BackendPreference::from(args.device))?;
-    let model = Arc::new(open(args, positions)?);
+    let model = Arc::new(match device {
+        // The weights pass through the host's memory piece by piece; the device's is looked at below.
+        Some(_) => open_within(args, positions, u64::MAX)?,
+        None => open(args, positions)?,
+    });
     let engine = match device {
         Some(device) => Engine::on_device(model, &device, positions)?,
         None => Engine::new(model, Threads::new(args.threads)),
@@ -47,6 +51,12 @@ pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliEr
         Some(chunk) => engine.with_chunk(chunk),
         None => engine,
     })
+}
+
+/// Opens the model unless it needs more than `limit`, or than the limit that was given.
+fn open_within(args: &ModelArgs, positions: usize, limit: u64) -> Result<Model, CliError> {
+    let memory_limit = Some(args.memory_limit.as_deref().map_or(Ok(limit), size)?);
+    Ok(Model::open_with(&args.model, &LoadOptions { memory_limit, positions })?)
 }
 
 fn open(args: &ModelArgs, positions: usize) -> Result<Model, CliError> {

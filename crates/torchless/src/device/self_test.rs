@@ -1,6 +1,5 @@
 //! Proof, before a device is used, that its kernels compute what the CPU does: products of every format, norms, positions, attention.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use ns_device::{Backend, Device};
@@ -15,8 +14,15 @@ use crate::linear::{Matrix, Threads};
 /// What single precision may lose in a sum of 512 numbers around 1; a wrong kernel is off by a part of 1.
 const TOLERANCE: f64 = 1e-4;
 
-/// Devices that passed, and why the others did not.
-static DONE: Mutex<Option<HashMap<(Backend, usize), Option<Failure>>>> = Mutex::new(None);
+/// What became of the devices that were tested.
+static DONE: Mutex<Vec<Verdict>> = Mutex::new(Vec::new());
+
+#[derive(Debug, Clone)]
+struct Verdict {
+    backend: Backend,
+    index: usize,
+    failure: Option<Failure>,
+}
 
 #[derive(Debug, Clone)]
 struct Failure {
@@ -27,20 +33,20 @@ struct Failure {
 
 /// Tests a device the first time in a process; afterwards remembers the verdict.
 pub(super) fn once(device: &Device) -> Result<(), Error> {
+    let (backend, index) = (device.backend(), device.index());
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (device.backend(), device.index());
-    let done = done.get_or_insert_with(HashMap::new);
-    let verdict = match done.get(&key) {
-        Some(verdict) => verdict.clone(),
+    let known = done.iter().find(|verdict| (verdict.backend, verdict.index) == (backend, index));
+    let failure = match known {
+        Some(verdict) => verdict.failure.clone(),
         None => {
-            let verdict = compare(device)?;
+            let failure = compare(device)?;
             device.trim();
             device.reset_counters();
-            done.insert(key, verdict.clone());
-            verdict
+            done.push(Verdict { backend, index, failure: failure.clone() });
+            failure
         }
     };
-    verdict.map_or(Ok(()), |failure| Err(failure.into()))
+    failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// Compares the kernels on a device with the CPU's.

@@ -150,7 +150,8 @@ pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> 
     let config = model.config();
     let in_blocks = |bytes: u64| bytes.saturating_add(bytes / 4).saturating_add(1 << 16);
     let rows = |n_rows: usize, width: usize| (n_rows as u64).saturating_mul(width as u64).saturating_mul(4);
-    let chunk = chunk.min(positions.max(1));
+    // Without positions, whole short sequences are computed, as many at once as there is to a chunk.
+    let chunk = if positions == 0 { chunk } else { chunk.min(positions) };
     let work = rows(chunk, row_width(config))
         .saturating_add(rows(chunk.min(super::engine::ROWS_AT_ONCE), config.vocabulary))
         .saturating_add(rows(positions, config.head_dim));
