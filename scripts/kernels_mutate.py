@@ -134,7 +134,7 @@ class Tree:
         self.folder = target / "mutants/tree"
         target = target / "mutants/target"
         self.recordings = recordings
-        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}
         copy_the_tree(self.folder)
         self.suite = SUITES[name]
         self.module = next(module for module in MODULES if module.name == name)

@@ -95,6 +95,12 @@ pub enum Error {
         /// The right one.
         expected: f32,
     },
+    /// A device that was opened for double precision.
+    #[error("transformers are computed in single precision, and the device was opened for {precision}")]
+    NotSinglePrecision {
+        /// What it was opened for.
+        precision: ns_device::Precision,
+    },
     /// A matrix or a batch that kernels cannot count: they have 32 bits.
     #[error("a device counts a matrix in 32 bits, and one of this model, or a batch of its tokens, has more")]
     TooLargeForDevice,

@@ -28,6 +28,7 @@ pub mod generate;
 mod gguf;
 mod hugging_face;
 pub mod kernels;
+mod kv_cache;
 mod linear;
 pub mod memory;
 mod model;
@@ -37,8 +38,9 @@ pub mod score;
 mod simd;
 pub mod text;
 
-pub use engine::{Engine, EngineCounters, KvCache, LogitRows, Observer};
+pub use engine::{Engine, EngineCounters, LogitRows, Observer};
 pub use error::{Error, Problem};
+pub use kv_cache::KvCache;
 pub use linear::{Matrix, Threads};
 pub use model::{LoadOptions, Model};
 pub use simd::InstructionSet;

@@ -2,7 +2,7 @@
 //!
 //! Legend: T rows, one for each token; D width of a head.
 
-use ns_device::{Argument, Buffer, Constants, Device, Grid, Item, WARP};
+use ns_device::{Argument, Buffer, Constants, Device, Grid, Item, Precision, WARP};
 
 use super::kernels::TransformerKernel;
 use super::layout::{
@@ -94,7 +94,11 @@ fn count(number: usize) -> Result<u32, Error> {
 
 impl Launcher {
     pub(super) fn new(device: Device) -> Result<Launcher, Error> {
-        Ok(Launcher { nothing: device.zeroed(1)?, device })
+        // Kernels of another precision would take buffers for longer than they are.
+        match device.precision() {
+            Precision::Single => Ok(Launcher { nothing: device.zeroed(1)?, device }),
+            precision => Err(Error::NotSinglePrecision { precision }),
+        }
     }
 
     fn launch(

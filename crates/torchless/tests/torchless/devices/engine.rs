@@ -169,6 +169,19 @@ fn keys_and_values_stay_where_they_were_computed() {
 }
 
 #[test]
+fn what_is_not_the_engines_is_refused() {
+    let mut three = engine(&Twin::new("llama").drawn().write_folder("device-three", true, 1), &device());
+    let one = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn().write_folder("device-one", true, 1);
+    let one = engine(&one, three.device_pool().expect("a device").device());
+    let mut of_one = one.cache(8).expect("a cache");
+    assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheElsewhere)));
+    let double = OpenOptions { precision: Some(Precision::Double), ..OpenOptions::default() };
+    let double = Device::open_with(Backend::Emulated, 0, &double).expect("the emulated device");
+    let refused = Engine::on_device(Arc::clone(three.model()), &double, 8).expect_err("the wrong precision");
+    assert_eq!(refused.to_string(), "transformers are computed in single precision, and the device was opened for f64");
+}
+
+#[test]
 fn a_cache_that_was_cut_goes_on_as_if_it_had_never_been_longer() {
     let twin = Twin::new("llama").drawn();
     let mut engine = engine(&twin.write_folder("device-cut", true, 1), &device());
