@@ -70,6 +70,7 @@ TRANSFORMER = (
     Mutant("missing barrier after the query", "attention.h", "own[d] = query[d];\n    BARRIER();", "own[d] = query[d];"),
     Mutant("missing barrier between tiles of positions", "attention.h", "layout.head_dim, sums LANES_ARG);\n        BARRIER();", "layout.head_dim, sums LANES_ARG);"),
     Mutant("overrun of the tile", "products.h", "item < VECTORS * TILE; item", "item < VECTORS * TILE + 64u; item"),
+    Mutant("a part past the end of the row", "products.h", "item + (DEPTH - 1u) * WARP < last", "item + DEPTH * WARP < last + WARP + 1u"),
     Mutant("a row past the end of the matrix", "products.h", "MIN(first_row + row, layout.rows - 1u)", "first_row + row"),
     Mutant("uninitialised read of a score", "attention.h", "&& i < n) scores[i] = score;", "&& i + 1u < n) scores[i] = score;"),
     Mutant("early return of one lane", "attention.h", "SHARED real* scores LANES_PARAM) {\n    for (uint base", "SHARED real* scores LANES_PARAM) {\n    if (LANE == 3u) return;\n    for (uint base"),
@@ -89,7 +90,7 @@ TRANSFORMER = (
     Mutant("upper bits of a group's scale", "formats.h", "(byte_of(block, 8u + group) & 15u) | ((byte_of(block, group) >> 6u) << 4u)", "byte_of(block, 8u + group) & 15u"),
     Mutant("fifth bit of the neighbour", "formats.h", "(fifths >> nibble_at(part, i)) & 1u", "(fifths >> (nibble_at(part, i) ^ 1u)) & 1u"),
     Mutant("scale of the next group of Q6_K", "formats.h", "192u + at(part, i) / 16u", "192u + (at(part, i) / 16u ^ 1u)"),
-    Mutant("subnormal half numbers", "bits.h", "if (exponent == 0u) {", "if (exponent == 0u && mantissa == 0u) {"),
+    Mutant("subnormal half numbers", "bits.h", "exponent == 0u ? R(6.103515625e-5) : R(0.0)", "R(0.0)"),
 )  # fmt: skip
 
 

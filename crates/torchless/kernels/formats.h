@@ -1,11 +1,11 @@
 // How weights are stored, read two bytes at a time and never expanded in memory.
 //
 // A format has blocks of LEN weights in WORDS words of 16 bits. A block is shared by PARTS lanes, each of which unpacks N weights: those at
-// at(part, 0) to at(part, N - 1). The scale is widened and multiplied as the format's reference implementation does, so that a weight has the
+// at(part, 0) to at(part, N - 1); with one vector, DEPTH parts are on their way at once. The scale is widened and multiplied as the format's reference implementation does, so that a weight has the
 // same bits on every device. Layouts: the GGUF specification's tensor types.
 
 struct WeightsF32 {
-    enum { LEN = 1, WORDS = 2, PARTS = 1, N = 1 };
+    enum { LEN = 1, WORDS = 2, PARTS = 1, N = 1, DEPTH = 8 };
     FN uint at(uint, uint) { return 0u; }
     FN void unpack(GLOBAL const ushort* block, uint, PRIVATE real* weights) {
         weights[0] = real_of_bits(*(GLOBAL const uint*)block);
@@ -13,13 +13,13 @@ struct WeightsF32 {
 };
 
 struct WeightsF16 {
-    enum { LEN = 1, WORDS = 1, PARTS = 1, N = 1 };
+    enum { LEN = 1, WORDS = 1, PARTS = 1, N = 1, DEPTH = 8 };
     FN uint at(uint, uint) { return 0u; }
     FN void unpack(GLOBAL const ushort* block, uint, PRIVATE real* weights) { weights[0] = real_of_half(block[0]); }
 };
 
 struct WeightsBf16 {
-    enum { LEN = 1, WORDS = 1, PARTS = 1, N = 1 };
+    enum { LEN = 1, WORDS = 1, PARTS = 1, N = 1, DEPTH = 8 };
     FN uint at(uint, uint) { return 0u; }
     FN void unpack(GLOBAL const ushort* block, uint, PRIVATE real* weights) {
         weights[0] = real_of_bits(uint(block[0]) << 16u);
@@ -28,7 +28,7 @@ struct WeightsBf16 {
 
 // scale: half, numbers: 32 signed bytes.
 struct WeightsQ8_0 {
-    enum { LEN = 32, WORDS = 17, PARTS = 16, N = 2 };
+    enum { LEN = 32, WORDS = 17, PARTS = 16, N = 2, DEPTH = 4 };
     FN uint at(uint part, uint i) { return 2u * part + i; }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[0]);
@@ -44,7 +44,7 @@ FN uint nibble(uint numbers, uint i) { return (numbers >> (8u * (i & 1u) + 4u * 
 
 // scale: half, numbers around 8.
 struct WeightsQ4_0 {
-    enum { LEN = 32, WORDS = 9, PARTS = 8, N = 4 };
+    enum { LEN = 32, WORDS = 9, PARTS = 8, N = 4, DEPTH = 4 };
     FN uint at(uint part, uint i) { return nibble_at(part, i); }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[0]);
@@ -55,7 +55,7 @@ struct WeightsQ4_0 {
 
 // scale: half, minimum: half, numbers.
 struct WeightsQ4_1 {
-    enum { LEN = 32, WORDS = 10, PARTS = 8, N = 4 };
+    enum { LEN = 32, WORDS = 10, PARTS = 8, N = 4, DEPTH = 4 };
     FN uint at(uint part, uint i) { return nibble_at(part, i); }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[0]), minimum = real_of_half(block[1]);
@@ -69,7 +69,7 @@ struct WeightsQ4_1 {
 
 // scale: half, fifth bits: 32 bits, numbers around 16.
 struct WeightsQ5_0 {
-    enum { LEN = 32, WORDS = 11, PARTS = 8, N = 4 };
+    enum { LEN = 32, WORDS = 11, PARTS = 8, N = 4, DEPTH = 4 };
     FN uint at(uint part, uint i) { return nibble_at(part, i); }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[0]);
@@ -99,7 +99,7 @@ FN uint wide_at(uint part, uint i) { return 64u * (part / 16u) + 2u * (part % 16
 
 // scale: half, minimum: half, groups: 12 bytes, numbers.
 struct WeightsQ4K {
-    enum { LEN = 256, WORDS = 72, PARTS = 64, N = 4 };
+    enum { LEN = 256, WORDS = 72, PARTS = 64, N = 4, DEPTH = 2 };
     FN uint at(uint part, uint i) { return wide_at(part, i); }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[0]), minimum = real_of_half(block[1]);
@@ -116,7 +116,7 @@ struct WeightsQ4K {
 
 // scale: half, minimum: half, groups: 12 bytes, fifth bits: 32 bytes with a bit for each group, numbers.
 struct WeightsQ5K {
-    enum { LEN = 256, WORDS = 88, PARTS = 64, N = 4 };
+    enum { LEN = 256, WORDS = 88, PARTS = 64, N = 4, DEPTH = 2 };
     FN uint at(uint part, uint i) { return wide_at(part, i); }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[0]), minimum = real_of_half(block[1]);
@@ -135,7 +135,7 @@ struct WeightsQ5K {
 // low four bits: 128 bytes, high two bits: 64 bytes, group scales: 16 signed bytes, scale: half. Halves of 128 numbers; a half's low bits are in 64
 // bytes, the first 64 numbers in their low halves, and its high bits in 32 bytes, a pair of bits for each quarter of 32 numbers.
 struct WeightsQ6K {
-    enum { LEN = 256, WORDS = 105, PARTS = 64, N = 4 };
+    enum { LEN = 256, WORDS = 105, PARTS = 64, N = 4, DEPTH = 2 };
     FN uint at(uint part, uint i) { return 128u * (part / 32u) + 2u * (part % 32u) + (i & 1u) + 64u * (i >> 1u); }
     FN void unpack(GLOBAL const ushort* block, uint part, PRIVATE real* weights) {
         const real scale = real_of_half(block[104]);
