@@ -66,7 +66,7 @@ LIKELIHOOD = (
 TRANSFORMER = (
     Mutant("missing barrier after the tile is loaded", "products.h", "column] : R(0.0);\n    }\n    BARRIER();", "column] : R(0.0);\n    }"),
     Mutant("missing barrier before the next tile", "products.h", "column, sums LANES_ARG);\n        BARRIER();", "column, sums LANES_ARG);"),
-    Mutant("missing barrier in the sum", "reduce.h", "sum += partial[warp];\n    BARRIER();", "sum += partial[warp];"),
+    Mutant("missing barrier in the greatest", "reduce.h", "MAX(greatest, partial[warp]);\n    BARRIER();", "MAX(greatest, partial[warp]);"),
     Mutant("missing barrier after the query", "attention.h", "own[d] = query[d];\n    BARRIER();", "own[d] = query[d];"),
     Mutant("missing barrier between tiles of positions", "attention.h", "layout.head_dim, sums LANES_ARG);\n        BARRIER();", "layout.head_dim, sums LANES_ARG);"),
     Mutant("overrun of the tile", "products.h", "item < VECTORS * TILE; item", "item < VECTORS * TILE + 64u; item"),
