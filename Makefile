@@ -99,7 +99,7 @@ kernels-check: ## read the kernels as Metal would (needs clang), and the Metal l
 kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (a minute)
 	$(PYTHON) scripts/kernels_sanitize.py
 
-kernels-mutate: ## plant bugs in copies of the likelihood kernels and show that the tests catch them (ten minutes)
+kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
 	$(PYTHON) scripts/kernels_mutate.py
 
 kernels-fused: ## hold the emulated kernels against the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Try and measure an NVIDIA GPU in one command: tests, parity, toys, kernels, sanitizers; appends to benches/RECORD.md.
+"""Try and measure an NVIDIA GPU in one command: tests, parity, toys, kernels, sanitizers, a transformer; appends to benches/RECORD.md.
 
     gpu.py [--toys 10000] [--print]     on a machine with an NVIDIA driver and Rust; under ten minutes, most of it compiling
     gpu.py --pack .gpu                  where there is Rust: builds, and puts programs and published data into a folder
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import time
 
+import gpu_decoder
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared/data"
 # What the tests read of the published data.
@@ -29,6 +31,8 @@ PROGRAMS = {
     "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "{device}"),
     "ns-benches": ("build", "-p", "ns-benches", "--features", "{device}"),
     "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "devices", "--features", "{device}"),
+    "torchless": ("build", "-p", "torchless", "--bin", "torchless", "--features", "{device}"),
+    "torchless-parity": ("test", "--no-run", "-p", "torchless", "--test", "torchless", "--features", "{device}"),
     "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "hardware", "--features", "{device}"),
 }
 
@@ -133,9 +137,11 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
     # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and published models, within testdata/parity.json.
     parity = steps.run("parity with the CPU", [programs["parity"], "--nocapture"], 900, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)
+    steps.run("transformers: parity with the CPU", [programs["torchless-parity"], "devices", "kernel_vectors"], 600, NEXTSTAT_TEST_DEVICE=device)
+    decoded = gpu_decoder.decode(steps, programs["torchless"], device)
     sanitize(steps, programs["nextstat"], device)
     held = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]
-    return held, tables.strip()
+    return held, f"{tables.strip()}\n\n{decoded}"
 
 
 def section(steps: Steps, is_real: bool, built: str, held: list[str], tables: str) -> str:

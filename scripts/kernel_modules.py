@@ -60,4 +60,12 @@ MODULES = (
         options=("--fmad=true",),
         record=("-p", "ns-compute", "--test", "devices", "--", "recorded_for_the_sanitizers"),
     ),
+    KernelModule(
+        name="transformer",
+        crate="crates/torchless",
+        headers=included("crates/torchless/kernels/all.h"),
+        # Single precision, as weights and caches are.
+        precisions=("f32",),
+        record=("-p", "torchless", "--test", "torchless", "--", "recorded_for_the_sanitizers"),
+    ),
 )

@@ -51,7 +51,7 @@ def pointers_name_their_space(module) -> bool:
     good = True
     for path in module.sources()[1:]:
         text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
-        types = "|".join(["real", "uint", "int", "bool", *re.findall(r"struct (\w+)", module.text())])
+        types = "|".join(["real", "uint", "ushort", "int", "bool", *re.findall(r"struct (\w+)", module.text())])
         for found in re.finditer(rf"((?:\w+\s+)*)\b(?:{types})\s*\*", text):
             if not {"GLOBAL", "CONSTANT", "SHARED", "PRIVATE"} & set(found.group(1).split()):
                 line = text[: found.start()].count("\n") + 1

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Plant bugs in copies of the likelihood kernels, and show that the tests catch every one.
+"""Plant bugs in copies of the kernels, and show that the tests catch every one.
 
-    kernels_mutate.py [--only WORD]   plant the bugs whose description has the word
+    kernels_mutate.py [--module NAME] [--only WORD]   plant a module's bugs, those whose description has the word
 
 Bugs are planted in a copy of the working tree, `mutants` in the build folder, with a build folder of its own: Cargo takes two copies of
 a workspace for one. The first run builds it, which takes minutes; later ones take seconds for each bug. A bug is caught by the
-tests of ns-compute's kernels on the emulated device, else by their guarded memory, else by replays of recorded launches under
-sanitizers. Exit status 1 if one is not caught, or if the tests fail without any.
+tests of its kernels on the emulated device, else by other tests of their crate (guarded memory), else by replays of recorded launches
+under sanitizers. Exit status 1 if one is not caught, or if the tests fail without any.
 """
 import argparse
 import dataclasses
@@ -22,8 +22,6 @@ import time
 import kernels_sanitize
 from kernel_modules import MODULES, ROOT
 
-KERNELS = "crates/ns-compute/kernels"
-
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
@@ -35,7 +33,7 @@ class Mutant:
     new: str
 
 
-MUTANTS = (
+LIKELIHOOD = (
     Mutant("missing barrier after the cells", "yields.h", "yields[cell] = shifted * factor;\n    }\n    BARRIER();", "yields[cell] = shifted * factor;\n    }"),
     Mutant("missing barrier in the sum", "context.h", "            rests[LANE] = pair.rest;\n        }\n        BARRIER();", "            rests[LANE] = pair.rest;\n        }"),
     Mutant("missing barrier between columns of the panel", "solve.h", "(block[j * PANEL + k] * weight);\n        }\n        BARRIER();", "(block[j * PANEL + k] * weight);\n        }"),
@@ -66,6 +64,59 @@ MUTANTS = (
     Mutant("variance of a damped matrix", "fit.h", "const real damping = is_end ? R(0.0) :", "const real damping = is_end ? R(1e-3) :"),
 )  # fmt: skip
 
+TRANSFORMER = (
+    Mutant("missing barrier after the tile is loaded", "products.h", "column] : R(0.0);\n    }\n    BARRIER();", "column] : R(0.0);\n    }"),
+    Mutant("missing barrier before the next tile", "products.h", "column, sums LANES_ARG);\n        BARRIER();", "column, sums LANES_ARG);"),
+    Mutant("missing barrier in the greatest", "reduce.h", "MAX(greatest, partial[warp]);\n    BARRIER();", "MAX(greatest, partial[warp]);"),
+    Mutant("missing barrier after the query", "attention.h", "own[d] = query[d];\n    BARRIER();", "own[d] = query[d];"),
+    Mutant("missing barrier between tiles of positions", "attention.h", "layout.head_dim, sums LANES_ARG);\n        BARRIER();", "layout.head_dim, sums LANES_ARG);"),
+    Mutant("overrun of the tile", "products.h", "item < VECTORS * TILE; item", "item < VECTORS * TILE + 64u; item"),
+    Mutant("a part past the end of the row", "products.h", "item + (DEPTH - 1u) * WARP < last", "item + DEPTH * WARP < last + WARP + 1u"),
+    Mutant("a row past the end of the matrix", "products.h", "MIN(first_row + row, layout.rows - 1u)", "first_row + row"),
+    Mutant("uninitialised read of a score", "attention.h", "&& i < n) scores[i] = score;", "&& i + 1u < n) scores[i] = score;"),
+    Mutant("early return of one lane", "attention.h", "SHARED real* scores LANES_PARAM) {\n    for (uint base", "SHARED real* scores LANES_PARAM) {\n    if (LANE == 3u) return;\n    for (uint base"),
+    Mutant("wrong offset of a vector's outputs", "products.h", "(first_vector + vector) * layout.rows", "first_vector * layout.rows"),
+    Mutant("the offset of the cache is forgotten", "products.h", "out + layout.out_offset + ", "out + "),
+    Mutant("the first row's bias for all", "products.h", "sum += bias[first_row + row];", "sum += bias[first_row];"),
+    Mutant("the residual stream is replaced", "products.h", "layout.adds != 0u ? *to + sum : sum", "sum"),
+    Mutant("heads share keys and values by turns", "kernels.h", "const uint kv_head = head / (layout.n_heads / layout.n_kv_heads);", "const uint kv_head = head % layout.n_kv_heads;"),
+    Mutant("window off by one", "attention.h", "MIN(position + 1u, layout.window)", "MIN(position + 1u, layout.window + 1u)"),
+    Mutant("a token sees the next one", "attention.h", "const uint n = MIN(position + 1u - first, N_LANES);", "const uint n = MIN(position + 2u - first, N_LANES);"),
+    Mutant("earlier tiles are not rescaled", "attention.h", "sums[j] *= rescale;", "sums[j] *= R(1.0);"),
+    Mutant("sequences share their keys", "kernels.h", "start = places[layout.places_offset + layout.n_rows + row];", "start = 0u;"),
+    Mutant("epsilon outside the root", "rows.h", "R(1.0) / SQRT(mean + layout.epsilon)", "R(1.0) / (SQRT(mean) + layout.epsilon)"),
+    Mutant("pairs of halves are neighbours", "rows.h", "? pair : 2u * pair;", "? 2u * pair : 2u * pair;"),
+    Mutant("turned the other way", "rows.h", "x[first] = a_cosine - b_sine;\n    x[second] = a_sine + b_cosine;", "x[first] = a_cosine + b_sine;\n    x[second] = b_cosine - a_sine;"),
+    Mutant("position of another token", "kernels.h", "positions[layout.positions_offset + head / layout.n_heads]", "positions[layout.positions_offset]"),
+    Mutant("upper bits of a group's scale", "formats.h", "(byte_of(block, 8u + group) & 15u) | ((byte_of(block, group) >> 6u) << 4u)", "byte_of(block, 8u + group) & 15u"),
+    Mutant("fifth bit of the neighbour", "formats.h", "(fifths >> nibble_at(part, i)) & 1u", "(fifths >> (nibble_at(part, i) ^ 1u)) & 1u"),
+    Mutant("scale of the next group of Q6_K", "formats.h", "192u + at(part, i) / 16u", "192u + (at(part, i) / 16u ^ 1u)"),
+    Mutant("subnormal half numbers", "bits.h", "exponent == 0u ? R(6.103515625e-5) : R(0.0)", "R(0.0)"),
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """The bugs of one module, and the tests that have to find them: arguments of `cargo test`."""
+
+    mutants: tuple[Mutant, ...]
+    kernels: tuple[str, ...]
+    memory: tuple[str, ...]
+
+
+SUITES = {
+    "likelihood": Suite(
+        LIKELIHOOD,
+        kernels=("-p", "ns-compute", "--test", "devices", "--", "--skip", "ensembles", "--skip", "published"),
+        memory=("-p", "ns-compute", "--lib", "accel"),
+    ),
+    "transformer": Suite(
+        TRANSFORMER,
+        kernels=("-p", "torchless", "--test", "torchless", "--", "devices::kernels", "devices::engine", "devices::launches"),
+        memory=("-p", "torchless", "--test", "torchless", "--", "kernel_vectors"),
+    ),
+}
+
 
 def copy_the_tree(folder: pathlib.Path):
     """Leaves alone what is the same already, so that it is not built again."""
@@ -80,14 +131,15 @@ def copy_the_tree(folder: pathlib.Path):
 class Tree:
     """A copy of the working tree, its tests, and launches recorded before any bug was in it."""
 
-    def __init__(self, recordings: pathlib.Path):
+    def __init__(self, name: str, recordings: pathlib.Path):
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
         self.folder = target / "mutants/tree"
         target = target / "mutants/target"
         self.recordings = recordings
-        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}
         copy_the_tree(self.folder)
-        self.module = next(module for module in MODULES if module.name == "likelihood")
+        self.suite = SUITES[name]
+        self.module = next(module for module in MODULES if module.name == name)
 
     def test(self, *arguments: str, **environment: str) -> tuple[bool, str]:
         command = ["cargo", "test", "--quiet", "--locked", *arguments]
@@ -102,10 +154,10 @@ class Tree:
         return done.returncode == 0, failed[0] if failed else "the process died"
 
     def kernels(self) -> tuple[bool, str]:
-        return self.test("-p", "ns-compute", "--test", "devices", "--", "--skip", "ensembles", "--skip", "published")
+        return self.test(*self.suite.kernels)
 
     def memory(self) -> tuple[bool, str]:
-        return self.test("-p", "ns-compute", "--lib", "accel")
+        return self.test(*self.suite.memory)
 
     def record(self):
         good, why = self.test(*self.module.record, NEXTSTAT_RECORD_LAUNCHES=str(self.recordings))
@@ -127,14 +179,14 @@ class Tree:
 
     def plant(self, mutant: Mutant):
         """Touches what this bug changes, and what the one before it changed."""
-        for path in sorted((ROOT / KERNELS).glob("*.h")):
+        for path in sorted(self.module.folder.glob("*.h")):
             clean = path.read_text(encoding="utf-8")
             wanted = clean
             if path.name == mutant.header:
                 if clean.count(mutant.old) != 1:
                     raise SystemExit(f"`{mutant.what}`: its text is in {path.name} {clean.count(mutant.old)} times")
                 wanted = clean.replace(mutant.old, mutant.new)
-            copy = self.folder / KERNELS / path.name
+            copy = self.folder / path.relative_to(ROOT)
             if copy.read_text(encoding="utf-8") != wanted:
                 copy.write_text(wanted, encoding="utf-8")
 
@@ -148,20 +200,19 @@ class Tree:
         return self.replays()[1]
 
     def catch(self) -> str:
-        for check, name in ((self.kernels, "tests"), (self.memory, "guarded memory"), (self.replays, "replays")):
+        for check, name in ((self.kernels, "tests"), (self.memory, "other tests"), (self.replays, "replays")):
             good, why = check()
             if not good:
                 return f"{name}: {why}"
         return ""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="WORD")
-    mutants = [mutant for mutant in MUTANTS if parser.parse_args().only in mutant.what]
+def try_module(name: str, word: str) -> int:
+    """The number of bugs that nothing caught."""
+    mutants = [mutant for mutant in SUITES[name].mutants if word in mutant.what]
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
-        tree = Tree(pathlib.Path(folder))
+        tree = Tree(name, pathlib.Path(folder))
         if caught := tree.catch_nothing():
             raise SystemExit(f"without a bug: {caught}")
         for mutant in mutants:
@@ -170,8 +221,17 @@ def main() -> int:
             caught = tree.catch()
             missed += not caught
             print(f"{mutant.what:46} {mutant.header:16} {caught or 'NOT CAUGHT':80} {time.perf_counter() - start:4.0f} s", flush=True)
-    print(f"{len(mutants) - missed} of {len(mutants)} bugs are caught")
-    return 1 if missed else 0
+    print(f"{name}: {len(mutants) - missed} of {len(mutants)} bugs are caught")
+    return missed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--module", choices=sorted(SUITES), help="this one only")
+    parser.add_argument("--only", default="", metavar="WORD")
+    arguments = parser.parse_args()
+    names = [arguments.module] if arguments.module else list(SUITES)
+    return 1 if sum(try_module(name, arguments.only) for name in names) else 0
 
 
 if __name__ == "__main__":

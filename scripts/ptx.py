@@ -68,7 +68,7 @@ def second_line(body: str) -> str:
 def is_current(module, precision, path) -> bool:
     if not path.exists():
         return False
-    first, second, body = (path.read_text(encoding="utf-8").split("\n", 2) + ["", ""])[:3]
+    first, second, body = [*path.read_text(encoding="utf-8").split("\n", 2), "", ""][:3]
     return first + "\n" == first_line(module, precision) and second + "\n" == second_line(body)
 
 

@@ -6,6 +6,7 @@ use std::fmt;
 
 use ns_device::{Backend, Device};
 
+use crate::device::{self, DeviceBackend};
 use crate::error::Error;
 use crate::kernels::{self, HeadRows, RopePairs};
 use crate::linear::{LinearScratch, Matrix, Product, Threads, multiply};
@@ -13,7 +14,7 @@ use crate::linear::{LinearScratch, Matrix, Product, Threads, multiply};
 /// Where to compute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackendPreference {
-    /// Wherever transformers can be computed best here.
+    /// The processor, too: where a GPU is faster has not been measured on one yet, and this does not guess.
     #[default]
     Auto,
     /// The processor.
@@ -22,6 +23,9 @@ pub enum BackendPreference {
     Cuda,
     /// An Apple GPU.
     Metal,
+    /// The host, lane by lane, under rules that devices do not enforce. For tests.
+    #[cfg(feature = "emulated")]
+    Emulated,
 }
 
 impl fmt::Display for BackendPreference {
@@ -31,6 +35,8 @@ impl fmt::Display for BackendPreference {
             BackendPreference::Cpu => "cpu",
             BackendPreference::Cuda => "cuda",
             BackendPreference::Metal => "metal",
+            #[cfg(feature = "emulated")]
+            BackendPreference::Emulated => "emulated",
         })
     }
 }
@@ -94,24 +100,25 @@ pub struct Heads {
 ///
 /// # Errors
 ///
-/// A device that is not there, or for which there are no kernels.
+/// A device that is not there, or that computes something else than the CPU.
 pub fn init_backend(preference: BackendPreference) -> Result<Box<dyn KernelBackend>, Error> {
-    require(preference)?;
-    Ok(Box::new(CpuBackend::new(Threads::new(0))))
+    Ok(match open_device(preference)? {
+        Some(device) => Box::new(DeviceBackend::new(device)?),
+        None => Box::new(CpuBackend::new(Threads::new(0))),
+    })
 }
 
-/// Refuses what cannot compute here: only the processor has kernels so far.
-pub(crate) fn require(preference: BackendPreference) -> Result<(), Error> {
+/// The device that `preference` names; none for the processor. What is named and cannot compute here is an error.
+pub fn open_device(preference: BackendPreference) -> Result<Option<Device>, Error> {
     let backend = match preference {
-        BackendPreference::Auto | BackendPreference::Cpu => return Ok(()),
+        BackendPreference::Auto | BackendPreference::Cpu => return Ok(None),
         BackendPreference::Cuda => Backend::Cuda,
         BackendPreference::Metal => Backend::Metal,
+        #[cfg(feature = "emulated")]
+        BackendPreference::Emulated => Backend::Emulated,
     };
-    let why = match Device::open(backend, 0) {
-        Ok(_) => "torchless has kernels for the CPU only".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    Err(Error::NoBackend { preference, why })
+    let device = device::open(backend, 0);
+    device.map(Some).map_err(|error| Error::NoBackend { preference, why: error.to_string() })
 }
 
 /// The processor.
@@ -128,20 +135,28 @@ impl CpuBackend {
     }
 }
 
-fn check(kernel: &'static str, argument: &'static str, length: usize, expected: usize) -> Result<(), Error> {
+pub(crate) fn check(kernel: &'static str, argument: &'static str, length: usize, expected: usize) -> Result<(), Error> {
     if length == expected { Ok(()) } else { Err(Error::Shape { kernel, argument, length, expected }) }
 }
 
 /// Whole rows, at least one.
-fn rows(kernel: &'static str, argument: &'static str, length: usize, width: usize) -> Result<usize, Error> {
+pub(crate) fn rows(kernel: &'static str, argument: &'static str, length: usize, width: usize) -> Result<usize, Error> {
     let n_rows = length.checked_div(width).unwrap_or(0).max(1);
     check(kernel, argument, length, n_rows * width)?;
     Ok(n_rows)
 }
 
+/// Refuses tokens that the embedding has no row for.
+pub(crate) fn check_tokens(vocabulary: usize, tokens: &[u32]) -> Result<(), Error> {
+    match tokens.iter().position(|&token| token as usize >= vocabulary) {
+        None => Ok(()),
+        Some(position) => Err(Error::TokenOutOfRange { position, id: u64::from(tokens[position]), vocabulary }),
+    }
+}
+
 impl Heads {
     /// Positions of `cache`, (positions, KV heads, D).
-    fn positions(self, kernel: &'static str, queries: usize, cache: usize) -> Result<usize, Error> {
+    pub(crate) fn positions(self, kernel: &'static str, queries: usize, cache: usize) -> Result<usize, Error> {
         let Heads { n_heads, n_kv_heads, head_dim } = self;
         if n_kv_heads == 0 || head_dim == 0 || !n_heads.is_multiple_of(n_kv_heads) {
             return Err(Error::Shape { kernel, argument: "n_kv_heads", length: n_kv_heads, expected: n_heads });
@@ -242,11 +257,8 @@ impl KernelBackend for CpuBackend {
 
     fn embedding(&mut self, matrix: &Matrix, tokens: &[u32], out: &mut [f32]) -> Result<(), Error> {
         check("embedding", "out", out.len(), tokens.len() * matrix.columns())?;
-        for (position, (&token, out)) in tokens.iter().zip(out.chunks_exact_mut(matrix.columns())).enumerate() {
-            if token as usize >= matrix.rows() {
-                let (id, vocabulary) = (u64::from(token), matrix.rows());
-                return Err(Error::TokenOutOfRange { position, id, vocabulary });
-            }
+        check_tokens(matrix.rows(), tokens)?;
+        for (&token, out) in tokens.iter().zip(out.chunks_exact_mut(matrix.columns())) {
             matrix.row(token as usize, out);
         }
         Ok(())

@@ -1,75 +1,22 @@
-//! The forward pass: tokens in, logits out, on the CPU, with the same bits for any number of threads and any number of tokens at once.
+//! The forward pass: tokens in, logits out, on the CPU or handed to a device, with the same bits for any number of threads and any
+//! number of tokens at once.
 //!
 //! Legend: T tokens of this pass, D width of a head. Every buffer is (T, width), row by row.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use ns_device::Device;
+
+use crate::backend::check_tokens;
 use crate::config::{Config, Rope};
+use crate::device::{DeviceEngine, DevicePass, MetalMemoryPool};
 use crate::error::Error;
 use crate::kernels::{self, HeadRows};
+use crate::kv_cache::{KeysAndValues, KvCache};
 use crate::linear::{LinearScratch, Product, Threads, multiply};
-use crate::memory;
 use crate::model::{Layer, Linear, Model};
 use crate::simd::InstructionSet;
-
-/// Keys and values of the positions that were computed so far, for one sequence.
-#[derive(Debug, Clone)]
-pub struct KvCache {
-    /// Of each layer: (capacity, kv width).
-    layers: Vec<KeysAndValues>,
-    length: usize,
-    capacity: usize,
-    width: usize,
-}
-
-#[derive(Debug, Clone, Default)]
-struct KeysAndValues {
-    keys: Vec<f32>,
-    values: Vec<f32>,
-}
-
-impl KvCache {
-    /// Room for `capacity` positions.
-    ///
-    /// # Errors
-    ///
-    /// More positions than the model's context, or more memory than there is.
-    pub fn new(config: &Config, capacity: usize) -> Result<KvCache, Error> {
-        if capacity > config.context {
-            return Err(Error::ContextOverflow { asked: capacity, limit: config.context });
-        }
-        memory::check(0, memory::estimate_kv_cache_memory(config, capacity), None)?;
-        let width = config.kv_width();
-        let layer = || KeysAndValues { keys: vec![0.0; capacity * width], values: vec![0.0; capacity * width] };
-        Ok(KvCache { layers: (0..config.n_layers).map(|_| layer()).collect(), length: 0, capacity, width })
-    }
-
-    /// Positions that were computed.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether nothing was computed.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// Positions that there is room for.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Forgets all positions from `length` on.
-    pub fn truncate(&mut self, length: usize) {
-        self.length = self.length.min(length);
-    }
-
-    /// Bytes that it takes.
-    pub fn n_bytes(&self) -> u64 {
-        self.layers.len() as u64 * 2 * (self.capacity * self.width) as u64 * 4
-    }
-}
 
 /// Consecutive tokens of one sequence within a pass.
 #[derive(Debug, Clone)]
@@ -120,15 +67,17 @@ struct Work {
 /// What an engine did: the proof of where the work was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct EngineCounters {
-    /// Passes through the layers.
+    /// Passes through the layers on the CPU.
     pub passes: u64,
+    /// Passes through the layers on a device.
+    pub device_passes: u64,
     /// Tokens of them.
     pub tokens: u64,
     /// Rows of logits.
     pub logit_rows: u64,
 }
 
-/// Computes a model on the CPU.
+/// Computes a model: on the CPU, or on a device that it was given.
 #[derive(Debug)]
 pub struct Engine {
     model: Arc<Model>,
@@ -137,6 +86,8 @@ pub struct Engine {
     chunk: usize,
     work: Work,
     counters: EngineCounters,
+    /// Computes instead of the CPU, if there is one.
+    device: Option<DeviceEngine>,
 }
 
 /// Called with the residual stream after the embedding (0) and after each layer (1 …): (T, hidden).
@@ -154,7 +105,23 @@ impl Engine {
             chunk: Self::DEFAULT_CHUNK,
             work: Work::default(),
             counters: EngineCounters::default(),
+            device: None,
         }
+    }
+
+    /// An engine for `model` on a device that [`device::open`](crate::device::open) gave: weights are uploaded once, and stay.
+    ///
+    /// # Errors
+    ///
+    /// More memory than the device has for the weights and the keys and values of `positions`, before anything is uploaded.
+    pub fn on_device(model: Arc<Model>, device: &Device, positions: usize) -> Result<Engine, Error> {
+        let on_device = DeviceEngine::new(&model, device, positions, Self::DEFAULT_CHUNK)?;
+        Ok(Engine { device: Some(on_device), ..Engine::new(model, Threads::new(1)) })
+    }
+
+    /// The memory of the device that computes, with its counters; none if the CPU does.
+    pub fn device_pool(&self) -> Option<&MetalMemoryPool> {
+        self.device.as_ref().map(DeviceEngine::pool)
     }
 
     /// The same, with at most `chunk` tokens to a pass; this changes no bit of any result.
@@ -181,7 +148,10 @@ impl Engine {
 
     /// A cache with room for `positions`.
     pub fn cache(&self, positions: usize) -> Result<KvCache, Error> {
-        KvCache::new(&self.model.config, positions)
+        match &self.device {
+            None => KvCache::new(&self.model.config, positions),
+            Some(device) => KvCache::on_device(device.pool(), &self.model.config, positions),
+        }
     }
 
     /// Goes on with the sequence of `cache`: logits (rows, vocabulary), row by row.
@@ -203,7 +173,7 @@ impl Engine {
         rows: LogitRows,
         each: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<(), Error> {
-        self.observed(cache, tokens, rows, each, &mut |_, _| ())
+        self.each_pass(cache, tokens, rows, each, None)
     }
 
     /// The same, and shows the residual stream of every pass to `observer`.
@@ -215,7 +185,21 @@ impl Engine {
         each: &mut dyn FnMut(usize, &[f32]),
         observer: Observer<'_>,
     ) -> Result<(), Error> {
+        self.each_pass(cache, tokens, rows, each, Some(observer))
+    }
+
+    fn each_pass(
+        &mut self,
+        cache: &mut KvCache,
+        tokens: &[u32],
+        rows: LogitRows,
+        each: &mut dyn FnMut(usize, &[f32]),
+        mut observer: Option<Observer<'_>>,
+    ) -> Result<(), Error> {
         self.check(tokens)?;
+        if cache.on_device.is_some() != self.device.is_some() {
+            return Err(Error::CacheElsewhere);
+        }
         let asked = cache.length + tokens.len();
         if asked > cache.capacity {
             return Err(Error::ContextOverflow { asked, limit: cache.capacity });
@@ -223,13 +207,15 @@ impl Engine {
         for (index, chunk) in tokens.chunks(self.chunk).enumerate() {
             let first = index * self.chunk;
             let spans = [Span { rows: 0..chunk.len(), position: cache.length, kv_row: 0 }];
-            self.pass(chunk, &spans, &mut Kv::Cache(cache), observer);
+            // Reborrowed with the type that says that it may be called again.
+            let observer = observer.as_mut().map(|observer| &mut **observer as Observer<'_>);
+            self.pass(chunk, &spans, &mut Kv::Cache(cache), observer)?;
             cache.length += chunk.len();
             let is_last = first + chunk.len() == tokens.len();
             match rows {
-                LogitRows::All => self.head(0..chunk.len(), &mut |row, logits| each(first + row, logits)),
+                LogitRows::All => self.head(0..chunk.len(), &mut |row, logits| each(first + row, logits))?,
                 LogitRows::Last if is_last => {
-                    self.head(chunk.len() - 1..chunk.len(), &mut |row, logits| each(first + row, logits));
+                    self.head(chunk.len() - 1..chunk.len(), &mut |row, logits| each(first + row, logits))?;
                 }
                 LogitRows::Last => {}
             }
@@ -259,29 +245,49 @@ impl Engine {
         if tokens.is_empty() {
             return Ok(());
         }
-        self.pass(&tokens, &spans, &mut Kv::Pass, &mut |_, _| ());
-        self.head(0..tokens.len(), &mut |row, logits| each(places[row].0, places[row].1, logits));
-        Ok(())
+        self.pass(&tokens, &spans, &mut Kv::Pass, None)?;
+        self.head(0..tokens.len(), &mut |row, logits| each(places[row].0, places[row].1, logits))
     }
 
     fn check(&self, tokens: &[u32]) -> Result<(), Error> {
         if tokens.is_empty() {
             return Err(Error::NoTokens);
         }
-        let vocabulary = self.model.config.vocabulary;
-        match tokens.iter().position(|&token| token as usize >= vocabulary) {
-            None => Ok(()),
-            Some(position) => Err(Error::TokenOutOfRange { position, id: u64::from(tokens[position]), vocabulary }),
-        }
+        check_tokens(self.model.config.vocabulary, tokens)
     }
 
-    /// All layers; leaves the normed residual stream in `work.normed`.
-    fn pass(&mut self, tokens: &[u32], spans: &[Span], kv: &mut Kv<'_>, observer: Observer<'_>) {
+    /// All layers, where the engine computes; leaves the normed residual stream there.
+    fn pass(
+        &mut self,
+        tokens: &[u32],
+        spans: &[Span],
+        kv: &mut Kv<'_>,
+        observer: Option<Observer<'_>>,
+    ) -> Result<(), Error> {
+        self.counters.tokens += tokens.len() as u64;
+        let Some(device) = &mut self.device else {
+            self.pass_here(tokens, spans, kv, observer.unwrap_or(&mut |_, _| ()));
+            return Ok(());
+        };
+        self.counters.device_passes += 1;
+        let row_of = |span: &Span, row: usize| (span.position + row - span.rows.start) as u32;
+        let rows = || spans.iter().flat_map(|span| span.rows.clone().map(move |row| (span, row)));
+        let positions: Vec<u32> = rows().map(|(span, row)| row_of(span, row)).collect();
+        let starts: Vec<u32> = rows().map(|(span, _)| span.kv_row as u32).collect();
+        let (cache, capacity) = match kv {
+            Kv::Cache(cache) => (cache.on_device.as_mut().map(|layers| (layers, cache.length)), cache.capacity),
+            Kv::Pass => (None, positions.iter().max().map_or(0, |&last| last as usize + 1)),
+        };
+        let pass = DevicePass { tokens, positions: &positions, starts: &starts, cache, capacity };
+        device.pass(&self.model, pass, observer)
+    }
+
+    /// All layers on the CPU; leaves the normed residual stream in `work.normed`.
+    fn pass_here(&mut self, tokens: &[u32], spans: &[Span], kv: &mut Kv<'_>, observer: Observer<'_>) {
         let model = Arc::clone(&self.model);
         let Config { hidden, epsilon, .. } = model.config;
         let isa = self.threads.instruction_set();
         self.counters.passes += 1;
-        self.counters.tokens += tokens.len() as u64;
         self.work.resize(&model.config, tokens.len());
         self.turns(spans);
         for (token, row) in tokens.iter().zip(self.work.residual.chunks_exact_mut(hidden)) {
@@ -369,11 +375,14 @@ impl Engine {
     }
 
     /// Logits of some rows of the pass, a few rows at a time.
-    fn head(&mut self, rows: Range<usize>, each: &mut dyn FnMut(usize, &[f32])) {
+    fn head(&mut self, rows: Range<usize>, each: &mut dyn FnMut(usize, &[f32])) -> Result<(), Error> {
         const ROWS_AT_ONCE: usize = 48;
         let Config { hidden, vocabulary, .. } = self.model.config;
         let head = self.model.head.as_ref().unwrap_or(&self.model.embedding);
         self.counters.logit_rows += rows.len() as u64;
+        if let Some(device) = &mut self.device {
+            return device.head(&self.model.config, rows, each);
+        }
         for first in rows.clone().step_by(ROWS_AT_ONCE) {
             let some = first..(first + ROWS_AT_ONCE).min(rows.end);
             let Work { normed, logits, linear, .. } = &mut self.work;
@@ -385,6 +394,7 @@ impl Engine {
                 each(row, logits);
             }
         }
+        Ok(())
     }
 }
 

@@ -82,6 +82,39 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// A device that cannot do what was asked of it.
+    #[error(transparent)]
+    Device(#[from] ns_device::DeviceError),
+    /// A device that computed something else than the CPU.
+    #[error("the device is refused: {what} is {value} there and {expected} on the CPU")]
+    DeviceRefused {
+        /// What was compared.
+        what: String,
+        /// The device's number.
+        value: f32,
+        /// The right one.
+        expected: f32,
+    },
+    /// A device that was opened for double precision.
+    #[error("transformers are computed in single precision, and the device was opened for {precision}")]
+    NotSinglePrecision {
+        /// What it was opened for.
+        precision: ns_device::Precision,
+    },
+    /// A matrix or a batch that kernels cannot count: they have 32 bits.
+    #[error("a device counts a matrix in 32 bits, and one of this model, or a batch of its tokens, has more")]
+    TooLargeForDevice,
+    /// A head for which kernels have no room.
+    #[error("heads are {head_dim} wide, and devices compute at most {limit}")]
+    HeadTooWide {
+        /// Its width.
+        head_dim: usize,
+        /// The most that can be.
+        limit: usize,
+    },
+    /// Keys and values that another engine computed elsewhere.
+    #[error("the keys and values are not where the engine computes")]
+    CacheElsewhere,
     /// The model has no tokenizer.
     #[error("`{}` has no tokenizer", .path.display())]
     NoTokenizer {
@@ -130,7 +163,11 @@ impl Error {
                 Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
             }
             Error::NoTokenizer { .. } => Some("give token ids with --tokens"),
-            Error::NoBackend { .. } => Some("`--device cpu` computes here"),
+            Error::NoBackend { .. }
+            | Error::Device(_)
+            | Error::DeviceRefused { .. }
+            | Error::TooLargeForDevice
+            | Error::HeadTooWide { .. } => Some("`--device cpu` computes here"),
             _ => None,
         }
     }

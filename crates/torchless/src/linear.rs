@@ -89,6 +89,11 @@ impl Matrix {
         crate::format::unpack(self.format, self.rows_of(row..row + 1), out);
     }
 
+    /// Its bytes, as they lie in their file.
+    pub(crate) fn stored(&self) -> &[u8] {
+        self.bytes.as_slice()
+    }
+
     fn rows_of(&self, rows: Range<usize>) -> &[u8] {
         &self.bytes.as_slice()[rows.start * self.row_bytes..rows.end * self.row_bytes]
     }

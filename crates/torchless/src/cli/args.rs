@@ -50,11 +50,11 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "DIR|FILE")]
     pub(super) model: PathBuf,
 
-    /// What computes; a device that is not there is an error
-    #[arg(long, value_enum, default_value = "auto")]
+    /// What computes; a device that is not there is an error, and auto is the CPU
+    #[arg(long, visible_alias = "gpu", value_enum, default_value = "auto")]
     pub(super) device: DeviceArg,
 
-    /// Threads; 0 for as many as the machine has. No number changes a result
+    /// Threads of the CPU; 0 for as many as the machine has. No number changes a result
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) threads: usize,
 
@@ -74,6 +74,8 @@ pub(super) enum DeviceArg {
     Cpu,
     Cuda,
     Metal,
+    #[cfg(feature = "emulated")]
+    Emulated,
 }
 
 impl From<DeviceArg> for BackendPreference {
@@ -83,6 +85,8 @@ impl From<DeviceArg> for BackendPreference {
             DeviceArg::Cpu => BackendPreference::Cpu,
             DeviceArg::Cuda => BackendPreference::Cuda,
             DeviceArg::Metal => BackendPreference::Metal,
+            #[cfg(feature = "emulated")]
+            DeviceArg::Emulated => BackendPreference::Emulated,
         }
     }
 }

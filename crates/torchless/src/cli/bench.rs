@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use ns_device::Counters;
 use serde_json::json;
 
 use crate::cli::args::BenchArgs;
 use crate::cli::{CliError, command, print_json, print_text};
+use crate::device::MetalMemoryPool;
 use crate::engine::LogitRows;
 use crate::linear::Threads;
 use crate::memory;
@@ -23,6 +25,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let clock = Clock::start();
     let mut logits = engine.logits(&mut cache, &prompt, LogitRows::Last)?;
     let (prefill, prefill_processor) = (clock.wall_seconds(), clock.processor_seconds());
+    let before = engine.device_pool().map(MetalMemoryPool::counters);
     let clock = Clock::start();
     for _ in 0..n_decoded {
         logits = engine.logits(&mut cache, &[greedy(&logits)], LogitRows::Last)?;
@@ -31,17 +34,20 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let undisturbed = clock.undisturbed_seconds(engine.threads().count());
     // Before the bandwidth is measured, which takes memory of its own.
     let peak_memory = memory::peak_memory();
-    let bandwidth = read_bandwidth(engine.threads());
+    // Of the memory that the weights are in; a device's own is not measured here.
+    let bandwidth = engine.device_pool().is_none().then(|| read_bandwidth(engine.threads()));
     let rate = n_decoded as f64 / decode;
     let bytes = (n_decoded as u64 * engine.model().bytes_per_token()) as f64;
     let answer = json!({
+        "device": engine.device_pool().map_or("cpu", |pool| pool.device().backend().name()),
         "threads": engine.threads().count(),
         "instruction_set": engine.threads().instruction_set().name(),
         "prefill": { "tokens": n_prompt, "seconds": prefill, "processor_seconds": prefill_processor,
             "tokens_per_second": n_prompt as f64 / prefill },
         "decode": { "tokens": n_decoded, "seconds": decode, "processor_seconds": decode_processor,
             "tokens_per_second": rate, "bytes_per_second": bytes / decode,
-            "share_of_bandwidth": bytes / undisturbed / bandwidth },
+            "share_of_bandwidth": bandwidth.map(|bandwidth| bytes / undisturbed / bandwidth),
+            "of_each_token": before.zip(engine.device_pool()).map(|(before, pool)| of_each(&before, pool, n_decoded)) },
         "read_bandwidth": bandwidth,
         "memory": { "weights": engine.model().weight_bytes(), "keys_and_values": cache.n_bytes(), "peak": peak_memory },
         "counters": engine.counters(),
@@ -50,11 +56,24 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
         return print_json(&answer);
     }
     print_text(&format!(
-        "prefill  {n_prompt} tokens, {:.1} tokens/s\ndecode   {n_decoded} tokens, {rate:.2} tokens/s, {:.2} GB/s of {:.2} GB/s\n",
+        "prefill  {n_prompt} tokens, {:.1} tokens/s\ndecode   {n_decoded} tokens, {rate:.2} tokens/s, {:.2} GB/s{}\n",
         n_prompt as f64 / prefill,
         bytes / decode / 1e9,
-        bandwidth / 1e9
+        bandwidth.map_or(String::new(), |bandwidth| format!(" of {:.2} GB/s", bandwidth / 1e9))
     ))
+}
+
+/// What a device was asked to do for each token, on average.
+fn of_each(before: &Counters, pool: &MetalMemoryPool, n_tokens: usize) -> serde_json::Value {
+    let after = pool.counters();
+    let mean = |after: u64, before: u64| (after - before) as f64 / n_tokens.max(1) as f64;
+    json!({
+        "launches": mean(after.launches, before.launches),
+        "uploads": mean(after.uploads, before.uploads),
+        "upload_bytes": mean(after.upload_bytes, before.upload_bytes),
+        "downloads": mean(after.downloads, before.downloads),
+        "download_bytes": mean(after.download_bytes, before.download_bytes),
+    })
 }
 
 /// Two clocks: the one on the wall, and that of the processors, which stands still where something else runs.

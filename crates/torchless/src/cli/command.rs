@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ns_device::Device;
 use serde_json::json;
 
 use crate::backend::{self, BackendPreference};
@@ -10,6 +11,7 @@ use crate::cli::args::{
     ChatArgs, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
 };
 use crate::cli::{CliError, bench, print_json, print_text, read_json, score, verify};
+use crate::device::estimate_device_memory;
 use crate::engine::{Engine, LogitRows};
 use crate::error::{Error, Problem};
 use crate::generate::{GenerateOptions, Generation, generate};
@@ -35,12 +37,26 @@ pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
 
 /// Opens the model, if it and the keys and values of `positions` fit into memory.
 pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliError> {
-    backend::require(BackendPreference::from(args.device))?;
-    let engine = Engine::new(Arc::new(open(args, positions)?), Threads::new(args.threads));
+    let device = backend::open_device(BackendPreference::from(args.device))?;
+    let model = Arc::new(match device {
+        // The weights pass through the host's memory piece by piece; the device's is looked at below.
+        Some(_) => open_within(args, positions, u64::MAX)?,
+        None => open(args, positions)?,
+    });
+    let engine = match device {
+        Some(device) => Engine::on_device(model, &device, positions)?,
+        None => Engine::new(model, Threads::new(args.threads)),
+    };
     Ok(match args.chunk {
         Some(chunk) => engine.with_chunk(chunk),
         None => engine,
     })
+}
+
+/// Opens the model unless it needs more than `limit`, or than the limit that was given.
+fn open_within(args: &ModelArgs, positions: usize, limit: u64) -> Result<Model, CliError> {
+    let memory_limit = Some(args.memory_limit.as_deref().map_or(Ok(limit), size)?);
+    Ok(Model::open_with(&args.model, &LoadOptions { memory_limit, positions })?)
 }
 
 fn open(args: &ModelArgs, positions: usize) -> Result<Model, CliError> {
@@ -185,11 +201,30 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
     ids.iter().zip(&tokens).try_for_each(|(id, token)| print_text(&format!("{id:>8}  {token}\n")))
 }
 
+/// What will compute, and on a device what that takes of its memory.
+fn computes(device: Option<&Device>, threads: &Threads, model: &Model) -> Result<serde_json::Value, CliError> {
+    let Some(device) = device else {
+        let instruction_set = threads.instruction_set().name();
+        return Ok(json!({ "name": "cpu", "instruction_set": instruction_set, "threads": threads.count() }));
+    };
+    let context = model.config().context;
+    let needed = estimate_device_memory(model, context, Engine::DEFAULT_CHUNK);
+    let there = device.memory().map_err(Error::from)?;
+    Ok(json!({
+        "name": device.backend().name(),
+        "model": device.facts().name,
+        "precision": device.precision().to_string(),
+        "computes": "all layers and the logits; the CPU tokenizes and samples",
+        "memory": { "weights": needed.weights, "kv_cache_full": needed.cache, "work": needed.work,
+            "available": there.free },
+        "fits": needed.total() <= there.free,
+    }))
+}
+
 fn info(args: &InfoArgs) -> Result<(), CliError> {
-    backend::require(BackendPreference::from(args.model.device))?;
+    let device = backend::open_device(BackendPreference::from(args.model.device))?;
     let model = open(&args.model, 0)?;
     let config = model.config();
-    let threads = Threads::new(args.model.threads);
     let formats: serde_json::Map<String, serde_json::Value> =
         model.formats().into_iter().map(|(format, count)| (format.name().to_owned(), count.into())).collect();
     let windows: Vec<usize> = (0..config.n_layers).filter_map(|layer| config.windows.of_layer(layer)).collect();
@@ -218,7 +253,7 @@ fn info(args: &InfoArgs) -> Result<(), CliError> {
             "kv_cache_full": memory::estimate_kv_cache_memory(config, config.context),
             "available": memory::available_memory(),
         },
-        "device": { "name": "cpu", "instruction_set": threads.instruction_set().name(), "threads": threads.count() },
+        "device": computes(device.as_ref(), &Threads::new(args.model.threads), &model)?,
     });
     if args.json {
         return print_json(&answer);

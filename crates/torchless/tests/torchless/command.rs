@@ -103,10 +103,12 @@ fn the_peak_of_memory_is_that_of_weights_keys_and_values() {
 #[cfg(not(target_os = "macos"))]
 fn a_device_that_is_not_there_is_an_error() {
     let folder = Twin::new("llama").drawn().write_folder("command-device", true, 1);
-    let output = torchless(&["logits", "--model", text(&folder), "--tokens", "1", "--device", "metal"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.starts_with("error: metal cannot be used: "), "{said}");
-    assert_eq!(output.status.code(), Some(2));
+    for flag in ["--device", "--gpu"] {
+        let output = torchless(&["logits", "--model", text(&folder), "--tokens", "1", flag, "metal"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with("error: metal cannot be used: metal devices exist on macOS only\n"), "{said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }
 
 #[test]
@@ -208,4 +210,41 @@ fn text_goes_on_as_in_the_reference() {
         found["weights"],
         stored.values().filter(|tensor| tensor.shape.len() == 2).map(|tensor| tensor.values.len()).sum::<usize>()
     );
+}
+
+#[test]
+fn every_verb_that_computes_does_it_on_the_device_that_is_named() {
+    let folder = Twin::new("qwen2").drawn().write_folder("command-emulated", true, 1);
+    let model = text(&folder);
+    let both = |arguments: &[&str]| {
+        let on = |device| answer(&[arguments, &["--model", model, "--json", "--device", device]].concat());
+        (on("emulated"), on("cpu"))
+    };
+    let (there, here) = both(&["logits", "--tokens", "0,52,29", "--all"]);
+    assert!(distance(&rows(&there), &rows(&here)) < 1e-4);
+    let (there, here) = both(&["generate", "--tokens", "0,52,29", "--max-tokens", "6"]);
+    assert_eq!(there, here);
+    let events = folder.join("events.json");
+    std::fs::write(&events, "[[1, 2], [], [3, 3, 3]]").expect("a folder");
+    let (there, here) = both(&["score", "--prefix", "5", "--against", "6", "--no-end", "--events", text(&events)]);
+    let ratios = |answer: &Value| -> Vec<f32> {
+        answer["llr"].as_array().expect("ratios").iter().map(|ratio| ratio.as_f64().expect("a number") as f32).collect()
+    };
+    assert!(distance(&ratios(&there), &ratios(&here)) < 1e-4);
+    let (there, here) = both(&["bench", "--prefill", "4", "--decode", "3"]);
+    let counters = |answer: &Value| answer["counters"].clone();
+    assert_eq!((&counters(&there)["passes"], &counters(&here)["device_passes"]), (&0.into(), &0.into()));
+    assert_eq!((&there["device"], &here["device"]), (&"emulated".into(), &"cpu".into()));
+    assert_eq!(there["decode"]["of_each_token"]["downloads"], 1.0);
+    let (there, _) = both(&["info"]);
+    assert_eq!((&there["device"]["name"], &there["device"]["fits"]), (&"emulated".into(), &true.into()));
+    assert_eq!(there["device"]["precision"], "f32");
+}
+
+#[test]
+fn the_reference_is_verified_layer_by_layer_on_a_device() {
+    let Some(folder) = reference("tiny-llama-f32") else { return };
+    let found = answer(&["verify", "--model", text(&folder), "--device", "emulated", "--json"]);
+    assert_eq!(found["is_good"], true);
+    assert_eq!(found["prompts"][0]["layers"].as_array().expect("layers").len(), 3);
 }

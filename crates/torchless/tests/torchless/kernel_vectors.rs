@@ -1,14 +1,21 @@
 //! Every kernel against stored vectors, whose results were computed in double precision.
 
+use std::collections::HashMap;
+
 use torchless::Matrix;
 use torchless::backend::{BackendPreference, Heads, KernelBackend, init_backend};
 use torchless::config::{Rope, RopePairs, RopeScaling};
+use torchless::device::DeviceBackend;
 use torchless::format::{Format, unpack};
 
+use crate::devices::device;
 use crate::support::{Tensor, distance, reference, tensors};
 
-fn backend() -> Box<dyn KernelBackend> {
-    init_backend(BackendPreference::Cpu).expect("a processor")
+/// The CPU, and the device that is tested, with vectors as they are and through shared memory.
+fn backends() -> Vec<Box<dyn KernelBackend>> {
+    let on_device = |is_tiled| DeviceBackend::new(device()).expect("a device").with_tiles(is_tiled);
+    let cpu = init_backend(BackendPreference::Cpu).expect("a processor");
+    vec![cpu, Box::new(on_device(false)), Box::new(on_device(true))]
 }
 
 fn near(found: &[f32], expected: &Tensor, relative: f64, what: &str) {
@@ -23,8 +30,14 @@ fn near(found: &[f32], expected: &Tensor, relative: f64, what: &str) {
 #[test]
 fn norms_activations_and_softmax_are_those_of_the_vectors() {
     let Some(path) = reference("kernels.safetensors") else { return };
-    let (vectors, mut backend) = (tensors(&path), backend());
-    for (name, expected) in &vectors {
+    let vectors = tensors(&path);
+    for mut backend in backends() {
+        norms_activations_and_softmax(&mut *backend, &vectors);
+    }
+}
+
+fn norms_activations_and_softmax(backend: &mut dyn KernelBackend, vectors: &HashMap<String, Tensor>) {
+    for (name, expected) in vectors {
         let Some(stem) = name.strip_suffix(".out_f64") else { continue };
         let get = |part: &str| vectors.get(&format!("{stem}.{part}")).map(|tensor| tensor.values.clone());
         if stem.starts_with("rmsnorm") {
@@ -52,7 +65,7 @@ fn norms_activations_and_softmax_are_those_of_the_vectors() {
 #[test]
 fn heads_are_turned_as_in_the_vectors_at_any_position() {
     let Some(path) = reference("kernels.safetensors") else { return };
-    let (vectors, mut backend) = (tensors(&path), backend());
+    let (vectors, mut backends) = (tensors(&path), backends());
     let mut n_cases = 0;
     for (name, expected) in &vectors {
         let Some((stem, kind)) =
@@ -67,9 +80,11 @@ fn heads_are_turned_as_in_the_vectors_at_any_position() {
         let (head_dim, theta, position) = (number("D") as usize, number("theta"), number("pos") as usize);
         let pairs = if kind == "half" { RopePairs::Halves } else { RopePairs::Neighbours };
         let frequencies = Rope { theta, scaling: RopeScaling::None, pairs }.frequencies(head_dim);
-        let mut x = vectors[&format!("rope.{stem}.x")].values.clone();
-        backend.rope(&mut x, pairs, &frequencies, position).expect("shapes");
-        assert!(distance(&x, &expected.values) < 1e-6, "{name}");
+        for backend in &mut backends {
+            let mut x = vectors[&format!("rope.{stem}.x")].values.clone();
+            backend.rope(&mut x, pairs, &frequencies, position).expect("shapes");
+            assert!(distance(&x, &expected.values) < 1e-6, "{name}");
+        }
         n_cases += 1;
     }
     assert!(n_cases > 20, "{n_cases}");
@@ -78,7 +93,13 @@ fn heads_are_turned_as_in_the_vectors_at_any_position() {
 #[test]
 fn attention_is_that_of_the_vectors() {
     let Some(path) = reference("kernels.safetensors") else { return };
-    let (vectors, mut backend) = (tensors(&path), backend());
+    let vectors = tensors(&path);
+    for mut backend in backends() {
+        attention(&mut *backend, &vectors);
+    }
+}
+
+fn attention(backend: &mut dyn KernelBackend, vectors: &HashMap<String, Tensor>) {
     let values = |name: &str| &vectors[name].values[..];
     let heads = Heads { n_heads: 6, n_kv_heads: 2, head_dim: 24 };
     let mut scores = vec![0.0; 6 * 37];
@@ -97,7 +118,13 @@ fn attention_is_that_of_the_vectors() {
 #[test]
 fn products_are_those_of_the_vectors() {
     let Some(path) = reference("kernels.safetensors") else { return };
-    let (vectors, mut backend) = (tensors(&path), backend());
+    let vectors = tensors(&path);
+    for mut backend in backends() {
+        products(&mut *backend, &vectors);
+    }
+}
+
+fn products(backend: &mut dyn KernelBackend, vectors: &HashMap<String, Tensor>) {
     for shape in ["16x1023", "173x257", "1x1", "5x3"] {
         let get = |part: &str| &vectors[&format!("matvec.{shape}.{part}")];
         let (rows, columns) = (get("w").shape[0], get("w").shape[1]);
@@ -130,6 +157,14 @@ fn quantised_blocks_are_unpacked_to_the_bit() {
             let mut out = [0.0; 256];
             unpack(format, row, &mut out);
             assert_eq!(out, expected, "{format}");
+        }
+        let rows = expected.values.len() / 256;
+        let matrix = Matrix::from_bytes(&raw.bytes, format, rows, 256).expect("whole rows");
+        let tokens: Vec<u32> = (0..rows as u32).collect();
+        for mut backend in backends() {
+            let mut out = vec![0.0; expected.values.len()];
+            backend.embedding(&matrix, &tokens, &mut out).expect("shapes");
+            assert_eq!(out, expected.values, "{format} of {}", backend.name());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the library and the command do, held against references that were not made here and against plain twins.
 
 mod command;
+mod devices;
 mod docs;
 mod hostile;
 mod kernel_vectors;

@@ -1,0 +1,261 @@
+//! The forward pass on a device: weights, keys and values stay there; a pass takes one copy of token ids and gives one of logits.
+//!
+//! Legend: T tokens of a pass, D width of a head. Launches are asked for one after another and nothing waits for them but the copy of the logits.
+
+use std::ops::Range;
+
+use ns_device::{Buffer, Device};
+
+use super::launch::{Attend, Launcher, Product, Turn, check_head_dim};
+use super::memory::{KeysAndValues, MetalKVCache, MetalMemoryPool, MetalTensorBatch};
+use super::weights::{DeviceLayer, DeviceLinear, DeviceMemory, Weights, estimate_device_memory};
+use crate::backend::Heads;
+use crate::config::{Config, Rope};
+use crate::engine::Observer;
+use crate::error::Error;
+use crate::model::Model;
+
+/// Rows of logits that are computed and copied at once.
+pub(super) const ROWS_AT_ONCE: usize = 48;
+
+/// A model on a device.
+#[derive(Debug)]
+pub(crate) struct DeviceEngine {
+    launcher: Launcher,
+    pool: MetalMemoryPool,
+    weights: Weights,
+    work: Option<Work>,
+    turns: Turns,
+}
+
+/// Rows of the tokens that are computed at once.
+#[derive(Debug)]
+struct Work {
+    residual: MetalTensorBatch,
+    normed: MetalTensorBatch,
+    queries: MetalTensorBatch,
+    attended: MetalTensorBatch,
+    /// Keys and values of whole sequences, which need no cache.
+    pass: KeysAndValuesOfPass,
+    gate: MetalTensorBatch,
+    up: MetalTensorBatch,
+    logits: MetalTensorBatch,
+    /// Token ids, their positions, and the row of their sequence's first key: (3, T).
+    places: Buffer<u32>,
+}
+
+#[derive(Debug)]
+struct KeysAndValuesOfPass {
+    keys: MetalTensorBatch,
+    values: MetalTensorBatch,
+}
+
+/// Cosines and sines of every position: (positions, D).
+#[derive(Debug)]
+struct Turns {
+    buffer: Buffer<f32>,
+    positions: usize,
+}
+
+/// Tokens of one pass.
+pub(crate) struct DevicePass<'a> {
+    pub(crate) tokens: &'a [u32],
+    /// Of each token.
+    pub(crate) positions: &'a [u32],
+    /// The row of keys and values where the sequence of each token begins.
+    pub(crate) starts: &'a [u32],
+    /// Where keys and values go: a cache, from this row on; else they live for this pass only.
+    pub(crate) cache: Option<(&'a mut MetalKVCache, usize)>,
+    /// Positions that there may be at most, for which angles are kept.
+    pub(crate) capacity: usize,
+}
+
+impl DeviceEngine {
+    /// Uploads the model's weights, if they, the keys and values of `positions` and the work of `chunk` tokens fit.
+    pub(crate) fn new(model: &Model, device: &Device, positions: usize, chunk: usize) -> Result<DeviceEngine, Error> {
+        check_head_dim(model.config.head_dim)?;
+        let DeviceMemory { weights, cache, work } = estimate_device_memory(model, positions, chunk);
+        let (needed, available) = (weights.saturating_add(cache).saturating_add(work), device.memory()?.free);
+        if needed > available {
+            return Err(Error::Memory { needed, weights, cache, available });
+        }
+        Ok(DeviceEngine {
+            launcher: Launcher::new(device.clone())?,
+            pool: MetalMemoryPool::new(device.clone()),
+            weights: Weights::upload(device, model)?,
+            work: None,
+            turns: Turns { buffer: device.uninitialised(0)?, positions: 0 },
+        })
+    }
+
+    pub(crate) fn pool(&self) -> &MetalMemoryPool {
+        &self.pool
+    }
+
+    /// All layers; leaves the normed residual stream on the device. An observer is shown copies of the residual stream, which costs waits.
+    pub(crate) fn pass(
+        &mut self,
+        model: &Model,
+        mut pass: DevicePass<'_>,
+        mut observer: Option<Observer<'_>>,
+    ) -> Result<(), Error> {
+        let config = &model.config;
+        let n_rows = pass.tokens.len();
+        if pass.cache.as_ref().is_some_and(|(cache, _)| cache.layers.len() != self.weights.layers.len()) {
+            return Err(Error::CacheElsewhere);
+        }
+        self.grow(config, n_rows)?;
+        self.turns.grow(&self.pool, model, pass.capacity)?;
+        let (launcher, turns) = (&self.launcher, &self.turns);
+        let Some(work) = &mut self.work else { return Err(Error::NoTokens) };
+        work.places.upload(&[pass.tokens, pass.positions, pass.starts].concat())?;
+        launcher.embedding(&self.weights.embedding, &work.places, n_rows, &mut work.residual.buffer)?;
+        show(&mut observer, 0, &work.residual, n_rows)?;
+        for (index, layer) in self.weights.layers.iter().enumerate() {
+            let step =
+                Step { launcher, layer, config, n_rows, turns: &turns.buffer, window: config.windows.of_layer(index) };
+            match &mut pass.cache {
+                Some((cache, first)) => step.attention(work, Some((&mut cache.layers[index], *first)))?,
+                None => step.attention(work, None)?,
+            }
+            step.mlp(work)?;
+            show(&mut observer, index + 1, &work.residual, n_rows)?;
+        }
+        launcher.norm(&work.residual.buffer, &self.weights.norm, config.epsilon, n_rows, &mut work.normed.buffer)
+    }
+
+    /// Logits of some rows of the pass, each copied once.
+    pub(crate) fn head(
+        &mut self,
+        config: &Config,
+        rows: Range<usize>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<(), Error> {
+        let Some(work) = &mut self.work else { return Err(Error::NoTokens) };
+        let mut logits = vec![0.0; rows.len().min(ROWS_AT_ONCE) * config.vocabulary];
+        for first in rows.clone().step_by(ROWS_AT_ONCE) {
+            let some = first..(first + ROWS_AT_ONCE).min(rows.end);
+            let product = Product {
+                x_offset: first * config.hidden,
+                ..Product::new(self.weights.head(), &work.normed.buffer, some.len())
+            };
+            self.launcher.product(product, &mut work.logits.buffer)?;
+            let here = &mut logits[..some.len() * config.vocabulary];
+            work.logits.download(here)?;
+            for (row, logits) in some.zip(here.chunks_exact(config.vocabulary)) {
+                each(row, logits);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for T rows.
+    fn grow(&mut self, config: &Config, n_rows: usize) -> Result<(), Error> {
+        if self.work.as_ref().is_some_and(|work| work.residual.rows() >= n_rows) {
+            return Ok(());
+        }
+        // What was there goes back to the pool first.
+        self.work = None;
+        let batch = |width| self.pool.batch(n_rows, width);
+        self.work = Some(Work {
+            residual: batch(config.hidden)?,
+            normed: batch(config.hidden)?,
+            queries: batch(config.query_width())?,
+            attended: batch(config.query_width())?,
+            pass: KeysAndValuesOfPass { keys: batch(config.kv_width())?, values: batch(config.kv_width())? },
+            gate: batch(config.intermediate)?,
+            up: batch(config.intermediate)?,
+            logits: self.pool.batch(n_rows.min(ROWS_AT_ONCE), config.vocabulary)?,
+            places: self.pool.items(&vec![0; 3 * n_rows])?,
+        });
+        Ok(())
+    }
+}
+
+fn show(
+    observer: &mut Option<Observer<'_>>,
+    layer: usize,
+    rows: &MetalTensorBatch,
+    n_rows: usize,
+) -> Result<(), Error> {
+    if let Some(observer) = observer {
+        let mut copy = vec![0.0; n_rows * rows.width()];
+        rows.download(&mut copy)?;
+        observer(layer, &copy);
+    }
+    Ok(())
+}
+
+impl Turns {
+    /// Angles of all positions below `positions`, built in double precision.
+    fn grow(&mut self, pool: &MetalMemoryPool, model: &Model, positions: usize) -> Result<(), Error> {
+        if self.positions >= positions {
+            return Ok(());
+        }
+        let head_dim = model.config.head_dim;
+        let mut turns = vec![0.0; positions * head_dim];
+        for (position, row) in turns.chunks_exact_mut(head_dim).enumerate() {
+            let (cosines, sines) = row.split_at_mut(head_dim / 2);
+            Rope::turn(&model.frequencies, position, cosines, sines);
+        }
+        *self = Turns { buffer: pool.items(&turns)?, positions };
+        Ok(())
+    }
+}
+
+/// One layer of one pass.
+struct Step<'a> {
+    launcher: &'a Launcher,
+    layer: &'a DeviceLayer,
+    config: &'a Config,
+    n_rows: usize,
+    turns: &'a Buffer<f32>,
+    window: Option<usize>,
+}
+
+impl Step<'_> {
+    fn attention(&self, work: &mut Work, cache: Option<(&mut KeysAndValues, usize)>) -> Result<(), Error> {
+        let Step { launcher, layer, config, n_rows, .. } = *self;
+        let norm = &layer.attention_norm;
+        launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
+        let (keys, values, first) = match cache {
+            Some((layer, first)) => (&mut layer.keys.buffer, &mut layer.values.buffer, first * config.kv_width()),
+            None => (&mut work.pass.keys.buffer, &mut work.pass.values.buffer, 0),
+        };
+        let x = &work.normed.buffer;
+        launcher.product(self.product(&layer.query, x, 0), &mut work.queries.buffer)?;
+        launcher.product(self.product(&layer.key, x, first), keys)?;
+        launcher.product(self.product(&layer.value, x, first), values)?;
+        let turn =
+            |n_heads, offset| Turn { n_rows, n_heads, head_dim: config.head_dim, pairs: config.rope.pairs, offset };
+        launcher.rope(turn(config.n_heads, 0), self.turns, (&work.places, n_rows), &mut work.queries.buffer)?;
+        launcher.rope(turn(config.n_kv_heads, first), self.turns, (&work.places, n_rows), keys)?;
+        let attend = Attend {
+            heads: Heads { n_heads: config.n_heads, n_kv_heads: config.n_kv_heads, head_dim: config.head_dim },
+            n_rows,
+            window: self.window,
+            scale: (1.0 / (config.head_dim as f64).sqrt()) as f32,
+            queries: &work.queries.buffer,
+            keys,
+            values,
+        };
+        launcher.attention(attend, (&work.places, n_rows), &mut work.attended.buffer)?;
+        let change = Product { adds: true, ..self.product(&layer.output, &work.attended.buffer, 0) };
+        launcher.product(change, &mut work.residual.buffer)
+    }
+
+    fn mlp(&self, work: &mut Work) -> Result<(), Error> {
+        let Step { launcher, layer, config, n_rows, .. } = *self;
+        let norm = &layer.mlp_norm;
+        launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
+        launcher.product(self.product(&layer.gate, &work.normed.buffer, 0), &mut work.gate.buffer)?;
+        launcher.product(self.product(&layer.up, &work.normed.buffer, 0), &mut work.up.buffer)?;
+        launcher.silu_mul(&mut work.gate.buffer, &work.up.buffer, n_rows * config.intermediate)?;
+        let change = Product { adds: true, ..self.product(&layer.down, &work.gate.buffer, 0) };
+        launcher.product(change, &mut work.residual.buffer)
+    }
+
+    fn product<'a>(&self, linear: &'a DeviceLinear, x: &'a Buffer<f32>, out_offset: usize) -> Product<'a> {
+        Product { bias: linear.bias.as_ref(), out_offset, ..Product::new(&linear.matrix, x, self.n_rows) }
+    }
+}

@@ -1,0 +1,68 @@
+//! The transformer's kernels by name, and their one text for every device.
+
+use ns_device::{Kernel, Module, emulated_kernels};
+
+/// The kernels of `kernels/kernels.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TransformerKernel {
+    Embedding,
+    RmsNorm,
+    Softmax,
+    Silu,
+    SiluMul,
+    Add,
+    Rope,
+    MatVec,
+    MatVecTiled,
+    MatMul,
+    Attention,
+    AttentionScores,
+    WeightedSum,
+}
+
+static MODULE: Module = Module {
+    name: "transformer",
+    ptx_f64: None,
+    ptx_f32: Some(include_str!("../../kernels/transformer.f32.ptx")),
+    // Put together by the build script in the order of kernels/all.h.
+    msl: Some(include_str!(concat!(env!("OUT_DIR"), "/transformer.metal"))),
+    emulated: emulated_kernels![
+        embedding,
+        rmsnorm,
+        softmax,
+        silu,
+        silu_mul,
+        add,
+        rope,
+        matvec,
+        matvec_tiled,
+        matmul,
+        attention,
+        attention_scores,
+        weighted_sum
+    ],
+};
+
+impl Kernel for TransformerKernel {
+    fn module(&self) -> &'static Module {
+        &MODULE
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::RmsNorm => "rmsnorm",
+            Self::Softmax => "softmax",
+            Self::Silu => "silu",
+            Self::SiluMul => "silu_mul",
+            Self::Add => "add",
+            Self::Rope => "rope",
+            Self::MatVec => "matvec",
+            Self::MatVecTiled => "matvec_tiled",
+            Self::MatMul => "matmul",
+            Self::Attention => "attention",
+            Self::AttentionScores => "attention_scores",
+            Self::WeightedSum => "weighted_sum",
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The constants that kernels are launched with.
+//!
+//! `layout_fields.rs` has the only list; the build script makes the C++ text of it, `kernels/layout.h`.
+
+use ns_device::{Constants, Precision};
+
+/// The type of a field for the host, and how it is written.
+macro_rules! field {
+    (uint) => {
+        u32
+    };
+    (real) => {
+        f64
+    };
+}
+
+/// Declares a struct of numbers for host and kernels alike.
+macro_rules! constants {
+    ($(#[doc = $about:literal])* $name:ident { $($(#[doc = $doc:literal])* $field:ident: $type:ident,)* }) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Default)]
+        pub(super) struct $name {
+            $($(#[doc = $doc])* pub(super) $field: field!($type),)*
+        }
+
+        impl $name {
+            /// The fields in order, as a launch hands them over.
+            pub(super) fn constants(&self) -> Constants {
+                Constants::new(Precision::Single)$(.$type(self.$field))*
+            }
+        }
+    };
+}
+
+/// Declares numbers that mean the same to host and kernels.
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])* $name:ident = $value:expr,)*) => {
+        $($(#[doc = $doc])* pub(super) const $name: u32 = $value;)*
+    };
+}
+
+include!("layout_fields.rs");
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_kernels_see_the_same_structs() {
+        let committed = include_str!("../../kernels/layout.h");
+        assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/layout.h")));
+        assert_eq!(committed.matches("\nstruct ").count(), 6);
+    }
+}

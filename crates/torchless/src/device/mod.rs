@@ -1,0 +1,37 @@
+//! Transformers on an accelerator: one kernel text for CUDA, Metal and the emulation on the host, in single precision on all of them.
+//!
+//! [`DeviceBackend`] has the kernels one by one; the engine keeps weights, keys and values on the device, and only token ids and logits cross.
+//! The types of the memory are called after Metal, as the contract has them, and are those of every device.
+
+mod backend;
+mod engine;
+mod kernels;
+mod launch;
+mod layout;
+mod memory;
+mod self_test;
+mod weights;
+
+pub use backend::DeviceBackend;
+pub(crate) use engine::{DeviceEngine, DevicePass};
+pub use memory::{MetalKVCache, MetalMemoryPool, MetalTensor, MetalTensorBatch};
+pub use self_test::self_test;
+pub use weights::{DeviceMemory, estimate_device_memory};
+
+use ns_device::{Backend, Device, DeviceError, OpenOptions, Precision};
+
+/// Opens a device for transformers: in single precision, and after its kernels have been held against the CPU's, once in a process.
+///
+/// # Errors
+///
+/// A device that is not there, is broken, or computes something else than the CPU.
+pub fn open(backend: Backend, index: usize) -> Result<Device, crate::Error> {
+    let device = open_untested(backend, index)?;
+    self_test::once(&device)?;
+    Ok(device)
+}
+
+fn open_untested(backend: Backend, index: usize) -> Result<Device, DeviceError> {
+    let options = OpenOptions { precision: Some(Precision::Single), ..OpenOptions::default() };
+    Device::open_with(backend, index, &options)
+}

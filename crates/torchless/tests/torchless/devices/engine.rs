@@ -1,0 +1,248 @@
+//! Whole models on a device: against twins in double precision, in any division of the tokens, and who did the work.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision, Schedule};
+use torchless::device::{MetalKVCache, MetalMemoryPool, estimate_device_memory};
+use torchless::score::{ScoreOptions, log_probabilities};
+use torchless::{Engine, Error, LogitRows, Model, Threads};
+
+use super::device;
+use crate::support::{distance, json};
+use crate::twin::{Stored, Twin};
+
+const TOKENS: [u32; 23] = [1, 7, 3, 69, 12, 12, 40, 5, 33, 8, 61, 2, 19, 44, 44, 50, 27, 6, 9, 13, 68, 31, 22];
+
+fn engine(path: &Path, device: &Device) -> Engine {
+    let model = Arc::new(Model::open(path).expect("a model"));
+    Engine::on_device(model, device, TOKENS.len()).expect("it fits")
+}
+
+fn logits(engine: &mut Engine, chunk: usize) -> Vec<f32> {
+    let mut cache = engine.cache(TOKENS.len()).expect("a cache");
+    let parts = TOKENS.chunks(chunk).map(|part| engine.logits(&mut cache, part, LogitRows::All).expect("logits"));
+    parts.collect::<Vec<_>>().concat()
+}
+
+fn is_same(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+#[track_caller]
+fn agrees(path: &Path, twin: &Twin) {
+    let mut engine = engine(path, &device());
+    let whole = logits(&mut engine, TOKENS.len());
+    let off = distance(&whole, &twin.logits(&TOKENS));
+    // Logits of these models reach 30; single precision's own noise in them is 3e-5.
+    assert!(off < 6e-5, "{}: {off}", path.display());
+    for chunk in [1, 7] {
+        assert!(is_same(&logits(&mut engine, chunk), &whole), "{} in parts of {chunk}", path.display());
+    }
+    assert!(is_same(&logits(&mut engine.with_chunk(9), TOKENS.len()), &whole), "{} in passes of 9", path.display());
+}
+
+#[test]
+fn llama_of_folders_and_gguf_is_the_twin() {
+    let twin = Twin { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..Twin::new("llama") }.drawn();
+    agrees(&twin.write_folder("device-llama", true, 1), &twin);
+    agrees(&twin.write_gguf("device-llama-gguf"), &twin);
+}
+
+#[test]
+fn mistral_sees_its_window_and_no_more() {
+    let twin = Twin { windows: vec![Some(5); 3], ..Twin::new("mistral") }.drawn();
+    agrees(&twin.write_folder("device-mistral", true, 1), &twin);
+}
+
+#[test]
+fn qwen2_has_biases_and_windows_in_its_last_layers() {
+    let twin = Twin { tied: true, windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
+    agrees(&twin.write_folder("device-qwen2", true, 1), &twin);
+}
+
+#[test]
+fn halves_are_read_exactly() {
+    for (name, stored) in [("f16", Stored::F16), ("bf16", Stored::Bf16)] {
+        let twin = Twin { stored, ..Twin::new("llama") }.drawn();
+        agrees(&twin.write_folder(&format!("device-{name}"), true, 2), &twin);
+    }
+}
+
+#[test]
+fn heads_may_be_wide_and_attention_longer_than_a_tile() {
+    let twin =
+        Twin { head_dim: 136, layers: 1, windows: vec![None], heads: 2, kv_heads: 1, ..Twin::new("llama") }.drawn();
+    let path = twin.write_folder("device-wide", true, 1);
+    let mut config = json(&path.join("config.json"));
+    config["max_position_embeddings"] = 300.into();
+    std::fs::write(path.join("config.json"), config.to_string()).expect("a folder");
+    let model = Arc::new(Model::open(&path).expect("a model"));
+    // Three tiles of positions.
+    let tokens: Vec<u32> = (0..300_u32).map(|index| index * 37 % 70).collect();
+    let mut engine = Engine::on_device(model, &device(), tokens.len()).expect("it fits");
+    let mut cache = engine.cache(tokens.len()).expect("a cache");
+    let found = engine.logits(&mut cache, &tokens, LogitRows::All).expect("logits");
+    let off = distance(&found, &twin.logits(&tokens));
+    assert!(off < 1e-4, "{off}");
+}
+
+#[test]
+fn lanes_in_any_order_give_the_same_bits() {
+    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
+    let path = twin.write_folder("device-orders", true, 1);
+    let mut all = [Schedule::Ascending, Schedule::Descending, Schedule::Shuffled].map(|schedule| {
+        let emulation = EmulationOptions { schedule, ..EmulationOptions::default() };
+        let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
+        let device = Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device");
+        logits(&mut engine(&path, &device), TOKENS.len())
+    });
+    all.reverse();
+    assert!(is_same(&all[0], &all[1]) && is_same(&all[0], &all[2]));
+}
+
+#[test]
+fn a_token_costs_one_copy_there_and_one_back_and_no_work_of_the_cpu() {
+    let twin = Twin::new("llama").drawn();
+    let mut engine = engine(&twin.write_folder("device-counters", true, 1), &device());
+    let mut cache = engine.cache(TOKENS.len()).expect("a cache");
+    engine.logits(&mut cache, &TOKENS[..4], LogitRows::Last).expect("logits");
+    // The second pass of one token has all that it needs.
+    engine.logits(&mut cache, &TOKENS[4..5], LogitRows::Last).expect("logits");
+    let pool = engine.device_pool().expect("a device").clone();
+    let (before, in_use) = (pool.counters(), pool.statistics().in_use_bytes);
+    let before_engine = engine.counters();
+    for token in &TOKENS[5..15] {
+        engine.logits(&mut cache, &[*token], LogitRows::Last).expect("logits");
+    }
+    let after = pool.counters();
+    let each = |after: u64, before: u64| (after - before) as f64 / 10.0;
+    // An embedding, 13 kernels for each of three layers, a norm, the logits.
+    assert_eq!(each(after.launches, before.launches), 1.0 + 13.0 * 3.0 + 2.0);
+    assert_eq!((each(after.uploads, before.uploads), each(after.upload_bytes, before.upload_bytes)), (1.0, 3.0 * 4.0));
+    assert_eq!(
+        (each(after.downloads, before.downloads), each(after.download_bytes, before.download_bytes)),
+        (1.0, 70.0 * 4.0)
+    );
+    assert_eq!(after.synchronizations, before.synchronizations);
+    assert_eq!(pool.statistics().in_use_bytes, in_use);
+    let counters = engine.counters();
+    assert_eq!((counters.passes, counters.device_passes - before_engine.device_passes), (0, 10));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_uploaded() {
+    let twin = Twin::new("llama").drawn();
+    let model = Arc::new(Model::open(twin.write_folder("device-memory", true, 1)).expect("a model"));
+    let estimate = estimate_device_memory(&model, 64, Engine::DEFAULT_CHUNK);
+    let open = |memory_bytes| {
+        let emulation = EmulationOptions { memory_bytes, ..EmulationOptions::default() };
+        let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
+        Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device")
+    };
+    let small = open(estimate.total() - 1);
+    let refused = Engine::on_device(Arc::clone(&model), &small, 64).expect_err("too little memory");
+    assert!(matches!(refused, Error::Memory { needed, .. } if needed == estimate.total()), "{refused}");
+    assert_eq!(small.counters().upload_bytes, 0);
+    // What was estimated is enough, and not by far.
+    let enough = open(estimate.total());
+    let mut engine = Engine::on_device(model, &enough, 64).expect("it fits");
+    let mut cache = engine.cache(64).expect("a cache");
+    engine.logits(&mut cache, &[1; 64], LogitRows::All).expect("logits");
+    let used = enough.pool().high_water_bytes;
+    assert!(used <= estimate.total() && 3 * used > estimate.total(), "{used} of {estimate:?}");
+}
+
+#[test]
+fn keys_and_values_stay_where_they_were_computed() {
+    let twin = Twin::new("llama").drawn();
+    let path = twin.write_folder("device-cache", true, 1);
+    let mut there = engine(&path, &device());
+    let mut here = Engine::new(Arc::clone(there.model()), Threads::new(1));
+    let (mut of_there, mut of_here) = (there.cache(8).expect("a cache"), here.cache(8).expect("a cache"));
+    assert_eq!(of_there.n_bytes(), of_here.n_bytes());
+    assert!(matches!(there.logits(&mut of_here, &[1], LogitRows::Last), Err(Error::CacheElsewhere)));
+    assert!(matches!(here.logits(&mut of_there, &[1], LogitRows::Last), Err(Error::CacheElsewhere)));
+    // Of another device object, it is refused as well.
+    let mut other = engine(&path, &device());
+    assert!(matches!(other.logits(&mut of_there, &[1], LogitRows::Last), Err(Error::Device(_))));
+}
+
+#[test]
+fn what_is_not_the_engines_is_refused() {
+    let mut three = engine(&Twin::new("llama").drawn().write_folder("device-three", true, 1), &device());
+    let one = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn().write_folder("device-one", true, 1);
+    let one = engine(&one, three.device_pool().expect("a device").device());
+    let mut of_one = one.cache(8).expect("a cache");
+    assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheElsewhere)));
+    let double = OpenOptions { precision: Some(Precision::Double), ..OpenOptions::default() };
+    let double = Device::open_with(Backend::Emulated, 0, &double).expect("the emulated device");
+    let refused = Engine::on_device(Arc::clone(three.model()), &double, 8).expect_err("the wrong precision");
+    assert_eq!(refused.to_string(), "transformers are computed in single precision, and the device was opened for f64");
+}
+
+#[test]
+fn a_cache_that_was_cut_goes_on_as_if_it_had_never_been_longer() {
+    let twin = Twin::new("llama").drawn();
+    let mut engine = engine(&twin.write_folder("device-cut", true, 1), &device());
+    let mut cache = engine.cache(TOKENS.len()).expect("a cache");
+    let first = engine.logits(&mut cache, &TOKENS[..9], LogitRows::Last).expect("logits");
+    engine.logits(&mut cache, &TOKENS[9..], LogitRows::Last).expect("logits");
+    cache.truncate(8);
+    let again = engine.logits(&mut cache, &TOKENS[8..9], LogitRows::Last).expect("logits");
+    assert!(is_same(&first, &again));
+}
+
+#[test]
+fn sequences_are_scored_as_on_the_cpu_whatever_their_company() {
+    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
+    let mut there = engine(&twin.write_folder("device-score", true, 1), &device());
+    let mut here = Engine::new(Arc::clone(there.model()), Threads::new(1));
+    let sequences: Vec<Vec<u32>> = (0..9).map(|n| TOKENS[n..2 * n].to_vec()).collect();
+    let options = |batch| ScoreOptions { prefix: vec![5, 6], end: vec![2], batch };
+    let expected = log_probabilities(&mut here, &sequences, &options(1024)).expect("scores");
+    let found = log_probabilities(&mut there, &sequences, &options(1024)).expect("scores");
+    let alone = log_probabilities(&mut there, &sequences, &options(1)).expect("scores");
+    assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4), "{found:?} are not {expected:?}");
+    assert_eq!(found, alone);
+}
+
+#[test]
+fn the_residual_stream_can_be_watched() {
+    let twin = Twin::new("llama").drawn();
+    let mut there = engine(&twin.write_folder("device-watched", true, 1), &device());
+    let mut here = Engine::new(Arc::clone(there.model()), Threads::new(1));
+    let watch = |engine: &mut Engine| {
+        let (mut cache, mut layers) = (engine.cache(5).expect("a cache"), Vec::new());
+        let mut observer = |layer: usize, residual: &[f32]| layers.push((layer, residual.to_vec()));
+        engine.observed(&mut cache, &TOKENS[..5], LogitRows::Last, &mut |_, _| (), &mut observer).expect("logits");
+        layers
+    };
+    let (found, expected) = (watch(&mut there), watch(&mut here));
+    assert_eq!(found.len(), 4);
+    for ((layer, found), (_, expected)) in found.iter().zip(&expected) {
+        assert!(distance(found, expected) < 1e-5, "layer {layer}");
+    }
+}
+
+#[test]
+fn tensors_come_from_a_pool_that_keeps_count() {
+    let pool = MetalMemoryPool::new(device());
+    let before = pool.statistics();
+    let tensor = pool.tensor(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("a tensor");
+    assert_eq!((tensor.shape(), tensor.n_bytes()), (&[2, 3][..], 24));
+    assert_eq!(tensor.to_vec().expect("a copy"), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert!(pool.tensor(&[2, 2], &[1.0]).is_err() && pool.zeros(&[1 << 20, 1 << 20]).is_err());
+    let batch = pool.batch(4, 100).expect("rows");
+    assert_eq!((batch.rows(), batch.width(), batch.n_bytes()), (4, 100, 1600));
+    let model = Model::open(Twin::new("llama").drawn().write_folder("device-pool", true, 1)).expect("a model");
+    let cache = MetalKVCache::new(&pool, model.config(), 10).expect("a cache");
+    assert_eq!(cache.n_bytes(), torchless::memory::estimate_kv_cache_memory(model.config(), 10));
+    let during = pool.statistics();
+    assert!(during.in_use_bytes >= before.in_use_bytes + 24 + 1600 + cache.n_bytes());
+    drop((tensor, batch, cache));
+    assert_eq!(pool.statistics().in_use_bytes, before.in_use_bytes);
+    assert_eq!(pool.statistics().high_water_bytes, during.high_water_bytes);
+    pool.trim();
+    assert_eq!(pool.statistics().pooled_bytes, 0);
+}
