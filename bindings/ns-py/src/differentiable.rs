@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use ns_compute::DifferentiableSession;
 use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
@@ -126,7 +126,9 @@ impl PySession {
         settings: &Bound<'_, PyDict>,
         chosen: Vec<Chosen>,
         asimov: &str,
+        warm_start: bool,
     ) -> PyResult<Self> {
+        let start = if warm_start { FitStart::Followed } else { FitStart::Initial };
         let asimov = match asimov {
             "fitted" => AsimovPoint::Fitted,
             "nominal" => AsimovPoint::Nominal,
@@ -150,7 +152,7 @@ impl PySession {
         let values = inputs.values(&model);
         let mut likelihood = DifferentiableSession::new(&model, inputs.clone());
         ns_core::DataLikelihood::set_data(&mut likelihood, &data);
-        let options = DifferentiableOptions { fit: options, asimov };
+        let options = DifferentiableOptions { fit: options, asimov, start };
         let session = Session::new(&model, likelihood, poi, options);
         Ok(Self { session: Mutex::new(session), inputs, values, n_params: model.n_params() })
     }

@@ -6,7 +6,7 @@ use ns_core::spec::ModifierData;
 use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{Model, TemplateLikelihood};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
 };
 use ns_inference::hypotest::hypotest;
 use ns_inference::limit::{LimitOptions, limit};
@@ -22,7 +22,7 @@ type Session = ProfiledDifferentiableSession<DifferentiableSession>;
 /// Fits as tight as rounding allows: differences of them are what gradients are held against.
 fn tight(asimov: AsimovPoint) -> DifferentiableOptions {
     let minimize = MinimizeOptions { tolerance: 1e-24, max_iterations: 500 };
-    DifferentiableOptions { fit: FitOptions { minimize, ..FitOptions::default() }, asimov }
+    DifferentiableOptions { fit: FitOptions { minimize, ..FitOptions::default() }, asimov, start: FitStart::default() }
 }
 
 fn inputs_of(model: &Model, samples: &[&str], variations: &Variations) -> Inputs {
@@ -220,7 +220,7 @@ fn failures_are_errors_and_no_gradients() {
                 minimize: MinimizeOptions { tolerance: 1e-15, max_iterations: 1 },
                 ..FitOptions::default()
             },
-            asimov: AsimovPoint::Fitted,
+            ..DifferentiableOptions::default()
         },
     );
     let mut gradient = vec![7.0; 2];
@@ -300,4 +300,51 @@ fn gradients_of_published_models_match_differences() {
 fn the_seam_is_a_trait() {
     fn is_offered<L: TemplateLikelihood + Clone>() {}
     is_offered::<DifferentiableSession>();
+}
+
+/// Inputs that all move by up to `size` of themselves from one step to the next.
+fn walk(values: &[f64], (n_steps, size): (usize, f64), seed: u64) -> Vec<Vec<f64>> {
+    let mut random = Random::new(seed);
+    let mut at = values.to_vec();
+    (0..n_steps)
+        .map(|_| {
+            at.iter_mut().for_each(|value| *value *= 1.0 + random.between(-size, size));
+            at.clone()
+        })
+        .collect()
+}
+
+#[test]
+fn fits_that_follow_each_other_end_where_those_from_the_starting_values_do() {
+    let (mut n_compared, mut n_asked) = (0, 0);
+    for seed in 0..12 {
+        let model = random::model(seed, SHAPE, Interpolation::default());
+        let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let session = |start| {
+            let options = DifferentiableOptions { start, ..DifferentiableOptions::default() };
+            session_of(&model, inputs.clone(), options)
+        };
+        let mut sessions = [session(FitStart::Followed), session(FitStart::Initial)];
+        let mut gradients = [vec![0.0; inputs.len()], vec![0.0; inputs.len()]];
+        for (step, values) in walk(&inputs.values(&model), (20, 0.02), seed).iter().enumerate() {
+            sessions.iter_mut().for_each(|session| session.set_inputs(values).expect("inputs"));
+            for quantity in Quantity::all() {
+                n_asked += 1;
+                let [followed, initial] =
+                    [0, 1].map(|i| quantity.of(&mut sessions[i], Some(&mut gradients[i])).map_err(|e| e.to_string()));
+                let (Ok(followed), Ok(initial)) = (followed.clone(), initial.clone()) else {
+                    assert_eq!(followed.is_ok(), initial.is_ok(), "{quantity:?}: {followed:?}, {initial:?}");
+                    continue;
+                };
+                let what = format!("model {seed}, step {step}, {quantity:?}");
+                assert!((followed - initial).abs() <= 1e-8 * initial.abs().max(1e-2), "{what}: {followed}, {initial}");
+                for (a, b) in gradients[0].iter().zip(&gradients[1]) {
+                    assert!((a - b).abs() <= 1e-6 * b.abs().max(1.0), "{what}: slopes {a}, {b}");
+                }
+                n_compared += 1;
+            }
+        }
+    }
+    assert!(10 * n_compared > 9 * n_asked, "{n_compared} of {n_asked} compared");
 }

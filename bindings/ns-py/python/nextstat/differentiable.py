@@ -182,6 +182,9 @@ class DifferentiableSession:
         As of `nextstat.fit`.
     host_copy : bool
         Whether tensors of an accelerator may be copied to the host and back; otherwise they are refused, because this session computes on the CPU.
+    warm_start : bool
+        Whether a fit begins where the last one of its kind ended, as long as that leads to the minimum that a fit from the starting values finds; never with
+        `multi_start`. Otherwise every fit begins at the starting values.
 
     Examples
     --------
@@ -207,11 +210,12 @@ class DifferentiableSession:
         multi_start: int | None = None,
         seed: int = 0,
         host_copy: bool = False,
+        warm_start: bool = True,
     ) -> None:
         given = settings(model, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
         moved = None if variations is True else [] if variations is False else [variations] if isinstance(variations, str) else list(variations)
         chosen = [(one, None, moved) if isinstance(one, str) else (one[0], one[1], moved) for one in ([samples] if isinstance(samples, str) else samples)]
-        self._raw = _nextstat.RawSession(model, given, chosen, asimov)
+        self._raw = _nextstat.RawSession(model, given, chosen, asimov, bool(warm_start))
         self.model = model
         self.host_copy = bool(host_copy)
         self.blocks: tuple[Block, ...] = tuple(Block(*block) for block in self._raw.blocks())

@@ -5,8 +5,8 @@
 
 use super::ProfiledDifferentiableSession;
 use super::error::{DifferentiableError, Of, arrived};
+use super::follow;
 use crate::fit::domain_and_start;
-use crate::profile::Profiler;
 use ns_core::expected::expected_aux;
 use ns_core::{Data, TemplateLikelihood};
 
@@ -44,7 +44,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let params = match self.options.asimov {
             AsimovPoint::Nominal => domain_and_start(&self.model, &options).1,
             AsimovPoint::Fitted => {
-                let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+                let follower = follow::wanted(&mut self.followers.asimov_point, self.options.start);
+                let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
                 arrived("the conditional fit", Of::Observed, &best)?;
                 best.params
             }

@@ -12,12 +12,14 @@
 
 mod asimov;
 mod error;
+mod follow;
 mod limit;
 mod sigma;
 mod statistics;
 
 pub use asimov::AsimovPoint;
 pub use error::{DifferentiableError, Of};
+pub use follow::FitStart;
 pub use limit::Which;
 pub use statistics::{CLS, TestValues};
 
@@ -27,6 +29,8 @@ use crate::limit::LimitOptions;
 use crate::minimize::Domain;
 use crate::profile::Profiler;
 use error::arrived;
+use asimov::Asimov;
+use follow::{Fits, Follower};
 use ns_core::templates::{Along, InputError};
 use ns_core::{Inputs, Model, TemplateLikelihood};
 
@@ -37,6 +41,8 @@ pub struct DifferentiableOptions {
     pub fit: FitOptions,
     /// Where Asimov data are made.
     pub asimov: AsimovPoint,
+    /// Where fits begin.
+    pub start: FitStart,
 }
 
 /// A model with templates that change, its observed data and its Asimov data, and the fits to both.
@@ -49,8 +55,22 @@ pub struct ProfiledDifferentiableSession<L> {
     options: DifferentiableOptions,
     poi: usize,
     memory: Memory,
-    /// The last limit found, and which it was: the next one of that kind is looked for there first.
-    last_limit: Option<(LimitOptions, Which, f64)>,
+    followers: Followers,
+    /// The last limits found, and which they were: the next one of that kind is looked for there first.
+    last_limits: Vec<(LimitOptions, Which, f64)>,
+}
+
+/// What each kind of fit goes on from.
+#[derive(Debug, Default)]
+struct Followers {
+    /// Of the observed data, with nothing held.
+    free: Follower,
+    /// Of the observed data, with the parameter of interest at a tested value.
+    conditional: Follower,
+    /// Of the observed data, where the Asimov data set is made.
+    asimov_point: Follower,
+    /// Of the Asimov data set, with the parameter of interest at a tested value.
+    asimov: Follower,
 }
 
 /// Room for gradients (P and M) and for yields (B), reused from call to call.
@@ -75,7 +95,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             along: Along::default(),
         };
         let asimov = likelihood.clone();
-        Self { model: model.clone(), inputs, observed: likelihood, asimov, options, poi, memory, last_limit: None }
+        let (model, followers) = (model.clone(), Followers::default());
+        Self { model, inputs, observed: likelihood, asimov, options, poi, memory, followers, last_limits: Vec::new() }
     }
 
     /// Which numbers are the inputs (M).
@@ -119,12 +140,28 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub fn profiled_nll(&mut self, mu: Option<f64>, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
         let fit = if mu.is_some() { "the conditional fit" } else { "the free fit" };
         let options = self.held(mu);
-        let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+        let follower = if mu.is_some() { &mut self.followers.conditional } else { &mut self.followers.free };
+        let follower = follow::wanted(follower, self.options.start);
+        let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
         arrived(fit, Of::Observed, &best)?;
         if let Some(by_inputs) = by_inputs {
             self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
         }
         Ok(best.nll)
+    }
+
+    /// The fits to the observed data, of which the free one is done.
+    fn observed_fits(&mut self) -> Fits<'_, L> {
+        let (start, followers) = (self.options.start, &mut self.followers);
+        let free = follow::wanted(&mut followers.free, start);
+        let profiler = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
+        Fits::new(profiler, self.poi, follow::wanted(&mut followers.conditional, start))
+    }
+
+    /// The fits to the Asimov data set, whose free minimum is known.
+    fn asimov_fits(&mut self, asimov: &Asimov) -> Fits<'_, L> {
+        let profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        Fits::new(profiler, self.poi, follow::wanted(&mut self.followers.asimov, self.options.start))
     }
 
     /// The options with the parameter of interest held at `mu` if that is given.

@@ -8,7 +8,6 @@ use super::asimov::{Asimov, Slopes, is_nothing};
 use super::error::{AT_END, DifferentiableError, Of, arrived};
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
-use crate::profile::Profiler;
 use ns_core::{Constraint, TemplateLikelihood};
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
@@ -17,10 +16,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// # Errors
     /// If the fit fails, or where the best fit is at an end of the parameter's range.
     pub fn sigma(&mut self, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
-        let (options, poi) = (self.options.fit.clone(), self.poi);
-        let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+        let poi = self.poi;
+        let fits = self.observed_fits();
+        let (best, domain) = (fits.free().clone(), fits.domain().clone());
         arrived("the free fit", Of::Observed, &best)?;
-        let (domain, _) = domain_and_start(&self.model, &options);
         let mut hessian = self.curvature(("the free fit", Of::Observed), &best.params, &domain)?;
         let sigma = self.sigma_of(&hessian)?;
         let Some(by_inputs) = by_inputs else { return Ok(sigma) };
