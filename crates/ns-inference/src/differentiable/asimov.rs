@@ -85,9 +85,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let mut hessian = self.curvature(("the conditional fit", Of::Observed), &asimov.params, &domain)?;
         let mut direction = vec![0.0; rhs.len()];
         hessian.solve(&rhs, &mut direction);
-        let along = &mut self.memory.along;
-        self.observed.along(&asimov.params, &direction, along);
-        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(sum, change)| *sum -= change.first);
+        let changes = &mut self.memory.by_inputs;
+        self.observed.inputs_along(&asimov.params, &direction, changes);
+        by_inputs.iter_mut().zip(changes).for_each(|(sum, change)| *sum -= *change);
         Ok(())
     }
 

@@ -47,6 +47,17 @@ pub(super) struct Follower {
     gradient: Vec<f64>,
 }
 
+/// How it is made sure that a minimum is the one that is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checks {
+    /// Not at all: the last one of the same templates was, and only the tested value has moved since.
+    None,
+    /// -ln L falls to it as in one valley.
+    Valley,
+    /// That, and there is none across a fold.
+    WithFolds,
+}
+
 /// Where following led.
 enum Followed {
     /// To the minimum that is meant.
@@ -61,7 +72,7 @@ impl Follower {
         &mut self,
         search: &mut Search<'_, L>,
         start: &[f64],
-        tries_folds: bool,
+        checks: Checks,
     ) -> Followed {
         if self.last.is_empty() {
             return Followed::Doubtful(None);
@@ -79,12 +90,16 @@ impl Follower {
         if self.n_followed > MOST_FOLLOWED {
             return Followed::Doubtful(Some(minimum));
         }
+        if checks == Checks::None {
+            self.last.clone_from(&minimum.params);
+            return Followed::There(minimum);
+        }
         let Some([far, near]) = self.rises_of_one_valley(search.likelihood, domain, start, &minimum) else {
             return Followed::Doubtful(Some(minimum));
         };
         // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
         let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
-        if tries_folds && seen != self.seen && !across_folds(search.likelihood, domain, &minimum).is_empty() {
+        if checks == Checks::WithFolds && seen != self.seen && !across_folds(search.likelihood, domain, &minimum).is_empty() {
             return Followed::Doubtful(Some(minimum));
         }
         self.last.clone_from(&minimum.params);
@@ -132,6 +147,8 @@ pub(super) struct Fits<'a, L: ?Sized> {
     profiler: Profiler<'a, L>,
     poi: usize,
     conditional: Option<&'a mut Follower>,
+    /// Whether a conditional minimum has been found.
+    is_checked: bool,
 }
 
 /// The followers of a fit, if fits follow each other at all.
@@ -151,7 +168,7 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
     };
     let mut profiler = Profiler::unfitted(model, likelihood, options);
     let start = profiler.start().to_vec();
-    match follower.follow(profiler.search(), &start, true) {
+    match follower.follow(profiler.search(), &start, Checks::WithFolds) {
         Followed::There(minimum) => profiler.adopt(minimum),
         Followed::Doubtful(other) => {
             profiler.fit();
@@ -171,7 +188,7 @@ fn is_lower(other: &Minimum, minimum: &Minimum) -> bool {
 impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// Round the free minimum of `profiler`.
     pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut Follower>) -> Self {
-        Self { profiler, poi, conditional }
+        Self { profiler, poi, conditional, is_checked: false }
     }
 
     /// The free minimum. It changes when a conditional one lies below it.
@@ -190,9 +207,10 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
         let Some(follower) = self.conditional.as_mut().filter(|_| is_fitted) else { return self.profiler.at(&held) };
         let mut start = self.profiler.best().params.clone();
         start[self.poi] = mu;
+        let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::Valley };
         let search = self.profiler.search();
         let was_fixed = std::mem::replace(&mut search.domain.fixed[self.poi], true);
-        let followed = follower.follow(search, &start, false);
+        let followed = follower.follow(search, &start, checks);
         search.domain.fixed[self.poi] = was_fixed;
         match followed {
             Followed::There(minimum) => {

@@ -31,8 +31,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let third: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
         // dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x
         hessian.solve(&third, &mut column);
-        self.observed.along(&best.params, &column, along);
-        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope -= change.first);
+        let changes = &mut self.memory.by_inputs;
+        self.observed.inputs_along(&best.params, &column, changes);
+        by_inputs.iter_mut().zip(changes).for_each(|(slope, change)| *slope -= *change);
         by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
         Ok(sigma)
     }
