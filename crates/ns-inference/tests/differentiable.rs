@@ -1,6 +1,7 @@
 //! Gradients of profiled statistics against differences of tight fits, at and away from bounds.
 
 use ns_compute::DifferentiableSession;
+use ns_core::batch::{Arrival, BatchError, BatchMinimizer, BatchTask, TemplateMinimizer};
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::ModifierData;
 use ns_core::templates::{Inputs, Selection, Variations};
@@ -347,4 +348,62 @@ fn fits_that_follow_each_other_end_where_those_from_the_starting_values_do() {
         }
     }
     assert!(10 * n_compared > 9 * n_asked, "{n_compared} of {n_asked} compared");
+}
+
+/// A device that says of every starting point, moved by so much, that it is a minimum; or that fails.
+struct Liar(Option<f64>);
+
+impl BatchMinimizer for Liar {
+    fn batch_size(&self) -> usize {
+        1
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+        let Some(shift) = self.0 else { return Err("it is on fire".into()) };
+        let moved = |(i, &x): (usize, &f64)| {
+            if task.fixed[i] { x } else { (x + shift).clamp(task.lower[i], task.upper[i]) }
+        };
+        let params = task.starts.iter().enumerate().map(moved).collect();
+        Ok(vec![Arrival { params, nll: 0.0, edm: 0.0, has_arrived: true, variance: None, iterations: 0 }])
+    }
+}
+
+impl TemplateMinimizer for Liar {
+    fn replace_templates(&mut self, _: &Model) -> Result<(), BatchError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_device_finds_is_only_where_the_host_goes_on() {
+    for (seed, shift) in [(1, 0.4), (2, -0.7), (3, 2.0)] {
+        let model = random::model(seed, SHAPE, Interpolation::default());
+        let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let usual = || session_of(&model, inputs.clone(), tight(AsimovPoint::Fitted));
+        let mut sessions = [usual(), usual().on_device(Box::new(Liar(Some(shift))), model.observed.clone())];
+        for quantity in Quantity::all() {
+            let [host, device] = sessions.each_mut().map(|session| quantity.of(session, None).ok());
+            assert_eq!(host.is_some(), device.is_some(), "{quantity:?}");
+            let (Some(host), Some(device)) = (host, device) else { continue };
+            assert!((host - device).abs() <= 1e-9 * host.abs().max(1e-2), "{quantity:?}: {host}, {device}");
+        }
+        assert!(sessions[1].n_device_fits() > 10);
+    }
+}
+
+#[test]
+fn a_device_that_fails_ends_in_an_error_and_no_gradient() {
+    let model = random::model(1, SHAPE, Interpolation::default());
+    let inputs = inputs_of(&model, &[model.samples[0].as_str()], &Variations::None);
+    let mut session = session_of(&model, inputs.clone(), DifferentiableOptions::default())
+        .on_device(Box::new(Liar(None)), model.observed.clone());
+    let mut gradient = vec![7.0; inputs.len()];
+    let error = session.statistic(TestStatistic::Q0, 0.0, Some(&mut gradient)).expect_err("the device fails");
+    assert_eq!(error.to_string(), "the device failed: it is on fire");
+    assert!(gradient.iter().all(|&slope| slope == 7.0));
 }

@@ -64,6 +64,9 @@ class RawSession:
         cls, model: Model, settings: _Settings, chosen: Sequence[tuple[str, str | None, Sequence[str] | None]], asimov: str, warm_start: bool
     ) -> RawSession: ...
     @property
+    def n_device_fits(self) -> int:
+        """How many fits have ended in a minimum on the device."""
+    @property
     def n_inputs(self) -> int:
         """M, the number of inputs."""
     @property

@@ -5,7 +5,7 @@
 //! doubt, and after [`MOST_FOLLOWED`] fits in a row, the fit is done from the starting values, and of two minima the lower one is taken.
 
 use crate::fit::FitOptions;
-use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum};
+use crate::minimize::{Domain, Minimizer, Minimum};
 use crate::profile::{DISTINCT, Profiler};
 use crate::search::{Search, across_folds};
 use crate::test_statistic::{TestStatistic, Tested, judge};
@@ -13,9 +13,6 @@ use ns_core::{Likelihood, Model};
 
 /// As many fits follow each other before one from the starting values.
 const MOST_FOLLOWED: usize = 16;
-
-/// Followed minima are so much tighter, because the last digits of others depend on nothing but the inputs, and these on what was fitted before.
-const TIGHTER: f64 = 1e-3;
 
 /// Where on the way from the starting values (1) to the minimum (0) -ln L is looked at.
 const LOOKED_AT: [f64; 2] = [1.0, 0.5];
@@ -78,28 +75,29 @@ impl Follower {
             return Followed::Doubtful(None);
         }
         let domain = &search.domain;
-        let from: Vec<f64> =
-            (0..start.len()).map(|i| if domain.fixed[i] { start[i] } else { self.last[i] }).collect();
-        let options = MinimizeOptions { tolerance: TIGHTER * search.options.tolerance, ..search.options };
+        let from: Vec<f64> = (0..start.len()).map(|i| if domain.fixed[i] { start[i] } else { self.last[i] }).collect();
         let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&search.likelihood.structure()));
-        let minimum = minimizer.resume(search.likelihood, &from, domain, &options);
+        let minimum = minimizer.resume(search.likelihood, &from, domain, &search.options);
         if !minimum.converged() {
             return Followed::Doubtful(None);
-        }
-        self.n_followed += 1;
-        if self.n_followed > MOST_FOLLOWED {
-            return Followed::Doubtful(Some(minimum));
         }
         if checks == Checks::None {
             self.last.clone_from(&minimum.params);
             return Followed::There(minimum);
+        }
+        self.n_followed += 1;
+        if self.n_followed > MOST_FOLLOWED {
+            return Followed::Doubtful(Some(minimum));
         }
         let Some([far, near]) = self.rises_of_one_valley(search.likelihood, domain, start, &minimum) else {
             return Followed::Doubtful(Some(minimum));
         };
         // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
         let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
-        if checks == Checks::WithFolds && seen != self.seen && !across_folds(search.likelihood, domain, &minimum).is_empty() {
+        if checks == Checks::WithFolds
+            && seen != self.seen
+            && !across_folds(search.likelihood, domain, &minimum).is_empty()
+        {
             return Followed::Doubtful(Some(minimum));
         }
         self.last.clone_from(&minimum.params);
@@ -130,6 +128,12 @@ impl Follower {
             }
         }
         Some(rises)
+    }
+
+    /// The next fit goes on from `found` (P), which somebody else has found for it; from nowhere if that is nothing.
+    pub(super) fn go_on_from(&mut self, domain: &Domain, found: Option<Vec<f64>>) {
+        (self.n_followed, self.seen) = (0, [f64::NAN; 3]);
+        self.last = found.filter(|_| domain.kinked.is_empty()).unwrap_or_default();
     }
 
     /// The minimum from which the next fit goes on; one at a kink or at the edge of the domain is none.

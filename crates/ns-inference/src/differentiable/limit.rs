@@ -2,11 +2,11 @@
 //!
 //! The expected ones are where √q_A(μ, x) reaches a number t, so dμ/dx = -(∂q_A/∂x)/(∂q_A/∂μ); the observed one is where ln CLs(q, q_A) = ln α, with the slopes of both.
 
-use super::ProfiledDifferentiableSession;
 use super::asimov::Asimov;
 use super::error::{DifferentiableError, Of, arrived};
 use super::follow::{self, Fits};
 use super::statistics::{Compared, TestValues};
+use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{ln_cls, root_asimov_at};
 use crate::limit::LimitOptions;
 use crate::profile::Profiler;
@@ -113,8 +113,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         wanted: LimitOptions,
         interval: Interval,
     ) -> Result<Search, DifferentiableError> {
-        let (poi, statistic, start, followers) =
-            (self.poi, wanted.statistic, self.options.start, &mut self.followers);
+        self.ask_device(Kind::Free, None)?;
+        let (poi, statistic, start, followers) = (self.poi, wanted.statistic, self.options.start, &mut self.followers);
         let free = follow::wanted(&mut followers.free, start);
         let observed = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
         let mut observed = Fits::new(observed, poi, follow::wanted(&mut followers.conditional, start));

@@ -3,9 +3,9 @@
 //! σ² = V = (H⁻¹)_μμ, so dV = -vᵀ dH v with v = H⁻¹ e_μ over the free parameters. vᵀHv changes with the inputs at fixed θ (the second change of ∂f/∂x along v), with θ̂
 //! (t = second change of ∂f/∂θ along v, contracted with dθ̂/dx), and for an Asimov data set with its data.
 
-use super::ProfiledDifferentiableSession;
 use super::asimov::{Asimov, Slopes, is_nothing};
 use super::error::{AT_END, DifferentiableError, Of, arrived};
+use super::{Kind, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
 use ns_core::{Constraint, TemplateLikelihood};
@@ -17,6 +17,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// If the fit fails, or where the best fit is at an end of the parameter's range.
     pub fn sigma(&mut self, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
         let poi = self.poi;
+        self.ask_device(Kind::Free, None)?;
         let fits = self.observed_fits();
         let (best, domain) = (fits.free().clone(), fits.domain().clone());
         arrived("the free fit", Of::Observed, &best)?;

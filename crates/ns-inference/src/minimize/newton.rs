@@ -19,6 +19,9 @@ const CHORD_GAIN: f64 = 0.2;
 /// The same for steps with the factor of an earlier minimisation: a new one costs as much as a few steps.
 const RESUMED_GAIN: f64 = 1e-2;
 
+/// Resumed minimisations are so much tighter.
+const TIGHTER: f64 = 1e-4;
+
 /// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a signal where nothing was seen) goes to its bound.
 const LEAST_DAMPING: f64 = 1e-9;
 
@@ -68,6 +71,8 @@ struct Progress {
     exact_below: f64,
     /// What a chord step must gain.
     chord_gain: f64,
+    /// A distance below this one is an arrival if a chord step does not gain that.
+    enough: f64,
     /// Damping below this goes to zero at once. A step that fails without damping lowers it: then a curved valley has to be followed carefully.
     undamped_below: f64,
     /// Whether the exact Hessian here is positive definite only with a little damping.
@@ -89,6 +94,7 @@ impl Progress {
             edm: f64::INFINITY,
             exact_below: EXACT_BELOW,
             chord_gain: CHORD_GAIN,
+            enough: 0.0,
             undamped_below: 1e-4,
             is_singular: false,
             least_edm: f64::INFINITY,
@@ -153,12 +159,13 @@ impl Minimizer {
         if !progress.nll.is_finite() {
             return self.finish(&progress, Outcome::NotFinite);
         }
-        self.proceed(likelihood, domain, options, progress)
+        self.proceed(likelihood, domain, options, &mut progress)
     }
 
-    /// Minimises from `start` (P), which is near a minimum: where the last one was, of a likelihood that has changed little since.
+    /// Minimises from `start` (P), which is near a minimum: where the last one was, of a likelihood that has changed little since. For a domain without kinks.
     ///
-    /// Steps are taken with the factorised Hessian of the last minimisation as long as each gains enough, and with the one at hand from there on. For a domain without kinks.
+    /// Steps are taken with the factorised Hessian of the last minimisation as long as each gains enough, and with the one at hand from there on. It ends
+    /// tighter than `options` ask, because where it ends depends on where it began.
     pub(crate) fn resume<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
@@ -167,26 +174,43 @@ impl Minimizer {
         options: &MinimizeOptions,
     ) -> Minimum {
         self.begin(start, domain);
-        let mut progress = Progress::new();
         kinks::orthant(domain, &self.x, &mut self.orthant);
-        if !self.keeps_factor(domain) {
-            progress.nll = self.evaluate(likelihood, Kind::Exact, domain, &mut progress);
-            self.scale.fill(1.0);
-            self.rescale(domain);
-        } else {
+        let mut progress = Progress { enough: options.tolerance, ..Progress::new() };
+        let tight = MinimizeOptions { tolerance: TIGHTER * options.tolerance, ..*options };
+        let mut minimum = self.resume_from_x(likelihood, domain, &tight, &mut progress);
+        if minimum.converged() && minimum.evaluations > 1 && minimum.edm.abs() <= tight.tolerance {
+            // The step that is known already: with it what is left of the distance does not matter even where a minimum's position does. Where nothing had to
+            // be done nothing is, so that what has not changed stays the same to the bit.
+            self.step.apply(&self.x, &self.orthant, &mut self.trial);
+            minimum.params.copy_from_slice(&self.trial);
+        }
+        minimum
+    }
+
+    fn resume_from_x<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        options: &MinimizeOptions,
+        progress: &mut Progress,
+    ) -> Minimum {
+        if self.keeps_factor(domain) {
             (progress.evaluations, progress.chord_gain) = (1, RESUMED_GAIN);
             progress.nll = likelihood.nll_and_grad(&self.x, &mut self.gradient);
             let inside = self.chord_step();
             progress.edm = self.step.edm(&self.gradient);
             if !inside || progress.edm.abs() > CHORD_BELOW {
-                progress.nll = self.evaluate(likelihood, Kind::Exact, domain, &mut progress);
-            } else if let Next::Stop(outcome) = self.chord(likelihood, domain, options, &mut progress) {
-                return self.finish(&progress, outcome);
+                progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            } else if let Next::Stop(outcome) = self.chord(likelihood, domain, options, progress) {
+                return self.finish(progress, outcome);
             }
             progress.chord_gain = CHORD_GAIN;
+        } else {
+            progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            self.rescale(domain);
         }
         if !progress.nll.is_finite() {
-            return self.finish(&progress, Outcome::NotFinite);
+            return self.finish(progress, Outcome::NotFinite);
         }
         self.proceed(likelihood, domain, options, progress)
     }
@@ -213,16 +237,16 @@ impl Minimizer {
         likelihood: &mut L,
         domain: &Domain,
         options: &MinimizeOptions,
-        mut progress: Progress,
+        progress: &mut Progress,
     ) -> Minimum {
         while progress.iterations < options.max_iterations {
             progress.iterations += 1;
-            match self.iterate(likelihood, domain, options, &mut progress) {
+            match self.iterate(likelihood, domain, options, progress) {
                 Next::Continue => {}
-                Next::Stop(outcome) => return self.finish(&progress, outcome),
+                Next::Stop(outcome) => return self.finish(progress, outcome),
             }
         }
-        self.finish(&progress, Outcome::IterationLimit)
+        self.finish(progress, Outcome::IterationLimit)
     }
 
     fn finish(&mut self, progress: &Progress, outcome: Outcome) -> Minimum {
@@ -417,6 +441,10 @@ impl Minimizer {
             if stalled {
                 let arrived = progress.edm.abs() < ARRIVED;
                 return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
+            }
+            if inside && progress.edm.abs() <= progress.enough && progress.edm.abs() > progress.chord_gain * last.abs()
+            {
+                return Next::Stop(Outcome::Converged);
             }
             if !inside || progress.edm.abs() > progress.chord_gain * last.abs().max(options.tolerance) {
                 progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
