@@ -339,7 +339,8 @@ fn fits_that_follow_each_other_end_where_those_from_the_starting_values_do() {
                     continue;
                 };
                 let what = format!("model {seed}, step {step}, {quantity:?}");
-                assert!((followed - initial).abs() <= 1e-8 * initial.abs().max(1e-2), "{what}: {followed}, {initial}");
+                // Fits stop within 4e-8 standard deviations of the minimum, and σ depends on where that is.
+                assert!((followed - initial).abs() <= 1e-7 * initial.abs().max(1e-2), "{what}: {followed}, {initial}");
                 for (a, b) in gradients[0].iter().zip(&gradients[1]) {
                     assert!((a - b).abs() <= 1e-6 * b.abs().max(1.0), "{what}: slopes {a}, {b}");
                 }

@@ -6,7 +6,7 @@
 
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimizer, Minimum};
-use crate::profile::{DISTINCT, Profiler};
+use crate::profile::{DISTINCT, Profiler, rounding};
 use crate::search::{Search, across_folds};
 use crate::test_statistic::{TestStatistic, Tested, judge};
 use ns_core::{Likelihood, Model};
@@ -74,10 +74,10 @@ impl Follower {
         if self.last.is_empty() {
             return Followed::Doubtful(None);
         }
+        let fixed = &search.domain.fixed;
+        let from: Vec<f64> = (0..start.len()).map(|i| if fixed[i] { start[i] } else { self.last[i] }).collect();
+        let minimum = self.resume(search, &from);
         let domain = &search.domain;
-        let from: Vec<f64> = (0..start.len()).map(|i| if domain.fixed[i] { start[i] } else { self.last[i] }).collect();
-        let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&search.likelihood.structure()));
-        let minimum = minimizer.resume(search.likelihood, &from, domain, &search.options);
         if !minimum.converged() {
             return Followed::Doubtful(None);
         }
@@ -136,13 +136,25 @@ impl Follower {
         self.last = found.filter(|_| domain.kinked.is_empty()).unwrap_or_default();
     }
 
-    /// The minimum from which the next fit goes on; one at a kink or at the edge of the domain is none.
-    fn remember(&mut self, domain: &Domain, minimum: &Minimum) {
+    /// `minimum`, which was found from the starting values, as tight as those that follow it: digits are to depend on how it was found as little as theirs. The next fit goes
+    /// on from there; not from one at a kink or at the edge of the domain.
+    fn settle<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: Minimum) -> Minimum {
         (self.n_followed, self.seen) = (0, [f64::NAN; 3]);
         self.last.clear();
-        if minimum.converged() && !minimum.at_edge && domain.kinked.is_empty() {
-            self.last.extend_from_slice(&minimum.params);
+        if !minimum.converged() || minimum.at_edge || !search.domain.kinked.is_empty() {
+            return minimum;
         }
+        let tight = self.resume(search, &minimum.params);
+        let is_same = tight.converged() && (tight.nll - minimum.nll).abs() <= rounding(minimum.nll);
+        let minimum = if is_same { tight } else { minimum };
+        self.last.extend_from_slice(&minimum.params);
+        minimum
+    }
+
+    /// The minimum next to `from` (P).
+    fn resume<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, from: &[f64]) -> Minimum {
+        let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&search.likelihood.structure()));
+        minimizer.resume(search.likelihood, from, &search.domain, &search.options)
     }
 }
 
@@ -179,7 +191,9 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
             if let Some(lower) = other.filter(|other| is_lower(other, profiler.best())) {
                 profiler.adopt(lower);
             }
-            follower.remember(&profiler.search().domain.clone(), &profiler.best().clone());
+            let found = profiler.best().clone();
+            let settled = follower.settle(profiler.search(), found);
+            profiler.adopt(settled);
         }
     }
     profiler
@@ -187,6 +201,14 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
 
 fn is_lower(other: &Minimum, minimum: &Minimum) -> bool {
     other.nll < minimum.nll - DISTINCT
+}
+
+/// Does `work` while the parameter `poi` is held.
+fn with_held<L: ?Sized, T>(search: &mut Search<'_, L>, poi: usize, work: impl FnOnce(&mut Search<'_, L>) -> T) -> T {
+    let was_fixed = std::mem::replace(&mut search.domain.fixed[poi], true);
+    let done = work(search);
+    search.domain.fixed[poi] = was_fixed;
+    done
 }
 
 impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
@@ -212,10 +234,8 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
         let mut start = self.profiler.best().params.clone();
         start[self.poi] = mu;
         let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::Valley };
-        let search = self.profiler.search();
-        let was_fixed = std::mem::replace(&mut search.domain.fixed[self.poi], true);
-        let followed = follower.follow(search, &start, checks);
-        search.domain.fixed[self.poi] = was_fixed;
+        let poi = self.poi;
+        let followed = with_held(self.profiler.search(), poi, |search| follower.follow(search, &start, checks));
         match followed {
             Followed::There(minimum) => {
                 self.profiler.learn_from(&held, &minimum);
@@ -224,8 +244,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
             Followed::Doubtful(other) => {
                 let found = self.profiler.at(&held);
                 let minimum = other.filter(|other| is_lower(other, &found)).unwrap_or(found);
-                follower.remember(self.profiler.domain(), &minimum);
-                minimum
+                with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum))
             }
         }
     }
