@@ -3,8 +3,8 @@
 python benches/training.py [--data ../shared/data]
 
 Run by a Python that has nextstat and PyTorch. Small: 4 bins and 8 parameters. Large: the published atlas_tHu_fcnc with 184 parameters, if it is there.
-Templates move by half a percent from step to step, as those of a few ten thousand events do. Medians, one thread; with fits that follow each other and,
-in turns with them, without.
+Templates move by half a percent from step to step, as those of a few ten thousand events do. Medians of the processor's time, one thread; with fits that
+follow each other and, in turns with them, without.
 """
 
 import argparse
@@ -62,9 +62,9 @@ def median(step, budget=2.0):
         step()
     times, begin = [], time.perf_counter()
     while time.perf_counter() - begin < budget:
-        start = time.perf_counter()
+        start = time.process_time()
         step()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return 1e3 * statistics.median(times)
 
 

@@ -183,8 +183,8 @@ class DifferentiableSession:
     host_copy : bool
         Whether tensors of an accelerator may be copied to the host and back; otherwise they are refused, because this session computes on the CPU.
     warm_start : bool
-        Whether a fit begins where the last one of its kind ended, as long as that leads to the minimum that a fit from the starting values finds; never with
-        `multi_start`. Otherwise every fit begins at the starting values.
+        Whether a fit begins where the last one of its kind ended, as long as that seems to lead to the minimum that a fit from the starting values finds; a
+        model with several minima may end in another one. Never with `multi_start`. Otherwise every fit begins at the starting values.
     device : ``"cpu"``, ``"cuda"`` or ``"metal"``
         Where fits are done: on a device the free ones, those where Asimov data are made, and those at a tested value. The host goes on from where they
         end, does the search for a limit, and has the gradients. Tensors are read on the host all the same (`host_copy`).
@@ -213,12 +213,12 @@ class DifferentiableSession:
         multi_start: int | None = None,
         seed: int = 0,
         host_copy: bool = False,
-        warm_start: bool = True,
+        warm_start: bool = False,
         device: str = "cpu",
     ) -> None:
         given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-        if "device" in given and (multi_start is not None or not warm_start):
-            raise DeviceError("a session on a device goes on from the device's fits: `multi_start` and `warm_start=False` are for the CPU")
+        if "device" in given and multi_start is not None:
+            raise DeviceError("a session on a device goes on from the device's fits: `multi_start` is for the CPU")
         moved = None if variations is True else [] if variations is False else [variations] if isinstance(variations, str) else list(variations)
         chosen = [(one, None, moved) if isinstance(one, str) else (one[0], one[1], moved) for one in ([samples] if isinstance(samples, str) else samples)]
         self._raw = _nextstat.RawSession(model, given, chosen, asimov, bool(warm_start))

@@ -109,8 +109,8 @@ def test_a_device_that_is_not_there_is_an_error():
     model = random_model(3)
     with pytest.raises(nextstat.DeviceError, match="is no device"):
         DifferentiableSession(model, "signal", device="abacus")
-    with pytest.raises(nextstat.DeviceError, match="`multi_start` and `warm_start=False` are for the CPU"):
-        DifferentiableSession(model, "signal", device="cuda", warm_start=False)
+    with pytest.raises(nextstat.DeviceError, match="`multi_start` is for the CPU"):
+        DifferentiableSession(model, "signal", device="cuda", multi_start=3)
     for name in {"cuda", "metal"} - set(nextstat.devices()):
         with pytest.raises(nextstat.DeviceError):
             DifferentiableSession(model, "signal", device=name)

@@ -23,11 +23,11 @@ const BARRIER: f64 = 1e-9;
 /// Whether fits follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FitStart {
-    /// They begin where the last one ended, as long as that changes nothing but the time it takes.
-    #[default]
-    Followed,
     /// All begin at the starting values.
+    #[default]
     Initial,
+    /// They begin where the last one ended, as long as that seems to change nothing but the time it takes. With several minima it may end in another one.
+    Followed,
 }
 
 /// One fit of a session that is done again and again.
@@ -78,7 +78,7 @@ impl Follower {
         let from: Vec<f64> = (0..start.len()).map(|i| if fixed[i] { start[i] } else { self.last[i] }).collect();
         let minimum = self.resume(search, &from);
         let domain = &search.domain;
-        if !minimum.converged() {
+        if !is_tight(&minimum, search) {
             return Followed::Doubtful(None);
         }
         if checks == Checks::None {
@@ -145,7 +145,7 @@ impl Follower {
             return minimum;
         }
         let tight = self.resume(search, &minimum.params);
-        let is_same = tight.converged() && (tight.nll - minimum.nll).abs() <= rounding(minimum.nll);
+        let is_same = is_tight(&tight, search) && (tight.nll - minimum.nll).abs() <= rounding(minimum.nll);
         let minimum = if is_same { tight } else { minimum };
         self.last.extend_from_slice(&minimum.params);
         minimum
@@ -197,6 +197,11 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
         }
     }
     profiler
+}
+
+/// Whether `minimum` is one to within the tolerance, and not only at rest because of rounding.
+fn is_tight<L: ?Sized>(minimum: &Minimum, search: &Search<'_, L>) -> bool {
+    minimum.converged() && minimum.edm.abs() <= search.options.tolerance
 }
 
 fn is_lower(other: &Minimum, minimum: &Minimum) -> bool {
