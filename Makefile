@@ -16,8 +16,11 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 # The Python package is built into a wheel and installed here, from nothing, before it is tested.
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask,xmlio
+TEST_EXTRAS ?= $(EXTRAS),jax
+# A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package index it would be 5.4 GB.
+TORCH_PYTHON ?= /usr/bin/python3
 
-.PHONY: help run build py test test-rust test-python bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,13 +34,19 @@ build: ## build the `nextstat` command, optimised
 py: ## build the Python package and install it into .venv
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS) --no-tests
 
-test: test-rust test-python ## run all tests: Rust's, and the Python package's from its wheel in a clean .venv
+test: test-rust test-python test-torch ## run all tests: Rust's, and the Python package's from its wheel in a clean .venv
 
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked
 
 test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
-	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS)
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)
+
+# After the wheel is built: `make -j` must not look for it earlier.
+test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_PYTHON, and that wheel; skipped where it has none
+	@if $(TORCH_PYTHON) -c "import torch, ensurepip" >/dev/null 2>&1; \
+	then $(TORCH_PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --system-packages --venv $(VENV)-torch --tests bindings/ns-py/tests/differentiable; \
+	else echo "warning: skipped: the tests that need PyTorch, which $(TORCH_PYTHON) does not have (Debian: python3-torch, python3-venv)"; fi
 
 check: ## formatting, lints, documentation, licences
 	$(CARGO) fmt --all --check

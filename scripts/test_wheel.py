@@ -1,9 +1,11 @@
 """Install the Python package's wheel into a clean environment, and run its tests there.
 
-python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests] [-- PYTEST ARGUMENTS]
+python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests] [--tests FOLDER] [-- PYTEST ARGUMENTS]
+python scripts/test_wheel.py FOLDER --system-packages [--venv .venv] [--tests FOLDER]
 
 The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The environment is made from nothing but the Python that runs
-this and the package index; tests of extras that are not installed skip themselves.
+this and the package index; tests of extras that are not installed skip themselves. With --system-packages it also has what is installed for that Python,
+such as the PyTorch of a distribution, and of the package index only pytest and what the wheel needs beyond that.
 """
 
 import argparse
@@ -23,13 +25,15 @@ def main():
     parser.add_argument("--build", action="store_true", help="build the wheel first")
     parser.add_argument("--no-tests", action="store_true", help="only install it")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
+    parser.add_argument("--system-packages", action="store_true", help="use what is installed for this Python; no extras")
+    parser.add_argument("--tests", type=Path, default=PACKAGE / "tests", help="the tests to run")
     parser.add_argument("--extras", default="test", help="extras of the package to install, comma-separated")
     own, for_pytest = sys.argv[1:], []
     if "--" in own:
         own, for_pytest = own[: own.index("--")], own[own.index("--") + 1 :]
     arguments = parser.parse_args(own)
 
-    venv.create(arguments.venv, clear=True, with_pip=True)
+    venv.create(arguments.venv, clear=True, with_pip=True, system_site_packages=arguments.system_packages)
     scripts = (arguments.venv / ("Scripts" if os.name == "nt" else "bin")).absolute()
     python = scripts / ("python.exe" if os.name == "nt" else "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
@@ -41,11 +45,13 @@ def main():
     wheels = sorted(arguments.folder.glob("nextstat-*.whl"), key=lambda path: path.stat().st_mtime)
     if not wheels:
         sys.exit(f"error: no wheel in `{arguments.folder}`")
-    subprocess.run([*pip, "install", f"{wheels[-1].resolve()}[{arguments.extras}]"], check=True)
+    wheel = str(wheels[-1].resolve())
+    wanted = [wheel, "pytest>=8"] if arguments.system_packages else [f"{wheel}[{arguments.extras}]"]
+    subprocess.run([*pip, "install", *wanted], check=True)
     if arguments.no_tests:
         return
     # From a folder where no `nextstat` lies about, so that it is the installed one that is tested.
-    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", PACKAGE / "tests", *for_pytest]
+    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", arguments.tests.resolve(), *for_pytest]
     environment = {**os.environ, "NEXTSTAT_COMMAND": str(scripts / "nextstat")}
     environment.pop("PYTHONPATH", None)
     sys.exit(subprocess.run(tests, cwd=arguments.venv, env=environment, check=False).returncode)

@@ -7,10 +7,11 @@ use ns_compute::DifferentiableSession;
 use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
+use ns_testkit::random::Random;
 use ns_translate::{LoadRequest, Source, load};
 use serde_json::json;
 use std::error::Error;
@@ -26,6 +27,9 @@ pub(crate) struct GradientsArgs {
     /// Milliseconds spent on each number
     #[arg(long, default_value_t = 1000)]
     budget: u64,
+    /// Measure only what has this in its name
+    #[arg(long, default_value = "")]
+    only: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -43,7 +47,7 @@ pub(crate) fn run(arguments: &GradientsArgs) -> Result<(), Box<dyn Error>> {
     };
     for (name, model) in [("generated", &small), (name, &large)] {
         let signal = signal_of(model).ok_or("no sample is scaled by the parameter of interest")?;
-        let rows = measure(model, &signal, budget)?;
+        let rows = measure(model, &signal, (budget, &arguments.only))?;
         let size = format!("{name}: {} parameters, {} bins, signal `{signal}`", model.n_params(), model.n_bins());
         if arguments.json {
             println!("{}", json!({ "model": size, "rows": rows }));
@@ -51,7 +55,7 @@ pub(crate) fn run(arguments: &GradientsArgs) -> Result<(), Box<dyn Error>> {
         }
         println!("{size}");
         for (what, times) in rows {
-            println!("{what:44} {:>10.1} µs (median of {}, least {:.1})", times.median_us, times.n, times.min_us);
+            println!("{what:56} {:>10.1} µs (median of {}, least {:.1})", times.median_us, times.n, times.min_us);
         }
     }
     Ok(())
@@ -65,55 +69,38 @@ fn signal_of(model: &Model) -> Option<String> {
     Some(model.samples[model.table(layout.template_sample)[template] as usize].clone())
 }
 
-fn measure(model: &Model, signal: &str, budget: Duration) -> Result<Vec<(&'static str, Times)>, Box<dyn Error>> {
+fn measure(
+    model: &Model,
+    signal: &str,
+    (budget, only): (Duration, &str),
+) -> Result<Vec<(String, Times)>, Box<dyn Error>> {
     let selection = Selection { sample: signal.to_owned(), channel: None, variations: Variations::None };
     let inputs = Inputs::new(model, &[selection])?;
-    let (values, m) = (inputs.values(model), inputs.len());
+    let points = points(&inputs.values(model));
     let mut rows = Vec::new();
     let poi = model.poi().ok_or("no parameter of interest")?;
-    for (nominal, asimov) in [(false, AsimovPoint::Fitted), (true, AsimovPoint::Nominal)] {
-        let options = DifferentiableOptions { asimov, ..DifferentiableOptions::default() };
+    for (asimov, start) in [
+        (AsimovPoint::Fitted, FitStart::Initial),
+        (AsimovPoint::Fitted, FitStart::Followed),
+        (AsimovPoint::Nominal, FitStart::Initial),
+        (AsimovPoint::Nominal, FitStart::Followed),
+    ] {
+        let options = DifferentiableOptions { asimov, start, ..DifferentiableOptions::default() };
         let likelihood = DifferentiableSession::new(model, inputs.clone());
         let mut session = ProfiledDifferentiableSession::new(model, likelihood, poi, options);
-        let (mut gradient, mut by_inputs) = (vec![0.0; model.n_params()], vec![0.0; m]);
-        let params = model.parameters.init.clone();
+        let mut by_inputs = vec![0.0; inputs.len()];
         let mut failure: Option<DifferentiableError> = None;
-        let mut time = |what, session: &mut ProfiledDifferentiableSession<DifferentiableSession>, work: Work<'_>| {
+        for (what, work) in works(model, asimov).iter_mut().filter(|(what, _)| what.contains(only)) {
+            let mut moved = points.iter().cycle();
             let times = repeat(budget, || {
-                let done = session.set_inputs(black_box(&values)).map_err(|error| error.to_string());
-                done.expect("the model's own inputs");
-                failure = work(session, &mut by_inputs).err().or(failure.take());
+                let values = moved.next().expect("a point");
+                let done = session.set_inputs(black_box(values)).map_err(|error| error.to_string());
+                done.expect("inputs near the model's own");
+                failure = work(&mut session, &mut by_inputs).err().or(failure.take());
             });
-            rows.push((what, times));
-        };
-        if !nominal {
-            time("-ln L and both gradients", &mut session, &mut |session, out| {
-                black_box(session.nll(&params, &mut gradient, out));
-                Ok(())
-            });
-            time("profiled -ln L", &mut session, &mut |session, out| session.profiled_nll(None, Some(out)).map(drop));
-            time("q0, observed", &mut session, &mut |session, out| {
-                session.statistic(TestStatistic::Q0, 0.0, Some(out)).map(drop)
-            });
-            time("q_mu tilde, observed", &mut session, &mut |session, out| {
-                session.statistic(TestStatistic::QTilde, 1.0, Some(out)).map(drop)
-            });
-            time("sigma, observed", &mut session, &mut |session, out| match session.sigma(Some(out)) {
-                Err(DifferentiableError::NoUncertainty { .. }) => Ok(()),
-                other => other.map(drop),
-            });
+            let followed = if start == FitStart::Followed { ", followed" } else { "" };
+            rows.push((format!("{what}{followed}"), times));
         }
-        let [asimov, limit] = if nominal {
-            ["q0, Asimov data at nominal values", "expected limit, Asimov data at nominal values"]
-        } else {
-            ["q0, Asimov data at the fit", "expected limit, Asimov data at the fit"]
-        };
-        time(asimov, &mut session, &mut |session, out| {
-            session.asimov_statistic(TestStatistic::Q0, 0.0, Some(out)).map(drop)
-        });
-        time(limit, &mut session, &mut |session, out| {
-            session.limit(LimitOptions::default(), Which::Expected(0.0), Some(out)).map(drop)
-        });
         if let Some(failure) = failure {
             return Err(failure.into());
         }
@@ -121,8 +108,52 @@ fn measure(model: &Model, signal: &str, budget: Duration) -> Result<Vec<(&'stati
     Ok(rows)
 }
 
+/// Inputs as a training would move them: from one to the next by up to one in a hundred each.
+fn points(values: &[f64]) -> Vec<Vec<f64>> {
+    let mut random = Random::new(1);
+    let mut near = || values.iter().map(|value| value * (1.0 + random.between(-0.005, 0.005))).collect();
+    (0..61).map(|_| near()).collect()
+}
+
+/// What is measured, by name, for Asimov data made there.
+fn works(model: &Model, asimov: AsimovPoint) -> Vec<(&'static str, Work)> {
+    let (params, mut gradient) = (model.parameters.init.clone(), vec![0.0; model.n_params()]);
+    let [q0, limit] = match asimov {
+        AsimovPoint::Nominal => ["q0, Asimov data at nominal values", "expected limit, Asimov data at nominal values"],
+        AsimovPoint::Fitted => ["q0, Asimov data at the fit", "expected limit, Asimov data at the fit"],
+    };
+    let mut works: Vec<(&'static str, Work)> = vec![
+        (q0, Box::new(|session, out| session.asimov_statistic(TestStatistic::Q0, 0.0, Some(out)).map(drop))),
+        (limit, Box::new(|session, out| session.limit(LimitOptions::default(), EXPECTED, Some(out)).map(drop))),
+    ];
+    if asimov == AsimovPoint::Fitted {
+        works.push((
+            "-ln L and both gradients",
+            Box::new(move |session, out| {
+                black_box(session.nll(&params, &mut gradient, out));
+                Ok(())
+            }),
+        ));
+        works.push(("profiled -ln L", Box::new(|session, out| session.profiled_nll(None, Some(out)).map(drop))));
+        let statistic = |statistic, mu| -> Work {
+            Box::new(move |session, out| session.statistic(statistic, mu, Some(out)).map(drop))
+        };
+        works.push(("q0, observed", statistic(TestStatistic::Q0, 0.0)));
+        works.push(("q_mu tilde, observed", statistic(TestStatistic::QTilde, 1.0)));
+        works.push((
+            "sigma, observed",
+            Box::new(|session, out| match session.sigma(Some(out)) {
+                Err(DifferentiableError::NoUncertainty { .. }) => Ok(()),
+                other => other.map(drop),
+            }),
+        ));
+    }
+    works
+}
+
+const EXPECTED: Which = Which::Expected(0.0);
+
 /// What is measured: something of a session with its gradient.
-type Work<'a> = &'a mut dyn FnMut(
-    &mut ProfiledDifferentiableSession<DifferentiableSession>,
-    &mut [f64],
-) -> Result<(), DifferentiableError>;
+type Work = Box<
+    dyn FnMut(&mut ProfiledDifferentiableSession<DifferentiableSession>, &mut [f64]) -> Result<(), DifferentiableError>,
+>;

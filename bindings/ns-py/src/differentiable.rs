@@ -5,10 +5,11 @@
 
 use std::sync::Mutex;
 
+use ns_cli::on_device;
 use ns_compute::DifferentiableSession;
 use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
@@ -126,7 +127,9 @@ impl PySession {
         settings: &Bound<'_, PyDict>,
         chosen: Vec<Chosen>,
         asimov: &str,
+        warm_start: bool,
     ) -> PyResult<Self> {
+        let start = if warm_start { FitStart::Followed } else { FitStart::Initial };
         let asimov = match asimov {
             "fitted" => AsimovPoint::Fitted,
             "nominal" => AsimovPoint::Nominal,
@@ -135,6 +138,11 @@ impl PySession {
                 return Err(error::parameter(py, format!("`{other}` is no place for Asimov data"), hint));
             }
         };
+        let device: Option<String> = settings.get_item("device")?.map(|name| name.extract()).transpose()?;
+        if device.is_some() {
+            // The model's own session on a device keeps its templates: this one has another.
+            settings.del_item("device")?;
+        }
         let setup = setup(py, model, settings)?;
         let poi = setup.parameter(py, None, "a differentiable session")?;
         let Setup { model, data, options, .. } = setup;
@@ -150,9 +158,21 @@ impl PySession {
         let values = inputs.values(&model);
         let mut likelihood = DifferentiableSession::new(&model, inputs.clone());
         ns_core::DataLikelihood::set_data(&mut likelihood, &data);
-        let options = DifferentiableOptions { fit: options, asimov };
-        let session = Session::new(&model, likelihood, poi, options);
+        let options = DifferentiableOptions { fit: options, asimov, start };
+        let mut session = Session::new(&model, likelihood, poi, options);
+        if let Some(name) = device {
+            let backend = name.parse().map_err(|()| error::unknown_device(&name))?;
+            let made = py.detach(|| on_device::session(backend, &model));
+            let on_device = made.map_err(|problem| error::device(py, &problem))?;
+            session = session.on_device(Box::new(on_device), data);
+        }
         Ok(Self { session: Mutex::new(session), inputs, values, n_params: model.n_params() })
+    }
+
+    /// How many fits have ended in a minimum on the device.
+    #[getter]
+    fn n_device_fits(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner).n_device_fits())
     }
 
     /// M, the number of inputs.
@@ -365,6 +385,7 @@ fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
 fn problem(py: Python<'_>, problem: &Problem) -> PyErr {
     match problem {
         Problem::Input(found) => error::parameter(py, found.to_string(), found.hint()),
+        Problem::Row(DifferentiableError::Device { reason }) => error::lost_device(py, reason),
         Problem::Row(found) => error::gradient(py, found.to_string(), found.hint().map(str::to_owned)),
     }
 }

@@ -148,6 +148,15 @@ pub(crate) fn on_cpu_only(py: Python<'_>, what: &str) -> PyErr {
     with_hint(py, DeviceError::new_err(format!("{what} is computed on the CPU only")), hint)
 }
 
+/// A device that stopped in the middle of a session.
+pub(crate) fn lost_device(py: Python<'_>, reason: &str) -> PyErr {
+    with_hint(
+        py,
+        DeviceError::new_err(format!("the device failed: {reason}")),
+        Some("`device=\"cpu\"` does without it".to_owned()),
+    )
+}
+
 /// A device that stopped in the middle.
 pub(crate) fn device_failed(py: Python<'_>, device: &OnDevice, error: &Failure) -> PyErr {
     let hint = Some("`device=\"cpu\"` does without it".to_owned());

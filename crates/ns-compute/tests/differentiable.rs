@@ -47,6 +47,14 @@ proptest! {
         assert_all_close(&gradient, &values_of(&along.gradient), 1e-11 * scale, "gradient");
         assert_all_close(&by_inputs, &values_of(&along.by_inputs), 1e-11 * scale, "gradient by inputs");
 
+        let direction: Vec<f64> = (0..n_params).map(|_| random.between(-1.0, 1.0)).collect();
+        session.along(&params, &direction, &mut along);
+        let changes: Vec<f64> = along.by_inputs.iter().map(|change| change.first).collect();
+        let mut found = vec![f64::NAN; m];
+        session.inputs_along(&params, &direction, &mut found);
+        let scale = changes.iter().fold(1.0_f64, |m, g| m.max(g.abs()));
+        assert_all_close(&found, &changes, 1e-11 * scale, "changes of the gradient by inputs");
+
         let weights: Vec<f64> = (0..n_bins).map(|_| random.between(-1.0, 1.0)).collect();
         session.pull_back(&params, &weights, &mut gradient, &mut by_inputs);
         let mut plain: (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();

@@ -4,7 +4,7 @@
 //!
 //! Legend: N fits, P parameters.
 
-use crate::model::Data;
+use crate::model::{Data, Model};
 
 /// The data of N fits.
 #[derive(Debug, Clone, Copy)]
@@ -76,4 +76,13 @@ pub trait BatchMinimizer: Send {
     /// # Errors
     /// Whatever the device says.
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError>;
+}
+
+/// A [`BatchMinimizer`] of a model whose templates are replaced between fits.
+pub trait TemplateMinimizer: BatchMinimizer {
+    /// Takes the templates of `model`, which is the same model otherwise.
+    ///
+    /// # Errors
+    /// Whatever the device says.
+    fn replace_templates(&mut self, model: &Model) -> Result<(), BatchError>;
 }

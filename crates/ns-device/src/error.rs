@@ -184,7 +184,9 @@ impl DeviceError {
                 Some("the kernels need an NVIDIA driver of version 525 or later".to_owned())
             }
             DeviceError::OutOfMemory { .. } => Some("give the device less at a time".to_owned()),
-            DeviceError::Poisoned { .. } => Some("start a new process: what the crash left of the device stays with this one".to_owned()),
+            DeviceError::Poisoned { .. } => {
+                Some("start a new process: what the crash left of the device stays with this one".to_owned())
+            }
             _ => None,
         }
     }

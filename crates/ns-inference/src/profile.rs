@@ -61,10 +61,15 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// Finds the free minimum under `options` (whose errors and intervals do not matter here).
     pub fn new(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
-        let start = profiler.start.clone();
-        let lowest = profiler.lowest(&start);
-        profiler.best = profiler.across_folds(lowest);
+        profiler.fit();
         profiler
+    }
+
+    /// Finds the free minimum from the starting values.
+    pub(crate) fn fit(&mut self) {
+        let start = self.start.clone();
+        let lowest = self.lowest(&start);
+        self.best = self.across_folds(lowest);
     }
 
     /// The lowest of `minimum` and what lies across a fold from it; the others are remembered.
@@ -249,6 +254,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.search.domain
+    }
+
+    /// What fits of this model and data set share.
+    pub(crate) fn search(&mut self) -> &mut Search<'a, L> {
+        &mut self.search
     }
 
     /// The likelihood.

@@ -38,14 +38,16 @@ pub struct Search<'a, L: ?Sized> {
     pub domain: Domain,
     /// When to stop.
     pub options: MinimizeOptions,
-    minimizer: Minimizer,
+    /// Made when it is first needed.
+    minimizer: Option<Minimizer>,
+    /// Whether minimisations stop near what looks like a saddle point.
+    stops_at_saddles: bool,
 }
 
 impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     /// A search in `domain`.
     pub fn new(likelihood: &'a mut L, domain: Domain, options: MinimizeOptions) -> Self {
-        let minimizer = Minimizer::new(&likelihood.structure());
-        Self { likelihood, domain, options, minimizer }
+        Self { likelihood, domain, options, minimizer: None, stops_at_saddles: false }
     }
 
     /// The minimum that `start` (P) leads to.
@@ -64,12 +66,14 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     }
 
     fn minimize(&mut self, start: &[f64]) -> Minimum {
-        self.minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
+        let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&self.likelihood.structure()));
+        minimizer.stops_at_saddles = self.stops_at_saddles;
+        minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
     }
 
     /// Minimises, and goes on downwards from saddle points; kinks are for others to leave.
     fn descend(&mut self, start: &[f64]) -> Minimum {
-        self.minimizer.stops_at_saddles = self.domain.kinked.is_empty();
+        self.stops_at_saddles = self.domain.kinked.is_empty();
         let mut minimum = self.minimize(start);
         for _ in 0..SADDLES {
             if minimum.outcome != Outcome::Saddle {
@@ -78,7 +82,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             let Some(lower) = self.below_saddle(&minimum) else { break };
             minimum = lower;
         }
-        self.minimizer.stops_at_saddles = false;
+        self.stops_at_saddles = false;
         if minimum.outcome == Outcome::Saddle {
             // No way down was found: what looked like a saddle point may have been none.
             let mut end = self.minimize(&minimum.params);
@@ -109,7 +113,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     pub fn try_across_folds(&mut self, best: Minimum) -> (Minimum, Vec<Minimum>) {
         let (mut lowest, mut others) = (best, Vec::new());
         for _ in 0..FOLDS {
-            let starts = self.across_folds(&lowest);
+            let starts = across_folds(self.likelihood, &self.domain, &lowest);
             let mut found: Vec<Minimum> = starts.iter().map(|start| self.run(start)).collect();
             found.retain(|m| m.converged() && (m.nll - lowest.nll).abs() > DISTINCT);
             let lower = (0..found.len()).min_by(|&a, &b| found[a].nll.total_cmp(&found[b].nll));
@@ -123,30 +127,6 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             others.push(std::mem::replace(&mut lowest, lower));
         }
         (lowest, others)
-    }
-
-    /// Points across the folds of parameters from `minimum`, one parameter at a time, where -ln L has risen less than a parabola would have.
-    fn across_folds(&mut self, minimum: &Minimum) -> Vec<Vec<f64>> {
-        let mut starts = Vec::new();
-        if !minimum.converged() {
-            return starts;
-        }
-        let mut gradient = vec![0.0; minimum.params.len()];
-        for i in 0..self.domain.folded.len() {
-            let value = minimum.params[i];
-            let is_inside = (self.domain.lower[i]..=self.domain.upper[i]).contains(&-value);
-            if !self.domain.folded[i] || self.domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
-                continue;
-            }
-            let mut at = minimum.params.clone();
-            at[i] = -value;
-            let rise = self.likelihood.nll_and_grad(&at, &mut gradient) - minimum.nll;
-            // Of a parabola the slope there times the distance is twice the rise.
-            if rise < HIGHEST_RISE && gradient[i] * -2.0 * value < rise.max(0.0) {
-                starts.push(at);
-            }
-        }
-        starts
     }
 
     /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
@@ -286,6 +266,34 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         };
         (0..start.len()).map(coordinate).collect()
     }
+}
+
+/// Points across the folds of parameters from `minimum`, one parameter at a time, where -ln L has risen less than a parabola would have.
+pub(crate) fn across_folds<L: Likelihood + ?Sized>(
+    likelihood: &mut L,
+    domain: &Domain,
+    minimum: &Minimum,
+) -> Vec<Vec<f64>> {
+    let mut starts = Vec::new();
+    if !minimum.converged() {
+        return starts;
+    }
+    let mut gradient = vec![0.0; minimum.params.len()];
+    for i in 0..domain.folded.len() {
+        let value = minimum.params[i];
+        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
+        if !domain.folded[i] || domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
+            continue;
+        }
+        let mut at = minimum.params.clone();
+        at[i] = -value;
+        let rise = likelihood.nll_and_grad(&at, &mut gradient) - minimum.nll;
+        // Of a parabola the slope there times the distance is twice the rise.
+        if rise < HIGHEST_RISE && gradient[i] * -2.0 * value < rise.max(0.0) {
+            starts.push(at);
+        }
+    }
+    starts
 }
 
 fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {

@@ -60,7 +60,12 @@ class RawSession:
     Quantities are values (N × K), their slopes by the inputs (N × K × M) and by the tested value (N × K).
     """
 
-    def __new__(cls, model: Model, settings: _Settings, chosen: Sequence[tuple[str, str | None, Sequence[str] | None]], asimov: str) -> RawSession: ...
+    def __new__(
+        cls, model: Model, settings: _Settings, chosen: Sequence[tuple[str, str | None, Sequence[str] | None]], asimov: str, warm_start: bool
+    ) -> RawSession: ...
+    @property
+    def n_device_fits(self) -> int:
+        """How many fits have ended in a minimum on the device."""
     @property
     def n_inputs(self) -> int:
         """M, the number of inputs."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _nextstat
-from ._common import real, settings
+from ._common import DeviceError, real, settings
 from ._nextstat import GradientError, ParameterError
 
 if TYPE_CHECKING:
@@ -182,6 +182,12 @@ class DifferentiableSession:
         As of `nextstat.fit`.
     host_copy : bool
         Whether tensors of an accelerator may be copied to the host and back; otherwise they are refused, because this session computes on the CPU.
+    warm_start : bool
+        Whether a fit begins where the last one of its kind ended, as long as that seems to lead to the minimum that a fit from the starting values finds; a
+        model with several minima may end in another one. Never with `multi_start`. Otherwise every fit begins at the starting values.
+    device : ``"cpu"``, ``"cuda"`` or ``"metal"``
+        Where fits are done: on a device the free ones, those where Asimov data are made, and those at a tested value. The host goes on from where they
+        end, does the search for a limit, and has the gradients. Tensors are read on the host all the same (`host_copy`).
 
     Examples
     --------
@@ -207,11 +213,15 @@ class DifferentiableSession:
         multi_start: int | None = None,
         seed: int = 0,
         host_copy: bool = False,
+        warm_start: bool = False,
+        device: str = "cpu",
     ) -> None:
-        given = settings(model, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+        given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+        if "device" in given and multi_start is not None:
+            raise DeviceError("a session on a device goes on from the device's fits: `multi_start` is for the CPU")
         moved = None if variations is True else [] if variations is False else [variations] if isinstance(variations, str) else list(variations)
         chosen = [(one, None, moved) if isinstance(one, str) else (one[0], one[1], moved) for one in ([samples] if isinstance(samples, str) else samples)]
-        self._raw = _nextstat.RawSession(model, given, chosen, asimov)
+        self._raw = _nextstat.RawSession(model, given, chosen, asimov, bool(warm_start))
         self.model = model
         self.host_copy = bool(host_copy)
         self.blocks: tuple[Block, ...] = tuple(Block(*block) for block in self._raw.blocks())
@@ -222,6 +232,11 @@ class DifferentiableSession:
     def n_inputs(self) -> int:
         """M, the number of inputs."""
         return len(self.values)
+
+    @property
+    def n_device_fits(self) -> int:
+        """How many fits have ended in a minimum on the device; 0 on the CPU."""
+        return self._raw.n_device_fits
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.model!r}: {self.n_inputs} inputs in {len(self.blocks)} blocks>"

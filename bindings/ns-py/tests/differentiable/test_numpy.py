@@ -67,3 +67,50 @@ def test_misuse_is_explained():
         DifferentiableSession(model, ["signal", ("signal", "first")])
     with pytest.raises(TypeError, match="a Model is needed"):
         DifferentiableSession(None, "signal")
+
+
+# Fits stop at an estimated distance of 1e-15 in -ln L, which is 4e-8 standard deviations: σ and limits of fitted Asimov data depend on the position.
+SAME = {"rtol": 1e-7, "atol": 1e-9}
+
+
+def test_warm_starts_change_nothing_but_time():
+    model = random_model(3)
+    warm, cold = (DifferentiableSession(model, ["signal", "large"], warm_start=warm_start) for warm_start in (True, False))
+    random = np.random.default_rng(5)
+    inputs = warm.values.copy()
+    for _ in range(20):
+        inputs = inputs * random.uniform(0.98, 1.02, len(inputs))
+        for name, method in METHODS.items():
+            followed, initial = method(warm, inputs), method(cold, inputs)
+            assert np.allclose(followed.value, initial.value, **SAME), name
+            assert np.allclose(followed.by_inputs, initial.by_inputs, rtol=1e-6, atol=1e-7), name
+
+
+@pytest.mark.skipif("emulated" not in nextstat.devices(), reason="this build has no emulated device")
+@pytest.mark.parametrize("signal_seen", [1.2, -1.5])
+def test_fits_of_a_device_give_what_those_of_the_host_do(signal_seen):
+    model = random_model(3, signal_seen)
+    host, device = (DifferentiableSession(model, ["signal", "large"], variations=["jes"], device=name) for name in ("cpu", "emulated"))
+    for scale in (1.0, 1.05):
+        for name, method in METHODS.items():
+            if name == "sigma_mu" and signal_seen < 0:
+                continue
+            ours, theirs = method(host, scale * host.values), method(device, scale * host.values)
+            # The host polishes and has the gradients, so this is far inside the parity contract.
+            assert np.allclose(theirs.value, ours.value, **SAME), name
+            assert np.allclose(theirs.by_inputs, ours.by_inputs, rtol=1e-6, atol=1e-7), name
+    assert host.n_device_fits == 0
+    assert device.n_device_fits >= 20
+    # The templates of the model itself are where they were.
+    assert nextstat.fit(model, device="emulated").nll == pytest.approx(nextstat.fit(model).nll, rel=1e-12)
+
+
+def test_a_device_that_is_not_there_is_an_error():
+    model = random_model(3)
+    with pytest.raises(nextstat.DeviceError, match="is no device"):
+        DifferentiableSession(model, "signal", device="abacus")
+    with pytest.raises(nextstat.DeviceError, match="`multi_start` is for the CPU"):
+        DifferentiableSession(model, "signal", device="cuda", multi_start=3)
+    for name in {"cuda", "metal"} - set(nextstat.devices()):
+        with pytest.raises(nextstat.DeviceError):
+            DifferentiableSession(model, "signal", device=name)

@@ -11,6 +11,7 @@ mod reals;
 mod self_test;
 mod session;
 mod tables;
+mod templates;
 
 pub use cost::Cost;
 pub use error::AccelError;

@@ -5,11 +5,12 @@
 //! plain code of `ns_core::templates`, on a model that follows.
 
 use super::channel::{Point, Tile, TileWork, tiles};
-use super::evaluator::{CpuLikelihood, add_gradient, bins};
+use super::evaluator::{CpuLikelihood, add_gradient, bins, rates};
 use super::isa::{Body, Isa, dispatch};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
 use ns_core::curvature::{Curvature, Structure};
+use ns_core::taylor::Taylor;
 use ns_core::templates::choice::Absolute;
 use ns_core::templates::{self, Along};
 use ns_core::{Data, DataLikelihood, Inputs, Likelihood, Model, TemplateLikelihood};
@@ -26,6 +27,10 @@ pub struct DifferentiableSession {
     inputs: Arc<Inputs>,
     first: [f64; TILE],
     second: [f64; TILE],
+    /// A line of parameters (P), the bins' weights along it (B), and the sums by the inputs (M).
+    line: Vec<Taylor>,
+    weights: Vec<Taylor>,
+    changes: Vec<Taylor>,
 }
 
 impl DifferentiableSession {
@@ -34,7 +39,16 @@ impl DifferentiableSession {
     pub fn new(model: &Model, inputs: Inputs) -> Self {
         let likelihood = CpuLikelihood::new(model);
         let inputs = Arc::new(inputs);
-        Self { likelihood, model: model.clone(), inputs, first: [0.0; TILE], second: [0.0; TILE] }
+        Self {
+            likelihood,
+            model: model.clone(),
+            inputs,
+            first: [0.0; TILE],
+            second: [0.0; TILE],
+            line: Vec::new(),
+            weights: Vec::new(),
+            changes: Vec::new(),
+        }
     }
 
     /// The model with the inputs in it.
@@ -94,6 +108,18 @@ impl TemplateLikelihood for DifferentiableSession {
 
     fn along(&mut self, params: &[f64], direction: &[f64], out: &mut Along) {
         templates::along(&self.model, &self.inputs, self.likelihood.data(), (params, direction), out);
+    }
+
+    fn inputs_along(&mut self, params: &[f64], direction: &[f64], by_inputs: &mut [f64]) {
+        let Self { likelihood, model, inputs, line, weights, changes, .. } = self;
+        weights.resize(model.n_bins(), Taylor::default());
+        let isa = likelihood.isa();
+        let (plan, data, point, work) = likelihood.parts();
+        dispatch(isa, WeightsAlong { plan, data, params, direction, point, work, weights });
+        line.clear();
+        line.extend(params.iter().zip(direction).map(|(&start, &slope)| Taylor::line(start, slope)));
+        templates::pull_back_inputs(model, inputs, line, weights, changes);
+        by_inputs.iter_mut().zip(changes).for_each(|(slope, change)| *slope = change.first);
     }
 
     fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along) {
@@ -186,6 +212,39 @@ impl Body for PullBack<'_> {
             }
         }
         main
+    }
+}
+
+/// The weights 1 - n/λ of the bins (B), and how they change along a direction of parameters (P).
+struct WeightsAlong<'a> {
+    plan: &'a Plan,
+    data: &'a Data,
+    params: &'a [f64],
+    direction: &'a [f64],
+    point: &'a mut Point,
+    work: &'a mut TileWork,
+    weights: &'a mut [Taylor],
+}
+
+impl Body for WeightsAlong<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Self { plan, data, params, direction, point, work, weights } = self;
+        point.set::<I, true>(isa, plan, params);
+        let (mut first, mut second, mut rate) = ([0.0; TILE], [0.0; TILE], [0.0; TILE]);
+        for channel in &plan.channels {
+            for tile in tiles(channel) {
+                work.differentiate(isa, plan, channel, tile, (point, params));
+                let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
+                terms::slopes(observed, lambda, None, &mut first, &mut second);
+                rates(plan, channel, tile, work, direction, &mut rate);
+                for (bin, weight) in weights[bins(channel, tile)].iter_mut().enumerate() {
+                    *weight = Taylor { value: first[bin], first: second[bin] * rate[bin], second: 0.0 };
+                }
+            }
+        }
     }
 }
 

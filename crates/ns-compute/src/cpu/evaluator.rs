@@ -312,6 +312,29 @@ pub(crate) fn add_gradient(
     }
 }
 
+/// How fast the counts of the tile's bins change along `direction` (P).
+#[inline(always)]
+pub(crate) fn rates(
+    plan: &Plan,
+    channel: &ChannelPlan,
+    tile: Tile,
+    work: &TileWork,
+    direction: &[f64],
+    out: &mut [f64; TILE],
+) {
+    out.fill(0.0);
+    for (column, &position) in channel.columns.iter().enumerate() {
+        let speed = direction[plan.partition.global[position as usize] as usize];
+        let row = &work.jacobian.row(column)[..tile.len];
+        out.iter_mut().zip(row).for_each(|(rate, slope)| *rate += speed * slope);
+    }
+    for bin in 0..tile.len {
+        for (local, slot) in locals(plan, channel, tile.start + bin) {
+            out[bin] += direction[local] * work.local_jacobian.row(slot)[bin];
+        }
+    }
+}
+
 /// Parameter and slot of each local parameter of a bin, counted inside the channel.
 #[inline(always)]
 fn locals<'a>(plan: &'a Plan, channel: &ChannelPlan, bin: usize) -> impl Iterator<Item = (usize, usize)> + 'a {

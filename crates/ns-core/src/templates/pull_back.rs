@@ -94,6 +94,26 @@ pub fn pull_back<S: Scalar + Default + Copy>(
     pull_back_of(model, inputs, &Still, params, weight, out);
 }
 
+/// Σ_b c_b ∂λ_b/∂x of every input x along a line of parameters, for `weights` (B) that are known along it, written to `by_inputs` (M). Only templates that have
+/// inputs are looked at.
+pub fn pull_back_inputs(
+    model: &Model,
+    inputs: &Inputs,
+    line: &[Taylor],
+    weights: &[Taylor],
+    by_inputs: &mut Vec<Taylor>,
+) {
+    reset(by_inputs, inputs.len());
+    for channel in 0..model.channels.len() {
+        let weights = &weights[model.channel_bins(channel)];
+        for template in model.channel_templates(channel) {
+            if let Some(input) = inputs.of_template(template) {
+                Parts::of(model, &Still, template, line).pull_inputs(model, input, weights, by_inputs);
+            }
+        }
+    }
+}
+
 fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
     model: &Model,
     inputs: &Inputs,

@@ -3,10 +3,10 @@
 //! n_A = λ(θ_A, x) and a_A = E[a | θ_A]. If f depends on them with slopes c = ∂f/∂n_A and e = ∂f/∂a_A, then df/dx = cᵀ ∂λ/∂x + rᵀ dθ_A/dx with r = Jᵀc + (∂a/∂θ)ᵀe, and where θ_A is
 //! the conditional minimum on the observed data, rᵀ dθ_A/dx = -uᵀ ∂²(-ln L)/∂θ∂x with u = H⁻¹ r.
 
-use super::ProfiledDifferentiableSession;
 use super::error::{DifferentiableError, Of, arrived};
+use super::follow;
+use super::{Kind, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
-use crate::profile::Profiler;
 use ns_core::expected::expected_aux;
 use ns_core::{Data, TemplateLikelihood};
 
@@ -44,7 +44,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let params = match self.options.asimov {
             AsimovPoint::Nominal => domain_and_start(&self.model, &options).1,
             AsimovPoint::Fitted => {
-                let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+                self.ask_device(Kind::AsimovPoint, Some(mu))?;
+                let follower = follow::wanted(&mut self.followers.asimov_point, self.options.start);
+                let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
                 arrived("the conditional fit", Of::Observed, &best)?;
                 best.params
             }
@@ -52,6 +54,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let mut data = Data { main: vec![0.0; self.model.n_bins()], aux: expected_aux(&self.model, &params) };
         self.asimov.expected(&params, &mut data.main);
         self.asimov.set_data(&data);
+        if let Some(device) = &mut self.device {
+            device.asimov = Some(data);
+        }
         Ok(Asimov { params, mu })
     }
 
@@ -84,9 +89,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let mut hessian = self.curvature(("the conditional fit", Of::Observed), &asimov.params, &domain)?;
         let mut direction = vec![0.0; rhs.len()];
         hessian.solve(&rhs, &mut direction);
-        let along = &mut self.memory.along;
-        self.observed.along(&asimov.params, &direction, along);
-        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(sum, change)| *sum -= change.first);
+        let changes = &mut self.memory.by_inputs;
+        self.observed.inputs_along(&asimov.params, &direction, changes);
+        by_inputs.iter_mut().zip(changes).for_each(|(sum, change)| *sum -= *change);
         Ok(())
     }
 

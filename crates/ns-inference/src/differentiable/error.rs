@@ -41,6 +41,12 @@ pub enum DifferentiableError {
         /// How far from a minimum.
         edm: f64,
     },
+    /// The device that was to do the fits failed.
+    #[error("the device failed: {reason}")]
+    Device {
+        /// What it said.
+        reason: String,
+    },
     /// The conditional fit lies below the free one.
     #[error("the conditional fit to {of} lies below the best fit that the parameters' ranges allow")]
     Below {

@@ -2,19 +2,23 @@
 //!
 //! The expected ones are where √q_A(μ, x) reaches a number t, so dμ/dx = -(∂q_A/∂x)/(∂q_A/∂μ); the observed one is where ln CLs(q, q_A) = ln α, with the slopes of both.
 
-use super::ProfiledDifferentiableSession;
 use super::asimov::Asimov;
 use super::error::{DifferentiableError, Of, arrived};
+use super::follow::{self, Fits};
 use super::statistics::{Compared, TestValues};
+use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{ln_cls, root_asimov_at};
 use crate::limit::LimitOptions;
 use crate::profile::Profiler;
 use crate::root::{Interval, Root, increasing};
-use crate::test_statistic::{TestStatistic, Tested, test};
+use crate::test_statistic::{TestStatistic, Tested};
 use ns_core::TemplateLikelihood;
 
 /// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
 const BEYOND: f64 = 1e6;
+
+/// Where so many kinds of limits were before the last one is remembered.
+const MOST_REMEMBERED: usize = 15;
 
 /// Which limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +63,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         };
         let reason = match found.root {
             Root::At(mu) => {
-                self.last_limit = Some((wanted, which, mu));
+                self.last_limits.retain(|last| (last.0, last.1) != (wanted, which));
+                self.last_limits.truncate(MOST_REMEMBERED);
+                self.last_limits.insert(0, (wanted, which, mu));
                 if let Some(by_inputs) = by_inputs {
                     self.limit_gradient(&asimov, wanted, (which, mu), by_inputs)?;
                 }
@@ -76,7 +82,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     fn interval(&mut self, asimov: &Asimov, wanted: LimitOptions, which: Which) -> Interval {
         let (lower, range_end) = (asimov.params[self.poi], self.model.parameters.upper[self.poi]);
         let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
-        let known = self.last_limit.filter(|last| (last.0, last.1) == (wanted, which) && last.2 > lower);
+        let is_known = |last: &&(LimitOptions, Which, f64)| (last.0, last.1) == (wanted, which) && last.2 > lower;
+        let known = self.last_limits.iter().find(is_known).copied();
         let guess = known.map_or_else(
             || {
                 let n = if let Which::Expected(n) = which { n } else { 0.0 };
@@ -89,11 +96,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     fn expected_root(&mut self, asimov: &Asimov, wanted: LimitOptions, n: f64, interval: Interval) -> Search {
         let target = root_asimov_at(wanted.level, n);
-        let (poi, statistic) = (self.poi, wanted.statistic);
-        let mut profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        let mut fits = self.asimov_fits(asimov);
         let mut failure = None;
         let root = increasing(interval, |mu| {
-            let tested = test(&mut profiler, statistic, poi, mu);
+            let tested = fits.test(wanted.statistic, mu);
             failure = tested.failure.or(failure);
             let root = tested.value?.sqrt();
             Some([root - target, tested.slope / root])
@@ -107,14 +113,18 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         wanted: LimitOptions,
         interval: Interval,
     ) -> Result<Search, DifferentiableError> {
-        let (poi, statistic) = (self.poi, wanted.statistic);
-        let mut observed = Profiler::new(&self.model, &mut self.observed, &self.options.fit);
-        arrived("the free fit", Of::Observed, observed.best())?;
-        let mut expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        self.ask_device(Kind::Free, None)?;
+        let (poi, statistic, start, followers) = (self.poi, wanted.statistic, self.options.start, &mut self.followers);
+        let free = follow::wanted(&mut followers.free, start);
+        let observed = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
+        let mut observed = Fits::new(observed, poi, follow::wanted(&mut followers.conditional, start));
+        arrived("the free fit", Of::Observed, observed.free())?;
+        let expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        let mut expected = Fits::new(expected, poi, follow::wanted(&mut followers.asimov, start));
         let ln_level = wanted.level.ln();
         let mut failure = None;
         let root = increasing(interval, |mu| {
-            let pair = [test(&mut observed, statistic, poi, mu), test(&mut expected, statistic, poi, mu)];
+            let pair = [observed.test(statistic, mu), expected.test(statistic, mu)];
             failure = pair[0].failure.or(pair[1].failure).or(failure);
             let [root, asimov] = [along_mu(&pair[0])?, along_mu(&pair[1])?];
             let [value, slope] = ln_cls(statistic, root, asimov);

@@ -11,24 +11,31 @@
 //! Legend: M inputs, P parameters, B bins, K auxiliary data.
 
 mod asimov;
+mod device;
 mod error;
+mod follow;
 mod limit;
 mod sigma;
 mod statistics;
 
 pub use asimov::AsimovPoint;
 pub use error::{DifferentiableError, Of};
+pub use follow::FitStart;
 pub use limit::Which;
 pub use statistics::{CLS, TestValues};
 
-use crate::fit::FitOptions;
+use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::limit::LimitOptions;
 use crate::minimize::Domain;
 use crate::profile::Profiler;
+use asimov::Asimov;
+use device::Helper;
 use error::arrived;
+use follow::{Fits, Follower};
+use ns_core::batch::TemplateMinimizer;
 use ns_core::templates::{Along, InputError};
-use ns_core::{Inputs, Model, TemplateLikelihood};
+use ns_core::{Data, Inputs, Model, TemplateLikelihood};
 
 /// What a session does.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,6 +44,8 @@ pub struct DifferentiableOptions {
     pub fit: FitOptions,
     /// Where Asimov data are made.
     pub asimov: AsimovPoint,
+    /// Where fits begin.
+    pub start: FitStart,
 }
 
 /// A model with templates that change, its observed data and its Asimov data, and the fits to both.
@@ -49,8 +58,32 @@ pub struct ProfiledDifferentiableSession<L> {
     options: DifferentiableOptions,
     poi: usize,
     memory: Memory,
-    /// The last limit found, and which it was: the next one of that kind is looked for there first.
-    last_limit: Option<(LimitOptions, Which, f64)>,
+    followers: Followers,
+    device: Option<Helper>,
+    /// The last limits found, and which they were: the next one of that kind is looked for there first.
+    last_limits: Vec<(LimitOptions, Which, f64)>,
+}
+
+/// What each kind of fit goes on from.
+#[derive(Debug, Default)]
+struct Followers {
+    /// Of the observed data, with nothing held.
+    free: Follower,
+    /// Of the observed data, with the parameter of interest at a tested value.
+    conditional: Follower,
+    /// Of the observed data, where the Asimov data set is made.
+    asimov_point: Follower,
+    /// Of the Asimov data set, with the parameter of interest at a tested value.
+    asimov: Follower,
+}
+
+/// Which of the fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Free,
+    Conditional,
+    AsimovPoint,
+    Asimov,
 }
 
 /// Room for gradients (P and M) and for yields (B), reused from call to call.
@@ -75,7 +108,33 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             along: Along::default(),
         };
         let asimov = likelihood.clone();
-        Self { model: model.clone(), inputs, observed: likelihood, asimov, options, poi, memory, last_limit: None }
+        Self {
+            model: model.clone(),
+            inputs,
+            observed: likelihood,
+            asimov,
+            options,
+            poi,
+            memory,
+            followers: Followers::default(),
+            device: None,
+            last_limits: Vec::new(),
+        }
+    }
+
+    /// The same with fits to `observed`, which are the observed data, and to Asimov data done on a device: free fits, those where Asimov data are made, and conditional ones
+    /// at values that are known beforehand. The host goes on from where they end, and does the fits of a search for a limit.
+    #[must_use]
+    pub fn on_device(mut self, minimizer: Box<dyn TemplateMinimizer>, observed: Data) -> Self {
+        self.options.start = FitStart::Followed;
+        self.device = Some(Helper::new(minimizer, observed));
+        self
+    }
+
+    /// How many fits have ended in a minimum on the device.
+    #[must_use]
+    pub fn n_device_fits(&self) -> u64 {
+        self.device.as_ref().map_or(0, |device| device.n_fits)
     }
 
     /// Which numbers are the inputs (M).
@@ -99,6 +158,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.inputs.apply(values, &mut self.model);
         self.observed.set_inputs(values);
         self.asimov.set_inputs(values);
+        if let Some(device) = &mut self.device {
+            device.is_current = false;
+        }
         Ok(())
     }
 
@@ -119,12 +181,48 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub fn profiled_nll(&mut self, mu: Option<f64>, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
         let fit = if mu.is_some() { "the conditional fit" } else { "the free fit" };
         let options = self.held(mu);
-        let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+        self.ask_device(if mu.is_some() { Kind::Conditional } else { Kind::Free }, mu)?;
+        let follower = if mu.is_some() { &mut self.followers.conditional } else { &mut self.followers.free };
+        let follower = follow::wanted(follower, self.options.start);
+        let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
         arrived(fit, Of::Observed, &best)?;
         if let Some(by_inputs) = by_inputs {
             self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
         }
         Ok(best.nll)
+    }
+
+    /// Lets the device find where a fit will end, with the parameter of interest at `mu` if that is given; without a device, nothing happens.
+    fn ask_device(&mut self, kind: Kind, mu: Option<f64>) -> Result<(), DifferentiableError> {
+        let Some(device) = self.device.as_mut().filter(|_| self.options.fit.multi_start.is_none()) else {
+            return Ok(());
+        };
+        let mut options = self.options.fit.clone();
+        options.fixed.extend(mu.map(|mu| (self.poi, mu)));
+        let (domain, start) = domain_and_start(&self.model, &options);
+        let found = device.fit(&self.model, kind == Kind::Asimov, (&domain, &start))?;
+        let follower = match kind {
+            Kind::Free => &mut self.followers.free,
+            Kind::Conditional => &mut self.followers.conditional,
+            Kind::AsimovPoint => &mut self.followers.asimov_point,
+            Kind::Asimov => &mut self.followers.asimov,
+        };
+        follower.go_on_from(&domain, found);
+        Ok(())
+    }
+
+    /// The fits to the observed data, of which the free one is done.
+    fn observed_fits(&mut self) -> Fits<'_, L> {
+        let (start, followers) = (self.options.start, &mut self.followers);
+        let free = follow::wanted(&mut followers.free, start);
+        let profiler = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
+        Fits::new(profiler, self.poi, follow::wanted(&mut followers.conditional, start))
+    }
+
+    /// The fits to the Asimov data set, whose free minimum is known.
+    fn asimov_fits(&mut self, asimov: &Asimov) -> Fits<'_, L> {
+        let profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
+        Fits::new(profiler, self.poi, follow::wanted(&mut self.followers.asimov, self.options.start))
     }
 
     /// The options with the parameter of interest held at `mu` if that is given.

@@ -3,12 +3,11 @@
 //! σ² = V = (H⁻¹)_μμ, so dV = -vᵀ dH v with v = H⁻¹ e_μ over the free parameters. vᵀHv changes with the inputs at fixed θ (the second change of ∂f/∂x along v), with θ̂
 //! (t = second change of ∂f/∂θ along v, contracted with dθ̂/dx), and for an Asimov data set with its data.
 
-use super::ProfiledDifferentiableSession;
 use super::asimov::{Asimov, Slopes, is_nothing};
 use super::error::{AT_END, DifferentiableError, Of, arrived};
+use super::{Kind, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
-use crate::profile::Profiler;
 use ns_core::{Constraint, TemplateLikelihood};
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
@@ -17,10 +16,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// # Errors
     /// If the fit fails, or where the best fit is at an end of the parameter's range.
     pub fn sigma(&mut self, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
-        let (options, poi) = (self.options.fit.clone(), self.poi);
-        let best = Profiler::new(&self.model, &mut self.observed, &options).best().clone();
+        let poi = self.poi;
+        self.ask_device(Kind::Free, None)?;
+        let fits = self.observed_fits();
+        let (best, domain) = (fits.free().clone(), fits.domain().clone());
         arrived("the free fit", Of::Observed, &best)?;
-        let (domain, _) = domain_and_start(&self.model, &options);
         let mut hessian = self.curvature(("the free fit", Of::Observed), &best.params, &domain)?;
         let sigma = self.sigma_of(&hessian)?;
         let Some(by_inputs) = by_inputs else { return Ok(sigma) };
@@ -32,8 +32,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let third: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
         // dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x
         hessian.solve(&third, &mut column);
-        self.observed.along(&best.params, &column, along);
-        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope -= change.first);
+        let changes = &mut self.memory.by_inputs;
+        self.observed.inputs_along(&best.params, &column, changes);
+        by_inputs.iter_mut().zip(changes).for_each(|(slope, change)| *slope -= *change);
         by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
         Ok(sigma)
     }

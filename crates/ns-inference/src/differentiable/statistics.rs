@@ -3,11 +3,12 @@
 //! dq/dx = 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one] with f = -ln L. For the Asimov data set f changes with its data too:
 //! ∂(f(θ₁) - f(θ₂))/∂n = ln(λ(θ₂)/λ(θ₁)), and of a constraint term (θ₂ - θ₁)/σ² or ln(θ₂/θ₁).
 
-use super::ProfiledDifferentiableSession;
 use super::asimov::{Asimov, Slopes, is_nothing};
 use super::error::{DifferentiableError, Of, arrived};
+use super::follow::Fits;
+use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{BAND, PValues, expected_p_value_slopes, p_value_slopes};
-use crate::profile::{Profiler, rounding};
+use crate::profile::rounding;
 use crate::test_statistic::TestStatistic;
 use ns_core::{Constraint, TemplateLikelihood};
 
@@ -81,9 +82,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: f64,
         by_inputs: Option<&mut [f64]>,
     ) -> Result<[f64; 2], DifferentiableError> {
-        let options = self.options.fit.clone();
-        let mut profiler = Profiler::new(&self.model, &mut self.observed, &options);
-        let compared = compare(&mut profiler, statistic, self.poi, mu, Of::Observed)?;
+        let poi = self.poi;
+        self.ask_device(Kind::Free, None)?;
+        self.ask_device(Kind::Conditional, Some(mu))?;
+        let compared = compare(&mut self.observed_fits(), statistic, poi, mu, Of::Observed)?;
         if let Some(by_inputs) = by_inputs {
             self.difference(Of::Observed, &compared, by_inputs);
         }
@@ -101,6 +103,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         by_inputs: Option<&mut [f64]>,
     ) -> Result<[f64; 2], DifferentiableError> {
         let asimov = self.make_asimov(statistic.asimov_mu())?;
+        self.ask_device(Kind::Asimov, Some(mu))?;
         let compared = self.compare_asimov(&asimov, statistic, mu)?;
         if let Some(by_inputs) = by_inputs {
             self.asimov_gradient(&asimov, &compared, by_inputs)?;
@@ -133,8 +136,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         statistic: TestStatistic,
         mu: f64,
     ) -> Result<Compared, DifferentiableError> {
-        let mut profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
-        compare(&mut profiler, statistic, self.poi, mu, Of::Asimov)
+        let poi = self.poi;
+        compare(&mut self.asimov_fits(asimov), statistic, poi, mu, Of::Asimov)
     }
 
     /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], the data held, written to `by_inputs` (M).
@@ -192,18 +195,18 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 }
 
-/// The statistic of the data that `profiler` fits.
+/// The statistic of the data that `fits` are to.
 fn compare<L: TemplateLikelihood>(
-    profiler: &mut Profiler<'_, L>,
+    fits: &mut Fits<'_, L>,
     statistic: TestStatistic,
     poi: usize,
     mu: f64,
     of: Of,
 ) -> Result<Compared, DifferentiableError> {
-    arrived("the free fit", of, profiler.best())?;
-    let conditional = profiler.at(&[(poi, mu)]);
+    arrived("the free fit", of, fits.free())?;
+    let conditional = fits.at(mu);
     arrived("the conditional fit", of, &conditional)?;
-    let best = profiler.best();
+    let best = fits.free();
     arrived("the free fit", of, best)?;
     let rise = conditional.nll - best.nll;
     if rise < -rounding(best.nll) {
@@ -212,8 +215,7 @@ fn compare<L: TemplateLikelihood>(
     let mu_hat = best.params[poi];
     let q = statistic.value(mu, mu_hat, rise);
     // At a best fit that is where the statistic is tested, what is left of the difference is rounding.
-    let is_at_test =
-        profiler.domain().bound_at(poi, mu_hat).is_some() && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0);
+    let is_at_test = fits.domain().bound_at(poi, mu_hat).is_some() && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0);
     let is_constant = q == 0.0 || is_at_test;
     let by_mu = if is_constant || statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional.gradient[poi] };
     Ok(Compared {

@@ -16,6 +16,12 @@ const CHORD_BELOW: f64 = 1.0;
 /// A chord step must shrink the distance by this factor to be followed by another.
 const CHORD_GAIN: f64 = 0.2;
 
+/// The same for steps with the factor of an earlier minimisation: a new one costs as much as a few steps.
+const RESUMED_GAIN: f64 = 1e-2;
+
+/// Resumed minimisations are so much tighter.
+const TIGHTER: f64 = 1e-4;
+
 /// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a signal where nothing was seen) goes to its bound.
 const LEAST_DAMPING: f64 = 1e-9;
 
@@ -51,6 +57,8 @@ pub struct Minimizer {
     damping: Vec<f64>,
     /// The domain, or the part of it that a step may use.
     orthant: Domain,
+    /// Whether the last minimisation ended with the undamped factor of an exact Hessian.
+    has_factor: bool,
     /// Whether to stop near what looks like a saddle point, for somebody to lead away from it; else it is left by its own slope, if there is one.
     pub(crate) stops_at_saddles: bool,
 }
@@ -61,6 +69,10 @@ struct Progress {
     damping: f64,
     edm: f64,
     exact_below: f64,
+    /// What a chord step must gain.
+    chord_gain: f64,
+    /// A distance below this one is an arrival if a chord step does not gain that.
+    enough: f64,
     /// Damping below this goes to zero at once. A step that fails without damping lowers it: then a curved valley has to be followed carefully.
     undamped_below: f64,
     /// Whether the exact Hessian here is positive definite only with a little damping.
@@ -75,6 +87,24 @@ struct Progress {
 }
 
 impl Progress {
+    fn new() -> Self {
+        Self {
+            nll: 0.0,
+            damping: 0.0,
+            edm: f64::INFINITY,
+            exact_below: EXACT_BELOW,
+            chord_gain: CHORD_GAIN,
+            enough: 0.0,
+            undamped_below: 1e-4,
+            is_singular: false,
+            least_edm: f64::INFINITY,
+            since_least: 0,
+            is_idle: false,
+            iterations: 0,
+            evaluations: 0,
+        }
+    }
+
     /// Whether the distance is small and has stopped shrinking.
     fn rests(&mut self) -> bool {
         let edm = self.edm.abs();
@@ -109,6 +139,7 @@ impl Minimizer {
             scale: vec![1.0; n],
             damping: zeros(),
             orthant: Domain::default(),
+            has_factor: false,
             stops_at_saddles: false,
         }
     }
@@ -121,38 +152,105 @@ impl Minimizer {
         domain: &Domain,
         options: &MinimizeOptions,
     ) -> Minimum {
-        for i in 0..start.len() {
-            self.x[i] = if domain.fixed[i] { start[i] } else { start[i].clamp(domain.lower[i], domain.upper[i]) };
-        }
-        let mut progress = Progress {
-            nll: 0.0,
-            damping: 0.0,
-            edm: f64::INFINITY,
-            exact_below: EXACT_BELOW,
-            undamped_below: 1e-4,
-            is_singular: false,
-            least_edm: f64::INFINITY,
-            since_least: 0,
-            is_idle: false,
-            iterations: 0,
-            evaluations: 0,
-        };
+        self.begin(start, domain);
+        let mut progress = Progress::new();
         progress.nll = self.evaluate(likelihood, Kind::GaussNewton, domain, &mut progress);
         self.settle(likelihood, Kind::GaussNewton, domain, &mut progress);
         if !progress.nll.is_finite() {
             return self.finish(&progress, Outcome::NotFinite);
         }
-        while progress.iterations < options.max_iterations {
-            progress.iterations += 1;
-            match self.iterate(likelihood, domain, options, &mut progress) {
-                Next::Continue => {}
-                Next::Stop(outcome) => return self.finish(&progress, outcome),
-            }
-        }
-        self.finish(&progress, Outcome::IterationLimit)
+        self.proceed(likelihood, domain, options, &mut progress)
     }
 
-    fn finish(&self, progress: &Progress, outcome: Outcome) -> Minimum {
+    /// Minimises from `start` (P), which is near a minimum: where the last one was, of a likelihood that has changed little since. For a domain without kinks.
+    ///
+    /// Steps are taken with the factorised Hessian of the last minimisation as long as each gains enough, and with the one at hand from there on. It ends
+    /// tighter than `options` ask, because where it ends depends on where it began.
+    pub(crate) fn resume<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        start: &[f64],
+        domain: &Domain,
+        options: &MinimizeOptions,
+    ) -> Minimum {
+        self.begin(start, domain);
+        kinks::orthant(domain, &self.x, &mut self.orthant);
+        let mut progress = Progress { enough: options.tolerance, ..Progress::new() };
+        let tight = MinimizeOptions { tolerance: TIGHTER * options.tolerance, ..*options };
+        let mut minimum = self.resume_from_x(likelihood, domain, &tight, &mut progress);
+        if minimum.converged() && minimum.evaluations > 1 && minimum.edm.abs() <= tight.tolerance {
+            // The step that is known already: with it what is left of the distance does not matter even where a minimum's position does. Where nothing had to
+            // be done nothing is, so that what has not changed stays the same to the bit.
+            self.step.apply(&self.x, &self.orthant, &mut self.trial);
+            minimum.params.copy_from_slice(&self.trial);
+        }
+        minimum
+    }
+
+    fn resume_from_x<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        options: &MinimizeOptions,
+        progress: &mut Progress,
+    ) -> Minimum {
+        if self.keeps_factor(domain) {
+            (progress.evaluations, progress.chord_gain) = (1, RESUMED_GAIN);
+            progress.nll = likelihood.nll_and_grad(&self.x, &mut self.gradient);
+            let inside = self.chord_step();
+            progress.edm = self.step.edm(&self.gradient);
+            if !inside || progress.edm.abs() > CHORD_BELOW {
+                progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            } else if let Next::Stop(outcome) = self.chord(likelihood, domain, options, progress) {
+                return self.finish(progress, outcome);
+            }
+            progress.chord_gain = CHORD_GAIN;
+        } else {
+            progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            self.rescale(domain);
+        }
+        if !progress.nll.is_finite() {
+            return self.finish(progress, Outcome::NotFinite);
+        }
+        self.proceed(likelihood, domain, options, progress)
+    }
+
+    /// Whether the factor at hand is that of an exact Hessian, over the parameters that are free in `domain` and, at `self.x`, at no bound.
+    fn keeps_factor(&self, domain: &Domain) -> bool {
+        let fits = |i: usize| match self.step.hold[i] {
+            Hold::Free => !domain.fixed[i],
+            Hold::Fixed => domain.fixed[i],
+            Hold::Lower => !domain.fixed[i] && self.x[i] == domain.lower[i],
+            Hold::Upper => !domain.fixed[i] && self.x[i] == domain.upper[i],
+        };
+        self.has_factor && (0..self.x.len()).all(fits)
+    }
+
+    fn begin(&mut self, start: &[f64], domain: &Domain) {
+        for i in 0..start.len() {
+            self.x[i] = if domain.fixed[i] { start[i] } else { start[i].clamp(domain.lower[i], domain.upper[i]) };
+        }
+    }
+
+    fn proceed<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        options: &MinimizeOptions,
+        progress: &mut Progress,
+    ) -> Minimum {
+        while progress.iterations < options.max_iterations {
+            progress.iterations += 1;
+            match self.iterate(likelihood, domain, options, progress) {
+                Next::Continue => {}
+                Next::Stop(outcome) => return self.finish(progress, outcome),
+            }
+        }
+        self.finish(progress, Outcome::IterationLimit)
+    }
+
+    fn finish(&mut self, progress: &Progress, outcome: Outcome) -> Minimum {
+        self.has_factor = outcome == Outcome::Converged && progress.damping == 0.0 && self.system.kind() == Kind::Exact;
         Minimum {
             // -0 served as the lower side of a kink; it is 0 to everybody else.
             params: self.x.iter().map(|&x| x + 0.0).collect(),
@@ -349,7 +447,11 @@ impl Minimizer {
                 let arrived = progress.edm.abs() < ARRIVED;
                 return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
             }
-            if !inside || progress.edm.abs() > CHORD_GAIN * last.abs().max(options.tolerance) {
+            if inside && progress.edm.abs() <= progress.enough && progress.edm.abs() > progress.chord_gain * last.abs()
+            {
+                return Next::Stop(Outcome::Converged);
+            }
+            if !inside || progress.edm.abs() > progress.chord_gain * last.abs().max(options.tolerance) {
                 progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
                 self.settle(likelihood, Kind::Exact, domain, progress);
                 return Next::Continue;

@@ -63,10 +63,7 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
             let work = work.download().expect("the device computes");
             for gap in &gaps {
                 let gap = *gap as usize..(gap + GUARD) as usize;
-                assert!(
-                    work[gap.clone()].iter().all(|x| x.is_nan()),
-                    "seed {seed}: something was written at {gap:?}"
-                );
+                assert!(work[gap.clone()].iter().all(|x| x.is_nan()), "seed {seed}: something was written at {gap:?}");
             }
         }
     }

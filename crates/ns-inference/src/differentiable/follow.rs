@@ -1,0 +1,263 @@
+//! Fits that are repeated while templates change a little: each begins where the last one ended, with the Hessian that was factorised there.
+//!
+//! The value is to be that of a fit from the starting values all the same. So -ln L is looked at on the way from where such a fit would begin to the minimum
+//! that was followed: as in one convex valley, its slope there must promise at least what is gained. Minima across folds are looked for as ever. Where there is
+//! doubt, and after [`MOST_FOLLOWED`] fits in a row, the fit is done from the starting values, and of two minima the lower one is taken.
+
+use crate::fit::FitOptions;
+use crate::minimize::{Domain, Minimizer, Minimum};
+use crate::profile::{DISTINCT, Profiler, rounding};
+use crate::search::{Search, across_folds};
+use crate::test_statistic::{TestStatistic, Tested, judge};
+use ns_core::{Likelihood, Model};
+
+/// As many fits follow each other before one from the starting values.
+const MOST_FOLLOWED: usize = 16;
+
+/// Where on the way from the starting values (1) to the minimum (0) -ln L is looked at.
+const LOOKED_AT: [f64; 2] = [1.0, 0.5];
+
+/// A barrier that is lower than this in -ln L is none.
+const BARRIER: f64 = 1e-9;
+
+/// Whether fits follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FitStart {
+    /// All begin at the starting values.
+    #[default]
+    Initial,
+    /// They begin where the last one ended, as long as that seems to change nothing but the time it takes. With several minima it may end in another one.
+    Followed,
+}
+
+/// One fit of a session that is done again and again.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    minimizer: Option<Minimizer>,
+    /// The last minimum (P); empty if there is none to go on from.
+    last: Vec<f64>,
+    n_followed: usize,
+    /// -ln L at the last minimum, and by how much it was higher on the way to it.
+    seen: [f64; 3],
+    /// A point and the gradient there (P each).
+    point: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+/// How it is made sure that a minimum is the one that is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checks {
+    /// Not at all: the last one of the same templates was, and only the tested value has moved since.
+    None,
+    /// -ln L falls to it as in one valley.
+    Valley,
+    /// That, and there is none across a fold.
+    WithFolds,
+}
+
+/// Where following led.
+enum Followed {
+    /// To the minimum that is meant.
+    There(Minimum),
+    /// To one that may be another, or nowhere.
+    Doubtful(Option<Minimum>),
+}
+
+impl Follower {
+    /// The minimum next to the last one, for a fit that would begin at `start` (P).
+    fn follow<L: Likelihood + ?Sized>(
+        &mut self,
+        search: &mut Search<'_, L>,
+        start: &[f64],
+        checks: Checks,
+    ) -> Followed {
+        if self.last.is_empty() {
+            return Followed::Doubtful(None);
+        }
+        let fixed = &search.domain.fixed;
+        let from: Vec<f64> = (0..start.len()).map(|i| if fixed[i] { start[i] } else { self.last[i] }).collect();
+        let minimum = self.resume(search, &from);
+        let domain = &search.domain;
+        if !is_tight(&minimum, search) {
+            return Followed::Doubtful(None);
+        }
+        if checks == Checks::None {
+            self.last.clone_from(&minimum.params);
+            return Followed::There(minimum);
+        }
+        self.n_followed += 1;
+        if self.n_followed > MOST_FOLLOWED {
+            return Followed::Doubtful(Some(minimum));
+        }
+        let Some([far, near]) = self.rises_of_one_valley(search.likelihood, domain, start, &minimum) else {
+            return Followed::Doubtful(Some(minimum));
+        };
+        // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
+        let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
+        if checks == Checks::WithFolds
+            && seen != self.seen
+            && !across_folds(search.likelihood, domain, &minimum).is_empty()
+        {
+            return Followed::Doubtful(Some(minimum));
+        }
+        self.last.clone_from(&minimum.params);
+        Followed::There(minimum)
+    }
+
+    /// How much higher -ln L is at `start` (P) and half way to `minimum`; `None` if it does not fall from there as convex functions do.
+    fn rises_of_one_valley<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        start: &[f64],
+        minimum: &Minimum,
+    ) -> Option<[f64; 2]> {
+        let n = start.len();
+        self.point.resize(n, 0.0);
+        self.gradient.resize(n, 0.0);
+        let mut rises = [0.0; 2];
+        for (rise, part) in rises.iter_mut().zip(LOOKED_AT) {
+            for i in 0..n {
+                let begin = if domain.fixed[i] { start[i] } else { start[i].clamp(domain.lower[i], domain.upper[i]) };
+                self.point[i] = minimum.params[i] + part * (begin - minimum.params[i]);
+            }
+            *rise = likelihood.nll_and_grad(&self.point, &mut self.gradient) - minimum.nll;
+            let slope: f64 = (0..n).map(|i| self.gradient[i] * (self.point[i] - minimum.params[i])).sum();
+            if !(rise.is_finite() && *rise >= -BARRIER && slope >= *rise - BARRIER) {
+                return None;
+            }
+        }
+        Some(rises)
+    }
+
+    /// The next fit goes on from `found` (P), which somebody else has found for it; from nowhere if that is nothing.
+    pub(super) fn go_on_from(&mut self, domain: &Domain, found: Option<Vec<f64>>) {
+        (self.n_followed, self.seen) = (0, [f64::NAN; 3]);
+        self.last = found.filter(|_| domain.kinked.is_empty()).unwrap_or_default();
+    }
+
+    /// `minimum`, which was found from the starting values, as tight as those that follow it: digits are to depend on how it was found as little as theirs. The next fit goes
+    /// on from there; not from one at a kink or at the edge of the domain.
+    fn settle<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: Minimum) -> Minimum {
+        (self.n_followed, self.seen) = (0, [f64::NAN; 3]);
+        self.last.clear();
+        if !minimum.converged() || minimum.at_edge || !search.domain.kinked.is_empty() {
+            return minimum;
+        }
+        let tight = self.resume(search, &minimum.params);
+        let is_same = is_tight(&tight, search) && (tight.nll - minimum.nll).abs() <= rounding(minimum.nll);
+        let minimum = if is_same { tight } else { minimum };
+        self.last.extend_from_slice(&minimum.params);
+        minimum
+    }
+
+    /// The minimum next to `from` (P).
+    fn resume<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, from: &[f64]) -> Minimum {
+        let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&search.likelihood.structure()));
+        minimizer.resume(search.likelihood, from, &search.domain, &search.options)
+    }
+}
+
+/// The fits to one data set: the free one, and those with the parameter of interest held.
+pub(super) struct Fits<'a, L: ?Sized> {
+    profiler: Profiler<'a, L>,
+    poi: usize,
+    conditional: Option<&'a mut Follower>,
+    /// Whether a conditional minimum has been found.
+    is_checked: bool,
+}
+
+/// The followers of a fit, if fits follow each other at all.
+pub(super) fn wanted(follower: &mut Follower, start: FitStart) -> Option<&mut Follower> {
+    (start == FitStart::Followed).then_some(follower)
+}
+
+/// The free minimum under `options`.
+pub(super) fn fit<'a, L: Likelihood + ?Sized>(
+    model: &'a Model,
+    likelihood: &'a mut L,
+    options: &FitOptions,
+    follower: Option<&mut Follower>,
+) -> Profiler<'a, L> {
+    let Some(follower) = follower.filter(|_| options.multi_start.is_none()) else {
+        return Profiler::new(model, likelihood, options);
+    };
+    let mut profiler = Profiler::unfitted(model, likelihood, options);
+    let start = profiler.start().to_vec();
+    match follower.follow(profiler.search(), &start, Checks::WithFolds) {
+        Followed::There(minimum) => profiler.adopt(minimum),
+        Followed::Doubtful(other) => {
+            profiler.fit();
+            if let Some(lower) = other.filter(|other| is_lower(other, profiler.best())) {
+                profiler.adopt(lower);
+            }
+            let found = profiler.best().clone();
+            let settled = follower.settle(profiler.search(), found);
+            profiler.adopt(settled);
+        }
+    }
+    profiler
+}
+
+/// Whether `minimum` is one to within the tolerance, and not only at rest because of rounding.
+fn is_tight<L: ?Sized>(minimum: &Minimum, search: &Search<'_, L>) -> bool {
+    minimum.converged() && minimum.edm.abs() <= search.options.tolerance
+}
+
+fn is_lower(other: &Minimum, minimum: &Minimum) -> bool {
+    other.nll < minimum.nll - DISTINCT
+}
+
+/// Does `work` while the parameter `poi` is held.
+fn with_held<L: ?Sized, T>(search: &mut Search<'_, L>, poi: usize, work: impl FnOnce(&mut Search<'_, L>) -> T) -> T {
+    let was_fixed = std::mem::replace(&mut search.domain.fixed[poi], true);
+    let done = work(search);
+    search.domain.fixed[poi] = was_fixed;
+    done
+}
+
+impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
+    /// Round the free minimum of `profiler`.
+    pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut Follower>) -> Self {
+        Self { profiler, poi, conditional, is_checked: false }
+    }
+
+    /// The free minimum. It changes when a conditional one lies below it.
+    pub(super) fn free(&self) -> &Minimum {
+        self.profiler.best()
+    }
+
+    pub(super) fn domain(&self) -> &Domain {
+        self.profiler.domain()
+    }
+
+    /// The minimum with the parameter of interest at `mu`.
+    pub(super) fn at(&mut self, mu: f64) -> Minimum {
+        let held = [(self.poi, mu)];
+        // Where other free minima are known, conditional ones are looked for from them too: nothing to follow.
+        let is_alone = self.profiler.best().converged() && self.profiler.others().is_empty();
+        let Some(follower) = self.conditional.as_mut().filter(|_| is_alone) else { return self.profiler.at(&held) };
+        let mut start = self.profiler.best().params.clone();
+        start[self.poi] = mu;
+        let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::Valley };
+        let poi = self.poi;
+        let followed = with_held(self.profiler.search(), poi, |search| follower.follow(search, &start, checks));
+        match followed {
+            Followed::There(minimum) => {
+                self.profiler.learn_from(&held, &minimum);
+                minimum
+            }
+            Followed::Doubtful(other) => {
+                let found = self.profiler.at(&held);
+                let minimum = other.filter(|other| is_lower(other, &found)).unwrap_or(found);
+                with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum))
+            }
+        }
+    }
+
+    /// The statistic at `mu`.
+    pub(super) fn test(&mut self, statistic: TestStatistic, mu: f64) -> Tested {
+        let conditional = self.at(mu);
+        judge(&self.profiler, statistic, self.poi, mu, conditional)
+    }
+}
