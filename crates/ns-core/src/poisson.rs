@@ -68,13 +68,18 @@ pub fn slopes(n: f64, lambda: f64) -> (f64, f64) {
     (1.0 - ratio, ratio / lambda)
 }
 
+/// Part of the floor down to which the barrier of a bin that saw nothing goes.
+const BARRIER: f64 = 1e-2;
+
 /// [`half_deviance`] continued below a floor by a parabola, with its first and second derivative: finite for every λ.
 ///
-/// Below φ = `floor`·max(n, 1) the term goes on as D(φ) + D'(φ)(λ - φ) + ½κ(λ - φ)² with κ = D''(φ) + 1000/φ, which pushes λ back up. A minimiser
-/// that starts where some λ is negative uses it to find its way into the domain; as the floor goes to 0 it becomes the domain's edge.
+/// Below φ = `floor`·max(n, 1) the term goes on as D(φ) + D'(φ)(λ - φ) + ½κ(λ - φ)² with κ = D''(φ) + 1000/φ, which pushes λ back up. A bin that saw
+/// less than the floor counts as one that saw as much, and φ is a hundredth of it: the logarithm is then the barrier of an interior-point method
+/// (Nocedal and Wright, Numerical Optimization, section 19.6), smooth where a minimum at the edge of the domain lies. A minimiser that starts where some λ
+/// is negative uses it to find its way into the domain; as the floor goes to 0 it becomes the domain's edge.
 #[must_use]
 pub fn floored(n: f64, lambda: f64, floor: f64) -> Jet {
-    let edge = floor * n.max(1.0);
+    let (n, edge) = if n < floor { (floor, BARRIER * floor) } else { (n, floor * n.max(1.0)) };
     if lambda >= edge {
         let (first, second) = slopes(n, lambda);
         return Jet { value: half_deviance(n, lambda), first, second };
@@ -161,12 +166,12 @@ mod tests {
     #[test]
     fn floored_terms_are_smooth_and_push_back() {
         for n in [0.0_f64, 3.0, 1e6] {
-            let edge = 1e-3 * n.max(1.0);
+            let edge = if n == 0.0 { BARRIER * 1e-3 } else { 1e-3 * n.max(1.0) };
             let (below, above) = (floored(n, edge * (1.0 - 1e-9), 1e-3), floored(n, edge, 1e-3));
             assert!((below.value - above.value).abs() <= 1e-6 * above.value.abs().max(1.0));
             assert!((below.first - above.first).abs() <= 1e-5 * above.first.abs().max(1.0));
             assert!(floored(n, -1.0, 1e-3).first < 0.0);
-            assert_eq!(floored(n, 2.0 * edge, 1e-3).value, half_deviance(n, 2.0 * edge));
+            assert_eq!(floored(n, 2.0 * edge, 1e-3).value, half_deviance(n.max(1e-3), 2.0 * edge));
         }
     }
 

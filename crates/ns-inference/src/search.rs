@@ -11,8 +11,8 @@ use ns_core::{Likelihood, Model};
 /// The floor under the expected counts with which a way into the domain is sought.
 const ENTRY_FLOOR: f64 = 1e-2;
 
-/// Floors with which a minimum at the edge of the domain is settled: the first one that works, the lower the better.
-const EDGE_FLOORS: [f64; 3] = [1e-9, 1e-6, 1e-3];
+/// Floors with which a minimum at the edge of the domain is settled: each starts where the one above it led, the lowest that works counts.
+const EDGE_FLOORS: [f64; 5] = [1e-2, 1e-4, 1e-6, 1e-8, 1e-9];
 
 /// Steps away from a saddle point, in units of the parameters' widths.
 const LENGTHS: [f64; 4] = [-1.0, -0.1, 0.1, 1.0];
@@ -142,23 +142,31 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     }
 
     /// Settles a minimum at the edge of the domain, where a bin that saw nothing is to expect nothing: there -ln L still falls towards the edge, so that
-    /// no step inside it can end. With a tiny floor under the expected counts the edge becomes a minimum like any other.
+    /// no step inside it can end. With a floor under the expected counts, lowered bit by bit, the edge becomes a minimum like any other; where several bins
+    /// are at their edges, the higher floors also lead out of the corner in which steps inside the domain got stuck.
     fn approach_edge(&mut self, mut failed: Minimum) -> Minimum {
+        let (mut settled, mut from) = (None, failed.params.clone());
         for floor in EDGE_FLOORS {
             if !self.likelihood.set_floor(Some(floor)) {
                 return failed;
             }
-            let mut at = self.minimize(&failed.params);
+            let mut at = self.minimize(&from);
             self.likelihood.set_floor(None);
             at.nll = self.likelihood.nll(&at.params);
-            // The floor costs about its own size; a point that is lower than this by more is not given up for it.
-            if at.converged() && at.nll.is_finite() && at.nll <= failed.nll + floor {
-                add_cost(&mut at, &[&failed]);
-                return Minimum { at_edge: true, ..at };
-            }
             add_cost(&mut failed, &[&at]);
+            if !at.converged() {
+                break;
+            }
+            from.clone_from(&at.params);
+            // The floor costs about its own size; a point that is lower than this by more is not given up for it.
+            if at.nll.is_finite() && at.nll <= failed.nll + floor {
+                settled = Some(Minimum { at_edge: true, ..at });
+            }
         }
-        failed
+        match settled {
+            None => failed,
+            Some(settled) => Minimum { iterations: failed.iterations, evaluations: failed.evaluations, ..settled },
+        }
     }
 
     /// Tries the other side of each kink that is near enough to hide a lower minimum, until none does.

@@ -170,6 +170,39 @@ fn a_minimum_at_the_edge_of_the_domain_is_found_and_named() {
     assert!(result.warnings.iter().any(|w| w.contains("channel `channel`, bin 0")), "{:?}", result.warnings);
 }
 
+/// Three bins that saw nothing and one that saw much less than is expected, which pulls on six systematics that turn the others negative.
+fn empty_bins(seed: u64) -> Model {
+    let mut random = Random::new(seed);
+    let mut shifts = |i: usize| {
+        let mut up: Vec<f64> = (0..3).map(|_| random.between(-0.8, 0.8)).collect();
+        up.push(random.between(2.0, 8.0));
+        let around = |sign: f64| [1.0, 0.8, 1.2, 60.0].iter().zip(&up).map(|(b, d)| b + sign * d).collect();
+        (format!("alpha_{i}"), HistoSys { hi_data: around(1.0), lo_data: around(-1.0) })
+    };
+    let modifiers: Vec<(String, ModifierData)> = (0..6).map(&mut shifts).collect();
+    let named: Vec<(&str, ModifierData)> = modifiers.iter().map(|(name, data)| (name.as_str(), data.clone())).collect();
+    let samples = vec![
+        sample("signal", &[0.01, 0.01, 0.01, 1.0], &[("mu", NormFactor)]),
+        sample("background", &[1.0, 0.8, 1.2, 60.0], &named),
+    ];
+    one_channel(samples, &[0.0, 0.0, 0.0, 20.0], Interpolation::default())
+}
+
+#[test]
+fn minima_where_several_bins_expect_nothing_are_found() {
+    let mut n_at_edge = 0;
+    for seed in 0..60 {
+        let model = empty_bins(seed);
+        let result = fit_model(&model, &FitOptions::default());
+        assert!(result.converged, "seed {seed}: {:?}", result.warnings);
+        n_at_edge += usize::from(result.warnings.iter().any(|warning| warning.contains("expects nothing")));
+        let multi_start = Some(MultiStart { n_starts: 4, seed });
+        let lowest = fit_model(&model, &FitOptions { multi_start, ..FitOptions::default() });
+        assert!(result.nll <= lowest.nll + 1e-6, "seed {seed}: {} above {}", result.nll, lowest.nll);
+    }
+    assert!(n_at_edge > 20, "{n_at_edge} of 60 at the edge");
+}
+
 #[test]
 fn a_likelihood_without_any_finite_point_says_which_bin() {
     let samples = vec![sample("signal", &[-1.0], &[("mu", NormFactor)])];
