@@ -6,7 +6,7 @@ from . import _nextstat
 
 
 def has_cuda() -> bool:
-    """Whether this build and this machine can compute on an NVIDIA GPU.
+    """Whether this build and this machine have an NVIDIA GPU; it is tried when it is first used.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def has_cuda() -> bool:
 
 
 def has_metal() -> bool:
-    """Whether this build and this machine can compute on an Apple GPU.
+    """Whether this build and this machine have an Apple GPU; it is tried when it is first used.
 
     Examples
     --------
