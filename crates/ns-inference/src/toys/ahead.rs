@@ -19,6 +19,8 @@ const BATCH: u64 = 64;
 pub(super) struct Ahead {
     first: u64,
     data: Vec<Data>,
+    /// The starting points of each toy.
+    starts: Vec<[Vec<f64>; 2]>,
     /// Of each toy from each of its starting points.
     free: Vec<Vec<Arrival>>,
     conditional: Vec<Arrival>,
@@ -30,6 +32,8 @@ pub(super) struct Ahead {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) data: &'a Data,
+    /// From where it was fitted.
+    pub(super) starts: &'a [Vec<f64>],
     /// From each starting point.
     pub(super) free: &'a [Arrival],
     pub(super) conditional: Option<&'a Arrival>,
@@ -91,7 +95,7 @@ impl Ahead {
             }
         }
         let is_final = domain.kinked.is_empty() && options.1.multi_start.is_none();
-        Some(Self { first, data, free, conditional: Vec::new(), is_final })
+        Some(Self { first, data, starts, free, conditional: Vec::new(), is_final })
     }
 
     /// Finds the minima of all toys with the parameter `held` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
@@ -117,8 +121,9 @@ impl Ahead {
     /// What is known of unit `unit`.
     pub(super) fn of(&self, unit: u64) -> Option<Known<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
-        let (data, free) = (self.data.get(i)?, self.free.get(i)?);
-        Some(Known { data, free, conditional: self.conditional.get(i), is_final: self.is_final })
+        let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
+        let starts = &starts[..free.len()];
+        Some(Known { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
     }
 }
 

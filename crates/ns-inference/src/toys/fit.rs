@@ -119,7 +119,8 @@ pub(super) fn refit<L: DataLikelihood>(
 }
 
 /// Takes the free minimum that an accelerator found for a toy; where one of its fits did not arrive, or a lower minimum may be hidden, the host goes on
-/// from all their ends. Whether there was nothing left to do.
+/// from all their ends, and does the fits itself too, so that nothing is missed that it would have found alone; in single precision it goes on from the
+/// ends. Whether there was nothing left to do.
 pub(super) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
@@ -133,8 +134,9 @@ pub(super) fn refit_from<L: DataLikelihood>(
         Some(minimum) => profiler.adopt(minimum),
         None => {
             accelerator.leave(1);
-            let ends: Vec<&[f64]> = known.free.iter().map(|arrival| &arrival.params[..]).collect();
-            profiler.refit(&ends);
+            let ends = known.free.iter().map(|arrival| &arrival.params[..]);
+            let own = known.starts.iter().map(Vec::as_slice).filter(|_| !is_final);
+            profiler.refit(&ends.chain(own).collect::<Vec<_>>());
         }
     }
     is_done
