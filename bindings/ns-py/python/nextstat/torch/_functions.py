@@ -167,7 +167,7 @@ def evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Inputs,
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """-ln L of the data at `params` (P) and `inputs` (M); differentiable twice.
+    """-ln L of the data at `params` (P) and `inputs` (M); differentiable twice. Outside the domain +∞ with gradients that are NaN.
 
     Examples
     --------
