@@ -163,9 +163,14 @@ fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
         let mut held = tight(AsimovPoint::Nominal);
         held.fit.fixed = (0..model.n_params()).filter(|&i| model.kinked()[i]).map(|i| (i, 0.0)).collect();
+        // At a bound a kink has one side only.
+        let mut bounded = DifferentiableOptions { fit: held.fit.clone(), ..tight(AsimovPoint::Nominal) };
+        bounded.fit.bounds = std::mem::take(&mut bounded.fit.fixed).iter().map(|&(i, _)| (i, [0.0, 5.0])).collect();
+        let mut bounded = session_of(&model, inputs.clone(), bounded);
         let mut held = session_of(&model, inputs.clone(), held);
         for quantity in [Quantity::AsimovSigma(0.0), Quantity::AsimovSigma(1.0)] {
             let [sigma, without] = [&mut session, &mut held].map(|s| quantity.of(s, None).expect("a width"));
+            assert_close(quantity.of(&mut bounded, None).expect("a width"), without, 1e-12, "at a bound");
             n_wider += usize::from(sigma > 1.000_1 * without);
             n_checked += check(&mut session, &values, quantity, &some(inputs.len(), seed, 6), 1e-6);
         }

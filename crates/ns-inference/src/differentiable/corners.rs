@@ -17,7 +17,8 @@ pub(super) fn hold<L: Likelihood + ?Sized>(
     params: &[f64],
     domain: &mut Domain,
 ) -> Result<(), usize> {
-    let on_kink = |i: &usize| params[*i] == 0.0 && !domain.fixed[*i] && domain.kinked.get(*i) == Some(&true);
+    let is_inside = |i: usize| !domain.fixed[i] && domain.bound_at(i, params[i]).is_none();
+    let on_kink = |i: &usize| params[*i] == 0.0 && domain.kinked.get(*i) == Some(&true) && is_inside(*i);
     let on_kink: Vec<usize> = (0..params.len()).filter(on_kink).collect();
     if on_kink.is_empty() {
         return Ok(());
