@@ -55,7 +55,7 @@ class _Evaluated(torch.autograd.Function):
 
 
 class _Product(torch.autograd.Function):
-    """Σ_k g_k J_k of each row. J depends on the inputs and on the tested value, but how is not given: asking for second derivatives is an error, not a silent zero."""
+    """Σ_k g_k J_k of each row. How J depends on the inputs and the tested value is not given: second derivatives are an error, not a silent zero."""
 
     @staticmethod
     def forward(ctx: Any, upstream: torch.Tensor, slopes: torch.Tensor, inputs: torch.Tensor, mu: torch.Tensor | None) -> torch.Tensor:
