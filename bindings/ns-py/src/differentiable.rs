@@ -67,7 +67,12 @@ fn described(block: &Block) -> Described<'_> {
 #[derive(Debug)]
 enum Problem {
     Input(InputError),
-    Row(DifferentiableError),
+    /// A row that failed, among how many.
+    Row {
+        row: usize,
+        n_rows: usize,
+        found: DifferentiableError,
+    },
 }
 
 impl PySession {
@@ -99,7 +104,7 @@ impl PySession {
                     by_inputs: &mut by_inputs[slopes],
                     by_mu: &mut by_mu[start..end],
                 };
-                quantity(&mut session, row, out).map_err(Problem::Row)?;
+                quantity(&mut session, row, out).map_err(|found| Problem::Row { row, n_rows: n, found })?;
             }
             Ok(())
         });
@@ -192,7 +197,7 @@ impl PySession {
         self.inputs.blocks().iter().map(described).collect()
     }
 
-    /// -ln L at `params` (P) and its gradients by parameters (P) and inputs (M).
+    /// -ln L at `params` (P) and its gradients by parameters (P) and inputs (M), which are NaN outside the domain.
     fn nll<'py>(
         &self,
         py: Python<'py>,
@@ -205,7 +210,13 @@ impl PySession {
         let value = py.detach(|| {
             let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             session.set_inputs(inputs)?;
-            Ok(session.nll(params, &mut gradient, &mut by_inputs))
+            let value = session.nll(params, &mut gradient, &mut by_inputs);
+            if !value.is_finite() {
+                // Zeros would pass for a minimum.
+                gradient.fill(f64::NAN);
+                by_inputs.fill(f64::NAN);
+            }
+            Ok(value)
         });
         let value = value.map_err(|found| problem(py, &Problem::Input(found)))?;
         Ok((value, PyArray1::from_vec(py, gradient), PyArray1::from_vec(py, by_inputs)))
@@ -385,8 +396,11 @@ fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
 fn problem(py: Python<'_>, problem: &Problem) -> PyErr {
     match problem {
         Problem::Input(found) => error::parameter(py, found.to_string(), found.hint()),
-        Problem::Row(DifferentiableError::Device { reason }) => error::lost_device(py, reason),
-        Problem::Row(found) => error::gradient(py, found.to_string(), found.hint().map(str::to_owned)),
+        Problem::Row { found: DifferentiableError::Device { reason }, .. } => error::lost_device(py, reason),
+        Problem::Row { row, n_rows, found } => {
+            let place = if *n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() };
+            error::gradient(py, format!("{place}{found}"), found.hint().map(str::to_owned))
+        }
     }
 }
 

@@ -118,9 +118,13 @@ pub fn judge<L: Likelihood + ?Sized>(
     } else {
         None
     };
-    // A rise that two fits cannot tell from none is none: at μ = 0 both q̃ and its Asimov value are.
-    let rise = if rise < resolution(best.nll) { 0.0 } else { rise };
+    let rise = told_apart(rise, best.nll);
     let value = failure.is_none().then(|| statistic.value(mu, mu_hat, rise));
     let slope = conditional.gradient.get(poi).copied().unwrap_or(f64::NAN);
     Tested { value, mu_hat, conditional: conditional.params, slope, failure }
+}
+
+/// The `rise` of -ln L between two minima near `nll`: one that two fits cannot tell from none is none. So at μ = 0 both q̃ and its Asimov value are.
+pub(crate) fn told_apart(rise: f64, nll: f64) -> f64 {
+    if rise < resolution(nll) { 0.0 } else { rise }
 }

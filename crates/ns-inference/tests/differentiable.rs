@@ -153,6 +153,33 @@ fn gradients_match_differences_of_tight_fits() {
 }
 
 #[test]
+fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
+    let (mut n_checked, mut n_wider) = (0, 0);
+    for seed in 0..6 {
+        let model = random::model(seed, SHAPE, Interpolation::KINKED);
+        let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let values = inputs.values(&model);
+        let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
+        let mut held = tight(AsimovPoint::Nominal);
+        held.fit.fixed = (0..model.n_params()).filter(|&i| model.kinked()[i]).map(|i| (i, 0.0)).collect();
+        // At a bound a kink has one side only.
+        let mut bounded = DifferentiableOptions { fit: held.fit.clone(), ..tight(AsimovPoint::Nominal) };
+        bounded.fit.bounds = std::mem::take(&mut bounded.fit.fixed).iter().map(|&(i, _)| (i, [0.0, 5.0])).collect();
+        let mut bounded = session_of(&model, inputs.clone(), bounded);
+        let mut held = session_of(&model, inputs.clone(), held);
+        for quantity in [Quantity::AsimovSigma(0.0), Quantity::AsimovSigma(1.0)] {
+            let [sigma, without] = [&mut session, &mut held].map(|s| quantity.of(s, None).expect("a width"));
+            assert_close(quantity.of(&mut bounded, None).expect("a width"), without, 1e-12, "at a bound");
+            n_wider += usize::from(sigma > 1.000_1 * without);
+            n_checked += check(&mut session, &values, quantity, &some(inputs.len(), seed, 6), 1e-6);
+        }
+    }
+    assert!(n_checked > 60, "{n_checked} compared");
+    assert!(n_wider > 6, "{n_wider} of 12 wider than without the systematics");
+}
+
+#[test]
 fn values_are_those_of_the_procedures() {
     for seed in [1, 4, 9] {
         let model = random::model(seed, SHAPE, Interpolation::default());
@@ -191,6 +218,20 @@ fn constant_statistics_have_gradient_zero() {
         assert_eq!(session.statistic(statistic, mu, Some(&mut gradient)), Ok([0.0, 0.0]));
         assert_eq!(gradient, [0.0, 0.0]);
     }
+}
+
+#[test]
+fn q0_is_a_test_of_the_background_whatever_is_asked_for() {
+    let model = random::model(4, SHAPE, Interpolation::default());
+    let inputs = inputs_of(&model, &["signal"], &Variations::None);
+    let mut session = session_of(&model, inputs, DifferentiableOptions::default());
+    let [at_zero, at_one] = [0.0, 1.0].map(|mu| session.test(TestStatistic::Q0, mu, None).expect("fits"));
+    assert!(at_zero.q_asimov > 0.0);
+    assert_eq!(at_zero, at_one);
+    let mut likelihood = ns_compute::CpuLikelihood::new(&model);
+    let poi = model.poi().expect("one");
+    let result = hypotest(&model, &mut likelihood, &FitOptions::default(), poi, (TestStatistic::Q0, 0.0));
+    assert_close(at_one.cls()[0][0], result.cls_obs.expect("a value"), 1e-8, "the p-value of the background");
 }
 
 #[test]
@@ -257,6 +298,26 @@ fn a_signal_of_nothing_has_no_width() {
 }
 
 #[test]
+fn a_minimum_at_the_edge_of_the_domain_has_no_gradient() {
+    // The first bin saw nothing, so μ̂ is where it expects nothing: -1/5, which moves with both templates although nothing pulls it back.
+    let signal = sample("s", &[5.0, 1.0], &[("mu", ModifierData::NormFactor)]);
+    let model = one_channel(vec![signal, sample("b", &[1.0, 50.0], &[])], &[0.0, 50.0]);
+    let fit = FitOptions { bounds: vec![(0, [-5.0, 10.0])], ..FitOptions::default() };
+    for start in [FitStart::Initial, FitStart::Followed] {
+        let options = DifferentiableOptions { fit: fit.clone(), start, ..DifferentiableOptions::default() };
+        let mut session = session_of(&model, inputs_of(&model, &["s", "b"], &Variations::None), options);
+        let mut gradient = vec![0.0; 4];
+        let error = session.profiled_nll(None, Some(&mut gradient)).expect_err("no gradient");
+        assert_eq!(
+            error.to_string(),
+            "the free fit to the observed data is at the edge of where -ln L is finite, and nothing says how it moves with the templates"
+        );
+        assert!(session.statistic(TestStatistic::Q, 1.0, Some(&mut gradient)).is_err());
+        assert!(session.sigma(Some(&mut gradient)).is_err());
+    }
+}
+
+#[test]
 fn an_empty_bin_is_named() {
     let model = one_channel(
         vec![sample("s", &[5.0, 2.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
@@ -269,6 +330,24 @@ fn an_empty_bin_is_named() {
     assert_eq!(
         error.to_string(),
         "channel `channel`, bin 1 expects nothing, and the statistic has no derivative with respect to templates there"
+    );
+    // Nor where nothing is expected under either hypothesis.
+    let model = one_channel(
+        vec![sample("s", &[5.0, 0.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
+        &[60.0, 0.0],
+    );
+    for asimov in [AsimovPoint::Nominal, AsimovPoint::Fitted] {
+        let options = DifferentiableOptions { asimov, ..DifferentiableOptions::default() };
+        let mut session = session_of(&model, inputs_of(&model, &["b"], &Variations::None), options);
+        for quantity in [Quantity::Asimov(TestStatistic::QTilde, 1.0), Quantity::AsimovSigma(0.0)] {
+            let error = quantity.of(&mut session, Some(&mut gradient)).expect_err("no derivative");
+            assert!(matches!(error, DifferentiableError::Empty { .. }), "{quantity:?}: {error}");
+            assert!(quantity.of(&mut session, None).is_ok());
+        }
+    }
+    let model = one_channel(
+        vec![sample("s", &[5.0, 2.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
+        &[60.0, 0.0],
     );
     // Signal alone may well change: where μ = 0 it adds nothing to the data.
     let mut session = session_of(&model, inputs_of(&model, &["s"], &Variations::None), options());
@@ -404,6 +483,34 @@ fn what_a_device_finds_is_only_where_the_host_goes_on() {
         }
         assert!(sessions[1].n_device_fits() > 10);
     }
+}
+
+/// What `session` says of `quantity` at `values`, to the bit.
+fn bits(session: &mut Session, values: &[f64], quantity: Quantity) -> Option<u64> {
+    session.set_inputs(values).expect("inputs");
+    quantity.of(session, None).ok().map(f64::to_bits)
+}
+
+#[test]
+fn without_following_nothing_depends_on_what_was_asked_before() {
+    let model = random::model(1, SHAPE, Interpolation::default());
+    let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
+    let inputs = inputs_of(&model, &samples, &Variations::None);
+    let values = inputs.values(&model);
+    let other: Vec<f64> = values.iter().map(|value| 1.1 * value).collect();
+    let usual = || session_of(&model, inputs.clone(), DifferentiableOptions::default());
+    let device = || usual().on_device(Box::new(Liar(Some(0.1))), model.observed.clone());
+    let mut n_compared = 0;
+    for make in [&usual as &dyn Fn() -> Session, &device] {
+        for quantity in Quantity::all() {
+            let fresh = bits(&mut make(), &values, quantity);
+            let mut used = make();
+            bits(&mut used, &other, quantity);
+            assert_eq!(bits(&mut used, &values, quantity), fresh, "{quantity:?}");
+            n_compared += usize::from(fresh.is_some());
+        }
+    }
+    assert!(n_compared > 30, "{n_compared} compared");
 }
 
 #[test]

@@ -75,7 +75,7 @@ class RawSession:
     def blocks(self) -> list[tuple[str, str, str, str, str | None, int, int]]:
         """Name, channel, sample, kind, parameter, start and end of every block of inputs."""
     def nll(self, params: _Array, inputs: _Array) -> tuple[float, _Array, _Array]:
-        """-ln L at `params` (P) and its gradients by parameters (P) and inputs (M)."""
+        """-ln L at `params` (P) and its gradients by parameters (P) and inputs (M), which are NaN outside the domain."""
     def hessian_product(self, params: _Array, inputs: _Array, by_params: _Array, by_inputs: _Array) -> tuple[_Array, _Array]:
         """The product of the Hessian of -ln L by parameters and inputs with a direction (P and M), parameters first."""
     def profiled_nll(self, inputs: _Array, mu: float | None, gradient: bool) -> _Found:

@@ -257,7 +257,7 @@ class DifferentiableSession:
         raise ParameterError(f"there is no block `{name}`; there are `{'`, `'.join(block.name for block in self.blocks)}`")
 
     def nll(self, params: ArrayLike, inputs: ArrayLike) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """-ln L of the data at `params` (P) and `inputs` (M), its gradient by the parameters (P) and by the inputs (M).
+        """-ln L of the data at `params` (P) and `inputs` (M), its gradient by the parameters (P) and by the inputs (M); outside the domain +∞ and NaN.
 
         Examples
         --------

@@ -42,6 +42,30 @@ def test_rows_are_evaluated_one_by_one():
         session.q_mu(rows, [1.0, 2.0, 3.0])
 
 
+def test_q0_tests_the_background_whatever_the_tested_value():
+    session = DifferentiableSession(random_model(3), "signal")
+    test = nextstat.hypotest(session.model, 1.0, test_stat="q0")
+    found = session.cls(session.values, test_stat="q0")
+    assert np.allclose(found.value, [test.CLs_obs, *test.CLs_exp], rtol=1e-7)
+    assert (found.by_mu == 0).all()
+
+
+def test_outside_the_domain_nll_has_no_gradient():
+    session = DifferentiableSession(random_model(3), "signal")
+    params = session.model.init.copy()
+    params[session.model.poi_index] = -1e4
+    value, by_params, by_inputs = session.nll(params, session.values)
+    assert value == np.inf and np.isnan(by_params).all() and np.isnan(by_inputs).all()
+
+
+def test_a_row_that_fails_is_named():
+    session = DifferentiableSession(random_model(3), "signal")
+    with pytest.raises(nextstat.GradientError, match="^row 1 of 2: .*uncertainty"):
+        session.sigma_mu(np.stack([session.values, -session.values]))
+    with pytest.raises(nextstat.GradientError, match="^`mu` has no uncertainty"):
+        session.sigma_mu(-session.values)
+
+
 def test_blocks_say_where_inputs_are():
     model = random_model(3)
     session = DifferentiableSession(model, [("signal", "first")], variations=True)

@@ -77,9 +77,36 @@ def test_nll_can_be_differentiated_twice():
     assert torch.autograd.gradgradcheck(lambda p, x: nt.nll(session, p, x), at, eps=1e-4, atol=1e-4)
 
 
+def test_hessian_products_of_nll_are_those_of_differences():
+    session = nt.DifferentiableSession(random_model(5), "signal")
+    x, params = leaf(session.values), leaf(session.model.init + 0.05)
+    directions = (torch.ones_like(params), torch.linspace(-1, 1, len(x), dtype=torch.float64))
+    _, products = torch.autograd.functional.hvp(lambda p, x: nt.nll(session, p, x), (params, x), directions)
+
+    def gradients(step):
+        _, *found = session.nll((params + step * directions[0]).detach().numpy(), (x + step * directions[1]).detach().numpy())
+        return found
+
+    for product, above, below in zip(products, gradients(1e-5), gradients(-1e-5)):
+        assert np.abs(product.numpy()).max() > 0.1
+        assert np.allclose(product, (above - below) / 2e-5, rtol=1e-5, atol=1e-5)
+
+
+def test_nll_says_that_it_is_differentiated_twice():
+    session = nt.DifferentiableSession(random_model(5), "signal")
+    x, params = leaf(session.values), leaf(session.model.init + 0.05)
+    [first] = torch.autograd.grad(nt.nll(session, params, x), params, create_graph=True)
+    [second] = torch.autograd.grad(first.sum(), params, create_graph=True)
+    with pytest.raises(NotImplementedError, match="differentiated twice"):
+        torch.autograd.grad(second.sum(), params)
+
+
 def test_profiled_statistics_say_that_they_are_differentiated_once():
     session = nt.DifferentiableSession(random_model(5), "signal")
-    x = leaf(session.values)
+    x, mu = leaf(session.values), leaf(2.0)
+    [slope] = torch.autograd.grad(nt.q_mu(session, x.detach(), mu), mu, create_graph=True)
+    with pytest.raises(NotImplementedError, match="differentiated once"):
+        slope.backward()
     [gradient] = torch.autograd.grad(nt.upper_limit(session, x), x, create_graph=True)
     with pytest.raises(NotImplementedError, match="differentiated once"):
         gradient.square().sum().backward()
@@ -188,6 +215,8 @@ def test_tensors_of_accelerators_are_refused_unless_a_copy_is_asked_for():
     elsewhere = torch.empty(session.n_inputs, device="meta", dtype=torch.float64)
     with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU") as raised:
         nt.q0(session, elsewhere)
+    with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU"):
+        nt.q_mu(session, leaf(session.values), torch.tensor(2.0, device="meta"))
     assert "host_copy=True" in raised.value.hint
 
 
@@ -223,6 +252,8 @@ def test_soft_histograms_are_differentiable(kernel, overflow):
     assert np.allclose(contents, np.histogram(x.detach(), edges.detach(), weights=w.detach())[0])
     if overflow:
         assert torch.allclose(filled(x, w, edges).sum(), w.sum())
+    whole = nt.soft_histogram(torch.tensor([0, 1, 1]), [-0.5, 0.5, 1.5], bandwidth=1e-6)
+    assert whole.tolist() == [1.0, 2.0]
     for wrong in ({"kernel": "box"}, {"bandwidth": 0.0}, {"edges": [1.0, 0.0]}):
         with pytest.raises(ValueError):
             nt.soft_histogram(x, **{"edges": [0.0, 1.0], "bandwidth": 0.1, **wrong})

@@ -45,7 +45,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             AsimovPoint::Nominal => domain_and_start(&self.model, &options).1,
             AsimovPoint::Fitted => {
                 self.ask_device(Kind::AsimovPoint, Some(mu))?;
-                let follower = follow::wanted(&mut self.followers.asimov_point, self.options.start);
+                let start = self.start();
+                let follower = follow::wanted(&mut self.followers.asimov_point, start);
                 let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
                 arrived("the conditional fit", Of::Observed, &best)?;
                 best.params

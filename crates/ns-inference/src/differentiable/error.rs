@@ -41,6 +41,22 @@ pub enum DifferentiableError {
         /// How far from a minimum.
         edm: f64,
     },
+    /// A minimum is at the edge of the domain: where that is depends on the templates, and no condition on slopes says how.
+    #[error("{fit} to {of} is at the edge of where -ln L is finite, and nothing says how it moves with the templates")]
+    Edge {
+        /// Which fit.
+        fit: &'static str,
+        /// The data it is of.
+        of: Of,
+    },
+    /// A parameter is on the kink of its interpolation, and -ln L has a slope on one side only.
+    #[error(
+        "`{parameter}` is on the kink of its interpolation, and -ln L is flat on one side of it only: nothing says how the minimum moves"
+    )]
+    Kink {
+        /// The parameter.
+        parameter: String,
+    },
     /// The device that was to do the fits failed.
     #[error("the device failed: {reason}")]
     Device {
@@ -77,6 +93,12 @@ pub enum DifferentiableError {
         /// Why.
         reason: &'static str,
     },
+    /// A gradient has elements that are not finite, or is of a point where -ln L is not.
+    #[error("the gradient of {what} is not finite")]
+    NotFinite {
+        /// Of what.
+        what: &'static str,
+    },
     /// A bin of the Asimov data set is empty, and events that an input would add there count infinitely much.
     #[error("{place} expects nothing, and the statistic has no derivative with respect to templates there")]
     Empty {
@@ -91,6 +113,7 @@ impl DifferentiableError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Empty { .. } => Some("give every bin some background, such as one event in a thousand"),
+            Self::Edge { .. } => Some("narrower ranges of the parameters keep every bin's expectation positive"),
             Self::NoUncertainty { reason, .. } if *reason == AT_END => {
                 Some("a wider range of the parameter lets its best fit be inside")
             }
@@ -110,10 +133,21 @@ fn verdict(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Fails if `minimum` is none.
+/// Fails if one of `slopes`, which are those of `what`, is not finite.
+pub(super) fn finite<'a>(
+    what: &'static str,
+    slopes: impl IntoIterator<Item = &'a f64>,
+) -> Result<(), DifferentiableError> {
+    if slopes.into_iter().all(|slope| slope.is_finite()) {
+        return Ok(());
+    }
+    Err(DifferentiableError::NotFinite { what })
+}
+
+/// Fails if `minimum` is none, or none that moves as its slopes say.
 pub(super) fn arrived(fit: &'static str, of: Of, minimum: &Minimum) -> Result<(), DifferentiableError> {
     if minimum.converged() {
-        return Ok(());
+        return if minimum.at_edge { Err(DifferentiableError::Edge { fit, of }) } else { Ok(()) };
     }
     Err(DifferentiableError::Fit { fit, of, outcome: minimum.outcome, edm: minimum.edm })
 }

@@ -3,8 +3,8 @@
 //! The expected ones are where √q_A(μ, x) reaches a number t, so dμ/dx = -(∂q_A/∂x)/(∂q_A/∂μ); the observed one is where ln CLs(q, q_A) = ln α, with the slopes of both.
 
 use super::asimov::Asimov;
-use super::error::{DifferentiableError, Of, arrived};
-use super::follow::{self, Fits};
+use super::error::{DifferentiableError, Of, arrived, finite};
+use super::follow::{self, FitStart, Fits};
 use super::statistics::{Compared, TestValues};
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{ln_cls, root_asimov_at};
@@ -78,11 +78,13 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Err(DifferentiableError::NoLimit { which: which.to_string(), reason })
     }
 
-    /// Where a limit is looked for: first where the last one of its kind was, else where it would be if the likelihood were a parabola.
+    /// Where a limit is looked for: if fits follow each other first where the last one of its kind was, else where it would be if the likelihood were a parabola.
     fn interval(&mut self, asimov: &Asimov, wanted: LimitOptions, which: Which) -> Interval {
         let (lower, range_end) = (asimov.params[self.poi], self.model.parameters.upper[self.poi]);
         let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
-        let is_known = |last: &&(LimitOptions, Which, f64)| (last.0, last.1) == (wanted, which) && last.2 > lower;
+        let follows = self.options.start == FitStart::Followed;
+        let is_known =
+            |last: &&(LimitOptions, Which, f64)| follows && (last.0, last.1) == (wanted, which) && last.2 > lower;
         let known = self.last_limits.iter().find(is_known).copied();
         let guess = known.map_or_else(
             || {
@@ -114,7 +116,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         interval: Interval,
     ) -> Result<Search, DifferentiableError> {
         self.ask_device(Kind::Free, None)?;
-        let (poi, statistic, start, followers) = (self.poi, wanted.statistic, self.options.start, &mut self.followers);
+        let (poi, statistic, start, followers) = (self.poi, wanted.statistic, self.start(), &mut self.followers);
         let free = follow::wanted(&mut followers.free, start);
         let observed = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
         let mut observed = Fits::new(observed, poi, follow::wanted(&mut followers.conditional, start));
@@ -146,7 +148,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.asimov_gradient(asimov, &at_limit, by_inputs)?;
         if let Which::Expected(_) = which {
             by_inputs.iter_mut().for_each(|slope| *slope /= -at_limit.by_mu);
-            return Ok(());
+            return finite("the limit", &*by_inputs);
         }
         let mut observed = vec![0.0; by_inputs.len()];
         let [q, q_by_mu] = self.statistic(statistic, mu, Some(&mut observed))?;
@@ -155,7 +157,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         for (slope, of_q) in by_inputs.iter_mut().zip(&observed) {
             *slope = -(by_q * of_q + by_q_asimov * *slope) / by_mu;
         }
-        Ok(())
+        finite("the limit", &*by_inputs)
     }
 
     /// σ of the parameter of interest in the Asimov data set, for a first guess; 1 where it has none.

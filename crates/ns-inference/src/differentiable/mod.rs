@@ -1,9 +1,9 @@
 //! Profiled test statistics as functions of templates, with their gradients: what a network needs to be trained on a limit.
 //!
-//! Values are those of `hypotest` and `limit`; their derivatives with respect to the inputs x (`ns_core::templates`) are exact, not differences:
+//! Values are those of `hypotest` and `limit`, which also look across folds for conditional minima; their derivatives with respect to the inputs x (`ns_core::templates`) are exact, not differences:
 //! - of a minimum, by the envelope theorem: d min_θ f/dx = ∂f/∂x at the minimum, whether or not parameters are at their bounds;
 //! - of what depends on where a minimum is (Asimov data, which are made at a conditional fit; σ), by implicit differentiation: dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x over the parameters that
-//!   are neither held nor at a bound nor on a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
+//!   are neither held nor at a bound nor in the corner of a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
 //! - of a limit, by the implicit function CLs(μ, x) = α.
 //!
 //! Where a statistic is constant it has gradient 0: q₀ with μ̂ ≤ 0, q_μ with μ̂ ≥ μ. A fit that fails is an error, never a gradient.
@@ -11,6 +11,7 @@
 //! Legend: M inputs, P parameters, B bins, K auxiliary data.
 
 mod asimov;
+mod corners;
 mod device;
 mod error;
 mod follow;
@@ -31,7 +32,7 @@ use crate::minimize::Domain;
 use crate::profile::Profiler;
 use asimov::Asimov;
 use device::Helper;
-use error::arrived;
+use error::{arrived, finite};
 use follow::{Fits, Follower};
 use ns_core::batch::TemplateMinimizer;
 use ns_core::templates::{Along, InputError};
@@ -123,10 +124,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 
     /// The same with fits to `observed`, which are the observed data, and to Asimov data done on a device: free fits, those where Asimov data are made, and conditional ones
-    /// at values that are known beforehand. The host goes on from where they end, and does the fits of a search for a limit.
+    /// at values that are known beforehand. The host goes on from where they end, and does the fits of a search for a limit. With [`FitStart::Initial`] what was fitted
+    /// before [`Self::set_inputs`] is forgotten then.
     #[must_use]
     pub fn on_device(mut self, minimizer: Box<dyn TemplateMinimizer>, observed: Data) -> Self {
-        self.options.start = FitStart::Followed;
         self.device = Some(Helper::new(minimizer, observed));
         self
     }
@@ -160,8 +161,17 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.asimov.set_inputs(values);
         if let Some(device) = &mut self.device {
             device.is_current = false;
+            if self.options.start == FitStart::Initial {
+                // The host goes on from the device's fits of these inputs only.
+                self.followers = Followers::default();
+            }
         }
         Ok(())
+    }
+
+    /// How the host's fits begin: where there is a device they go on from its own.
+    fn start(&self) -> FitStart {
+        if self.device.is_some() { FitStart::Followed } else { self.options.start }
     }
 
     /// -ln L of the observed data at `params` (P) with its gradients by parameters (P) and inputs (M); +∞ with zeros outside the domain.
@@ -182,12 +192,14 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let fit = if mu.is_some() { "the conditional fit" } else { "the free fit" };
         let options = self.held(mu);
         self.ask_device(if mu.is_some() { Kind::Conditional } else { Kind::Free }, mu)?;
+        let start = self.start();
         let follower = if mu.is_some() { &mut self.followers.conditional } else { &mut self.followers.free };
-        let follower = follow::wanted(follower, self.options.start);
+        let follower = follow::wanted(follower, start);
         let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
         arrived(fit, Of::Observed, &best)?;
         if let Some(by_inputs) = by_inputs {
-            self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
+            let value = self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
+            finite("the minimum of -ln L", std::iter::once(&value).chain(&*by_inputs))?;
         }
         Ok(best.nll)
     }
@@ -213,7 +225,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     /// The fits to the observed data, of which the free one is done.
     fn observed_fits(&mut self) -> Fits<'_, L> {
-        let (start, followers) = (self.options.start, &mut self.followers);
+        let (start, followers) = (self.start(), &mut self.followers);
         let free = follow::wanted(&mut followers.free, start);
         let profiler = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
         Fits::new(profiler, self.poi, follow::wanted(&mut followers.conditional, start))
@@ -221,8 +233,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     /// The fits to the Asimov data set, whose free minimum is known.
     fn asimov_fits(&mut self, asimov: &Asimov) -> Fits<'_, L> {
+        let start = self.start();
         let profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
-        Fits::new(profiler, self.poi, follow::wanted(&mut self.followers.asimov, self.options.start))
+        Fits::new(profiler, self.poi, follow::wanted(&mut self.followers.asimov, start))
     }
 
     /// The options with the parameter of interest held at `mu` if that is given.
@@ -232,7 +245,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         options
     }
 
-    /// The factorised exact Hessian at the minimum `params` (P) of one likelihood; what is held, at a bound or on a kink is left out.
+    /// The factorised exact Hessian at the minimum `params` (P) of one likelihood; what is held, at a bound or in the corner of a kink is left out. On a kink where
+    /// -ln L has no slope, it is the Hessian of the upper side.
     fn curvature(
         &mut self,
         (fit, of): (&'static str, Of),
@@ -240,14 +254,12 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         domain: &Domain,
     ) -> Result<Hessian, DifferentiableError> {
         let mut domain = domain.clone();
-        for i in 0..params.len() {
-            let is_kinked = domain.kinked.get(i).copied().unwrap_or(false);
-            domain.fixed[i] |= is_kinked && params[i] == 0.0;
-        }
         let likelihood = match of {
             Of::Observed => &mut self.observed,
             Of::Asimov => &mut self.asimov,
         };
+        corners::hold(likelihood, params, &mut domain)
+            .map_err(|i| DifferentiableError::Kink { parameter: self.model.parameters.names[i].clone() })?;
         let hessian = Hessian::damped_at(likelihood, params, &domain, &[0.0, 1e-12, 1e-10]);
         if hessian.is_covariance() { Ok(hessian) } else { Err(DifferentiableError::Curvature { fit, of }) }
     }

@@ -4,7 +4,7 @@
 //! (t = second change of ∂f/∂θ along v, contracted with dθ̂/dx), and for an Asimov data set with its data.
 
 use super::asimov::{Asimov, Slopes, is_nothing};
-use super::error::{AT_END, DifferentiableError, Of, arrived};
+use super::error::{AT_END, DifferentiableError, Of, arrived, finite};
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
@@ -36,6 +36,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.observed.inputs_along(&best.params, &column, changes);
         by_inputs.iter_mut().zip(changes).for_each(|(slope, change)| *slope -= *change);
         by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
+        finite("σ", &*by_inputs)?;
         Ok(sigma)
     }
 
@@ -59,6 +60,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             if is_nothing(lambda.value) { 0.0 } else { rate * rate - lambda.second / lambda.value }
         };
         let main = along.lambda.iter().map(of_bin).collect();
+        let is_empty: Vec<bool> = along.lambda.iter().map(|lambda| is_nothing(lambda.value)).collect();
         let params: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
         let of_aux = |&param: &u32| {
             let param = param as usize;
@@ -68,8 +70,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             }
         };
         let aux = self.model.table(self.model.layout.constraint_param).iter().map(of_aux).collect();
+        self.refuse_empty(&asimov, &is_empty)?;
         self.through_asimov(&asimov, &Slopes { main, aux, params }, by_inputs)?;
         by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
+        finite("σ", &*by_inputs)?;
         Ok(sigma)
     }
 

@@ -4,12 +4,12 @@
 //! ∂(f(θ₁) - f(θ₂))/∂n = ln(λ(θ₂)/λ(θ₁)), and of a constraint term (θ₂ - θ₁)/σ² or ln(θ₂/θ₁).
 
 use super::asimov::{Asimov, Slopes, is_nothing};
-use super::error::{DifferentiableError, Of, arrived};
+use super::error::{DifferentiableError, Of, arrived, finite};
 use super::follow::Fits;
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{BAND, PValues, expected_p_value_slopes, p_value_slopes};
 use crate::profile::rounding;
-use crate::test_statistic::TestStatistic;
+use crate::test_statistic::{TestStatistic, told_apart};
 use ns_core::{Constraint, TemplateLikelihood};
 
 /// CLs observed, and expected at -2, -1, 0, +1, +2 standard deviations of the background.
@@ -72,7 +72,7 @@ pub(super) struct Compared {
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
-    /// The statistic of the observed data at `mu` (q₀: 0), and dq/dμ; its gradient is written to `by_inputs` (M).
+    /// The statistic of the observed data at `mu` (q₀: at 0, whatever `mu` is), and dq/dμ; its gradient is written to `by_inputs` (M).
     ///
     /// # Errors
     /// If a fit fails.
@@ -82,17 +82,17 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: f64,
         by_inputs: Option<&mut [f64]>,
     ) -> Result<[f64; 2], DifferentiableError> {
-        let poi = self.poi;
+        let (poi, mu) = (self.poi, tested(statistic, mu));
         self.ask_device(Kind::Free, None)?;
         self.ask_device(Kind::Conditional, Some(mu))?;
         let compared = compare(&mut self.observed_fits(), statistic, poi, mu, Of::Observed)?;
         if let Some(by_inputs) = by_inputs {
-            self.difference(Of::Observed, &compared, by_inputs);
+            self.difference(Of::Observed, &compared, by_inputs)?;
         }
         Ok([compared.q, compared.by_mu])
     }
 
-    /// The statistic of the Asimov data set at `mu` (q₀: 0), and dq_A/dμ; its gradient is written to `by_inputs` (M).
+    /// The statistic of the Asimov data set at `mu` (q₀: at 0, whatever `mu` is), and dq_A/dμ; its gradient is written to `by_inputs` (M).
     ///
     /// # Errors
     /// If a fit fails, or where the statistic has no derivative.
@@ -102,6 +102,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: f64,
         by_inputs: Option<&mut [f64]>,
     ) -> Result<[f64; 2], DifferentiableError> {
+        let mu = tested(statistic, mu);
         let asimov = self.make_asimov(statistic.asimov_mu())?;
         self.ask_device(Kind::Asimov, Some(mu))?;
         let compared = self.compare_asimov(&asimov, statistic, mu)?;
@@ -141,19 +142,23 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 
     /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], the data held, written to `by_inputs` (M).
-    fn difference(&mut self, of: Of, compared: &Compared, by_inputs: &mut [f64]) {
+    fn difference(&mut self, of: Of, compared: &Compared, by_inputs: &mut [f64]) -> Result<(), DifferentiableError> {
         if compared.is_constant {
             by_inputs.fill(0.0);
-            return;
+            return Ok(());
         }
         let likelihood = match of {
             Of::Observed => &mut self.observed,
             Of::Asimov => &mut self.asimov,
         };
         let memory = &mut self.memory;
-        likelihood.nll_and_gradients(&compared.conditional, &mut memory.gradient, by_inputs);
-        likelihood.nll_and_gradients(&compared.free, &mut memory.gradient, &mut memory.by_inputs);
+        // Where -ln L is infinite its gradients are zeros.
+        let values = [
+            likelihood.nll_and_gradients(&compared.conditional, &mut memory.gradient, by_inputs),
+            likelihood.nll_and_gradients(&compared.free, &mut memory.gradient, &mut memory.by_inputs),
+        ];
         by_inputs.iter_mut().zip(&memory.by_inputs).for_each(|(slope, free)| *slope = 2.0 * (*slope - free));
+        finite("the statistic", values.iter().chain(&*by_inputs))
     }
 
     /// The gradient of the Asimov data set's statistic, written to `by_inputs` (M).
@@ -163,7 +168,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         compared: &Compared,
         by_inputs: &mut [f64],
     ) -> Result<(), DifferentiableError> {
-        self.difference(Of::Asimov, compared, by_inputs);
+        self.difference(Of::Asimov, compared, by_inputs)?;
         if compared.is_constant {
             return Ok(());
         }
@@ -171,7 +176,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.asimov.expected(&compared.free, &mut memory.lambda);
         self.asimov.expected(&compared.conditional, &mut memory.other);
         let pairs = || memory.lambda.iter().zip(&memory.other);
-        let is_empty: Vec<bool> = pairs().map(|(&free, &held)| is_nothing(free) && !is_nothing(held)).collect();
+        let is_empty: Vec<bool> = pairs().map(|(&free, &held)| is_nothing(free) || is_nothing(held)).collect();
         let log_ratio = |(&free, &held): (&f64, &f64)| {
             if is_nothing(free) || is_nothing(held) { 0.0 } else { 2.0 * (free / held).ln() }
         };
@@ -188,11 +193,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         };
         let aux = terms.map(aux_slope).collect();
         let slopes = Slopes { main, aux, params: vec![0.0; self.model.n_params()] };
-        if is_empty.contains(&true) {
-            self.refuse_empty(asimov, &is_empty)?;
-        }
-        self.through_asimov(asimov, &slopes, by_inputs)
+        self.refuse_empty(asimov, &is_empty)?;
+        self.through_asimov(asimov, &slopes, by_inputs)?;
+        finite("the statistic of the Asimov data set", &*by_inputs)
     }
+}
+
+/// Where `statistic` is tested if `mu` is asked for: q₀ is a test of the background.
+fn tested(statistic: TestStatistic, mu: f64) -> f64 {
+    if statistic == TestStatistic::Q0 { 0.0 } else { mu }
 }
 
 /// The statistic of the data that `fits` are to.
@@ -212,6 +221,7 @@ fn compare<L: TemplateLikelihood>(
     if rise < -rounding(best.nll) {
         return Err(DifferentiableError::Below { of });
     }
+    let rise = told_apart(rise, best.nll);
     let mu_hat = best.params[poi];
     let q = statistic.value(mu, mu_hat, rise);
     // At a best fit that is where the statistic is tested, what is left of the difference is rounding.

@@ -103,3 +103,32 @@ impl Minimum {
         self.outcome == Outcome::Converged
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MinimizeOptions, Minimizer, Outcome};
+    use crate::fit::{FitOptions, domain_and_start};
+    use ns_compute::CpuLikelihood;
+    use ns_core::Likelihood;
+    use ns_core::spec::ModifierData;
+    use ns_testkit::small::{one_channel, sample};
+
+    #[test]
+    fn a_search_resumed_outside_the_domain_has_not_arrived() {
+        let model = |background: f64| {
+            let signal = sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]);
+            one_channel(vec![signal, sample("b", &[background], &[])], &[35.0])
+        };
+        let (before, after) = (model(50.0), model(10.0));
+        let options = MinimizeOptions::default();
+        let (mut domain, start) = domain_and_start(&before, &FitOptions::default());
+        domain.lower[0] = -5.0;
+        let mut likelihood = CpuLikelihood::new(&before);
+        let mut minimizer = Minimizer::new(&likelihood.structure());
+        let first = minimizer.minimize(&mut likelihood, &start, &domain, &options);
+        assert!(first.converged() && first.params[0] < -2.0, "{first:?}");
+        // There the other model expects -5 events.
+        let second = minimizer.resume(&mut CpuLikelihood::new(&after), &first.params, &domain, &options);
+        assert_eq!(second.outcome, Outcome::NotFinite, "{second:?}");
+    }
+}

@@ -197,6 +197,10 @@ impl Minimizer {
         if self.keeps_factor(domain) {
             (progress.evaluations, progress.chord_gain) = (1, RESUMED_GAIN);
             progress.nll = likelihood.nll_and_grad(&self.x, &mut self.gradient);
+            if !progress.nll.is_finite() {
+                // Outside the domain the gradient is zero, which would pass for an arrival.
+                return self.finish(progress, Outcome::NotFinite);
+            }
             let inside = self.chord_step();
             progress.edm = self.step.edm(&self.gradient);
             if !inside || progress.edm.abs() > CHORD_BELOW {

@@ -2,6 +2,7 @@
 
 Values and gradients are computed on the host in double precision, by a callback; under `jax.jit` and `jax.grad` they are what they are outside. Without
 ``jax.config.update("jax_enable_x64", True)`` JAX rounds both to single precision. `jax.vmap` calls the session once for each row. Reverse mode only, and once.
+What a session raises inside of the callback JAX wraps in an error of its own, whose text has the message.
 
 >>> import jax, nextstat
 >>> jax.config.update("jax_enable_x64", True)
@@ -123,7 +124,7 @@ _nll.defvjp(_nll_forward, _nll_backward)
 
 
 def nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
-    """-ln L of the data at `params` (P) and `inputs` (M)."""
+    """-ln L of the data at `params` (P) and `inputs` (M); outside the domain +∞ with gradients that are NaN."""
     return _nll(session, jnp.asarray(params, dtype=float), jnp.asarray(inputs, dtype=float))
 
 

@@ -35,30 +35,30 @@ class _Evaluated(torch.autograd.Function):
     def forward(ctx: Any, inputs: torch.Tensor, mu: Any, session: DifferentiableSession, quantity: Quantity) -> torch.Tensor:
         by_inputs, by_mu = ctx.needs_input_grad[0], ctx.needs_input_grad[1]
         rows = _on_host(session, inputs)
-        values_of_mu = tested(mu.detach().cpu().numpy() if isinstance(mu, torch.Tensor) else mu, rows.shape[0])
+        values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, rows.shape[0])
         values, slopes, slopes_of_mu = quantity(session._raw, rows.numpy(), values_of_mu, by_inputs or by_mu)
         like = {"device": inputs.device, "dtype": inputs.dtype}
         if by_inputs or by_mu:
-            ctx.mu_shape = mu.shape if isinstance(mu, torch.Tensor) else None
-            ctx.save_for_backward(inputs, torch.from_numpy(slopes).to(**like), torch.from_numpy(slopes_of_mu).to(**like))
+            given = mu if isinstance(mu, torch.Tensor) else None
+            ctx.save_for_backward(inputs, given, torch.from_numpy(slopes).to(**like), torch.from_numpy(slopes_of_mu).to(**like))
         return torch.from_numpy(values).to(**like)
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
-        inputs, by_inputs, by_mu = ctx.saved_tensors
-        of_inputs = _Product.apply(upstream[0], by_inputs, inputs) if ctx.needs_input_grad[0] else None
+        inputs, mu, by_inputs, by_mu = ctx.saved_tensors
+        of_inputs = _Product.apply(upstream[0], by_inputs, inputs, mu) if ctx.needs_input_grad[0] else None
         of_mu = None
         if ctx.needs_input_grad[1]:
-            each = _Product.apply(upstream[0], by_mu.unsqueeze(-1), inputs)
-            of_mu = each.sum().reshape(ctx.mu_shape) if ctx.mu_shape.numel() == 1 else each.reshape(ctx.mu_shape)
+            each = _Product.apply(upstream[0], by_mu.unsqueeze(-1), inputs, mu)
+            of_mu = (each.sum().reshape(mu.shape) if mu.numel() == 1 else each.reshape(mu.shape)).to(mu)
         return of_inputs, of_mu, None, None
 
 
 class _Product(torch.autograd.Function):
-    """Σ_k g_k J_k of each row. J depends on the inputs, but how is not given: asking for second derivatives is an error, not a silent zero."""
+    """Σ_k g_k J_k of each row. How J depends on the inputs and the tested value is not given: second derivatives are an error, not a silent zero."""
 
     @staticmethod
-    def forward(ctx: Any, upstream: torch.Tensor, slopes: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, upstream: torch.Tensor, slopes: torch.Tensor, inputs: torch.Tensor, mu: torch.Tensor | None) -> torch.Tensor:
         return torch.bmm(upstream.unsqueeze(1), slopes).squeeze(1)
 
     @staticmethod
@@ -96,13 +96,40 @@ class _NllGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
-        session, (params, inputs) = ctx.session, ctx.saved_tensors
-        if torch.is_grad_enabled() and any(given.requires_grad for given in (params, inputs)):
-            # Reached with `create_graph=True`: the product itself is not differentiable, which its own backward says.
-            upstream = tuple(given.detach() for given in upstream)
-        point = [_on_host(session, given).numpy() for given in (params, inputs, *upstream)]
+        params, inputs = ctx.saved_tensors
+        of_params, of_inputs = _HessianProduct.apply(_Point.apply(params), _Point.apply(inputs), *upstream, ctx.session)
+        return of_params, of_inputs, None, None, None
+
+
+class _Point(torch.autograd.Function):
+    """Where a Hessian is taken: asking how that depends on the point is an error, not a silent zero."""
+
+    @staticmethod
+    def forward(ctx: Any, at: torch.Tensor) -> torch.Tensor:
+        return at.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *_: torch.Tensor) -> Any:
+        raise NotImplementedError("-ln L can be differentiated twice: third derivatives are not given")
+
+
+class _HessianProduct(torch.autograd.Function):
+    """The product of the Hessian of -ln L with a direction, in which it is linear; that it depends on the point too is for `_Point` to say."""
+
+    @staticmethod
+    def forward(ctx: Any, params: torch.Tensor, inputs: torch.Tensor, by_params: torch.Tensor, by_inputs: torch.Tensor, session: Any) -> Any:
+        ctx.session = session
+        ctx.save_for_backward(params, inputs)
+        point = [_on_host(session, given).numpy() for given in (params, inputs, by_params, by_inputs)]
         of_params, of_inputs = session._raw.hessian_product(*point)
-        return torch.from_numpy(of_params).to(params), torch.from_numpy(of_inputs).to(inputs), None, None, None
+        return torch.from_numpy(of_params).to(params), torch.from_numpy(of_inputs).to(inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
+        params, inputs = ctx.saved_tensors
+        # The Hessian is symmetric.
+        of_params, of_inputs = _HessianProduct.apply(params, inputs, *upstream, ctx.session)
+        return torch.zeros_like(params), torch.zeros_like(inputs), of_params, of_inputs, None
 
 
 def _flat(session: DifferentiableSession, inputs: Inputs) -> torch.Tensor:
@@ -140,7 +167,7 @@ def evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Inputs,
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """-ln L of the data at `params` (P) and `inputs` (M); differentiable twice.
+    """-ln L of the data at `params` (P) and `inputs` (M); differentiable twice. Outside the domain +∞ with gradients that are NaN.
 
     Examples
     --------

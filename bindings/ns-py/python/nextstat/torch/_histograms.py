@@ -27,7 +27,7 @@ def soft_histogram(
     Parameters
     ----------
     values : tensor
-        What is filled in (n).
+        What is filled in (n); integers are taken as numbers of PyTorch's default precision.
     edges : tensor or sequence of float
         Edges of the bins (B + 1), ascending; they may require gradients too.
     bandwidth : float
@@ -58,6 +58,8 @@ def soft_histogram(
         raise ValueError(f"`{kernel}` is no kernel; there are `normal` and `logistic`")
     if not bandwidth > 0:
         raise ValueError(f"a bandwidth of {bandwidth} is not positive")
+    if not values.dtype.is_floating_point:
+        values = values.to(torch.get_default_dtype())
     edges = torch.as_tensor(edges, dtype=values.dtype, device=values.device)
     if edges.dim() != 1 or len(edges) < 2 or bool((edges[1:] <= edges[:-1]).any()):
         raise ValueError("edges are at least two numbers, ascending")
