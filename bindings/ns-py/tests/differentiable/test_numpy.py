@@ -60,9 +60,9 @@ def test_outside_the_domain_nll_has_no_gradient():
 
 def test_a_row_that_fails_is_named():
     session = DifferentiableSession(random_model(3), "signal")
-    with pytest.raises(nextstat.GradientError, match="^row 1 of 2: .*uncertainty"):
+    with pytest.raises(nextstat.GradientError, match=r"^row 1 of 2: .*uncertainty"):
         session.sigma_mu(np.stack([session.values, -session.values]))
-    with pytest.raises(nextstat.GradientError, match="^`mu` has no uncertainty"):
+    with pytest.raises(nextstat.GradientError, match=r"^`mu` has no uncertainty"):
         session.sigma_mu(-session.values)
 
 
