@@ -40,7 +40,10 @@ impl Tokenizer {
         let problem = |error: tokenizers::Error| {
             Error::malformed(path, "the tokenizer", Problem::Json { message: error.to_string() })
         };
-        Ok(Tokenizer { inner: text.parse().map_err(problem)?, path: path.to_owned() })
+        let mut inner: Inner = text.parse().map_err(problem)?;
+        // Files keep how batches were cut and filled in training; a prompt is neither.
+        inner.with_padding(None).with_truncation(None).map_err(problem)?;
+        Ok(Tokenizer { inner, path: path.to_owned() })
     }
 
     fn error(&self, error: &tokenizers::Error) -> Error {
