@@ -197,30 +197,29 @@ impl Engine {
         mut observer: Option<Observer<'_>>,
     ) -> Result<(), Error> {
         self.check(tokens)?;
-        if cache.on_device.is_some() != self.device.is_some() {
-            return Err(Error::CacheElsewhere);
+        cache.check(&self.model.config, self.device.is_some())?;
+        let (asked, limit) = (cache.length + tokens.len(), cache.capacity.min(self.model.config.context));
+        if asked > limit {
+            return Err(Error::ContextOverflow { asked, limit });
         }
-        let asked = cache.length + tokens.len();
-        if asked > cache.capacity {
-            return Err(Error::ContextOverflow { asked, limit: cache.capacity });
-        }
-        for (index, chunk) in tokens.chunks(self.chunk).enumerate() {
-            let first = index * self.chunk;
-            let spans = [Span { rows: 0..chunk.len(), position: cache.length, kv_row: 0 }];
-            // Reborrowed with the type that says that it may be called again.
-            let observer = observer.as_mut().map(|observer| &mut **observer as Observer<'_>);
-            self.pass(chunk, &spans, &mut Kv::Cache(cache), observer)?;
-            cache.length += chunk.len();
-            let is_last = first + chunk.len() == tokens.len();
-            match rows {
-                LogitRows::All => self.head(0..chunk.len(), &mut |row, logits| each(first + row, logits))?,
-                LogitRows::Last if is_last => {
-                    self.head(chunk.len() - 1..chunk.len(), &mut |row, logits| each(first + row, logits))?;
-                }
-                LogitRows::Last => {}
+        cache.attempt(|cache| {
+            for (index, chunk) in tokens.chunks(self.chunk).enumerate() {
+                let first = index * self.chunk;
+                let spans = [Span { rows: 0..chunk.len(), position: cache.length, kv_row: 0 }];
+                // Reborrowed with the type that says that it may be called again.
+                let observer = observer.as_mut().map(|observer| &mut **observer as Observer<'_>);
+                self.pass(chunk, &spans, &mut Kv::Cache(cache), observer)?;
+                cache.length += chunk.len();
+                let is_last = first + chunk.len() == tokens.len();
+                let wanted = match rows {
+                    LogitRows::All => 0..chunk.len(),
+                    LogitRows::Last if is_last => chunk.len() - 1..chunk.len(),
+                    LogitRows::Last => continue,
+                };
+                self.head(wanted, &mut |row, logits| each(first + row, logits))?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Computes whole sequences at once, each from position 0, and hands over each row of logits with its sequence and position.

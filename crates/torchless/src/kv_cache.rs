@@ -63,6 +63,25 @@ impl KvCache {
         self.length = self.length.min(length);
     }
 
+    /// Does `work`; if it fails, no position was added.
+    pub(crate) fn attempt<T>(&mut self, work: impl FnOnce(&mut KvCache) -> Result<T, Error>) -> Result<T, Error> {
+        let before = self.length;
+        work(self).inspect_err(|_| self.length = before)
+    }
+
+    /// Refuses to go on for a model of other sizes, or where the keys and values are not.
+    pub(crate) fn check(&self, config: &Config, is_on_device: bool) -> Result<(), Error> {
+        if self.on_device.is_some() != is_on_device {
+            return Err(Error::CacheElsewhere);
+        }
+        let layers = self.on_device.as_ref().map_or(self.layers.len(), MetalKVCache::n_layers);
+        if (layers, self.width) != (config.n_layers, config.kv_width()) {
+            let (needed_layers, needed_width) = (config.n_layers, config.kv_width());
+            return Err(Error::CacheOfAnother { layers, width: self.width, needed_layers, needed_width });
+        }
+        Ok(())
+    }
+
     /// Bytes that it takes.
     pub fn n_bytes(&self) -> u64 {
         let here = self.layers.len() as u64 * 2 * (self.capacity * self.width) as u64 * 4;
@@ -75,5 +94,22 @@ fn check_context(config: &Config, positions: usize) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::ContextOverflow { asked: positions, limit: config.context })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, KvCache};
+
+    #[test]
+    fn what_fails_adds_no_position() {
+        let mut cache = KvCache { layers: Vec::new(), on_device: None, length: 2, capacity: 9, width: 1 };
+        let failed: Result<(), Error> = cache.attempt(|cache| {
+            cache.length += 4;
+            Err(Error::NoTokens)
+        });
+        assert!(failed.is_err() && cache.len() == 2);
+        cache.attempt(|cache| Ok(cache.length += 4)).expect("done");
+        assert_eq!(cache.len(), 6);
     }
 }

@@ -174,7 +174,7 @@ fn what_is_not_the_engines_is_refused() {
     let one = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn().write_folder("device-one", true, 1);
     let one = engine(&one, three.device_pool().expect("a device").device());
     let mut of_one = one.cache(8).expect("a cache");
-    assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheElsewhere)));
+    assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheOfAnother { .. })));
     let double = OpenOptions { precision: Some(Precision::Double), ..OpenOptions::default() };
     let double = Device::open_with(Backend::Emulated, 0, &double).expect("the emulated device");
     let refused = Engine::on_device(Arc::clone(three.model()), &double, 8).expect_err("the wrong precision");
