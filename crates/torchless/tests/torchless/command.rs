@@ -8,17 +8,17 @@ use serde_json::Value;
 use crate::support::{distance, ids, json, reference, tensors};
 use crate::twin::{Stored, Twin, fresh_folder};
 
-fn torchless(arguments: &[&str]) -> Output {
+pub(crate) fn torchless(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_torchless")).args(arguments).output().expect("the command")
 }
 
-fn answer(arguments: &[&str]) -> Value {
+pub(crate) fn answer(arguments: &[&str]) -> Value {
     let output = torchless(arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
