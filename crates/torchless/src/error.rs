@@ -51,6 +51,14 @@ pub enum Error {
         /// How many the model knows.
         vocabulary: usize,
     },
+    /// One of several sequences cannot be computed.
+    #[error("sequence {index}: {source}")]
+    InSequence {
+        /// Which.
+        index: usize,
+        /// Why.
+        source: Box<Error>,
+    },
     /// Nothing to compute.
     #[error("there are no tokens")]
     NoTokens,
@@ -179,6 +187,14 @@ pub enum Error {
         /// Its words.
         message: String,
     },
+    /// Logits of which no token can be chosen.
+    #[error("the logit of token {token} is {value}, and no token can be chosen")]
+    Logit {
+        /// The token.
+        token: usize,
+        /// Its logit.
+        value: f64,
+    },
     /// A setting of the sampler that means nothing.
     #[error("{setting} is {value}, and {expected}")]
     Sampling {
@@ -198,7 +214,7 @@ impl Error {
             Error::Memory { .. } => {
                 Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
             }
-            Error::NoTokenizer { .. } => Some("give token ids with --tokens"),
+            Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
             Error::NoBackend { .. }
             | Error::Device(_)
             | Error::DeviceRefused { .. }

@@ -29,8 +29,17 @@ impl KvCache {
     ///
     /// More positions than the model's context, or more memory than there is.
     pub fn new(config: &Config, capacity: usize) -> Result<KvCache, Error> {
+        KvCache::within(config, capacity, None)
+    }
+
+    /// The same, beside weights within the limit that both may take.
+    pub(crate) fn within(config: &Config, capacity: usize, limit: Option<(u64, u64)>) -> Result<KvCache, Error> {
         check_context(config, capacity)?;
-        memory::check(0, memory::estimate_kv_cache_memory(config, capacity), None)?;
+        let cache = memory::estimate_kv_cache_memory(config, capacity);
+        match limit {
+            Some((weights, limit)) => memory::check(weights, cache, Some(limit))?,
+            None => memory::check(0, cache, None)?,
+        }
         let width = config.kv_width();
         let layer = || KeysAndValues { keys: vec![0.0; capacity * width], values: vec![0.0; capacity * width] };
         let layers = (0..config.n_layers).map(|_| layer()).collect();

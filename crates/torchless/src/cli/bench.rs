@@ -15,10 +15,11 @@ use crate::sampling::greedy;
 
 pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let (n_prompt, n_decoded) = (args.prefill.max(1), args.decode);
-    let mut engine = command::engine(&args.model, n_prompt + n_decoded)?;
+    let positions = n_prompt.saturating_add(n_decoded);
+    let mut engine = command::engine(&args.model, positions)?;
     let vocabulary = engine.model().config().vocabulary;
+    let mut cache = engine.cache(positions)?;
     let prompt: Vec<u32> = (0..n_prompt).map(|index| (index * 7919 % vocabulary) as u32).collect();
-    let mut cache = engine.cache(n_prompt + n_decoded)?;
     // The first pass reads the weights from their file.
     engine.logits(&mut cache, &prompt[..1], LogitRows::Last)?;
     cache.truncate(0);

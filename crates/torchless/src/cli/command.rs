@@ -37,19 +37,20 @@ pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
 
 /// Opens the model, if it and the keys and values of `positions` fit into memory.
 pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliError> {
+    engine_in_chunks(args, positions, args.chunk.unwrap_or(Engine::DEFAULT_CHUNK))
+}
+
+/// The same, with at most `chunk` tokens at once.
+pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize) -> Result<Engine, CliError> {
     let device = backend::open_device(BackendPreference::from(args.device))?;
     let model = Arc::new(match device {
         // The weights pass through the host's memory piece by piece; the device's is looked at below.
         Some(_) => open_within(args, positions, u64::MAX)?,
         None => open(args, positions)?,
     });
-    let engine = match device {
-        Some(device) => Engine::on_device(model, &device, positions)?,
-        None => Engine::new(model, Threads::new(args.threads)),
-    };
-    Ok(match args.chunk {
-        Some(chunk) => engine.with_chunk(chunk),
-        None => engine,
+    Ok(match device {
+        Some(device) => Engine::on_device_with_chunk(model, &device, positions, chunk)?,
+        None => Engine::new(model, Threads::new(args.threads)).with_chunk(chunk),
     })
 }
 
@@ -153,7 +154,7 @@ fn answer(
 }
 
 fn generate_text(args: &GenerateArgs) -> Result<(), CliError> {
-    let mut engine = engine(&args.model, args.input.tokens.len() + args.sampling.max_tokens)?;
+    let mut engine = engine(&args.model, args.input.tokens.len().saturating_add(args.sampling.max_tokens))?;
     let (tokens, tokenizer) = input(&engine, &args.input)?;
     answer(&mut engine, tokenizer.as_ref(), &tokens, &args.sampling, args.json)
 }
@@ -187,7 +188,8 @@ fn chat(args: &ChatArgs) -> Result<(), CliError> {
 }
 
 fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
-    let model = open(&args.model, 0)?;
+    // Nothing is computed: a model that does not fit can be looked at.
+    let model = open_within(&args.model, 0, u64::MAX)?;
     let tokenizer = Tokenizer::of(&model)?;
     let Some(text) = &args.text else {
         let text = tokenizer.decode(&args.decode, !args.no_special)?;
@@ -202,13 +204,14 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
 }
 
 /// What will compute, and on a device what that takes of its memory.
-fn computes(device: Option<&Device>, threads: &Threads, model: &Model) -> Result<serde_json::Value, CliError> {
+fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<serde_json::Value, CliError> {
     let Some(device) = device else {
+        let threads = Threads::new(args.threads);
         let instruction_set = threads.instruction_set().name();
         return Ok(json!({ "name": "cpu", "instruction_set": instruction_set, "threads": threads.count() }));
     };
     let context = model.config().context;
-    let needed = estimate_device_memory(model, context, Engine::DEFAULT_CHUNK);
+    let needed = estimate_device_memory(model, context, args.chunk.unwrap_or(Engine::DEFAULT_CHUNK));
     let there = device.memory().map_err(Error::from)?;
     Ok(json!({
         "name": device.backend().name(),
@@ -223,7 +226,8 @@ fn computes(device: Option<&Device>, threads: &Threads, model: &Model) -> Result
 
 fn info(args: &InfoArgs) -> Result<(), CliError> {
     let device = backend::open_device(BackendPreference::from(args.model.device))?;
-    let model = open(&args.model, 0)?;
+    // Nothing is computed: a model that does not fit can be looked at.
+    let model = open_within(&args.model, 0, u64::MAX)?;
     let config = model.config();
     let formats: serde_json::Map<String, serde_json::Value> =
         model.formats().into_iter().map(|(format, count)| (format.name().to_owned(), count.into())).collect();
@@ -253,7 +257,7 @@ fn info(args: &InfoArgs) -> Result<(), CliError> {
             "kv_cache_full": memory::estimate_kv_cache_memory(config, config.context),
             "available": memory::available_memory(),
         },
-        "device": computes(device.as_ref(), &Threads::new(args.model.threads), &model)?,
+        "device": computes(device.as_ref(), &args.model, &model)?,
     });
     if args.json {
         return print_json(&answer);

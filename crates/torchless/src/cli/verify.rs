@@ -38,10 +38,11 @@ pub(super) fn run(args: &VerifyArgs) -> Result<bool, CliError> {
     let stored = folder.join("reference_logits.safetensors");
     safetensors::read(&stored, &mut by_name)?;
     let tensors = Tensors { path: stored.into(), by_name };
-    let mut engine = command::engine(&args.model, 0)?;
+    let prompts: Vec<_> = prompts.iter().map(|entry| prompt(&path, entry)).collect::<Result<_, _>>()?;
+    let longest = prompts.iter().map(|(_, tokens, _)| tokens.len()).max().unwrap_or(0);
+    let mut engine = command::engine(&args.model, longest)?;
     let mut verdicts = Vec::new();
-    for entry in prompts {
-        let (name, tokens, rows) = prompt(&path, entry)?;
+    for (name, tokens, rows) in prompts {
         verdicts.push(one(&mut engine, &tensors, name, (&tokens, &rows), args.tolerance)?);
     }
     let is_good = verdicts.iter().all(|verdict| verdict.is_good);

@@ -131,6 +131,14 @@ fn a_model_that_does_not_fit_is_refused_before_it_is_loaded() {
     let options = LoadOptions { memory_limit: Some(weights + 3000), positions: 1 };
     Model::open_with(&path, &options).expect("fits");
     Model::open_with(&path, &LoadOptions { positions: 64, ..options }).expect_err("keys and values do not fit");
+    let model = Arc::new(Model::open_with(&path, &options).expect("fits"));
+    let engine = Engine::new(model, Threads::new(1));
+    engine.cache(1).expect("fits");
+    let error = engine.cache(64).expect_err("keys and values do not fit");
+    assert!(error.to_string().starts_with("the model needs about "), "{error}");
+    // No sequence is longer than the context, whatever was asked for.
+    let options = LoadOptions { memory_limit: Some(2 * weights), positions: usize::MAX };
+    Model::open_with(&path, &options).expect("fits");
 }
 
 #[test]
