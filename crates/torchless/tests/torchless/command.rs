@@ -50,7 +50,7 @@ fn the_commonest_mistakes_are_named() {
             &["logits", "--tokens", "1", "--memory-limit", "lots"],
             "error: `lots` is no size: say bytes, or KiB, MiB, GiB\n",
         ),
-        (&["generate", "--prompt", "hello"], "has no tokenizer\nhint: give token ids with --tokens\n"),
+        (&["generate", "--prompt", "hello"], "has no tokenizer\nhint: give token ids with --tokens, and no --stop\n"),
         (
             &["logits", "--tokens", "1", "--memory-limit", "1KiB"],
             "hint: a shorter context or a quantised model needs less",
