@@ -205,3 +205,19 @@ fn a_special_token_stops_the_text_and_needs_a_tokenizer() {
     let error = go_on(&folder, &["<|stop|>"], false).expect_err("nothing to find it with");
     assert!(error.to_string().ends_with("has no tokenizer"), "{error}");
 }
+
+#[test]
+fn templates_know_that_there_are_no_tools_and_indent_json() {
+    let folder = Twin::new("llama").drawn().write_folder("template", true, 1);
+    let rendered = |template: &str| {
+        std::fs::write(folder.join("chat_template.jinja"), template).expect("a writable folder");
+        let template = ChatTemplate::of(&Model::open(&folder).expect("a model")).expect("a template");
+        template.render(&[Message { role: "user".into(), content: "hi".into() }], true)
+    };
+    let nothing = rendered("{{ tools is none }} {{ documents is none }}").expect("text");
+    assert_eq!(nothing.to_lowercase(), "true true");
+    assert_eq!(rendered("{{ messages[0] | tojson }}").expect("text"), r#"{"role": "user", "content": "hi"}"#);
+    let indented = rendered("{{ messages[0] | tojson(indent=2) }}").expect("text");
+    assert_eq!(indented, "{\n  \"role\": \"user\",\n  \"content\": \"hi\"\n}");
+    rendered("{{ messages | tojson(colour=2) }}").expect_err("no such setting");
+}
