@@ -1,5 +1,6 @@
 //! The verbs that are one call each: arguments in, an answer out. Returns whether the answer is good.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use ns_device::Device;
@@ -15,6 +16,7 @@ use crate::device::estimate_device_memory;
 use crate::engine::{Engine, LogitRows};
 use crate::error::{Error, Problem};
 use crate::generate::{GenerateOptions, Generation, generate};
+use crate::kv_cache::KvCache;
 use crate::linear::Threads;
 use crate::memory;
 use crate::model::{LoadOptions, Model};
@@ -99,10 +101,10 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
     let mut cache = engine.cache(tokens.len())?;
     let rows = if args.all { LogitRows::All } else { LogitRows::Last };
     let vocabulary = engine.model().config().vocabulary;
-    let logits = engine.logits(&mut cache, &tokens, rows)?;
     if args.json {
-        return print_json(&json!({ "logits": logits.chunks(vocabulary).collect::<Vec<_>>() }));
+        return print_logits(&mut engine, &mut cache, &tokens, rows);
     }
+    let logits = engine.logits(&mut cache, &tokens, rows)?;
     for row in logits.chunks(vocabulary) {
         let mut order: Vec<u32> = (0..vocabulary as u32).collect();
         order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]));
@@ -114,6 +116,21 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
         print_text("\n")?;
     }
     Ok(())
+}
+
+/// Writes rows as JSON as they come: all of a long prompt may be more than fits into memory.
+fn print_logits(engine: &mut Engine, cache: &mut KvCache, tokens: &[u32], rows: LogitRows) -> Result<(), CliError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (mut written, mut before) = (Ok(()), "{\"logits\":[");
+    let mut each = |_: usize, row: &[f32]| {
+        if written.is_ok() {
+            let start = out.write_all(before.as_bytes());
+            written = start.and_then(|()| serde_json::to_writer(&mut out, row).map_err(io::Error::from));
+            before = ",";
+        }
+    };
+    engine.each_logits(cache, tokens, rows, &mut each)?;
+    written.and_then(|()| out.write_all(b"]}\n")).and_then(|()| out.flush()).map_err(CliError::Unwritable)
 }
 
 fn sampler(args: &SamplingArgs) -> Result<Sampler, CliError> {

@@ -34,6 +34,10 @@ fn logits_are_one_row_for_each_position() {
     let found = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]);
     assert_eq!(found["logits"].as_array().expect("rows").len(), 3);
     let all = rows(&found);
+    // Digits of single precision, no more.
+    let said = torchless(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]).stdout;
+    let said = String::from_utf8(said).expect("UTF-8");
+    assert!(said.split([',', '[', ']']).all(|number| number.len() < 16), "{said}");
     assert!(distance(&all, &twin.logits(&[0, 52, 29])) < 1e-4);
     let last = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--json"]);
     assert_eq!(rows(&last), all[2 * 70..]);

@@ -138,6 +138,8 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     };
     assert!(two("[8, 24]").contains("tensor `y`: it should be in bytes of its own, and is in those of `x`, too"));
     assert!(two("[16, 32]").contains("tensor `model.embed_tokens.weight`: it is missing"));
+    let twice = r#"{"x": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}, "x": {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}}"#;
+    assert!(write(twice).contains("tensor `x`: it should be there once, and is there twice"));
     assert!(write("[").contains("the header: "));
     assert!(write(&"[".repeat(100_000)).contains("the header: "));
     std::fs::write(&path, u64::MAX.to_le_bytes()).expect("a writable file");
