@@ -118,7 +118,11 @@ mod tests {
             Err(Error::NoTokens)
         });
         assert!(failed.is_err() && cache.len() == 2);
-        cache.attempt(|cache| Ok(cache.length += 4)).expect("done");
+        let done = cache.attempt(|cache| {
+            cache.length += 4;
+            Ok(cache.length)
+        });
+        assert_eq!(done.expect("done"), 6);
         assert_eq!(cache.len(), 6);
     }
 }
