@@ -221,3 +221,26 @@ fn templates_know_that_there_are_no_tools_and_indent_json() {
     assert_eq!(indented, "{\n  \"role\": \"user\",\n  \"content\": \"hi\"\n}");
     rendered("{{ messages | tojson(colour=2) }}").expect_err("no such setting");
 }
+
+#[test]
+fn ends_of_text_are_added_as_the_gguf_file_says_or_as_its_kind_usually_has_them() {
+    let twin = Twin::new("llama").drawn();
+    let (add_bos, add_eos) = ("tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token");
+    let ids = |pre: &str, more: &[(&str, Value)]| {
+        let keys = [
+            ("tokenizer.ggml.model", json!("gpt2")),
+            ("tokenizer.ggml.pre", json!(pre)),
+            ("tokenizer.ggml.tokens", json!(["a", "b", "<s>", "</s>"])),
+            ("tokenizer.ggml.merges", json!([])),
+            ("tokenizer.ggml.bos_token_id", json!(2)),
+            ("tokenizer.ggml.eos_token_id", json!(3)),
+        ];
+        let model = Model::open(twin.write_gguf_with("ends", &[&keys[..], more].concat())).expect("a model");
+        Tokenizer::of(&model).expect("a tokenizer").encode("ab", true).expect("ids")
+    };
+    assert_eq!(ids("llama-bpe", &[]), [2, 0, 1]);
+    assert_eq!(ids("llama-bpe", &[(add_bos, json!(false))]), [0, 1]);
+    assert_eq!(ids("qwen2", &[]), [0, 1]);
+    assert_eq!(ids("qwen2", &[(add_bos, json!(true)), (add_eos, json!(true))]), [2, 0, 1, 3]);
+    assert_eq!(ids("qwen2", &[(add_eos, json!(true))]), [0, 1, 3]);
+}

@@ -297,7 +297,7 @@ impl Twin {
         self.write_gguf_with(name, &[])
     }
 
-    /// The same with more keys: text, or a number of single precision.
+    /// The same with more keys: text, texts, flags, ids, or numbers of single precision.
     pub(crate) fn write_gguf_with(&self, name: &str, more: &[(&str, Value)]) -> PathBuf {
         let mut keys: Vec<u8> = Vec::new();
         let mut n_keys = 0_u64;
@@ -328,13 +328,21 @@ impl Twin {
         let epsilon = format!("{}.attention.layer_norm_rms_epsilon", self.family);
         key(&epsilon, 6, &(self.epsilon as f32).to_le_bytes());
         for (name, value) in more {
-            match value.as_str() {
-                Some(value) => {
-                    let mut bytes = Vec::new();
+            let mut bytes = Vec::new();
+            match value {
+                Value::String(value) => {
                     text(&mut bytes, value);
                     key(name, 8, &bytes);
                 }
-                None => key(name, 6, &(value.as_f64().expect("a number") as f32).to_le_bytes()),
+                Value::Array(texts) => {
+                    bytes.extend(8_u32.to_le_bytes());
+                    bytes.extend((texts.len() as u64).to_le_bytes());
+                    texts.iter().for_each(|value| text(&mut bytes, value.as_str().expect("text")));
+                    key(name, 9, &bytes);
+                }
+                Value::Bool(value) => key(name, 7, &[u8::from(*value)]),
+                value if name.ends_with("_id") => key(name, 4, &number(value.as_u64().expect("an id") as usize)),
+                value => key(name, 6, &(value.as_f64().expect("a number") as f32).to_le_bytes()),
             }
         }
         let mut tensors: Vec<(String, Vec<usize>, Vec<f32>)> =
