@@ -139,9 +139,9 @@ pub(crate) fn check(kernel: &'static str, argument: &'static str, length: usize,
     if length == expected { Ok(()) } else { Err(Error::Shape { kernel, argument, length, expected }) }
 }
 
-/// Whole rows, at least one.
+/// Whole rows, at least one, of a number at least.
 pub(crate) fn rows(kernel: &'static str, argument: &'static str, length: usize, width: usize) -> Result<usize, Error> {
-    let n_rows = length.checked_div(width).unwrap_or(0).max(1);
+    let n_rows = length.checked_div(width).ok_or(Error::Empty { kernel, argument })?.max(1);
     check(kernel, argument, length, n_rows * width)?;
     Ok(n_rows)
 }
@@ -158,11 +158,11 @@ impl Heads {
     /// Positions of `cache`, (positions, KV heads, D).
     pub(crate) fn positions(self, kernel: &'static str, queries: usize, cache: usize) -> Result<usize, Error> {
         let Heads { n_heads, n_kv_heads, head_dim } = self;
-        if n_kv_heads == 0 || head_dim == 0 || !n_heads.is_multiple_of(n_kv_heads) {
-            return Err(Error::Shape { kernel, argument: "n_kv_heads", length: n_kv_heads, expected: n_heads });
+        if n_heads == 0 || n_kv_heads == 0 || head_dim == 0 || !n_heads.is_multiple_of(n_kv_heads) {
+            return Err(Error::Heads { kernel, n_heads, n_kv_heads, head_dim });
         }
-        check(kernel, "queries", queries, n_heads * head_dim)?;
-        rows(kernel, "cache", cache, n_kv_heads * head_dim)
+        check(kernel, "queries", queries, n_heads.saturating_mul(head_dim))?;
+        rows(kernel, "cache", cache, n_kv_heads.saturating_mul(head_dim))
     }
 
     /// Rows of the head of keys or values that a head of queries uses.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use minijinja::value::Kwargs;
 use minijinja::{Environment, ErrorKind, Value, context};
 use serde::{Deserialize, Serialize};
 
@@ -57,17 +58,30 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
             Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
         });
-        environment.add_filter("tojson", |value: Value| -> Result<Value, minijinja::Error> {
-            python_json(&value)
+        environment.add_filter("tojson", |value: Value, named: Kwargs| -> Result<Value, minijinja::Error> {
+            let indent: Option<usize> = named.get("indent")?;
+            named.assert_all_used()?;
+            indent
+                .map_or_else(|| python_json(&value), |indent| indented_json(&value, indent.min(64)))
                 .map(Value::from_safe_string)
                 .map_err(|error| minijinja::Error::new(ErrorKind::BadSerialization, error.to_string()))
         });
         let rendered = environment.render_str(
             &self.template,
-            context! { messages, add_generation_prompt => wants_answer, bos_token => self.bos, eos_token => self.eos },
+            context! { messages, add_generation_prompt => wants_answer, bos_token => self.bos, eos_token => self.eos,
+            // As when nobody gives any.
+            tools => (), documents => () },
         );
         rendered.map_err(|error| Error::ChatTemplate { path: self.path.clone(), message: error.to_string() })
     }
+}
+
+/// JSON as Python's `json.dumps` indents it.
+fn indented_json(value: &Value, indent: usize) -> Result<String, serde_json::Error> {
+    let (spaces, mut bytes) = (" ".repeat(indent), Vec::new());
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// JSON as Python's `json.dumps` spaces it.

@@ -58,8 +58,8 @@ pub enum RopeScaling {
         /// The context that was trained.
         original_context: f64,
     },
-    /// Each is divided by its own factor (GGUF's `rope_freqs.weight`): (D/2).
-    Divided(Vec<f32>),
+    /// Each is divided by its own factor (GGUF's `rope_freqs.weight`, times the linear one): (D/2).
+    Divided(Vec<f64>),
 }
 
 /// Rotary positions.
@@ -93,9 +93,7 @@ impl Rope {
                     frequency / factor * (1.0 - kept) + frequency * kept
                 })
                 .collect(),
-            RopeScaling::Divided(factors) => {
-                plain.zip(factors).map(|(frequency, factor)| frequency / f64::from(*factor)).collect()
-            }
+            RopeScaling::Divided(factors) => plain.zip(factors).map(|(frequency, factor)| frequency / factor).collect(),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::kernels::{self, HeadRows};
 use crate::kv_cache::{KeysAndValues, KvCache};
 use crate::linear::{LinearScratch, Product, Threads, multiply};
 use crate::model::{Layer, Linear, Model};
+use crate::score::DEFAULT_BATCH;
 use crate::simd::InstructionSet;
 
 /// Consecutive tokens of one sequence within a pass.
@@ -115,8 +116,20 @@ impl Engine {
     ///
     /// More memory than the device has for the weights and the keys and values of `positions`, before anything is uploaded.
     pub fn on_device(model: Arc<Model>, device: &Device, positions: usize) -> Result<Engine, Error> {
-        let on_device = DeviceEngine::new(&model, device, positions, Self::DEFAULT_CHUNK)?;
-        Ok(Engine { device: Some(on_device), ..Engine::new(model, Threads::new(1)) })
+        // Without positions, whole sequences are computed, as many at once as `score` takes.
+        let chunk = if positions == 0 { DEFAULT_BATCH } else { Self::DEFAULT_CHUNK };
+        Ok(Engine::on_device_with_chunk(model, device, positions, chunk)?.with_chunk(Self::DEFAULT_CHUNK))
+    }
+
+    /// The same for at most `chunk` tokens to a pass, for which there must be memory, too.
+    pub fn on_device_with_chunk(
+        model: Arc<Model>,
+        device: &Device,
+        positions: usize,
+        chunk: usize,
+    ) -> Result<Engine, Error> {
+        let on_device = DeviceEngine::new(&model, device, positions.min(model.config.context), chunk)?;
+        Ok(Engine { device: Some(on_device), ..Engine::new(model, Threads::new(1)) }.with_chunk(chunk))
     }
 
     /// The memory of the device that computes, with its counters; none if the CPU does.
@@ -149,7 +162,7 @@ impl Engine {
     /// A cache with room for `positions`.
     pub fn cache(&self, positions: usize) -> Result<KvCache, Error> {
         match &self.device {
-            None => KvCache::new(&self.model.config, positions),
+            None => KvCache::within(&self.model.config, positions, self.model.memory_limit()),
             Some(device) => KvCache::on_device(device.pool(), &self.model.config, positions),
         }
     }
@@ -197,30 +210,29 @@ impl Engine {
         mut observer: Option<Observer<'_>>,
     ) -> Result<(), Error> {
         self.check(tokens)?;
-        if cache.on_device.is_some() != self.device.is_some() {
-            return Err(Error::CacheElsewhere);
+        cache.check(&self.model.config, self.device.is_some())?;
+        let (asked, limit) = (cache.length + tokens.len(), cache.capacity.min(self.model.config.context));
+        if asked > limit {
+            return Err(Error::ContextOverflow { asked, limit });
         }
-        let asked = cache.length + tokens.len();
-        if asked > cache.capacity {
-            return Err(Error::ContextOverflow { asked, limit: cache.capacity });
-        }
-        for (index, chunk) in tokens.chunks(self.chunk).enumerate() {
-            let first = index * self.chunk;
-            let spans = [Span { rows: 0..chunk.len(), position: cache.length, kv_row: 0 }];
-            // Reborrowed with the type that says that it may be called again.
-            let observer = observer.as_mut().map(|observer| &mut **observer as Observer<'_>);
-            self.pass(chunk, &spans, &mut Kv::Cache(cache), observer)?;
-            cache.length += chunk.len();
-            let is_last = first + chunk.len() == tokens.len();
-            match rows {
-                LogitRows::All => self.head(0..chunk.len(), &mut |row, logits| each(first + row, logits))?,
-                LogitRows::Last if is_last => {
-                    self.head(chunk.len() - 1..chunk.len(), &mut |row, logits| each(first + row, logits))?;
-                }
-                LogitRows::Last => {}
+        cache.attempt(|cache| {
+            for (index, chunk) in tokens.chunks(self.chunk).enumerate() {
+                let first = index * self.chunk;
+                let spans = [Span { rows: 0..chunk.len(), position: cache.length, kv_row: 0 }];
+                // Reborrowed with the type that says that it may be called again.
+                let observer = observer.as_mut().map(|observer| &mut **observer as Observer<'_>);
+                self.pass(chunk, &spans, &mut Kv::Cache(cache), observer)?;
+                cache.length += chunk.len();
+                let is_last = first + chunk.len() == tokens.len();
+                let wanted = match rows {
+                    LogitRows::All => 0..chunk.len(),
+                    LogitRows::Last if is_last => chunk.len() - 1..chunk.len(),
+                    LogitRows::Last => continue,
+                };
+                self.head(wanted, &mut |row, logits| each(first + row, logits))?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Computes whole sequences at once, each from position 0, and hands over each row of logits with its sequence and position.

@@ -51,6 +51,14 @@ pub enum Error {
         /// How many the model knows.
         vocabulary: usize,
     },
+    /// One of several sequences cannot be computed.
+    #[error("sequence {index}: {source}")]
+    InSequence {
+        /// Which.
+        index: usize,
+        /// Why.
+        source: Box<Error>,
+    },
     /// Nothing to compute.
     #[error("there are no tokens")]
     NoTokens,
@@ -73,6 +81,28 @@ pub enum Error {
         length: usize,
         /// What it should have.
         expected: usize,
+    },
+    /// Rows of no numbers, with which nothing can be computed.
+    #[error("{kernel}: the rows of `{argument}` have no numbers")]
+    Empty {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its argument.
+        argument: &'static str,
+    },
+    /// Heads that cannot share keys and values.
+    #[error(
+        "{kernel}: {n_heads} heads, {n_kv_heads} of keys and values, {head_dim} wide: none may be 0, and the second must divide the first"
+    )]
+    Heads {
+        /// The kernel.
+        kernel: &'static str,
+        /// Heads of queries.
+        n_heads: usize,
+        /// Heads of keys and values.
+        n_kv_heads: usize,
+        /// Width of a head.
+        head_dim: usize,
     },
     /// A device that is not there.
     #[error("{preference} cannot be used: {why}")]
@@ -115,6 +145,20 @@ pub enum Error {
     /// Keys and values that another engine computed elsewhere.
     #[error("the keys and values are not where the engine computes")]
     CacheElsewhere,
+    /// Keys and values of a model of other sizes.
+    #[error(
+        "the keys and values are of {layers} layers and {width} wide, and the model has {needed_layers} of {needed_width}"
+    )]
+    CacheOfAnother {
+        /// Layers of the cache.
+        layers: usize,
+        /// Numbers of a position's keys in a layer.
+        width: usize,
+        /// Layers of the model.
+        needed_layers: usize,
+        /// Numbers of a position's keys in a layer of the model.
+        needed_width: usize,
+    },
     /// The model has no tokenizer.
     #[error("`{}` has no tokenizer", .path.display())]
     NoTokenizer {
@@ -143,6 +187,14 @@ pub enum Error {
         /// Its words.
         message: String,
     },
+    /// Logits of which no token can be chosen.
+    #[error("the logit of token {token} is {value}, and no token can be chosen")]
+    Logit {
+        /// The token.
+        token: usize,
+        /// Its logit.
+        value: f64,
+    },
     /// A setting of the sampler that means nothing.
     #[error("{setting} is {value}, and {expected}")]
     Sampling {
@@ -162,7 +214,7 @@ impl Error {
             Error::Memory { .. } => {
                 Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
             }
-            Error::NoTokenizer { .. } => Some("give token ids with --tokens"),
+            Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
             Error::NoBackend { .. }
             | Error::Device(_)
             | Error::DeviceRefused { .. }

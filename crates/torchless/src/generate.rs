@@ -24,7 +24,7 @@ pub enum Finish {
 pub struct GenerateOptions {
     /// Tokens at most.
     pub max_tokens: usize,
-    /// Texts to end before.
+    /// Texts to end before; special tokens by their names, too.
     pub stops: Vec<String>,
     /// Whether the model may end the text.
     pub ends: bool,
@@ -51,7 +51,7 @@ pub struct Generation {
 ///
 /// # Errors
 ///
-/// A prompt that is empty, has unknown tokens or does not fit into the context.
+/// A prompt that is empty, has unknown tokens or does not fit into the context; texts to end before, and no tokenizer to find them with.
 pub fn generate(
     engine: &mut Engine,
     tokenizer: Option<&Tokenizer>,
@@ -66,6 +66,7 @@ pub fn generate(
         context.checked_sub(prompt.len()).ok_or(Error::ContextOverflow { asked: prompt.len(), limit: context })?;
     // The last token is chosen but not computed, so one more than there is room for can come.
     let mut cache = engine.cache(prompt.len() + room.min(options.max_tokens.saturating_sub(1)))?;
+    let stop_tokens = special_tokens(engine, tokenizer, &options.stops)?;
     let mut stream = tokenizer.map(|tokenizer| TextStream::new(tokenizer, &options.stops));
     let (mut all, mut tokens, mut text) = (prompt.to_vec(), Vec::new(), String::new());
     let mut write = |piece: String| {
@@ -87,6 +88,9 @@ pub fn generate(
         if options.ends && eos.contains(&token) {
             break Finish::End;
         }
+        if stop_tokens.contains(&token) {
+            break Finish::Stop;
+        }
         tokens.push(token);
         all.push(token);
         next = vec![token];
@@ -101,4 +105,19 @@ pub fn generate(
         write(stream.finish()?);
     }
     Ok(Generation { tokens, text: tokenizer.map(|_| text), finish })
+}
+
+/// The ids of those stops that are tokens and that no text has.
+fn special_tokens(engine: &Engine, tokenizer: Option<&Tokenizer>, stops: &[String]) -> Result<Vec<u32>, Error> {
+    let Some(tokenizer) = tokenizer else {
+        let path = || engine.model().path().to_owned();
+        return if stops.is_empty() { Ok(Vec::new()) } else { Err(Error::NoTokenizer { path: path() }) };
+    };
+    let mut ids = Vec::new();
+    for id in stops.iter().filter_map(|stop| tokenizer.id(stop)) {
+        if tokenizer.decode(&[id], false)?.is_empty() {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
 }

@@ -435,25 +435,38 @@ fn rope(keys: &Keys, tensors: &Tensors, architecture: Architecture, head_dim: us
         Architecture::Qwen2 => RopePairs::Halves,
     };
     let theta = keys.positive(&key("freq_base"), Some(10_000.0))?;
-    let kind = keys.text(&key("scaling.type"))?.unwrap_or("none");
-    let scaling = match kind {
-        "none" if tensors.has("rope_freqs.weight") => {
-            let factors = tensors.vector("rope_freqs.weight", head_dim / 2)?;
-            if factors.iter().any(|factor| factor.is_nan() || *factor <= 0.0) {
-                let problem = Problem::OutOfRange { value: "a factor".into(), expected: "factors are positive" };
-                return Err(keys.file.malformed("tensor `rope_freqs.weight`", problem));
-            }
-            RopeScaling::Divided(factors)
-        }
-        "none" => match keys.positive(&key("scale_linear"), Some(1.0))? {
-            1.0 => RopeScaling::None,
-            factor => RopeScaling::Linear { factor },
-        },
-        "linear" => RopeScaling::Linear { factor: keys.positive(&key("scaling.factor"), Some(1.0))? },
-        other => {
-            let problem = Problem::Unsupported { what: "the scaling", found: other.into() };
-            return Err(keys.file.malformed(format!("`{}`", key("scaling.type")), problem));
-        }
+    let scaling = match (rope_factors(keys, tensors, head_dim)?, linear_factor(keys, architecture)?) {
+        (Some(factors), linear) => RopeScaling::Divided(factors.iter().map(|factor| linear * factor).collect()),
+        (None, 1.0) => RopeScaling::None,
+        (None, factor) => RopeScaling::Linear { factor },
     };
     Ok(Rope { theta, scaling, pairs })
+}
+
+/// By what every frequency is divided: 1 if the file says `none`; a file that names no way means this one.
+fn linear_factor(keys: &Keys, architecture: Architecture) -> Result<f64, Error> {
+    let key = |suffix: &str| format!("{architecture}.rope.{suffix}");
+    // The older name counts where the newer one is missing.
+    let factor = keys.positive(&key("scaling.factor"), Some(keys.positive(&key("scale_linear"), Some(1.0))?))?;
+    match keys.text(&key("scaling.type"))?.unwrap_or("linear") {
+        "linear" => Ok(factor),
+        "none" => Ok(1.0),
+        other => {
+            let problem = Problem::Unsupported { what: "the scaling", found: other.into() };
+            Err(keys.file.malformed(format!("`{}`", key("scaling.type")), problem))
+        }
+    }
+}
+
+/// By what each frequency is divided on its own, if the file has such numbers.
+fn rope_factors(keys: &Keys, tensors: &Tensors, head_dim: usize) -> Result<Option<Vec<f64>>, Error> {
+    if !tensors.has("rope_freqs.weight") {
+        return Ok(None);
+    }
+    let factors = tensors.vector("rope_freqs.weight", head_dim / 2)?;
+    if factors.iter().any(|factor| factor.is_nan() || *factor <= 0.0) {
+        let problem = Problem::OutOfRange { value: "a factor".into(), expected: "factors are positive" };
+        return Err(keys.file.malformed("tensor `rope_freqs.weight`", problem));
+    }
+    Ok(Some(factors.iter().map(|&factor| f64::from(factor)).collect()))
 }

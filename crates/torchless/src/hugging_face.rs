@@ -109,6 +109,8 @@ pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     let hidden = fields.size("hidden_size")?;
     let n_heads = fields.size("num_attention_heads")?;
     let default_kv_heads = match architecture {
+        // Null is not missing: it means as many as there are heads.
+        _ if object.get("num_key_value_heads").is_some_and(Value::is_null) => n_heads,
         Architecture::Llama => n_heads,
         Architecture::Mistral => 8,
         Architecture::Qwen2 => 32,
@@ -174,18 +176,18 @@ fn rope(fields: &Fields<'_>, context: usize) -> Result<Rope, Error> {
         Some(parameters) => Some(parameters),
         None => fields.inside("rope_scaling", "rope_scaling.")?,
     };
-    let theta = fields.positive("rope_theta", Some(10_000.0))?;
-    let Some(scaling) = scaling else {
-        return Ok(Rope { theta, scaling: RopeScaling::None, pairs: RopePairs::Halves });
-    };
-    let theta = scaling.positive("rope_theta", Some(theta))?;
-    for outer in [fields, &scaling] {
+    for outer in [Some(fields), scaling.as_ref()].into_iter().flatten() {
         let rotated = outer.positive("partial_rotary_factor", Some(1.0))?;
         if rotated != 1.0 {
             let problem = Problem::Unsupported { what: "a part of", found: rotated.to_string() };
             return Err(outer.error("partial_rotary_factor", problem));
         }
     }
+    let theta = fields.positive("rope_theta", Some(10_000.0))?;
+    let Some(scaling) = scaling else {
+        return Ok(Rope { theta, scaling: RopeScaling::None, pairs: RopePairs::Halves });
+    };
+    let theta = scaling.positive("rope_theta", Some(theta))?;
     let kind = match scaling.text("rope_type")? {
         Some(kind) => kind,
         None => scaling.text("type")?.unwrap_or("default"),

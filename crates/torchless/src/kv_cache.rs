@@ -29,8 +29,17 @@ impl KvCache {
     ///
     /// More positions than the model's context, or more memory than there is.
     pub fn new(config: &Config, capacity: usize) -> Result<KvCache, Error> {
+        KvCache::within(config, capacity, None)
+    }
+
+    /// The same, beside weights within the limit that both may take.
+    pub(crate) fn within(config: &Config, capacity: usize, limit: Option<(u64, u64)>) -> Result<KvCache, Error> {
         check_context(config, capacity)?;
-        memory::check(0, memory::estimate_kv_cache_memory(config, capacity), None)?;
+        let cache = memory::estimate_kv_cache_memory(config, capacity);
+        match limit {
+            Some((weights, limit)) => memory::check(weights, cache, Some(limit))?,
+            None => memory::check(0, cache, None)?,
+        }
         let width = config.kv_width();
         let layer = || KeysAndValues { keys: vec![0.0; capacity * width], values: vec![0.0; capacity * width] };
         let layers = (0..config.n_layers).map(|_| layer()).collect();
@@ -63,6 +72,25 @@ impl KvCache {
         self.length = self.length.min(length);
     }
 
+    /// Does `work`; if it fails, no position was added.
+    pub(crate) fn attempt<T>(&mut self, work: impl FnOnce(&mut KvCache) -> Result<T, Error>) -> Result<T, Error> {
+        let before = self.length;
+        work(self).inspect_err(|_| self.length = before)
+    }
+
+    /// Refuses to go on for a model of other sizes, or where the keys and values are not.
+    pub(crate) fn check(&self, config: &Config, is_on_device: bool) -> Result<(), Error> {
+        if self.on_device.is_some() != is_on_device {
+            return Err(Error::CacheElsewhere);
+        }
+        let layers = self.on_device.as_ref().map_or(self.layers.len(), MetalKVCache::n_layers);
+        if (layers, self.width) != (config.n_layers, config.kv_width()) {
+            let (needed_layers, needed_width) = (config.n_layers, config.kv_width());
+            return Err(Error::CacheOfAnother { layers, width: self.width, needed_layers, needed_width });
+        }
+        Ok(())
+    }
+
     /// Bytes that it takes.
     pub fn n_bytes(&self) -> u64 {
         let here = self.layers.len() as u64 * 2 * (self.capacity * self.width) as u64 * 4;
@@ -75,5 +103,26 @@ fn check_context(config: &Config, positions: usize) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::ContextOverflow { asked: positions, limit: config.context })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, KvCache};
+
+    #[test]
+    fn what_fails_adds_no_position() {
+        let mut cache = KvCache { layers: Vec::new(), on_device: None, length: 2, capacity: 9, width: 1 };
+        let failed: Result<(), Error> = cache.attempt(|cache| {
+            cache.length += 4;
+            Err(Error::NoTokens)
+        });
+        assert!(failed.is_err() && cache.len() == 2);
+        let done = cache.attempt(|cache| {
+            cache.length += 4;
+            Ok(cache.length)
+        });
+        assert_eq!(done.expect("done"), 6);
+        assert_eq!(cache.len(), 6);
     }
 }

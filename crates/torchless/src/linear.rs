@@ -46,19 +46,19 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// None if `bytes` are not `rows` whole rows.
+    /// None if `bytes` are not `rows` whole rows, at least one, of at least one number.
     pub(crate) fn new(bytes: Bytes, format: Format, rows: usize, columns: usize) -> Option<Matrix> {
         let row_bytes = format.row_bytes(columns)?;
-        (row_bytes.checked_mul(rows)? == bytes.as_slice().len()).then_some(())?;
+        (rows > 0 && columns > 0 && row_bytes.checked_mul(rows)? == bytes.as_slice().len()).then_some(())?;
         Some(Matrix { bytes, format, rows, columns, row_bytes })
     }
 
-    /// A matrix of a copy of `bytes`; none if they are not `rows` whole rows.
+    /// A matrix of a copy of `bytes`; none if they are not `rows` whole rows, or there are none.
     pub fn from_bytes(bytes: &[u8], format: Format, rows: usize, columns: usize) -> Option<Matrix> {
         Matrix::new(Bytes::Owned(bytes.into()), format, rows, columns)
     }
 
-    /// A matrix of single precision; none if `values` are not `rows`·`columns`.
+    /// A matrix of single precision; none if `values` are not `rows`·`columns`, or there are none.
     pub fn from_values(values: &[f32], rows: usize, columns: usize) -> Option<Matrix> {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         Matrix::new(Bytes::Owned(bytes.into()), Format::F32, rows, columns)

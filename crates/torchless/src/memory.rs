@@ -14,14 +14,15 @@ use crate::error::Error;
 /// assert_eq!(torchless::memory::estimate_kv_cache_memory(&config, 100), 2 * 2 * 2 * 16 * 4 * 100);
 /// ```
 pub fn estimate_kv_cache_memory(config: &Config, positions: usize) -> u64 {
-    let per_position = config.n_layers as u64 * 2 * config.kv_width() as u64 * 4;
-    per_position.saturating_mul(positions as u64)
+    // A file can claim any sizes, and nobody has looked at its tensors yet.
+    let sizes = [config.n_layers, 2, config.n_kv_heads, config.head_dim, 4, positions];
+    sizes.iter().fold(1_u64, |bytes, &size| bytes.saturating_mul(size as u64))
 }
 
 /// Bytes of a model's weights, were they all of `bytes_per_weight`; norms and biases are not counted.
 pub fn estimate_model_memory(config: &Config, bytes_per_weight: f64) -> u64 {
     let hidden = config.hidden as f64;
-    let attention = 2.0 * hidden * (config.query_width() + config.kv_width()) as f64;
+    let attention = 2.0 * hidden * (config.query_width() as f64 + config.kv_width() as f64);
     let layer = attention + 3.0 * hidden * config.intermediate as f64;
     let ends = if config.is_tied { 1.0 } else { 2.0 } * hidden * config.vocabulary as f64;
     ((config.n_layers as f64 * layer + ends) * bytes_per_weight) as u64

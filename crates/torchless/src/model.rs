@@ -56,6 +56,8 @@ pub struct Model {
     pub(crate) frequencies: Vec<f64>,
     pub(crate) source: Source,
     weight_bytes: u64,
+    /// Bytes of all tensors of its files, and what they, keys and values may take, if that was said.
+    memory_limit: Option<(u64, u64)>,
 }
 
 impl Model {
@@ -95,7 +97,8 @@ impl Model {
     }
 
     fn build(config: Config, tensors: &Tensors, source: Source, options: &LoadOptions) -> Result<Model, Error> {
-        let cache = memory::estimate_kv_cache_memory(&config, options.positions);
+        // No sequence is longer than the context.
+        let cache = memory::estimate_kv_cache_memory(&config, options.positions.min(config.context));
         memory::check(tensors.n_bytes(), cache, options.memory_limit)?;
         let names = Names::of(&source);
         let embedding = tensors.matrix(names.embedding, config.vocabulary, config.hidden)?;
@@ -111,7 +114,8 @@ impl Model {
         let frequencies = config.rope.frequencies(config.head_dim);
         let matrices = layers.iter().flat_map(Layer::matrices).chain(&head);
         let weight_bytes = matrices.map(|matrix| matrix.n_bytes() as u64).sum::<u64>() + embedding.n_bytes() as u64;
-        Ok(Model { config, embedding, layers, norm, head, frequencies, source, weight_bytes })
+        let memory_limit = options.memory_limit.map(|limit| (tensors.n_bytes(), limit));
+        Ok(Model { config, embedding, layers, norm, head, frequencies, source, weight_bytes, memory_limit })
     }
 
     /// What it is.
@@ -125,6 +129,11 @@ impl Model {
             Source::Folder(folder) => folder,
             Source::Gguf(keys) => keys.path(),
         }
+    }
+
+    /// Bytes of its files' tensors, and the limit for them with keys and values, if there is one.
+    pub(crate) fn memory_limit(&self) -> Option<(u64, u64)> {
+        self.memory_limit
     }
 
     /// Bytes of all matrices, as they are stored.

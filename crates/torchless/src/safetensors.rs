@@ -3,9 +3,10 @@
 //! Format: the documentation of Hugging Face's `safetensors`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::error::{Error, Problem};
 use crate::file::{MappedFile, StoredTensor, Tensors, read_text, refuse_overlaps};
@@ -14,11 +15,36 @@ use crate::file::{MappedFile, StoredTensor, Tensors, read_text, refuse_overlaps}
 const LONGEST_HEADER: u64 = 100_000_000;
 
 /// One tensor in the header.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 struct Entry {
     dtype: String,
     shape: Vec<u64>,
     data_offsets: [u64; 2],
+}
+
+/// What a header has, in its order; two of the same name are two.
+struct Entries(Vec<(String, serde_json::Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Entries;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
 }
 
 /// Bits of one number, of every type that the format has.
@@ -38,7 +64,7 @@ pub(crate) fn read(path: &Path, tensors: &mut HashMap<String, StoredTensor>) -> 
     let (header, start) = header(&file)?;
     let text = std::str::from_utf8(header).map_err(|_| file.malformed("the header", Problem::NotUtf8))?;
     let json = |error: serde_json::Error| file.malformed("the header", Problem::Json { message: error.to_string() });
-    let entries: BTreeMap<String, serde_json::Value> = serde_json::from_str(text).map_err(json)?;
+    let Entries(entries) = serde_json::from_str(text).map_err(json)?;
     for (name, entry) in entries {
         if name == "__metadata__" {
             continue;
@@ -97,7 +123,7 @@ fn check(file: &MappedFile, start: usize, entry: Entry) -> Result<StoredTensor, 
 }
 
 /// The index of a model in several files.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
 }

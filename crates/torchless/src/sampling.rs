@@ -102,17 +102,31 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
 ///
 /// # Errors
 ///
-/// A step with a setting that means nothing; no logits.
+/// A step with a setting that means nothing; no logits; logits that are no numbers or infinite, at first or after a step.
 pub fn distribution(logits: &[f32], before: &[u32], steps: &[Step]) -> Result<Vec<f64>, Error> {
     if logits.is_empty() {
         return Err(Error::NoTokens);
     }
     let mut logits: Vec<f64> = logits.iter().map(|&logit| f64::from(logit)).collect();
+    check(logits.iter().copied())?;
     for step in steps {
         step.check()?;
         step.apply(&mut logits, before);
+        check(logits.iter().copied())?;
     }
     Ok(softmax(&logits))
+}
+
+/// Refuses logits that leave no distribution: one that is no number or infinite, or nothing but −∞.
+fn check(logits: impl Iterator<Item = f64>) -> Result<(), Error> {
+    let mut is_possible = false;
+    for (token, value) in logits.enumerate() {
+        if value.is_nan() || value == f64::INFINITY {
+            return Err(Error::Logit { token, value });
+        }
+        is_possible |= value > f64::NEG_INFINITY;
+    }
+    if is_possible { Ok(()) } else { Err(Error::Logit { token: 0, value: f64::NEG_INFINITY }) }
 }
 
 /// The token of the greatest logit; the first one among equals.
@@ -147,8 +161,15 @@ impl Sampler {
     }
 
     /// The next token.
+    ///
+    /// # Errors
+    ///
+    /// Logits that are no numbers or infinite.
     pub fn choose(&mut self, logits: &[f32], before: &[u32]) -> Result<u32, Error> {
-        let Some(steps) = &self.steps else { return Ok(greedy(logits)) };
+        let Some(steps) = &self.steps else {
+            check(logits.iter().map(|&logit| f64::from(logit)))?;
+            return Ok(greedy(logits));
+        };
         let probabilities = distribution(logits, before, steps)?;
         let mut left = self.uniform();
         let mut last = 0;

@@ -3,6 +3,8 @@
 //! `log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i]`, and the ratio of two classes is the best possible test of one against the
 //! other (Neyman and Pearson) as far as the model knows them. Sequences are computed many at once; no result depends on how many.
 
+use crate::backend::check_tokens;
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -17,6 +19,9 @@ pub fn log_probability(logits: &[f32], token: u32) -> f64 {
     f64::from(logits[token as usize]) - greatest - sum.ln()
 }
 
+/// Tokens that are computed at once, if nobody says otherwise.
+pub const DEFAULT_BATCH: usize = 1024;
+
 /// What is scored.
 #[derive(Debug, Clone)]
 pub struct ScoreOptions {
@@ -30,30 +35,63 @@ pub struct ScoreOptions {
 
 impl Default for ScoreOptions {
     fn default() -> ScoreOptions {
-        ScoreOptions { prefix: Vec::new(), end: Vec::new(), batch: 1024 }
+        ScoreOptions { prefix: Vec::new(), end: Vec::new(), batch: DEFAULT_BATCH }
     }
 }
 
-/// log p(sequence, end | prefix) of each sequence.
+impl ScoreOptions {
+    /// Tokens of one pass at most: a sequence is not divided, and there is one of any length in each.
+    pub fn most_at_once(&self, sequences: &[Vec<u32>]) -> usize {
+        let longest = sequences.iter().map(|sequence| self.n_computed(sequence)).max().unwrap_or(0);
+        let all = sequences.iter().fold(0_usize, |sum, sequence| sum.saturating_add(self.n_computed(sequence)));
+        all.min(self.batch.saturating_add(longest))
+    }
+
+    /// Tokens that are computed for a sequence: all but the last, after which nothing is asked.
+    fn n_computed(&self, sequence: &[u32]) -> usize {
+        (self.prefix.len() + sequence.len() + self.end.len()).saturating_sub(1)
+    }
+
+    /// Finds everything that cannot be computed, before anything is.
+    ///
+    /// # Errors
+    ///
+    /// An empty prefix; a token that the model does not know; a sequence that does not fit into its context.
+    pub fn check(&self, config: &Config, sequences: &[Vec<u32>]) -> Result<(), Error> {
+        if self.prefix.is_empty() {
+            return Err(Error::NoTokens);
+        }
+        check_tokens(config.vocabulary, &self.prefix)?;
+        check_tokens(config.vocabulary, &self.end)?;
+        for (index, sequence) in sequences.iter().enumerate() {
+            let asked = self.n_computed(sequence);
+            let fits = if asked <= config.context { Ok(()) } else { Err(asked) };
+            let fits = fits.map_err(|asked| Error::ContextOverflow { asked, limit: config.context });
+            let checked = check_tokens(config.vocabulary, sequence).and(fits);
+            checked.map_err(|error| Error::InSequence { index, source: Box::new(error) })?;
+        }
+        Ok(())
+    }
+}
+
+/// log p(sequence, end | prefix) of each sequence; 0 where there is neither.
 ///
 /// # Errors
 ///
-/// An empty prefix; a token that the model does not know; a sequence that does not fit into its context.
+/// An empty prefix; a token that the model does not know; a sequence that does not fit into its context: all before anything is computed.
 pub fn log_probabilities(
     engine: &mut Engine,
     sequences: &[Vec<u32>],
     options: &ScoreOptions,
 ) -> Result<Vec<f64>, Error> {
-    if options.prefix.is_empty() {
-        return Err(Error::NoTokens);
-    }
+    options.check(engine.model().config(), sequences)?;
     let mut sums = Vec::with_capacity(sequences.len());
     let mut rest = sequences;
     while !rest.is_empty() {
         let mut n_tokens = 0;
         let mut n_here = 0;
         while n_here < rest.len() && (n_here == 0 || n_tokens < options.batch) {
-            n_tokens += options.prefix.len() + rest[n_here].len() + options.end.len();
+            n_tokens += options.n_computed(&rest[n_here]);
             n_here += 1;
         }
         let (here, after) = rest.split_at(n_here);
@@ -69,22 +107,22 @@ fn batch(
     options: &ScoreOptions,
     sums: &mut Vec<f64>,
 ) -> Result<(), Error> {
-    let whole: Vec<Vec<u32>> =
-        sequences.iter().map(|sequence| [&options.prefix[..], sequence, &options.end].concat()).collect();
-    let inputs: Vec<&[u32]> = whole.iter().map(Vec::as_slice).collect();
     let first = sums.len();
     sums.resize(first + sequences.len(), 0.0);
     let n_given = options.prefix.len();
+    let whole = sequences.iter().map(|sequence| [&options.prefix[..], sequence, &options.end].concat());
+    let asked: Vec<(usize, Vec<u32>)> = whole.enumerate().filter(|(_, whole)| whole.len() > n_given).collect();
+    let inputs: Vec<&[u32]> = asked.iter().map(|(_, whole)| &whole[..whole.len() - 1]).collect();
     engine.sequences(&inputs, &mut |index, position, logits| {
-        if position + 1 >= n_given
-            && let Some(&next) = whole[index].get(position + 1)
-        {
-            sums[first + index] += log_probability(logits, next);
+        let (place, whole) = &asked[index];
+        if position + 1 >= n_given {
+            sums[first + place] += log_probability(logits, whole[position + 1]);
         }
     })
 }
 
 /// How many of `values` are in each bin; bin i is from `edges[i]` (included) to `edges[i + 1]` (not included). What is in none is not counted.
+/// Edges ascend.
 ///
 /// ```
 /// use torchless::score::histogram;

@@ -40,7 +40,10 @@ impl Tokenizer {
         let problem = |error: tokenizers::Error| {
             Error::malformed(path, "the tokenizer", Problem::Json { message: error.to_string() })
         };
-        Ok(Tokenizer { inner: text.parse().map_err(problem)?, path: path.to_owned() })
+        let mut inner: Inner = text.parse().map_err(problem)?;
+        // Files keep how batches were cut and filled in training; a prompt is neither.
+        inner.with_padding(None).with_truncation(None).map_err(problem)?;
+        Ok(Tokenizer { inner, path: path.to_owned() })
     }
 
     fn error(&self, error: &tokenizers::Error) -> Error {
@@ -91,14 +94,26 @@ fn of_gguf(keys: &Keys) -> Result<Value, Error> {
     });
     document["added_tokens"] = added.collect();
     document["version"] = "1.0".into();
-    let adds_bos = keys.flag("tokenizer.ggml.add_bos_token")?.unwrap_or(kind == "llama");
-    let bos = keys.token("tokenizer.ggml.bos_token_id")?.filter(|_| adds_bos);
-    if let Some((id, token)) = bos.and_then(|id| Some((id, tokens.get(id as usize)?))) {
+    let pre = keys.text("tokenizer.ggml.pre")?.unwrap_or("default");
+    // As llama.cpp has it where the file does not say.
+    let is_usual = kind == "llama" || matches!(pre, "llama-bpe" | "llama3" | "llama-v3");
+    let end = |id: &str, adds: bool| -> Result<Option<(u32, &str)>, Error> {
+        let id = keys.token(id)?.filter(|_| adds);
+        Ok(id.and_then(|id| Some((id, *tokens.get(id as usize)?))))
+    };
+    let bos = end("tokenizer.ggml.bos_token_id", keys.flag("tokenizer.ggml.add_bos_token")?.unwrap_or(is_usual))?;
+    let eos = end("tokenizer.ggml.eos_token_id", keys.flag("tokenizer.ggml.add_eos_token")?.unwrap_or(false))?;
+    if bos.is_some() || eos.is_some() {
+        let special = |(_, token): (u32, &str)| json!({ "SpecialToken": { "id": token, "type_id": 0 } });
+        let text = json!({ "Sequence": { "id": "A", "type_id": 0 } });
+        let single: Vec<Value> = bos.map(special).into_iter().chain([text]).chain(eos.map(special)).collect();
+        let ends = bos.into_iter().chain(eos);
+        let ends = ends.map(|(id, token)| (token.to_owned(), json!({ "id": token, "ids": [id], "tokens": [token] })));
         document["post_processor"] = json!({
             "type": "TemplateProcessing",
-            "single": [{ "SpecialToken": { "id": token, "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+            "single": single,
             "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
-            "special_tokens": { *token: { "id": token, "ids": [id], "tokens": [token] } }
+            "special_tokens": ends.collect::<Value>()
         });
     }
     Ok(document)

@@ -15,10 +15,11 @@ use crate::sampling::greedy;
 
 pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let (n_prompt, n_decoded) = (args.prefill.max(1), args.decode);
-    let mut engine = command::engine(&args.model, n_prompt + n_decoded)?;
+    let positions = n_prompt.saturating_add(n_decoded);
+    let mut engine = command::engine(&args.model, positions)?;
     let vocabulary = engine.model().config().vocabulary;
+    let mut cache = engine.cache(positions)?;
     let prompt: Vec<u32> = (0..n_prompt).map(|index| (index * 7919 % vocabulary) as u32).collect();
-    let mut cache = engine.cache(n_prompt + n_decoded)?;
     // The first pass reads the weights from their file.
     engine.logits(&mut cache, &prompt[..1], LogitRows::Last)?;
     cache.truncate(0);
@@ -95,10 +96,11 @@ impl Clock {
         self.processors.zip(processor_seconds()).map(|(before, now)| now - before)
     }
 
-    /// What it would have taken were nothing else running: the processors' time divided by the threads, if that is shorter.
+    /// What it would have taken were nothing else running, as far as that can be said: the processor's time of one thread, if that is shorter.
+    /// Several threads wait for each other, and their processors' time leaves that out.
     fn undisturbed_seconds(&self, n_threads: usize) -> f64 {
-        let processors = self.processor_seconds().unwrap_or(f64::INFINITY) / n_threads as f64;
-        self.wall_seconds().min(processors)
+        let processor = if n_threads == 1 { self.processor_seconds() } else { None };
+        self.wall_seconds().min(processor.unwrap_or(f64::INFINITY))
     }
 }
 
@@ -112,7 +114,7 @@ fn processor_seconds() -> Option<f64> {
     Some(nanoseconds as f64 * 1e-9)
 }
 
-/// Bytes per second that all threads together read from memory: the best of six rounds, were nothing else running.
+/// Bytes per second that all threads together read from memory: the best of six rounds.
 fn read_bandwidth(threads: &Threads) -> f64 {
     // The system counts processors' time in milliseconds: a round is long enough for that.
     const SWEEPS: usize = 8;
@@ -134,4 +136,19 @@ fn read_bandwidth(threads: &Threads) -> f64 {
         best = best.max((SWEEPS * numbers.len() * 8) as f64 / clock.undisturbed_seconds(threads.count()));
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Clock;
+
+    #[test]
+    fn several_threads_are_timed_by_the_wall() {
+        // As if the processors had worked for no time at all.
+        let clock = Clock { processors: Some(f64::INFINITY), ..Clock::start() };
+        assert!(clock.undisturbed_seconds(2) >= 0.0);
+        if clock.processor_seconds().is_some() {
+            assert!(clock.undisturbed_seconds(1) < 0.0);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The verbs that are one call each: arguments in, an answer out. Returns whether the answer is good.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use ns_device::Device;
@@ -15,6 +16,7 @@ use crate::device::estimate_device_memory;
 use crate::engine::{Engine, LogitRows};
 use crate::error::{Error, Problem};
 use crate::generate::{GenerateOptions, Generation, generate};
+use crate::kv_cache::KvCache;
 use crate::linear::Threads;
 use crate::memory;
 use crate::model::{LoadOptions, Model};
@@ -37,19 +39,20 @@ pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
 
 /// Opens the model, if it and the keys and values of `positions` fit into memory.
 pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliError> {
+    engine_in_chunks(args, positions, args.chunk.unwrap_or(Engine::DEFAULT_CHUNK))
+}
+
+/// The same, with at most `chunk` tokens at once.
+pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize) -> Result<Engine, CliError> {
     let device = backend::open_device(BackendPreference::from(args.device))?;
     let model = Arc::new(match device {
         // The weights pass through the host's memory piece by piece; the device's is looked at below.
         Some(_) => open_within(args, positions, u64::MAX)?,
         None => open(args, positions)?,
     });
-    let engine = match device {
-        Some(device) => Engine::on_device(model, &device, positions)?,
-        None => Engine::new(model, Threads::new(args.threads)),
-    };
-    Ok(match args.chunk {
-        Some(chunk) => engine.with_chunk(chunk),
-        None => engine,
+    Ok(match device {
+        Some(device) => Engine::on_device_with_chunk(model, &device, positions, chunk)?,
+        None => Engine::new(model, Threads::new(args.threads)).with_chunk(chunk),
     })
 }
 
@@ -98,10 +101,10 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
     let mut cache = engine.cache(tokens.len())?;
     let rows = if args.all { LogitRows::All } else { LogitRows::Last };
     let vocabulary = engine.model().config().vocabulary;
-    let logits = engine.logits(&mut cache, &tokens, rows)?;
     if args.json {
-        return print_json(&json!({ "logits": logits.chunks(vocabulary).collect::<Vec<_>>() }));
+        return print_logits(&mut engine, &mut cache, &tokens, rows);
     }
+    let logits = engine.logits(&mut cache, &tokens, rows)?;
     for row in logits.chunks(vocabulary) {
         let mut order: Vec<u32> = (0..vocabulary as u32).collect();
         order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]));
@@ -113,6 +116,21 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
         print_text("\n")?;
     }
     Ok(())
+}
+
+/// Writes rows as JSON as they come: all of a long prompt may be more than fits into memory.
+fn print_logits(engine: &mut Engine, cache: &mut KvCache, tokens: &[u32], rows: LogitRows) -> Result<(), CliError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (mut written, mut before) = (Ok(()), "{\"logits\":[");
+    let mut each = |_: usize, row: &[f32]| {
+        if written.is_ok() {
+            let start = out.write_all(before.as_bytes());
+            written = start.and_then(|()| serde_json::to_writer(&mut out, row).map_err(io::Error::from));
+            before = ",";
+        }
+    };
+    engine.each_logits(cache, tokens, rows, &mut each)?;
+    written.and_then(|()| out.write_all(b"]}\n")).and_then(|()| out.flush()).map_err(CliError::Unwritable)
 }
 
 fn sampler(args: &SamplingArgs) -> Result<Sampler, CliError> {
@@ -153,7 +171,7 @@ fn answer(
 }
 
 fn generate_text(args: &GenerateArgs) -> Result<(), CliError> {
-    let mut engine = engine(&args.model, args.input.tokens.len() + args.sampling.max_tokens)?;
+    let mut engine = engine(&args.model, args.input.tokens.len().saturating_add(args.sampling.max_tokens))?;
     let (tokens, tokenizer) = input(&engine, &args.input)?;
     answer(&mut engine, tokenizer.as_ref(), &tokens, &args.sampling, args.json)
 }
@@ -187,7 +205,8 @@ fn chat(args: &ChatArgs) -> Result<(), CliError> {
 }
 
 fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
-    let model = open(&args.model, 0)?;
+    // Nothing is computed: a model that does not fit can be looked at.
+    let model = open_within(&args.model, 0, u64::MAX)?;
     let tokenizer = Tokenizer::of(&model)?;
     let Some(text) = &args.text else {
         let text = tokenizer.decode(&args.decode, !args.no_special)?;
@@ -202,13 +221,14 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
 }
 
 /// What will compute, and on a device what that takes of its memory.
-fn computes(device: Option<&Device>, threads: &Threads, model: &Model) -> Result<serde_json::Value, CliError> {
+fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<serde_json::Value, CliError> {
     let Some(device) = device else {
+        let threads = Threads::new(args.threads);
         let instruction_set = threads.instruction_set().name();
         return Ok(json!({ "name": "cpu", "instruction_set": instruction_set, "threads": threads.count() }));
     };
     let context = model.config().context;
-    let needed = estimate_device_memory(model, context, Engine::DEFAULT_CHUNK);
+    let needed = estimate_device_memory(model, context, args.chunk.unwrap_or(Engine::DEFAULT_CHUNK));
     let there = device.memory().map_err(Error::from)?;
     Ok(json!({
         "name": device.backend().name(),
@@ -223,7 +243,8 @@ fn computes(device: Option<&Device>, threads: &Threads, model: &Model) -> Result
 
 fn info(args: &InfoArgs) -> Result<(), CliError> {
     let device = backend::open_device(BackendPreference::from(args.model.device))?;
-    let model = open(&args.model, 0)?;
+    // Nothing is computed: a model that does not fit can be looked at.
+    let model = open_within(&args.model, 0, u64::MAX)?;
     let config = model.config();
     let formats: serde_json::Map<String, serde_json::Value> =
         model.formats().into_iter().map(|(format, count)| (format.name().to_owned(), count.into())).collect();
@@ -253,7 +274,7 @@ fn info(args: &InfoArgs) -> Result<(), CliError> {
             "kv_cache_full": memory::estimate_kv_cache_memory(config, config.context),
             "available": memory::available_memory(),
         },
-        "device": computes(device.as_ref(), &Threads::new(args.model.threads), &model)?,
+        "device": computes(device.as_ref(), &args.model, &model)?,
     });
     if args.json {
         return print_json(&answer);

@@ -28,6 +28,10 @@ enum CliError {
     NothingGiven,
     #[error("`{name}` in `{path}` {problem}", path = .path.display())]
     Events { path: PathBuf, name: String, problem: &'static str },
+    #[error("event {index} of {list} in `{path}`: {source}", path = .path.display())]
+    Event { path: PathBuf, index: usize, list: String, source: Box<Error> },
+    #[error("--edges are at least two numbers, each above the one before")]
+    Edges,
     #[error("the model has no token that ends a text")]
     NoEnd,
     #[error("`{0}` is no size: say bytes, or KiB, MiB, GiB")]

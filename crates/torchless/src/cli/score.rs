@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::args::ScoreArgs;
 use crate::cli::{CliError, command, print_json, print_text, read_json};
-use crate::engine::Engine;
-use crate::score::{ScoreOptions, histogram, log_probabilities};
+use crate::error::Error;
+use crate::score::{DEFAULT_BATCH, ScoreOptions, histogram, log_probabilities};
+
+/// Ratios of a list, and its name if it has one.
+type Ratios = (Option<String>, Vec<f64>);
 
 /// One list of events, or several with names.
 enum Events {
@@ -15,57 +18,94 @@ enum Events {
     Named(Vec<(String, Vec<Vec<u32>>)>),
 }
 
+impl Events {
+    /// The lists with what messages call them.
+    fn lists(&self) -> Vec<(&str, &[Vec<u32>])> {
+        match self {
+            Events::One(events) => vec![("the list", events)],
+            Events::Named(named) => named.iter().map(|(name, events)| (name.as_str(), &events[..])).collect(),
+        }
+    }
+}
+
 pub(super) fn run(args: &ScoreArgs) -> Result<(), CliError> {
+    let is_ascending = args.edges.len() != 1 && args.edges.windows(2).all(|pair| pair[0] < pair[1]);
+    if !is_ascending {
+        return Err(CliError::Edges);
+    }
     let events = read(&args.events)?;
-    let mut engine = command::engine(&args.model, 0)?;
+    let batch = args.model.chunk.unwrap_or(DEFAULT_BATCH).max(1);
+    // The end is one token at most.
+    let longer = if args.prefix.len() > args.against.len() { &args.prefix } else { &args.against };
+    let largest = ScoreOptions { prefix: longer.clone(), end: vec![0], batch };
+    let most = events.lists().iter().map(|(_, events)| largest.most_at_once(events)).max().unwrap_or(0);
+    let mut engine = command::engine_in_chunks(&args.model, 0, most)?;
     let end = match args.end {
         _ if args.no_end => Vec::new(),
         Some(end) => vec![end],
         None => vec![*engine.model().config().eos.first().ok_or(CliError::NoEnd)?],
     };
-    let ratios = match &events {
-        Events::One(events) => vec![(None, ratios(&mut engine, args, &end, events)?)],
-        Events::Named(named) => {
-            let each = named.iter();
-            let each = each.map(|(name, events)| Ok((Some(name), ratios(&mut engine, args, &end, events)?)));
-            each.collect::<Result<Vec<_>, CliError>>()?
-        }
-    };
-    if args.json {
-        return print_json(&answer(&ratios, &args.edges));
+    let under = [&args.prefix, &args.against];
+    let under = under.map(|prefix| ScoreOptions { prefix: prefix.clone(), end: end.clone(), batch });
+    for (name, list) in events.lists() {
+        let checked = under.iter().try_for_each(|options| options.check(engine.model().config(), list));
+        checked.map_err(|error| place(args, name, error))?;
     }
-    for (name, ratios) in &ratios {
-        let name = name.map_or("events", String::as_str);
-        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-        print_text(&format!("{name:<20} {:>8} events, mean log-likelihood ratio {mean:.5}\n", ratios.len()))?;
-        if !args.edges.is_empty() {
-            print_text(&format!("{:<20} {:?}\n", "", histogram(ratios, &args.edges)))?;
+    let mut all = Vec::new();
+    for (name, list) in events.lists() {
+        let name = matches!(events, Events::Named(_)).then(|| name.to_owned());
+        let [above, below] = &under;
+        let (above, below) =
+            (log_probabilities(&mut engine, list, above)?, log_probabilities(&mut engine, list, below)?);
+        all.push((name, above.iter().zip(&below).map(|(above, below)| above - below).collect()));
+    }
+    if args.json { print_json(&answer(&all, &args.edges)) } else { print_table(&all, &args.edges) }
+}
+
+/// An error with the event in its file that it is about.
+fn place(args: &ScoreArgs, list: &str, error: Error) -> CliError {
+    match error {
+        Error::InSequence { index, source } => {
+            CliError::Event { path: args.events.clone(), index, list: list.to_owned(), source }
+        }
+        other => other.into(),
+    }
+}
+
+fn print_table(ratios: &[Ratios], edges: &[f64]) -> Result<(), CliError> {
+    for (name, ratios) in ratios {
+        let name = name.as_deref().unwrap_or("events");
+        // Nothing has no mean.
+        let mean = match ratios.len() {
+            0 => "null".to_owned(),
+            n => format!("{:.5}", ratios.iter().sum::<f64>() / n as f64),
+        };
+        print_text(&format!("{name:<20} {:>8} events, mean log-likelihood ratio {mean}\n", ratios.len()))?;
+        if !edges.is_empty() {
+            print_text(&format!("{:<20} {:?}\n", "", histogram(ratios, edges)))?;
         }
     }
     Ok(())
 }
 
-fn ratios(engine: &mut Engine, args: &ScoreArgs, end: &[u32], events: &[Vec<u32>]) -> Result<Vec<f64>, CliError> {
-    let mut under = |prefix: &[u32]| {
-        let options = ScoreOptions { prefix: prefix.to_vec(), end: end.to_vec(), ..ScoreOptions::default() };
-        log_probabilities(engine, events, &options)
-    };
-    let (above, below) = (under(&args.prefix)?, under(&args.against)?);
-    Ok(above.iter().zip(&below).map(|(above, below)| above - below).collect())
+/// JSON has no numbers for these; they are text, as Python's `float` reads it.
+fn number(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { json!(value.to_string().to_lowercase()) }
 }
 
-fn answer(ratios: &[(Option<&String>, Vec<f64>)], edges: &[f64]) -> Value {
+fn answer(ratios: &[Ratios], edges: &[f64]) -> Value {
     let all = |value: &dyn Fn(&[f64]) -> Value| match ratios {
         [(None, ratios)] => value(ratios),
         named => {
-            let named = named.iter().map(|(name, ratios)| (name.cloned().unwrap_or_default(), value(ratios)));
+            let named = named.iter().map(|(name, ratios)| (name.clone().unwrap_or_default(), value(ratios)));
             Value::Object(named.collect::<Map<String, Value>>())
         }
     };
-    let llr = all(&|ratios| json!(ratios));
+    let numbers = |values: &[f64]| -> Value { values.iter().copied().map(number).collect() };
+    let llr = all(&numbers);
     match edges {
         [] => json!({ "llr": llr }),
-        edges => json!({ "llr": llr, "edges": edges, "hist": all(&|ratios| json!(histogram(ratios, edges))) }),
+        edges => json!({ "llr": llr, "edges": numbers(edges), "hist": all(&|ratios| json!(histogram(ratios, edges))) }),
     }
 }
 

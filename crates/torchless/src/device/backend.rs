@@ -79,6 +79,9 @@ impl KernelBackend for DeviceBackend {
     }
 
     fn softmax(&mut self, x: &mut [f32]) -> Result<(), Error> {
+        if x.is_empty() {
+            return Ok(());
+        }
         let mut on_device = self.pool.items(x)?;
         self.launcher.softmax(&mut on_device, 1, x.len())?;
         Ok(on_device.download_into(x)?)

@@ -101,9 +101,6 @@ impl DeviceEngine {
     ) -> Result<(), Error> {
         let config = &model.config;
         let n_rows = pass.tokens.len();
-        if pass.cache.as_ref().is_some_and(|(cache, _)| cache.layers.len() != self.weights.layers.len()) {
-            return Err(Error::CacheElsewhere);
-        }
         self.grow(config, n_rows)?;
         self.turns.grow(&self.pool, model, pass.capacity)?;
         let (launcher, turns) = (&self.launcher, &self.turns);

@@ -92,6 +92,12 @@ fn count(number: usize) -> Result<u32, Error> {
     u32::try_from(number).map_err(|_| Error::TooLargeForDevice)
 }
 
+/// The number of items of a shape, if kernels can count them: an index that wraps reads what nobody asked for.
+pub(super) fn area(shape: &[usize]) -> Result<usize, Error> {
+    let length = shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
+    length.filter(|&length| u32::try_from(length).is_ok()).ok_or(Error::TooLargeForDevice)
+}
+
 impl Launcher {
     pub(super) fn new(device: Device) -> Result<Launcher, Error> {
         // Kernels of another precision would take buffers for longer than they are.
@@ -122,7 +128,7 @@ impl Launcher {
     ) -> Result<(), Error> {
         let kernel = TransformerKernel::Embedding;
         holds(kernel, "tokens", tokens, n_tokens)?;
-        holds(kernel, "out", out, n_tokens * matrix.columns)?;
+        holds(kernel, "out", out, area(&[n_tokens, matrix.columns])?)?;
         let layout =
             EmbeddingLayout { columns: count(matrix.columns)?, row_words: matrix.row_words, format: matrix.format };
         let arguments = vec![Argument::read(&matrix.words), Argument::read(tokens), Argument::write(out)];
@@ -139,8 +145,9 @@ impl Launcher {
         to: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let (kernel, width) = (TransformerKernel::RmsNorm, weight.len());
-        holds(kernel, "x", x, n_rows * width)?;
-        holds(kernel, "to", to, n_rows * width)?;
+        let n = area(&[n_rows, width])?;
+        holds(kernel, "x", x, n)?;
+        holds(kernel, "to", to, n)?;
         let layout = RowLayout { width: count(width)?, epsilon };
         let arguments = vec![Argument::read(x), Argument::read(weight), Argument::write(to)];
         self.launch(kernel, (count(n_rows)?, LANES / WARP), &layout.constants(), arguments)
@@ -149,7 +156,7 @@ impl Launcher {
     /// Each row of x (T, width) ← its softmax.
     pub(super) fn softmax(&self, x: &mut Buffer<f32>, n_rows: usize, width: usize) -> Result<(), Error> {
         let kernel = TransformerKernel::Softmax;
-        holds(kernel, "x", x, n_rows * width)?;
+        holds(kernel, "x", x, area(&[n_rows, width])?)?;
         let layout = RowLayout { width: count(width)?, epsilon: 0.0 };
         self.launch(kernel, (count(n_rows)?, LANES / WARP), &layout.constants(), vec![Argument::write(x)])
     }
@@ -192,7 +199,7 @@ impl Launcher {
         x: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let (kernel, Turn { n_rows, n_heads, head_dim, pairs, offset }) = (TransformerKernel::Rope, turn);
-        holds(kernel, "x", x, offset + n_rows * n_heads * head_dim)?;
+        holds(kernel, "x", x, offset + area(&[n_rows, n_heads, head_dim])?)?;
         holds(kernel, "positions", positions, positions_offset + n_rows)?;
         let layout = RopeLayout {
             n_rows: count(n_rows)?,
@@ -230,8 +237,8 @@ impl Launcher {
             (1, true) => (TransformerKernel::MatVecTiled, ROWS_OF_VECTOR, 1, TILE),
             _ => (TransformerKernel::MatMul, ROWS_OF_VECTORS, VECTORS_AT_ONCE, VECTORS_AT_ONCE * TILE),
         };
-        holds(kernel, "x", x, x_offset + n_vectors * matrix.columns)?;
-        holds(kernel, "out", out, out_offset + n_vectors * matrix.rows)?;
+        holds(kernel, "x", x, x_offset + area(&[n_vectors, matrix.columns])?)?;
+        holds(kernel, "out", out, out_offset + area(&[n_vectors, matrix.rows])?)?;
         bias.map_or(Ok(()), |bias| holds(kernel, "bias", bias, matrix.rows))?;
         let blocks = layout.rows.div_ceil(warps * rows).saturating_mul(layout.n_vectors.div_ceil(vectors));
         let arguments = vec![
@@ -251,7 +258,7 @@ impl Launcher {
         out: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let (kernel, Attend { heads, n_rows, queries, keys, values, .. }) = (TransformerKernel::Attention, attend);
-        let n = n_rows * heads.n_heads * heads.head_dim;
+        let n = area(&[n_rows, heads.n_heads, heads.head_dim])?;
         holds(kernel, "queries", queries, n)?;
         holds(kernel, "out", out, n)?;
         holds(kernel, "places", places, places_offset + 2 * n_rows)?;
@@ -282,9 +289,9 @@ impl Launcher {
         scores: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let kernel = TransformerKernel::AttentionScores;
-        holds(kernel, "queries", queries, heads.n_heads * heads.head_dim)?;
-        holds(kernel, "keys", keys, n_positions * heads.n_kv_heads * heads.head_dim)?;
-        holds(kernel, "scores", scores, heads.n_heads * n_positions)?;
+        holds(kernel, "queries", queries, area(&[heads.n_heads, heads.head_dim])?)?;
+        holds(kernel, "keys", keys, area(&[n_positions, heads.n_kv_heads, heads.head_dim])?)?;
+        holds(kernel, "scores", scores, area(&[heads.n_heads, n_positions])?)?;
         let layout = sizes(heads, n_positions, scale)?;
         const POSITIONS_OF_BLOCK: u32 = LANES / 8;
         let blocks = layout.n_heads.saturating_mul(layout.n_rows.div_ceil(POSITIONS_OF_BLOCK));
@@ -301,9 +308,9 @@ impl Launcher {
         out: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let kernel = TransformerKernel::WeightedSum;
-        holds(kernel, "weights", weights, heads.n_heads * n_positions)?;
-        holds(kernel, "values", values, n_positions * heads.n_kv_heads * heads.head_dim)?;
-        holds(kernel, "out", out, heads.n_heads * heads.head_dim)?;
+        holds(kernel, "weights", weights, area(&[heads.n_heads, n_positions])?)?;
+        holds(kernel, "values", values, area(&[n_positions, heads.n_kv_heads, heads.head_dim])?)?;
+        holds(kernel, "out", out, area(&[heads.n_heads, heads.head_dim])?)?;
         let layout = sizes(heads, n_positions, 0.0)?;
         let arguments = vec![Argument::read(weights), Argument::read(values), Argument::write(out)];
         let shared = LANES / WARP * layout.head_dim;
@@ -328,4 +335,17 @@ fn sizes(heads: Heads, n_rows: usize, scale: f32) -> Result<AttentionLayout, Err
         places_offset: 0,
         scale: f64::from(scale),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::area;
+
+    #[test]
+    fn what_kernels_cannot_count_is_refused() {
+        assert_eq!(area(&[1 << 16, (1 << 16) - 1]).expect("32 bits"), (1 << 32) - (1 << 16));
+        for shape in [&[1 << 16, 1 << 16][..], &[usize::MAX, 2], &[1 << 11, 1 << 11, 1 << 11]] {
+            assert!(area(shape).is_err(), "{shape:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use ns_device::{Buffer, Counters, Device, DeviceError, Item, PoolStatistics};
 
+use super::launch::area;
 use crate::config::Config;
 use crate::error::Error;
 
@@ -16,6 +17,7 @@ use crate::error::Error;
 /// assert_eq!(pool.statistics().in_use_bytes, 256);
 /// drop(tensor);
 /// assert_eq!((pool.statistics().in_use_bytes, pool.statistics().pooled_bytes), (0, 256));
+/// assert!(pool.tensor(&[usize::MAX, 2], &[]).is_err());
 /// # }
 /// # Ok::<(), torchless::Error>(())
 /// ```
@@ -41,7 +43,7 @@ impl MetalMemoryPool {
     ///
     /// Values of another number than the shape's; no memory.
     pub fn tensor(&self, shape: &[usize], values: &[f32]) -> Result<MetalTensor, Error> {
-        let expected = shape.iter().product();
+        let expected = area(shape)?;
         if values.len() != expected {
             return Err(Error::Shape { kernel: "tensor", argument: "values", length: values.len(), expected });
         }
@@ -50,13 +52,13 @@ impl MetalMemoryPool {
 
     /// A tensor of zeros.
     pub fn zeros(&self, shape: &[usize]) -> Result<MetalTensor, Error> {
-        let length = product(shape)?;
+        let length = area(shape)?;
         Ok(MetalTensor { buffer: self.device.zeroed(length)?, shape: shape.to_vec() })
     }
 
     /// Room for `rows` rows of `width` numbers, which hold garbage until a kernel writes them.
     pub fn batch(&self, rows: usize, width: usize) -> Result<MetalTensorBatch, Error> {
-        let buffer = self.device.uninitialised(product(&[rows, width])?)?;
+        let buffer = self.device.uninitialised(area(&[rows, width])?)?;
         Ok(MetalTensorBatch { buffer, rows, width })
     }
 
@@ -78,12 +80,6 @@ impl MetalMemoryPool {
     pub fn trim(&self) {
         self.device.trim();
     }
-}
-
-/// The number of a shape's items, which kernels count with 32 bits.
-fn product(shape: &[usize]) -> Result<usize, Error> {
-    let length = shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
-    length.filter(|&length| u32::try_from(length).is_ok()).ok_or(Error::TooLargeForDevice)
 }
 
 /// Numbers of single precision on a device, with their shape.
@@ -164,6 +160,11 @@ impl MetalKVCache {
         let tensor = || pool.zeros(&[capacity, config.kv_width()]);
         let layer = |_| Ok(KeysAndValues { keys: tensor()?, values: tensor()? });
         Ok(MetalKVCache { layers: (0..config.n_layers).map(layer).collect::<Result<_, Error>>()? })
+    }
+
+    /// Layers that it has room for.
+    pub(crate) fn n_layers(&self) -> usize {
+        self.layers.len()
     }
 
     /// Bytes of all layers.

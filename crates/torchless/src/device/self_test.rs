@@ -1,4 +1,6 @@
-//! Proof, before a device is used, that its kernels compute what the CPU does: products of every format, norms, positions, attention.
+//! Proof, before a device is used, that its kernels compute what the CPU does: products of every format, norms, positions, attention, one by one and as the engine asks for them.
+
+mod engine_kernels;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +13,7 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::linear::{Matrix, Threads};
 
-/// What single precision may lose in a sum of 512 numbers around 1; a wrong kernel is off by a part of 1.
+/// What single precision may lose in sums of a few hundred numbers, in parts of their root mean square; a wrong kernel is off by a part of 1.
 const TOLERANCE: f64 = 1e-4;
 
 /// What became of the devices that were tested.
@@ -64,22 +66,35 @@ impl From<Failure> for Error {
     }
 }
 
-type Case = (String, Box<dyn Fn(&mut dyn KernelBackend) -> Result<Vec<f32>, Error>>);
+/// Parts of numbers, each of its own size.
+type Parts = Vec<Vec<f32>>;
+type Case = (String, Box<dyn Fn(&mut dyn KernelBackend) -> Result<Parts, Error>>);
 
 fn compare(device: &Device) -> Result<Option<Failure>, Error> {
     let mut there = DeviceBackend::new(device.clone())?;
     let mut here = CpuBackend::new(Threads::new(1));
     for (what, case) in products().into_iter().chain(others()) {
-        let (found, expected) = (case(&mut there)?, case(&mut here)?);
-        let differs = |(found, expected): &(&f32, &f32)| {
-            let off = (f64::from(**found) - f64::from(**expected)).abs();
-            off.is_nan() || off > TOLERANCE * (1.0 + f64::from(expected.abs()))
-        };
-        if let Some((&value, &expected)) = found.iter().zip(&expected).find(differs) {
-            return Ok(Some(Failure { what, value, expected }));
+        if let Some(failure) = differs(&what, &case(&mut there)?, &case(&mut here)?) {
+            return Ok(Some(failure));
         }
     }
-    Ok(None)
+    engine_kernels::compare(device, &mut here)
+}
+
+/// The first number that is off by more than its part's numbers may be.
+fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Failure> {
+    for (found, expected) in found.iter().zip(expected) {
+        let squares: f64 = expected.iter().map(|number| f64::from(*number).powi(2)).sum();
+        let size = (squares / expected.len() as f64).sqrt();
+        let is_off = |(found, expected): &(&f32, &f32)| {
+            let off = (f64::from(**found) - f64::from(**expected)).abs();
+            off.is_nan() || off > TOLERANCE * (size + f64::from(expected.abs()))
+        };
+        if let Some((&value, &expected)) = found.iter().zip(expected).find(is_off) {
+            return Some(Failure { what: what.to_owned(), value, expected });
+        }
+    }
+    None
 }
 
 /// Numbers between -1 and 1 that look random.
@@ -126,11 +141,10 @@ fn products() -> Vec<Case> {
             let matrix = matrix(format);
             let (x, mut one, mut several, mut rows) =
                 (numbers(3 * 512, 3), vec![0.0; 7], vec![0.0; 21], vec![0.0; 1024]);
-            let x: Vec<f32> = x.iter().map(|x| x / 512.0).collect();
             backend.matmul_vec(&matrix, &x[..512], &mut one)?;
             backend.matmul(&matrix, &x, &mut several)?;
             backend.embedding(&matrix, &[6, 2], &mut rows)?;
-            Ok([one, several, rows].concat())
+            Ok(vec![one, several, rows])
         };
         (format!("a product of {format}"), Box::new(product))
     };
@@ -142,7 +156,7 @@ fn others() -> Vec<Case> {
         let case = move |backend: &mut dyn KernelBackend| {
             let mut x = numbers(300, 4);
             work(backend, &mut x)?;
-            Ok(x)
+            Ok(vec![x])
         };
         (what.to_owned(), Box::new(case))
     };
@@ -163,7 +177,7 @@ fn turn(backend: &mut dyn KernelBackend, x: &mut [f32], pairs: RopePairs) -> Res
     backend.rope(x, pairs, &frequencies, 1234)
 }
 
-fn attention(backend: &mut dyn KernelBackend) -> Result<Vec<f32>, Error> {
+fn attention(backend: &mut dyn KernelBackend) -> Result<Parts, Error> {
     let (heads, n_positions) = (Heads { n_heads: 6, n_kv_heads: 2, head_dim: 40 }, 37);
     let (keys, values) = (numbers(n_positions * 80, 9), numbers(n_positions * 80, 10));
     let (mut scores, mut out) = (vec![0.0; 6 * n_positions], vec![0.0; 240]);
@@ -172,5 +186,20 @@ fn attention(backend: &mut dyn KernelBackend) -> Result<Vec<f32>, Error> {
         backend.softmax(row)?;
     }
     backend.weighted_sum(heads, &scores, &values, &mut out)?;
-    Ok([scores, out].concat())
+    Ok(vec![scores, out])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differs;
+
+    #[test]
+    fn small_numbers_are_compared_as_closely_as_large_ones() {
+        for size in [1e-6, 1.0, 1e6] {
+            let right = vec![vec![1.0; 3], vec![size, -size, size]];
+            let nearly = vec![vec![1.0; 3], vec![size, -size * 1.000_1, size]];
+            let wrong = vec![vec![1.0; 3], vec![size, -size, size * 1.001]];
+            assert!(differs("it", &nearly, &right).is_none() && differs("it", &wrong, &right).is_some(), "{size}");
+        }
+    }
 }

@@ -146,15 +146,19 @@ impl DeviceMemory {
 }
 
 /// What `model` takes with room for `positions`, at most `chunk` tokens at once. Blocks of the pool waste a fifth at most, which is counted.
+///
+/// Without positions, whole sequences are computed: `chunk` tokens of them at once.
 pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> DeviceMemory {
     let config = model.config();
     let in_blocks = |bytes: u64| bytes.saturating_add(bytes / 4).saturating_add(1 << 16);
     let rows = |n_rows: usize, width: usize| (n_rows as u64).saturating_mul(width as u64).saturating_mul(4);
-    // Without positions, whole short sequences are computed, as many at once as there is to a chunk.
-    let chunk = if positions == 0 { chunk } else { chunk.min(positions) };
+    let (chunk, turns) = match positions {
+        0 => (chunk, chunk.min(config.context)),
+        positions => (chunk.min(positions), positions),
+    };
     let work = rows(chunk, row_width(config))
         .saturating_add(rows(chunk.min(super::engine::ROWS_AT_ONCE), config.vocabulary))
-        .saturating_add(rows(positions, config.head_dim));
+        .saturating_add(rows(turns, config.head_dim));
     DeviceMemory {
         weights: in_blocks(model.weight_bytes().saturating_add(vectors_bytes(model))),
         cache: in_blocks(memory::estimate_kv_cache_memory(config, positions)),
@@ -164,7 +168,8 @@ pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> 
 
 /// Numbers of one token's rows.
 fn row_width(config: &Config) -> usize {
-    2 * config.hidden + 2 * config.query_width() + 2 * config.kv_width() + 2 * config.intermediate
+    // And three numbers that say which token it is, and where.
+    2 * config.hidden + 2 * config.query_width() + 2 * config.kv_width() + 2 * config.intermediate + 3
 }
 
 fn vectors_bytes(model: &Model) -> u64 {

@@ -8,17 +8,17 @@ use serde_json::Value;
 use crate::support::{distance, ids, json, reference, tensors};
 use crate::twin::{Stored, Twin, fresh_folder};
 
-fn torchless(arguments: &[&str]) -> Output {
+pub(crate) fn torchless(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_torchless")).args(arguments).output().expect("the command")
 }
 
-fn answer(arguments: &[&str]) -> Value {
+pub(crate) fn answer(arguments: &[&str]) -> Value {
     let output = torchless(arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
@@ -34,6 +34,10 @@ fn logits_are_one_row_for_each_position() {
     let found = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]);
     assert_eq!(found["logits"].as_array().expect("rows").len(), 3);
     let all = rows(&found);
+    // Digits of single precision, no more.
+    let said = torchless(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]).stdout;
+    let said = String::from_utf8(said).expect("UTF-8");
+    assert!(said.split([',', '[', ']']).all(|number| number.len() < 16), "{said}");
     assert!(distance(&all, &twin.logits(&[0, 52, 29])) < 1e-4);
     let last = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--json"]);
     assert_eq!(rows(&last), all[2 * 70..]);
@@ -50,7 +54,7 @@ fn the_commonest_mistakes_are_named() {
             &["logits", "--tokens", "1", "--memory-limit", "lots"],
             "error: `lots` is no size: say bytes, or KiB, MiB, GiB\n",
         ),
-        (&["generate", "--prompt", "hello"], "has no tokenizer\nhint: give token ids with --tokens\n"),
+        (&["generate", "--prompt", "hello"], "has no tokenizer\nhint: give token ids with --tokens, and no --stop\n"),
         (
             &["logits", "--tokens", "1", "--memory-limit", "1KiB"],
             "hint: a shorter context or a quantised model needs less",

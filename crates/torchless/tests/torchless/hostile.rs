@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use torchless::text::Tokenizer;
-use torchless::{Engine, LogitRows, Model, Threads};
+use torchless::{Engine, LoadOptions, LogitRows, Model, Threads};
 
 use crate::support::reference;
 use crate::twin::{Twin, fresh_folder};
@@ -14,7 +14,9 @@ use crate::twin::{Twin, fresh_folder};
 /// Opens the model and computes a token with it; the message if something refuses.
 fn tried(path: &Path) -> Result<(), String> {
     let model = Arc::new(Model::open(path).map_err(|error| error.to_string())?);
-    let _ = Tokenizer::of(&model);
+    if let Ok(tokenizer) = Tokenizer::of(&model) {
+        let _ = tokenizer.encode("two words", true);
+    }
     let mut engine = Engine::new(model, Threads::new(1));
     let mut cache = engine.cache(2).map_err(|error| error.to_string())?;
     engine.logits(&mut cache, &[1, 2], LogitRows::Last).map_err(|error| error.to_string())?;
@@ -83,6 +85,36 @@ fn absurd_claims_are_refused_by_name() {
 }
 
 #[test]
+fn a_part_of_a_head_that_is_turned_is_refused_with_and_without_scaling() {
+    let folder = Twin::new("llama").drawn().write_folder("partial", false, 1);
+    let config = Twin::new("llama").config(false);
+    for scaling in [Value::Null, json!({ "rope_type": "default" })] {
+        let mut config = config.clone();
+        config["partial_rotary_factor"] = json!(0.5);
+        config["rope_scaling"] = scaling;
+        std::fs::write(folder.join("config.json"), config.to_string()).expect("a writable file");
+        assert!(refused(&folder).contains("`partial_rotary_factor`: a part of `0.5` is not supported"));
+    }
+}
+
+#[test]
+fn sizes_whose_products_nobody_can_count_are_refused() {
+    let folder = Twin::new("llama").drawn().write_folder("products", true, 1);
+    let mut config = Twin::new("llama").config(true);
+    for (field, value) in [("num_attention_heads", 2_147_483_647_u64), ("num_key_value_heads", 2_147_483_647)] {
+        config[field] = json!(value);
+    }
+    config["head_dim"] = json!(2_147_483_646);
+    std::fs::write(folder.join("config.json"), config.to_string()).expect("a writable file");
+    assert!(refused(&folder).contains("tensor `model.layers.0.self_attn.q_proj.weight`: it should be of shape"));
+    config["num_hidden_layers"] = json!(2_147_483_647);
+    std::fs::write(folder.join("config.json"), config.to_string()).expect("a writable file");
+    let options = LoadOptions { memory_limit: Some(1 << 40), positions: 1 };
+    let message = Model::open_with(&folder, &options).expect_err("the file is wrong").to_string();
+    assert!(message.contains("18446744073709551615 for keys and values"), "{message}");
+}
+
+#[test]
 fn dishonest_headers_of_safetensors_are_refused_by_name() {
     let twin = Twin::new("llama").drawn();
     let folder = twin.write_folder("headers", true, 1);
@@ -106,12 +138,41 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     };
     assert!(two("[8, 24]").contains("tensor `y`: it should be in bytes of its own, and is in those of `x`, too"));
     assert!(two("[16, 32]").contains("tensor `model.embed_tokens.weight`: it is missing"));
+    let twice = r#"{"x": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}, "x": {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}}"#;
+    assert!(write(twice).contains("tensor `x`: it should be there once, and is there twice"));
     assert!(write("[").contains("the header: "));
     assert!(write(&"[".repeat(100_000)).contains("the header: "));
     std::fs::write(&path, u64::MAX.to_le_bytes()).expect("a writable file");
     assert!(refused(&folder).contains("the length of the header: 18446744073709551615 is out of range"));
     std::fs::remove_file(&path).expect("a file");
     assert!(refused(&folder).contains("model.safetensors"));
+}
+
+#[test]
+fn how_a_tokenizer_cut_and_filled_batches_is_not_done_to_prompts() {
+    let folder = Twin::new("llama").drawn().write_folder("batches", true, 1);
+    let padding = |strategy: Value| {
+        json!({ "strategy": strategy, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
+            "pad_type_id": 0, "pad_token": "a" })
+    };
+    let truncation = |length: u64, stride: u64| json!({ "direction": "Right", "max_length": length, "strategy": "LongestFirst", "stride": stride });
+    let model = json!({ "type": "WordLevel", "vocab": { "a": 0, "b": 1, "two": 2, "words": 3 }, "unk_token": "a" });
+    let whole = json!({ "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": { "type": "Whitespace" }, "post_processor": null, "decoder": null, "model": model });
+    let cases = [
+        ("padding", padding(json!({ "Fixed": 9 }))),
+        ("padding", padding(json!({ "Fixed": 1_000_000_000_000_u64 }))),
+        ("truncation", truncation(2, 0)),
+        ("truncation", truncation(1, 1)),
+        ("truncation", truncation(1, 5)),
+    ];
+    for (field, value) in cases {
+        let mut tokenizer = whole.clone();
+        tokenizer[field] = value;
+        std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).expect("a writable folder");
+        let tokenizer = Tokenizer::of(&Model::open(&folder).expect("a model")).expect("a tokenizer");
+        assert_eq!(tokenizer.encode("b two words b", true).expect("ids"), [1, 2, 3, 1]);
+    }
 }
 
 /// Counts of tensors and keys, if they are to be wrong.

@@ -5,6 +5,7 @@ mod devices;
 mod docs;
 mod hostile;
 mod kernel_vectors;
+mod mistakes;
 mod models;
 mod properties;
 mod reference;

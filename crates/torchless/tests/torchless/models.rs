@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use torchless::{Engine, InstructionSet, LoadOptions, LogitRows, Model, Threads};
+use serde_json::json;
+use torchless::{Engine, InstructionSet, KvCache, LoadOptions, LogitRows, Model, Threads};
 
 use crate::support::distance;
 use crate::twin::{Stored, Twin};
@@ -42,6 +43,35 @@ fn frequencies_are_scaled_as_the_file_says() {
     let twin = Twin { linear: Some(4.0), ..Twin::new("llama") }.drawn();
     agrees(&twin.write_folder("linear-new", true, 1), &twin);
     agrees(&twin.write_folder("linear-old", false, 1), &twin);
+}
+
+#[test]
+fn heads_of_keys_that_are_null_are_as_many_as_there_are_heads() {
+    for family in ["llama", "mistral", "qwen2"] {
+        let twin = Twin { kv_heads: 6, ..Twin::new(family) }.drawn();
+        let folder = twin.write_folder(&format!("null-{family}"), true, 1);
+        let mut config = twin.config(true);
+        config["num_key_value_heads"] = json!(null);
+        std::fs::write(folder.join("config.json"), config.to_string()).expect("a writable file");
+        agrees(&folder, &twin);
+    }
+}
+
+/// As llama.cpp's loader reads them.
+#[test]
+fn frequencies_of_gguf_files_are_scaled_as_their_keys_say() {
+    let (kind, factor, older) = ("llama.rope.scaling.type", "llama.rope.scaling.factor", "llama.rope.scale_linear");
+    let (plain, linear) = (Twin::new("llama").drawn(), Twin { linear: Some(4.0), ..Twin::new("llama") }.drawn());
+    // After the linear factor, so that both read the same wavelengths.
+    let both = Twin { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..linear.clone() };
+    let none = || (kind, json!("none"));
+    agrees(&linear.write_gguf_with("gguf-unnamed", &[(factor, json!(4))]), &linear);
+    agrees(&linear.write_gguf_with("gguf-linear", &[(kind, json!("linear")), (factor, json!(4))]), &linear);
+    agrees(&linear.write_gguf_with("gguf-older", &[(older, json!(4))]), &linear);
+    agrees(&linear.write_gguf_with("gguf-older-linear", &[(kind, json!("linear")), (older, json!(4))]), &linear);
+    agrees(&linear.write_gguf_with("gguf-newer", &[(factor, json!(4)), (older, json!(3))]), &linear);
+    agrees(&plain.write_gguf_with("gguf-none", &[none(), (factor, json!(4)), (older, json!(3))]), &plain);
+    agrees(&both.write_gguf_with("gguf-both", &[(factor, json!(4))]), &both);
 }
 
 #[test]
@@ -101,6 +131,14 @@ fn a_model_that_does_not_fit_is_refused_before_it_is_loaded() {
     let options = LoadOptions { memory_limit: Some(weights + 3000), positions: 1 };
     Model::open_with(&path, &options).expect("fits");
     Model::open_with(&path, &LoadOptions { positions: 64, ..options }).expect_err("keys and values do not fit");
+    let model = Arc::new(Model::open_with(&path, &options).expect("fits"));
+    let engine = Engine::new(model, Threads::new(1));
+    engine.cache(1).expect("fits");
+    let error = engine.cache(64).expect_err("keys and values do not fit");
+    assert!(error.to_string().starts_with("the model needs about "), "{error}");
+    // No sequence is longer than the context, whatever was asked for.
+    let options = LoadOptions { memory_limit: Some(2 * weights), positions: usize::MAX };
+    Model::open_with(&path, &options).expect("fits");
 }
 
 #[test]
@@ -116,5 +154,15 @@ fn what_cannot_be_computed_is_an_error_and_leaves_the_cache_as_it_was() {
     assert_eq!(message(&[]), "there are no tokens");
     assert_eq!(message(&[1, 70]), "token 1 is 70, and the vocabulary has 70 (ids 0 to 69)");
     assert_eq!(message(&[1; 5]), "5 tokens do not fit into a context of 4");
+    for (name, other) in [
+        ("errors-shallow", Twin { layers: 2, windows: vec![None; 2], ..Twin::new("llama") }),
+        ("errors-deep", Twin { layers: 4, windows: vec![None; 4], ..Twin::new("llama") }),
+        ("errors-wide", Twin { kv_heads: 3, ..Twin::new("llama") }),
+    ] {
+        let other = Model::open(other.drawn().write_folder(name, true, 1)).expect("a model");
+        let mut cache = KvCache::new(other.config(), 4).expect("a cache");
+        let error = engine.logits(&mut cache, &[1], LogitRows::Last).expect_err("another model's");
+        assert!(error.to_string().ends_with(", and the model has 3 of 24"), "{error}");
+    }
     assert_eq!(engine.cache(65).expect_err("an error").to_string(), "65 tokens do not fit into a context of 64");
 }

@@ -1,11 +1,16 @@
 //! Tokenizers, chat templates and sampling against their reference cases.
 
+use std::sync::Arc;
+
+use serde_json::{Value, json};
 use torchless::chat::{ChatTemplate, Message};
-use torchless::sampling::{Step, distribution};
+use torchless::generate::{Finish, GenerateOptions, generate};
+use torchless::sampling::{Sampler, Step, distribution};
 use torchless::text::{TextStream, Tokenizer};
 use torchless::{Engine, LogitRows, Model, Threads};
 
 use crate::support::{ids, json, reference, tensors};
+use crate::twin::Twin;
 
 #[test]
 fn text_becomes_the_ids_of_the_reference_from_a_folder_and_from_gguf() {
@@ -148,4 +153,94 @@ fn events_get_the_ratios_and_histograms_of_the_reference() {
         engine.logits(&mut engine.cache(2).expect("a cache"), &[64, 50], LogitRows::Last).expect("logits").len(),
         68
     );
+}
+
+#[test]
+fn logits_that_are_no_numbers_choose_no_token() {
+    let draw = |temperature| Sampler::new(vec![Step::Temperature(temperature)], 1).expect("a sampler");
+    for bad in [[1.0, f32::NAN], [f32::NAN, 1.0], [1.0, f32::INFINITY], [f32::NEG_INFINITY; 2]] {
+        for mut sampler in [Sampler::greedy(), draw(1.0)] {
+            let message = sampler.choose(&bad, &[]).expect_err("no token").to_string();
+            assert!(message.ends_with("and no token can be chosen"), "{message}");
+        }
+    }
+    assert_eq!(draw(1.0).choose(&[f32::NEG_INFINITY, 1.0], &[]).expect("a token"), 1);
+    // So cold that single logits are infinite.
+    draw(1e-310).choose(&[1.0, 2.0], &[]).expect_err("no token");
+}
+
+/// A folder whose tokens are `w0 w1 …`, one of which is special.
+fn words(twin: &Twin, name: &str, special: u32) -> std::path::PathBuf {
+    let folder = twin.write_folder(name, true, 1);
+    let word = |id: u32| if id == special { "<|stop|>".to_owned() } else { format!("w{id}") };
+    let vocabulary: serde_json::Map<String, Value> = (0..70).map(|id| (word(id), id.into())).collect();
+    let added = json!([{ "id": special, "content": "<|stop|>", "single_word": false, "lstrip": false, "rstrip": false,
+        "normalized": false, "special": true }]);
+    let tokenizer = json!({ "version": "1.0", "truncation": null, "padding": null, "added_tokens": added, "normalizer": null,
+        "pre_tokenizer": { "type": "Whitespace" }, "post_processor": null, "decoder": null,
+        "model": { "type": "WordLevel", "vocab": vocabulary, "unk_token": word(0) } });
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).expect("a writable folder");
+    folder
+}
+
+#[test]
+fn a_special_token_stops_the_text_and_needs_a_tokenizer() {
+    let twin = Twin::new("llama").drawn();
+    let go_on = |folder: &std::path::Path, stops: &[&str], has_tokenizer: bool| {
+        let model = Arc::new(Model::open(folder).expect("a model"));
+        let tokenizer = has_tokenizer.then(|| Tokenizer::of(&model).expect("a tokenizer"));
+        let mut engine = Engine::new(model, Threads::new(1));
+        let stops = stops.iter().map(|&stop| stop.to_owned()).collect();
+        let options = GenerateOptions { max_tokens: 12, stops, ends: false };
+        generate(&mut engine, tokenizer.as_ref(), &[1, 7], &mut Sampler::greedy(), &options, &mut |_| ())
+    };
+    let free = go_on(&words(&twin, "stop-none", 0), &[], true).expect("text").tokens;
+    let special = free[3];
+    let first = free.iter().position(|&token| token == special).expect("it comes");
+    let folder = words(&twin, "stop-special", special);
+    let stopped = go_on(&folder, &["<|stop|>"], true).expect("text");
+    assert_eq!((stopped.tokens.as_slice(), stopped.finish), (&free[..first], Finish::Stop));
+    // Without being asked for, it stops nothing.
+    assert_eq!(go_on(&folder, &[], true).expect("text").tokens, free);
+    let error = go_on(&folder, &["<|stop|>"], false).expect_err("nothing to find it with");
+    assert!(error.to_string().ends_with("has no tokenizer"), "{error}");
+}
+
+#[test]
+fn templates_know_that_there_are_no_tools_and_indent_json() {
+    let folder = Twin::new("llama").drawn().write_folder("template", true, 1);
+    let rendered = |template: &str| {
+        std::fs::write(folder.join("chat_template.jinja"), template).expect("a writable folder");
+        let template = ChatTemplate::of(&Model::open(&folder).expect("a model")).expect("a template");
+        template.render(&[Message { role: "user".into(), content: "hi".into() }], true)
+    };
+    let nothing = rendered("{{ tools is none }} {{ documents is none }}").expect("text");
+    assert_eq!(nothing.to_lowercase(), "true true");
+    assert_eq!(rendered("{{ messages[0] | tojson }}").expect("text"), r#"{"role": "user", "content": "hi"}"#);
+    let indented = rendered("{{ messages[0] | tojson(indent=2) }}").expect("text");
+    assert_eq!(indented, "{\n  \"role\": \"user\",\n  \"content\": \"hi\"\n}");
+    rendered("{{ messages | tojson(colour=2) }}").expect_err("no such setting");
+}
+
+#[test]
+fn ends_of_text_are_added_as_the_gguf_file_says_or_as_its_kind_usually_has_them() {
+    let twin = Twin::new("llama").drawn();
+    let (add_bos, add_eos) = ("tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token");
+    let ids = |pre: &str, more: &[(&str, Value)]| {
+        let keys = [
+            ("tokenizer.ggml.model", json!("gpt2")),
+            ("tokenizer.ggml.pre", json!(pre)),
+            ("tokenizer.ggml.tokens", json!(["a", "b", "<s>", "</s>"])),
+            ("tokenizer.ggml.merges", json!([])),
+            ("tokenizer.ggml.bos_token_id", json!(2)),
+            ("tokenizer.ggml.eos_token_id", json!(3)),
+        ];
+        let model = Model::open(twin.write_gguf_with("ends", &[&keys[..], more].concat())).expect("a model");
+        Tokenizer::of(&model).expect("a tokenizer").encode("ab", true).expect("ids")
+    };
+    assert_eq!(ids("llama-bpe", &[]), [2, 0, 1]);
+    assert_eq!(ids("llama-bpe", &[(add_bos, json!(false))]), [0, 1]);
+    assert_eq!(ids("qwen2", &[]), [0, 1]);
+    assert_eq!(ids("qwen2", &[(add_bos, json!(true)), (add_eos, json!(true))]), [2, 0, 1, 3]);
+    assert_eq!(ids("qwen2", &[(add_eos, json!(true))]), [0, 1, 3]);
 }

@@ -110,10 +110,8 @@ impl Twin {
     fn frequencies(&self) -> Vec<f64> {
         let plain = (0..self.head_dim / 2).map(|pair| self.theta.powf(-((2 * pair) as f64) / self.head_dim as f64));
         plain
+            .map(|frequency| frequency / self.linear.unwrap_or(1.0))
             .map(|frequency| {
-                if let Some(factor) = self.linear {
-                    return frequency / factor;
-                }
                 let Some([factor, low, high, context]) = self.llama3 else { return frequency };
                 let wavelength = 2.0 * std::f64::consts::PI / frequency;
                 if wavelength < context / high {
@@ -273,7 +271,7 @@ impl Twin {
         folder
     }
 
-    fn safetensors(&self, names: &[&String]) -> Vec<u8> {
+    pub(crate) fn safetensors(&self, names: &[&String]) -> Vec<u8> {
         let mut header = serde_json::Map::new();
         let mut data = Vec::new();
         for name in names {
@@ -296,6 +294,11 @@ impl Twin {
 
     /// Writes a GGUF file, rows of queries and keys in its architecture's order.
     pub(crate) fn write_gguf(&self, name: &str) -> PathBuf {
+        self.write_gguf_with(name, &[])
+    }
+
+    /// The same with more keys: text, texts, flags, ids, or numbers of single precision.
+    pub(crate) fn write_gguf_with(&self, name: &str, more: &[(&str, Value)]) -> PathBuf {
         let mut keys: Vec<u8> = Vec::new();
         let mut n_keys = 0_u64;
         let mut key = |name: &str, kind: u32, value: &[u8]| {
@@ -324,6 +327,24 @@ impl Twin {
         key(&format!("{}.rope.freq_base", self.family), 6, &(self.theta as f32).to_le_bytes());
         let epsilon = format!("{}.attention.layer_norm_rms_epsilon", self.family);
         key(&epsilon, 6, &(self.epsilon as f32).to_le_bytes());
+        for (name, value) in more {
+            let mut bytes = Vec::new();
+            match value {
+                Value::String(value) => {
+                    text(&mut bytes, value);
+                    key(name, 8, &bytes);
+                }
+                Value::Array(texts) => {
+                    bytes.extend(8_u32.to_le_bytes());
+                    bytes.extend((texts.len() as u64).to_le_bytes());
+                    texts.iter().for_each(|value| text(&mut bytes, value.as_str().expect("text")));
+                    key(name, 9, &bytes);
+                }
+                Value::Bool(value) => key(name, 7, &[u8::from(*value)]),
+                value if name.ends_with("_id") => key(name, 4, &number(value.as_u64().expect("an id") as usize)),
+                value => key(name, 6, &(value.as_f64().expect("a number") as f32).to_le_bytes()),
+            }
+        }
         let mut tensors: Vec<(String, Vec<usize>, Vec<f32>)> =
             self.weights.iter().map(|(name, (shape, values))| self.as_gguf(name, shape, values)).collect();
         if self.llama3.is_some() {

@@ -130,22 +130,49 @@ fn a_token_costs_one_copy_there_and_one_back_and_no_work_of_the_cpu() {
     assert_eq!((counters.passes, counters.device_passes - before_engine.device_passes), (0, 10));
 }
 
+/// An emulated device with so much memory.
+fn with_memory(memory_bytes: u64) -> Device {
+    let emulation = EmulationOptions { memory_bytes, ..EmulationOptions::default() };
+    let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
+    Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device")
+}
+
+#[test]
+fn many_tokens_at_once_are_counted_before_anything_is_uploaded() {
+    let twin = Twin::new("llama").drawn();
+    let path = twin.write_folder("device-long", true, 1);
+    let mut config = twin.config(true);
+    config["max_position_embeddings"] = serde_json::json!(4096);
+    std::fs::write(path.join("config.json"), config.to_string()).expect("a writable folder");
+    let model = Arc::new(Model::open(&path).expect("a model"));
+    // Whole sequences, as many as `score` takes: the estimate is enough, and not by far.
+    let estimate = estimate_device_memory(&model, 0, 1024);
+    let enough = with_memory(estimate.total());
+    let mut engine = Engine::on_device(Arc::clone(&model), &enough, 0).expect("it fits");
+    let options = ScoreOptions { prefix: vec![5], end: vec![2], ..ScoreOptions::default() };
+    log_probabilities(&mut engine, &vec![vec![7; 14]; 200], &options).expect("scores");
+    let used = enough.pool().high_water_bytes;
+    assert!(used <= estimate.total() && 3 * used > estimate.total(), "{used} of {estimate:?}");
+    let small = with_memory(estimate_device_memory(&model, 0, Engine::DEFAULT_CHUNK).total());
+    Engine::on_device(Arc::clone(&model), &small, 0).expect_err("too little memory");
+    let small = with_memory(estimate_device_memory(&model, 2000, Engine::DEFAULT_CHUNK).total());
+    Engine::on_device(Arc::clone(&model), &small, 2000).expect("192 at once fit");
+    Engine::on_device_with_chunk(Arc::clone(&model), &small, 2000, 1500).expect_err("1500 at once do not");
+    let all = with_memory(estimate_device_memory(&model, 4096, Engine::DEFAULT_CHUNK).total());
+    Engine::on_device(model, &all, usize::MAX).expect("no more positions than the context has");
+}
+
 #[test]
 fn what_does_not_fit_is_refused_before_anything_is_uploaded() {
     let twin = Twin::new("llama").drawn();
     let model = Arc::new(Model::open(twin.write_folder("device-memory", true, 1)).expect("a model"));
     let estimate = estimate_device_memory(&model, 64, Engine::DEFAULT_CHUNK);
-    let open = |memory_bytes| {
-        let emulation = EmulationOptions { memory_bytes, ..EmulationOptions::default() };
-        let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
-        Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device")
-    };
-    let small = open(estimate.total() - 1);
+    let small = with_memory(estimate.total() - 1);
     let refused = Engine::on_device(Arc::clone(&model), &small, 64).expect_err("too little memory");
     assert!(matches!(refused, Error::Memory { needed, .. } if needed == estimate.total()), "{refused}");
     assert_eq!(small.counters().upload_bytes, 0);
     // What was estimated is enough, and not by far.
-    let enough = open(estimate.total());
+    let enough = with_memory(estimate.total());
     let mut engine = Engine::on_device(model, &enough, 64).expect("it fits");
     let mut cache = engine.cache(64).expect("a cache");
     engine.logits(&mut cache, &[1; 64], LogitRows::All).expect("logits");
@@ -174,7 +201,7 @@ fn what_is_not_the_engines_is_refused() {
     let one = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn().write_folder("device-one", true, 1);
     let one = engine(&one, three.device_pool().expect("a device").device());
     let mut of_one = one.cache(8).expect("a cache");
-    assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheElsewhere)));
+    assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheOfAnother { .. })));
     let double = OpenOptions { precision: Some(Precision::Double), ..OpenOptions::default() };
     let double = Device::open_with(Backend::Emulated, 0, &double).expect("the emulated device");
     let refused = Engine::on_device(Arc::clone(three.model()), &double, 8).expect_err("the wrong precision");

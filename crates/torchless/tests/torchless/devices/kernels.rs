@@ -166,6 +166,33 @@ fn arguments_that_do_not_fit_are_errors() {
 }
 
 #[test]
+fn shapes_without_numbers_are_errors_wherever_they_come_from() {
+    for (rows, columns) in [(0, 3), (3, 0), (0, 0)] {
+        assert!(Matrix::from_values(&[], rows, columns).is_none());
+        assert!(Matrix::from_bytes(&[], Format::Q8_0, rows, columns * 32).is_none());
+    }
+    let backends: [Box<dyn KernelBackend>; 2] = [Box::new(CpuBackend::new(Threads::new(1))), Box::new(backend())];
+    for mut backend in backends {
+        let message = |result: Result<(), torchless::Error>| result.expect_err("an error").to_string();
+        let nothing = "rmsnorm: the rows of `x` have no numbers";
+        assert_eq!(message(backend.rmsnorm(&mut [], &[], 1e-5)), nothing);
+        assert_eq!(message(backend.rmsnorm(&mut [1.0], &[], 1e-5)), nothing);
+        let nothing = "rope: the rows of `x` have no numbers";
+        assert_eq!(message(backend.rope(&mut [], RopePairs::Halves, &[], 3)), nothing);
+        backend.softmax(&mut []).expect("nothing to do");
+        for [n_heads, n_kv_heads, head_dim] in [[3, 2, 4], [0, 1, 4], [1, 0, 4], [1, 1, 0]] {
+            let heads = Heads { n_heads, n_kv_heads, head_dim };
+            let expected = format!("{n_heads} heads, {n_kv_heads} of keys and values, {head_dim} wide: none may be 0");
+            let said = message(backend.attention_scores(heads, &[], &[], 1.0, &mut []));
+            assert!(said.contains(&expected), "{said}");
+            message(backend.weighted_sum(heads, &[], &[], &mut []));
+        }
+        let heads = Heads { n_heads: usize::MAX - 1, n_kv_heads: 2, head_dim: 4 };
+        message(backend.attention_scores(heads, &[], &[], 1.0, &mut []));
+    }
+}
+
+#[test]
 fn matrices_stay_where_they_are() {
     let mut backend = backend();
     let matrix = Matrix::from_values(&numbers(64 * 64, 1), 64, 64).expect("a matrix");

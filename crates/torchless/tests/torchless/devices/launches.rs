@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision};
 use torchless::backend::{Heads, KernelBackend};
 use torchless::config::{Rope, RopePairs, RopeScaling};
 use torchless::device::DeviceBackend;
@@ -9,7 +10,7 @@ use torchless::{Engine, LogitRows, Matrix, Model};
 
 use super::device;
 use crate::support::distance;
-use crate::twin::Twin;
+use crate::twin::{Twin, fresh_folder};
 
 #[test]
 fn recorded_for_the_sanitizers() {
@@ -48,4 +49,21 @@ fn tiles(backend: &mut DeviceBackend) {
     backend.add(&mut sums, &[1.0; 8]).expect("shapes");
     backend.softmax(&mut sums).expect("shapes");
     assert_eq!(sums, [0.125; 8]);
+}
+
+#[test]
+fn a_device_is_tried_with_every_kernel() {
+    let folder = fresh_folder("self-test-launches");
+    let emulation = EmulationOptions { record_to: Some(folder.clone()), ..EmulationOptions::default() };
+    let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
+    let device = Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device");
+    torchless::device::self_test(&device).expect("kernels that compute what the CPU does");
+    let files = std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    let names: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+    let kernels = "embedding rmsnorm softmax silu silu_mul add rope matvec matvec_tiled matmul attention attention_scores weighted_sum";
+    for kernel in kernels.split(' ') {
+        let is_there = names.iter().any(|name| name.ends_with(&format!("-{kernel}_f32.replay")));
+        assert!(is_there, "{kernel} is not among {names:?}");
+    }
+    std::fs::remove_dir_all(folder).expect("a folder");
 }

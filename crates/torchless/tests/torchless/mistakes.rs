@@ -1,0 +1,107 @@
+//! References, events and settings that say nothing or something wrong: the command never calls them good.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::command::{text, torchless};
+use crate::twin::{Twin, fresh_folder};
+
+const TOKENS: [u32; 4] = [5, 9, 61, 7];
+
+/// A reference of one prompt with these tensors of `TOKENS`: a name, rows and numbers.
+fn reference(prompts: &Value, tensors: &[(&str, usize, &[f32])]) -> PathBuf {
+    let folder = fresh_folder("verify-reference");
+    std::fs::write(folder.join("reference.json"), json!({ "prompts": prompts }).to_string()).expect("a folder");
+    let stored = |(name, rows, values): &(&str, usize, &[f32])| {
+        let shape = vec![*rows, values.len() / rows.max(&1)];
+        ((*name).to_owned(), (shape, values.to_vec()))
+    };
+    let file = Twin { weights: tensors.iter().map(stored).collect(), ..Twin::new("llama") };
+    let names: Vec<&String> = file.weights.keys().collect();
+    std::fs::write(folder.join("reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
+    folder
+}
+
+fn verified(model: &Path, reference: &Path) -> (Option<i32>, String) {
+    let arguments = ["verify", "--model", text(model), "--reference", text(reference), "--json"];
+    let output = torchless(&arguments);
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn a_reference_is_compared_row_by_row_or_is_not_good() {
+    let twin = Twin::new("llama").drawn();
+    let model = twin.write_folder("verify-model", true, 1);
+    let all = twin.logits(&TOKENS);
+    let rows = |rows: &[usize]| -> Vec<f32> { rows.iter().flat_map(|row| all[row * 70..][..70].to_vec()).collect() };
+    let prompt = |rows: Value| json!([{ "name": "p", "ids": TOKENS, "logit_rows": rows }]);
+    let code = |prompts: Value, tensors: &[(&str, usize, &[f32])]| verified(&model, &reference(&prompts, tensors));
+    // In any order, and twice.
+    assert_eq!(code(prompt(json!([3, 0, 3])), &[("p.logits", 3, &rows(&[3, 0, 3]))]).0, Some(0));
+    assert_eq!(code(prompt(json!([0, 3])), &[("p.logits", 2, &rows(&[3, 0]))]).0, Some(1));
+    // Nothing to compare with.
+    assert_eq!(code(prompt(json!([3])), &[("q.logits", 1, &rows(&[3]))]).0, Some(1));
+    assert_eq!(code(prompt(json!([])), &[("p.logits", 0, &[])]).0, Some(1));
+    let said = |prompts: Value, tensors: &[(&str, usize, &[f32])], expected: &str| {
+        let (code, said) = verified(&model, &reference(&prompts, tensors));
+        assert!(code == Some(2) && said.contains(expected), "{said}");
+    };
+    said(json!([]), &[("p.logits", 1, &rows(&[3]))], "`prompts`: it is missing");
+    said(prompt(json!([4])), &[("p.logits", 1, &rows(&[3]))], "`prompts.logit_rows`: 4 is out of range");
+    said(prompt(json!([0, 3])), &[("p.logits", 1, &rows(&[3]))], "tensor `p.logits`: it should be of shape [2, 70]");
+    let stream = vec![0.0; 4 * 48];
+    let wrong = [("p.logits", 1, &rows(&[3])[..]), ("p.hidden0", 4, &stream)];
+    assert_eq!(code(prompt(json!([3])), &wrong).0, Some(1));
+    said(prompt(json!([3])), &[("p.hidden1", 4, &stream)], "tensor `p.hidden0`: it is missing");
+    let deeper: Vec<String> = (0..5).map(|layer| format!("p.hidden{layer}")).collect();
+    let deeper: Vec<(&str, usize, &[f32])> = deeper.iter().map(|name| (name.as_str(), 4, &stream[..])).collect();
+    said(prompt(json!([3])), &deeper, "tensors `p.hidden…`: it should be of 4 at most");
+}
+
+/// What `score` prints, or says if it refuses.
+fn scored(model: &Path, events: &Value, more: &[&str]) -> Result<Value, String> {
+    let file = fresh_folder("mistaken-events").join("events.json");
+    std::fs::write(&file, events.to_string()).expect("a writable folder");
+    let arguments = ["score", "--model", text(model), "--prefix", "65", "--against", "64", "--events", text(&file)];
+    let output = torchless(&[&arguments[..], more].concat());
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(serde_json::from_str(&said).unwrap_or(Value::String(said)))
+}
+
+#[test]
+fn events_that_cannot_be_scored_are_named_before_anything_is_computed() {
+    let folder = Twin::new("llama").drawn().write_folder("mistaken-score", true, 1);
+    let score = |events: Value, more: &[&str]| scored(&folder, &events, more);
+    let named = score(json!({ "a": [[1]], "b": [[1], [2, 70]] }), &[]).expect_err("an error");
+    assert!(named.contains("event 1 of b in `") && named.contains("events.json`: token 1 is 70, and"), "{named}");
+    let long = score(json!([[1], vec![1; 64]]), &[]).expect_err("an error");
+    assert!(long.contains("event 1 of the list in `") && long.contains("65 tokens do not fit"), "{long}");
+    // The last token is asked for and not computed.
+    score(json!([vec![1; 63]]), &[]).expect("it fits");
+    for edges in ["0,-1", "0,0", "0,NaN,1", "0"] {
+        let said = score(json!([[1]]), &["--edges", edges]).expect_err("an error");
+        assert_eq!(said, "error: --edges are at least two numbers, each above the one before\n");
+    }
+    let found = score(json!([[], [1]]), &["--no-end", "--json", "--edges=-inf,0,inf"]).expect("an answer");
+    assert_eq!((&found["llr"][0], &found["edges"]), (&json!(0.0), &json!(["-inf", 0.0, "inf"])));
+    let found = score(json!([]), &[]).expect("an answer");
+    assert!(found.as_str().is_some_and(|said| said.ends_with("ratio null\n")), "{found}");
+}
+
+#[test]
+fn numbers_of_tokens_that_overflow_are_said_or_do_not_matter() {
+    let folder = Twin::new("llama").drawn().write_folder("mistaken-sizes", true, 1);
+    let most = usize::MAX.to_string();
+    let said = |arguments: &[&str]| {
+        let output = torchless(&[arguments, &["--model", text(&folder)]].concat());
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = said(&["bench", "--prefill", &most, "--decode", &most]);
+    assert!(code == Some(2) && text.contains("tokens do not fit into a context of 64"), "{text}");
+    let (code, text) = said(&["generate", "--tokens", "1", "--max-tokens", &most, "--ignore-eos"]);
+    assert_eq!((code, text.as_str()), (Some(0), ""));
+}
