@@ -7,7 +7,7 @@
     gpu.py --device emulated --print    the same steps where there is no GPU, with few toys
 
 It was written where there is no GPU and has not been run on one; its steps have been run with the emulation. Published models are used where
-`../shared/data` or the folder has them, else generated ones. `compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1
+`../shared` or the folder has them, else generated ones. `compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1
 if a step fails; the others are done all the same, and the section says which.
 """
 import argparse
@@ -23,9 +23,9 @@ import time
 import gpu_decoder
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DATA = ROOT.parent / "shared/data"
-# What the tests read of the published data.
-DATA_PARTS = ("cases.json", "workspaces", "reference")
+SHARED = ROOT.parent / "shared"
+# What the tests read of published and reference data.
+DATA_PARTS = ("data/cases.json", "data/workspaces", "data/reference", "torchless")
 # The programs by name, each with the arguments of Cargo that build it.
 PROGRAMS = {
     "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "{device}"),
@@ -88,10 +88,10 @@ def pack(folder: pathlib.Path, device: str) -> int:
         shutil.copy2(path, folder / name)
         subprocess.run(["strip", folder / name], check=False)
     for part in DATA_PARTS:
-        if (DATA / part).is_dir():
-            shutil.copytree(DATA / part, folder / "data" / part, dirs_exist_ok=True)
-        elif (DATA / part).exists():
-            shutil.copy2(DATA / part, folder / "data" / part)
+        if (SHARED / part).is_dir():
+            shutil.copytree(SHARED / part, folder / part, dirs_exist_ok=True)
+        elif (SHARED / part).exists():
+            shutil.copy2(SHARED / part, folder / part)
     (folder / "commit").write_text(commit(), encoding="utf-8")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / 1e6:.0f} MB; take it to the GPU and run `benches/gpu.py --packed {folder}` there")
@@ -137,7 +137,7 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
     # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and published models, within testdata/parity.json.
     parity = steps.run("parity with the CPU", [programs["parity"], "--nocapture"], 900, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)
-    steps.run("transformers: parity with the CPU", [programs["torchless-parity"], "devices", "kernel_vectors"], 600, NEXTSTAT_TEST_DEVICE=device)
+    steps.run("transformers: parity with the CPU", [programs["torchless-parity"], "devices", "kernel_vectors"], 600, NEXTSTAT_TEST_DEVICE=device, **environment)
     decoded = gpu_decoder.decode(steps, programs["torchless"], device)
     sanitize(steps, programs["nextstat"], device)
     held = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]
@@ -169,7 +169,8 @@ def main() -> int:
     if arguments.packed:
         folder = arguments.packed.resolve()
         programs = {name: folder / name for name in PROGRAMS}
-        environment, built = {"NEXTSTAT_DATA": str(folder / "data")}, (folder / "commit").read_text(encoding="utf-8")
+        environment = {"NEXTSTAT_DATA": str(folder / "data"), "TORCHLESS_DATA": str(folder / "torchless")}
+        built = (folder / "commit").read_text(encoding="utf-8")
     else:
         programs = build(steps, device)
     held, tables = measure(steps, programs, device, arguments.toys or (10_000 if is_real else 40), **environment)
