@@ -105,7 +105,7 @@ kernels-check: ## read the kernels as Metal would (needs clang), and the Metal l
 	then $(CARGO) check --locked --package ns-device --features metal --target aarch64-apple-darwin; \
 	else echo "warning: skipped: the target aarch64-apple-darwin is not installed"; fi
 
-kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (a minute)
+kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (three minutes)
 	$(PYTHON) scripts/kernels_sanitize.py
 
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)

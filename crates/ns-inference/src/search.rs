@@ -14,6 +14,9 @@ const ENTRY_FLOOR: f64 = 1e-2;
 /// Floors with which a minimum at the edge of the domain is settled: each starts where the one above it led, the lowest that works counts.
 const EDGE_FLOORS: [f64; 5] = [1e-2, 1e-4, 1e-6, 1e-8, 1e-9];
 
+/// A minimum with a higher floor than this only leads to the next one: what it costs in -ln L could be seen.
+const LOW_FLOOR: f64 = 1e-4;
+
 /// Steps away from a saddle point, in units of the parameters' widths.
 const LENGTHS: [f64; 4] = [-1.0, -0.1, 0.1, 1.0];
 
@@ -159,7 +162,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             }
             from.clone_from(&at.params);
             // The floor costs about its own size; a point that is lower than this by more is not given up for it.
-            if at.nll.is_finite() && at.nll <= failed.nll + floor {
+            if floor <= LOW_FLOOR && at.nll.is_finite() && at.nll <= failed.nll + floor {
                 settled = Some(Minimum { at_edge: true, ..at });
             }
         }

@@ -119,8 +119,8 @@ pub(super) fn refit<L: DataLikelihood>(
 }
 
 /// Takes the free minimum that an accelerator found for a toy; where one of its fits did not arrive, or a lower minimum may be hidden, the host goes on
-/// from all their ends, and does the fits itself too, so that nothing is missed that it would have found alone; in single precision it goes on from the
-/// ends. Whether there was nothing left to do.
+/// from all their ends, and does the fits itself too, so that nothing is missed that it would have found alone. Ends in single precision are only gone on
+/// from. Whether there was nothing left to do.
 pub(super) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
