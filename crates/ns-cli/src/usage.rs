@@ -7,6 +7,9 @@ use clap::error::ErrorKind;
 /// Options whose value is optional and therefore needs an equals sign.
 const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
 
+/// Verbs that can compute on an accelerator.
+const ON_DEVICES: &str = "fit, scan, ranking, toys and hypotest-toys";
+
 /// Verbs of pyhf's that only the `nextstat` of the Python package has: they need ROOT files, or the network.
 const IN_PYTHON: [&str; 3] = ["xml2json", "json2xml", "contrib"];
 
@@ -17,6 +20,13 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         return 0;
     }
     if error.kind() == ErrorKind::UnknownArgument {
+        let is_device = |arg: &OsString| {
+            let name = arg.to_string_lossy();
+            ["--gpu", "--device"].contains(&name.split('=').next().unwrap_or_default())
+        };
+        if arguments.iter().any(is_device) {
+            crate::report::talk::hint(&format!("this verb runs on the CPU; {ON_DEVICES} take `--gpu` and `--device`"));
+        }
         let given = arguments.iter().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
         if let Some(option) = given {
             crate::report::talk::hint(&format!("a value of `{option}` follows an equals sign: `{option}=VALUE`"));

@@ -179,6 +179,7 @@ impl DeviceError {
     pub fn hint(&self) -> Option<String> {
         match self {
             DeviceError::NotBuilt { backend } => Some(format!("rebuild with `--features {backend}`")),
+            DeviceError::NotHere { .. } => Some("the backend of NVIDIA's GPUs is `cuda`".to_owned()),
             DeviceError::NoDriver { .. } => Some("`nvidia-smi` should list the GPU".to_owned()),
             DeviceError::Compile { detail, .. } if detail.contains("UNSUPPORTED_PTX_VERSION") => {
                 Some("the kernels need an NVIDIA driver of version 525 or later".to_owned())

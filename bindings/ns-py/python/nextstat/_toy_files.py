@@ -63,6 +63,7 @@ def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, A
         "kind": "fits",
         "columns": [[name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns],
         "n_records": n_toys,
+        "devices": [device["backend"] if (device := result._fields.get("device")) else "cpu"],
         "n_toys": n_toys,
         "settings": {**settings, "ensemble": "fits", "nextstat_version": __version__},
         "shard": {"first": 0, "index": 1, "n_toys": n_toys, "of": 1},

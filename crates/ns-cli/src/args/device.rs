@@ -25,6 +25,17 @@ impl DeviceArgs {
             Some(Gpu::Metal) => DeviceChoice::Metal,
         }
     }
+
+    /// Where minima are found, in one word.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.choice() {
+            DeviceChoice::Auto | DeviceChoice::Cpu => "cpu",
+            DeviceChoice::Cuda => "cuda",
+            DeviceChoice::Metal => "metal",
+            #[cfg(feature = "emulated")]
+            DeviceChoice::Emulated => "emulated",
+        }
+    }
 }
 
 /// A device, or leave to choose one.

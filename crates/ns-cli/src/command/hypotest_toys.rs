@@ -24,7 +24,7 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
     let Setup { model, data, likelihood, options, .. } = &mut setup;
     let chosen = choose(&args.device, model)?;
     let test = Hypotest::new(model, (data, &mut *likelihood), options, settings)?;
-    let identity = test_identity(known, &test, args.stop_at_error, &args.run);
+    let identity = test_identity(known, &test, args);
     let mut work = Work { identity, samples: Samples::default(), file: None, n_done: 0 };
     work.open(args, &settings)?;
     let ended = work.run(args, &test, likelihood, &chosen)?;

@@ -128,10 +128,10 @@ impl Document {
     pub(crate) fn begin(identity: &Identity, output: &OutputArgs) -> Result<Self, CliError> {
         let mut stream = Stream::open(output)?;
         let mut text = String::from("{\n");
-        let n_toys = json!(identity.n_toys);
-        for (key, value) in identity.settings.iter().chain([(&"n_toys".to_owned(), &n_toys)]) {
+        for (key, value) in &identity.settings {
             let _ = writeln!(text, "    {}: {value},", json!(key));
         }
+        let _ = writeln!(text, "    \"n_toys\": {},\n    \"devices\": {},", identity.n_toys, json!(identity.devices));
         stream.write(&text)?;
         stream.write("    \"toys\": [")?;
         Ok(Self { stream, has_toys: false })

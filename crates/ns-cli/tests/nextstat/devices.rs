@@ -5,7 +5,7 @@
 use ns_device::{Backend, DeviceError};
 use serde_json::Value;
 
-use crate::support::{Run, folder, nextstat};
+use crate::support::{Run, Scratch, folder, nextstat};
 
 fn examples(arguments: &[&str]) -> Run {
     nextstat(&folder("examples"), arguments)
@@ -68,6 +68,35 @@ fn a_device_that_is_not_there_is_an_error() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
         assert!(run.stderr.contains("metal"), "{}", run.stderr);
     }
+}
+
+#[test]
+fn a_verb_without_devices_says_which_have_them() {
+    for option in [&["--gpu", "cuda"][..], &["--device=cuda"]] {
+        let run = examples(&[&["limit", "simple.json"], option].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+        assert!(run.stderr.contains("hint: this verb runs on the CPU; fit, scan"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn files_of_toys_name_the_devices_that_made_them() {
+    let scratch = Scratch::new("made-on");
+    let shard = |name: &str, shard: &str, device: &str| {
+        let path = scratch.path(name);
+        let toys = ["toys", "simple.json", "--n-toys", "40", "--shard", shard, "--device", device];
+        assert_eq!(examples(&[&toys[..], &["--output-file", &path]].concat()).code, Some(0));
+        path
+    };
+    let (cpu, emulated) = (shard("cpu.npy", "1/2", "cpu"), shard("emulated.npy", "2/2", "emulated"));
+    let merged = scratch.path("merged.npy");
+    assert_eq!(examples(&["toys", "merge", &emulated, &cpu, "--output-file", &merged]).code, Some(0));
+    let devices = |name: &str| {
+        let document: Value = serde_json::from_slice(&scratch.read(name)).expect("a document");
+        document["devices"].to_string()
+    };
+    assert_eq!(devices("cpu.npy.json"), "[\"cpu\"]");
+    assert_eq!(devices("merged.npy.json"), "[\"cpu\",\"emulated\"]");
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl ToyFile {
     fn complete(path: &Path, identity: Identity, theirs: &Identity, n_records: u64) -> Result<Self, ToyFileError> {
         require_same(&identity, theirs, path)?;
         let file = File::open(path).map_err(failed(path))?;
+        let identity = Identity { devices: theirs.devices.clone(), ..identity };
         Ok(Self { path: path.to_owned(), identity, file, n_records, is_complete: true })
     }
 
@@ -123,6 +124,8 @@ impl ToyFile {
         let n_whole = whole_records(&part, &identity)?;
         let open = OpenOptions::new().read(true).write(true).open(&part);
         let file = open.map_err(failed(&part))?;
+        let identity = identity.with_devices_of(theirs);
+        write_identity(&with_suffix(path, ".part.json"), &identity, None)?;
         let mut toys = Self { path: path.to_owned(), identity, file, n_records: n_whole, is_complete: false };
         let (first, mut n_sound) = (toys.identity.range().start, 0);
         toys.read(|record| {

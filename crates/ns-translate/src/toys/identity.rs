@@ -1,5 +1,6 @@
 //! What a file of toys is of: everything that two files must share to be parts of one run, and which part it is.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
@@ -54,6 +55,8 @@ pub struct Identity {
     pub n_toys: u64,
     /// Which of them are in this file.
     pub shard: Shard,
+    /// Where minima were found, such as `cpu`: said, but no reason to keep toys apart, as minima are the same everywhere.
+    pub devices: BTreeSet<String>,
 }
 
 impl Identity {
@@ -61,6 +64,12 @@ impl Identity {
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.shard.range(self.n_toys)
+    }
+
+    /// The same run, on the devices of `other` too.
+    pub(super) fn with_devices_of(mut self, other: &Self) -> Self {
+        self.devices.extend(other.devices.iter().cloned());
+        self
     }
 
     /// The document beside a file; `n_records` are those of a complete one.
@@ -76,6 +85,7 @@ impl Identity {
             "n_toys": self.n_toys,
             "shard": {"index": self.shard.index, "of": self.shard.of, "first": range.start, "n_toys": range.end - range.start},
             "n_records": n_records,
+            "devices": self.devices,
         })
     }
 
@@ -85,19 +95,22 @@ impl Identity {
             return None;
         }
         let shard = Shard { index: value["shard"]["index"].as_u64()?, of: value["shard"]["of"].as_u64()? };
+        let devices = value["devices"].as_array().map_or(&[][..], Vec::as_slice);
         let identity = Self {
             kind: value["kind"].as_str()?.to_owned(),
             settings: value["settings"].as_object()?.clone(),
             layout: Layout::from_value(&value["columns"])?,
             n_toys: value["n_toys"].as_u64()?,
             shard,
+            devices: devices.iter().filter_map(|device| device.as_str().map(str::to_owned)).collect(),
         };
         ((1..=shard.of).contains(&shard.index)).then_some((identity, value["n_records"].as_u64()))
     }
 
     /// The first thing in which a run is another one than `self`'s, whichever shard it is of: its name, ours, and its own value.
     pub(super) fn difference(&self, other: &Self) -> Option<(String, String, String)> {
-        let whole = |identity: &Self| Self { shard: Shard::WHOLE, ..identity.clone() }.to_value(None);
+        let whole =
+            |identity: &Self| Self { shard: Shard::WHOLE, devices: BTreeSet::new(), ..identity.clone() }.to_value(None);
         let (name, ours, theirs) = difference("", &whole(self), &whole(other))?;
         let name = name.trim_start_matches('.').trim_start_matches("settings.").to_owned();
         Some((name, shortened(&ours), shortened(&theirs)))
@@ -146,7 +159,8 @@ mod tests {
     fn identity(settings: Value) -> Identity {
         let Value::Object(settings) = settings else { panic!("an object") };
         let layout = Layout::new(&[("toy", ColumnKind::U64)]);
-        Identity { kind: "fits".to_owned(), settings, layout, n_toys: 10, shard: Shard::WHOLE }
+        let devices = BTreeSet::from(["cpu".to_owned()]);
+        Identity { kind: "fits".to_owned(), settings, layout, n_toys: 10, shard: Shard::WHOLE, devices }
     }
 
     #[test]
@@ -172,6 +186,8 @@ mod tests {
         assert_eq!(ours.difference(&more), named("n_toys", "10", "11"));
         let shard = Identity { shard: Shard { index: 2, of: 3 }, ..ours.clone() };
         assert_eq!(ours.difference(&shard), None);
+        let elsewhere = Identity { devices: BTreeSet::from(["cuda".to_owned()]), ..ours.clone() };
+        assert_eq!(ours.difference(&elsewhere), None);
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged, ToyFileError> {
         let is_there = |index: &u64| parts.iter().any(|part| part.identity.shard.index == *index);
         return Err(ToyFileError::MissingShards { missing: (1..=of).filter(|index| !is_there(index)).collect(), of });
     }
-    Ok(Merged { identity: Identity { shard: Shard::WHOLE, ..parts[0].identity.clone() }, parts })
+    let whole = Identity { shard: Shard::WHOLE, ..parts[0].identity.clone() };
+    let identity = parts.iter().fold(whole, |identity, part| identity.with_devices_of(&part.identity));
+    Ok(Merged { identity, parts })
 }
 
 fn part(path: &Path) -> Result<Part, ToyFileError> {

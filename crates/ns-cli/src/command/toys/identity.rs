@@ -1,5 +1,7 @@
 //! What a run of toys depends on, as the document beside its file says it.
 
+use std::collections::BTreeSet;
+
 use ns_inference::toys::{Hypotest, Thrower};
 use ns_translate::digest::{Algorithm, digest};
 use ns_translate::pyhf::write_workspace;
@@ -8,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::{FitRecord, TestRecord};
 use super::shard;
-use crate::args::{RunArgs, SetupArgs, ThrowArgs, ThrowAt};
+use crate::args::{DeviceArgs, HypotestToysArgs, RunArgs, SetupArgs, ThrowArgs, ThrowAt};
 use crate::command::setup::Setup;
 use crate::report::to_document;
 
@@ -53,23 +55,28 @@ pub(super) fn fit_identity(args: &ThrowArgs, setup: &Setup, thrower: &Thrower, w
         ("parameters".to_owned(), json!(names)),
     ]);
     let layout = FitRecord::layout(written.len(), args.poi_uncertainty);
-    Identity { kind: "fits".to_owned(), settings, layout, n_toys: args.n_toys, shard: shard(&args.run) }
+    let (n_toys, shard, devices) = (args.n_toys, shard(&args.run), devices(&args.device));
+    Identity { kind: "fits".to_owned(), settings, layout, n_toys, shard, devices }
 }
 
 /// The identity of a hypothesis test.
 pub(in crate::command) fn test_identity(
     mut settings: Map<String, Value>,
     test: &Hypotest<'_>,
-    stop_at_error: Option<f64>,
-    run: &RunArgs,
+    args: &HypotestToysArgs,
 ) -> Identity {
     let [tested, alternative] = test.thrown_at();
     settings.extend([
         ("observed".to_owned(), to_document(&test.observed())),
         ("thrown_at".to_owned(), json!({"tested": tested, "alternative": alternative})),
         ("n_toys_of_hypotheses".to_owned(), json!(test.settings().n_toys)),
-        ("stop_at_error".to_owned(), json!(stop_at_error)),
+        ("stop_at_error".to_owned(), json!(args.stop_at_error)),
     ]);
     let (layout, n_toys) = (TestRecord::layout(), test.settings().n_units());
-    Identity { kind: "hypotest".to_owned(), settings, layout, n_toys, shard: shard(run) }
+    let (shard, devices) = (shard(&args.run), devices(&args.device));
+    Identity { kind: "hypotest".to_owned(), settings, layout, n_toys, shard, devices }
+}
+
+fn devices(args: &DeviceArgs) -> BTreeSet<String> {
+    BTreeSet::from([args.name().to_owned()])
 }
