@@ -34,8 +34,15 @@ mod fields {
 
     pub(crate) fn header() -> String {
         let about = "// Generated from src/device/layout_fields.rs by the build script; do not edit.";
-        let structs =
-            [ProductLayout(), EmbeddingLayout(), RowLayout(), ElementLayout(), RopeLayout(), AttentionLayout()];
+        let structs = [
+            ProductLayout(),
+            EmbeddingLayout(),
+            RowLayout(),
+            ElementLayout(),
+            GateLayout(),
+            RopeLayout(),
+            AttentionLayout(),
+        ];
         format!("{about}\n\n{}\n{}", structs.join("\n"), numbers())
     }
 }
