@@ -209,25 +209,25 @@ impl Launcher {
         joined: &Buffer<f32>,
         turns: &Buffer<f32>,
         (positions, positions_offset): (&Buffer<u32>, usize),
-        to: Turned<'_>,
+        Turned { queries, keys, values }: Turned<'_>,
     ) -> Result<(), Error> {
         let (kernel, Turn { n_rows, n_heads, n_kv_heads, head_dim, .. }) = (TransformerKernel::Rope, turn);
         let n = area(&[n_rows, n_heads + 2 * n_kv_heads, head_dim])?;
         let n_kv = area(&[turn.kv_row + n_rows, n_kv_heads, head_dim])?;
         holds(kernel, "joined", joined, n)?;
         holds(kernel, "positions", positions, positions_offset + n_rows)?;
-        holds(kernel, "queries", to.queries, area(&[n_rows, n_heads, head_dim])?)?;
-        holds(kernel, "keys", to.keys, n_kv)?;
-        holds(kernel, "values", to.values, n_kv)?;
+        holds(kernel, "queries", queries, area(&[n_rows, n_heads, head_dim])?)?;
+        holds(kernel, "keys", keys, n_kv)?;
+        holds(kernel, "values", values, n_kv)?;
         let layout = RopeLayout { positions_offset: count(positions_offset)?, ..turn.layout()? }.words();
         let arguments = [
             Argument::uints(&layout),
             Argument::read(turns),
             Argument::read(positions),
             Argument::read(joined),
-            Argument::write(to.queries),
-            Argument::write(to.keys),
-            Argument::write(to.values),
+            Argument::write(queries),
+            Argument::write(keys),
+            Argument::write(values),
         ];
         self.launch(kernel, (blocks_of(count(n / 2)?), 0), &arguments)
     }
