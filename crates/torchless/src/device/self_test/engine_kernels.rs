@@ -32,38 +32,23 @@ type Pair = [Parts; 2];
 /// What differs first.
 pub(super) fn compare(device: &Device, here: &mut CpuBackend) -> Result<Option<Failure>, Error> {
     let launcher = &Launcher::new(device.clone())?;
+    let mut cases = Vec::new();
     for (n_vectors, is_tiled) in [(1, false), (1, true), (3, false)] {
         for adds in [true, false] {
-            let what = format!(
-                "a product of {n_vectors} vectors with a bias{}{}",
-                if is_tiled { ", by tiles" } else { "" },
-                if adds { ", added" } else { "" }
-            );
-            let [found, expected] = products(device, launcher, here, Asked { n_vectors, is_tiled, adds })?;
-            if let Some(failure) = differs(&what, &found, &expected) {
-                return Ok(Some(failure));
-            }
+            let asked = Asked { n_vectors, is_tiled, adds };
+            cases.push((format!("a product with a bias ({asked:?})"), products(device, launcher, here, asked)?));
         }
     }
     for pairs in [RopePairs::Halves, RopePairs::Neighbours] {
-        let [found, expected] = positions(device, launcher, here, pairs)?;
-        if let Some(failure) = differs("positions of queries, keys and values side by side", &found, &expected) {
-            return Ok(Some(failure));
-        }
+        let what = "positions of queries, keys and values side by side".to_owned();
+        cases.push((what, positions(device, launcher, here, pairs)?));
     }
-    let [found, expected] = gates(device, launcher, here)?;
-    if let Some(failure) = differs("gates of several tokens", &found, &expected) {
-        return Ok(Some(failure));
-    }
+    cases.push(("gates of several tokens".to_owned(), gates(device, launcher, here)?));
     for window in [None, Some(WINDOW)] {
-        let what = if window.is_some() { "attention with a window" } else { "attention of several tokens" };
-        let [walk, tiles, expected] = attention(device, launcher, here, window)?;
-        let failure = differs(what, &[walk], std::slice::from_ref(&expected));
-        if let Some(failure) = failure.or_else(|| differs(&format!("{what}, by tiles"), &[tiles], &[expected])) {
-            return Ok(Some(failure));
-        }
+        let what = format!("attention of several tokens, in one walk and by tiles (window: {window:?})");
+        cases.push((what, attention(device, launcher, here, window)?));
     }
-    Ok(None)
+    Ok(cases.iter().find_map(|(what, [found, expected])| differs(what, found, expected)))
 }
 
 /// What is asked of a product.
@@ -160,17 +145,17 @@ fn attention(
     launcher: &Launcher,
     here: &mut CpuBackend,
     window: Option<usize>,
-) -> Result<[Vec<f32>; 3], Error> {
+) -> Result<Pair, Error> {
     let (width, kv_width) = (HEADS.n_heads * HEADS.head_dim, HEADS.n_kv_heads * HEADS.head_dim);
-    let [queries, keys, values] = [(2 * width, 15), ((START + 300) * kv_width, 16), ((START + 300) * kv_width, 17)]
-        .map(|(length, seed)| numbers(length, seed));
+    let n_kv = (START + POSITIONS[1] + 1) * kv_width;
+    let [queries, keys, values] = [(2 * width, 15), (n_kv, 16), (n_kv, 17)].map(|(length, seed)| numbers(length, seed));
     let places = device.upload(&[POSITIONS[0], POSITIONS[1], START, START].map(|place| place as u32))?;
     let (queries_there, keys_there, values_there) =
         (device.upload(&queries)?, device.upload(&keys)?, device.upload(&values)?);
     let attend = Attend {
         heads: HEADS,
         n_rows: 2,
-        n_positions: 300,
+        n_positions: POSITIONS[1] + 1,
         window,
         scale: SCALE,
         places: (&places, 0),
@@ -182,9 +167,19 @@ fn attention(
     launcher.attention_walk(attend, &mut walk)?;
     let mut tiles = device.uninitialised(2 * HEADS.n_heads * 3 * (2 + HEADS.head_dim))?;
     launcher.attention_of_tiles(attend, 3, &mut tiles, &mut by_tiles)?;
-    let mut expected = vec![0.0; 2 * width];
-    let rows = queries.chunks_exact(width).zip(expected.chunks_exact_mut(width)).zip(POSITIONS);
-    for ((queries, out), position) in rows {
+    let expected = attention_here(here, window, [&queries, &keys, &values])?;
+    Ok([vec![walk.download()?, by_tiles.download()?], vec![expected.clone(), expected]])
+}
+
+/// The same on the CPU.
+fn attention_here(
+    here: &mut CpuBackend,
+    window: Option<usize>,
+    [queries, keys, values]: [&[f32]; 3],
+) -> Result<Vec<f32>, Error> {
+    let (width, kv_width) = (HEADS.n_heads * HEADS.head_dim, HEADS.n_kv_heads * HEADS.head_dim);
+    let mut out = vec![0.0; 2 * width];
+    for ((queries, out), position) in queries.chunks_exact(width).zip(out.chunks_exact_mut(width)).zip(POSITIONS) {
         let first = window.map_or(0, |window| position + 1 - window);
         let seen = (START + first) * kv_width..(START + position + 1) * kv_width;
         let mut scores = vec![0.0; HEADS.n_heads * (position + 1 - first)];
@@ -194,5 +189,5 @@ fn attention(
         }
         here.weighted_sum(HEADS, &scores, &values[seen], out)?;
     }
-    Ok([walk.download()?, by_tiles.download()?, expected])
+    Ok(out)
 }
