@@ -1,96 +1,236 @@
-// Attention of one head of one token: scores, their softmax, and the weighted sum of values, in one pass over the positions.
+// Attention of one head of one token: scores, their softmax, and the weighted sum of values, tile by tile of positions.
 //
-// Legend: D width of a head. Head h of queries uses head h / (heads / KV heads) of keys and values. A block has one head of one token; GROUP lanes share
-// a position's score, the lanes of a warp share a position's values. The order of the sums depends on the positions alone.
+// Legend: D width of a head. A tile has N_LANES positions, the first of them the first that the token sees; the last tile may have fewer. GROUP lanes share
+// a position's score, the lanes of a warp share a position's values. A tile is weighed against its own greatest score, and tiles are added in order by
+// `add_tile` and `added_value`, whether one block walks over them or each has a block of its own: the bits are the same, and depend on the positions alone.
 
-// Lanes that share a score.
-#define GROUP 8u
-// Partial sums of a lane: those of the widest head.
-#define SUMS_OF_LANE (MAX_HEAD_DIM / WARP)
+// What a lane loads before it computes, so that as much is on its way at once: keys of as many positions, as many numbers of each; as many numbers of
+// rows of values; as many tiles.
+#define SCORES_AT_ONCE 8u
+#define NUMBERS_OF_KEY 4u
+#define NUMBERS_OF_VALUES 16u
+#define TILES_AT_ONCE 8u
 
-// query . key (D each); every lane of the group gets it.
-template <class Q> FN real score_of(Q query, GLOBAL const real* key, uint head_dim LANES_PARAM) {
-    real sum = R(0.0);
-    for (uint d = LANE % GROUP; d < head_dim; d += GROUP) sum = FMA(query[d], key[d], sum);
-    return sum_of_lanes(sum, GROUP LANES_ARG);
+// What one head of one token sees.
+struct Attended {
+    uint first; // where the first position's key, and its value, stand
+    uint n; // positions
+};
+
+// `index` counts the heads of all tokens. Head h of queries uses head h / (heads / KV heads) of keys and values.
+FN Attended attended_by(CONSTANT AttentionLayout& layout, GLOBAL const uint* places, uint index) {
+    const uint row = index / layout.n_heads, head = index % layout.n_heads;
+    const uint kv_head = head / (layout.n_heads / layout.n_kv_heads);
+    const uint position = places[layout.places_offset + row], start = places[layout.places_offset + layout.n_rows + row];
+    const uint n = layout.window == 0u ? position + 1u : MIN(position + 1u, layout.window);
+    const Attended attended = {((start + position + 1u - n) * layout.n_kv_heads + kv_head) * layout.head_dim, n};
+    return attended;
 }
 
-// Adds weights (n) times rows of values, `stride` apart, to the warp's sums (D). Warp w has the rows w, w + warps, …
-template <class P>
-FN void add_values(P weights, uint n, GLOBAL const real* values, uint stride, uint head_dim, PRIVATE real* sums LANES_PARAM) {
-    for (uint i = LANE / WARP; i < n; i += N_LANES / WARP) {
-        const real weight = weights[i];
-        UNROLLED for (uint j = 0u; j < SUMS_OF_LANE; ++j) {
-            const uint d = j * WARP + LANE % WARP;
-            if (d < head_dim) sums[j] = FMA(weight, values[i * stride + d], sums[j]);
-        }
+// Adds numbers d, d + GROUP, … (NUMBERS) of query . key for AT_ONCE keys, which stand at `at`.
+template <uint AT_ONCE, uint NUMBERS, class Q>
+FN void add_numbers(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint d, PRIVATE real* scores) {
+    real numbers[NUMBERS * AT_ONCE];
+    UNROLLED for (uint j = 0u; j < NUMBERS; ++j) {
+        UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) numbers[j * AT_ONCE + i] = keys[at[i] + d + j * GROUP];
+    }
+    UNROLLED for (uint j = 0u; j < NUMBERS; ++j) {
+        const real number = query[d + j * GROUP];
+        UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = FMA(number, numbers[j * AT_ONCE + i], scores[i]);
     }
 }
 
-// out (D) = the warps' sums, added and divided. `parts` has warps x D reals.
-FN void write_values(PRIVATE real* sums, uint head_dim, real divisor, SHARED real* parts, GLOBAL real* out LANES_PARAM) {
-    UNROLLED for (uint j = 0u; j < SUMS_OF_LANE; ++j) {
-        const uint d = j * WARP + LANE % WARP;
-        if (d < head_dim) parts[LANE / WARP * head_dim + d] = sums[j];
-    }
-    BARRIER();
-    for (uint d = LANE; d < head_dim; d += N_LANES) {
-        real sum = R(0.0);
-        for (uint warp = 0u; warp < N_LANES / WARP; ++warp) sum += parts[warp * head_dim + d];
-        out[d] = sum / divisor;
-    }
+// query . key (D each) of AT_ONCE keys: scores (AT_ONCE), the same for every lane of the group.
+template <uint AT_ONCE, class Q>
+FN void scores_of(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint head_dim, PRIVATE real* scores LANES_PARAM) {
+    UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = R(0.0);
+    uint d = LANE % GROUP;
+    for (; d + (NUMBERS_OF_KEY - 1u) * GROUP < head_dim; d += NUMBERS_OF_KEY * GROUP)
+        add_numbers<AT_ONCE, NUMBERS_OF_KEY>(query, keys, at, d, scores);
+    for (; d < head_dim; d += GROUP) add_numbers<AT_ONCE, 1u>(query, keys, at, d, scores);
+    UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = sum_of_lanes(scores[i], GROUP LANES_ARG);
 }
 
 // Scores of `n` positions from `keys` on, `stride` apart: scores (n). Every lane takes part, so that no shuffle misses one.
 FN void scores_of_tile(CONSTANT AttentionLayout& layout, SHARED const real* query, GLOBAL const real* keys, uint n, uint stride,
                        SHARED real* scores LANES_PARAM) {
-    for (uint base = 0u; base < n; base += N_LANES / GROUP) {
-        const uint i = base + LANE / GROUP;
-        const real score = score_of(query, keys + MIN(i, n - 1u) * stride, layout.head_dim LANES_ARG) * layout.scale;
-        if (LANE % GROUP == 0u && i < n) scores[i] = score;
+    const uint n_groups = N_LANES / GROUP;
+    for (uint base = 0u; base < n; base += SCORES_AT_ONCE * n_groups) {
+        const uint first = base + LANE / GROUP;
+        uint at[SCORES_AT_ONCE];
+        real found[SCORES_AT_ONCE];
+        UNROLLED for (uint i = 0u; i < SCORES_AT_ONCE; ++i) at[i] = MIN(first + i * n_groups, n - 1u) * stride;
+        scores_of<SCORES_AT_ONCE>(query, keys, at, layout.head_dim, found LANES_ARG);
+        UNROLLED for (uint i = 0u; i < SCORES_AT_ONCE; ++i) {
+            if (LANE % GROUP == 0u && first + i * n_groups < n) scores[first + i * n_groups] = found[i] * layout.scale;
+        }
     }
     BARRIER();
 }
 
-// The greatest score so far, and the sum of exp(score - greatest).
+// Adds the weights of ROWS rows from `row` on, `step` apart, times their values to a lane's sums (SUMS).
+template <uint ROWS, uint SUMS, class P>
+FN void add_rows(P weights, uint row, uint step, GLOBAL const real* values, uint stride, uint head_dim, PRIVATE real* sums LANES_PARAM) {
+    real numbers[ROWS * SUMS];
+    UNROLLED for (uint i = 0u; i < ROWS; ++i) {
+        // Past the end of the head is the last number again; nobody keeps its sum.
+        UNROLLED for (uint j = 0u; j < SUMS; ++j)
+            numbers[i * SUMS + j] = values[(row + i * step) * stride + MIN(j * WARP + LANE % WARP, head_dim - 1u)];
+    }
+    UNROLLED for (uint i = 0u; i < ROWS; ++i) {
+        const real weight = weights[row + i * step];
+        UNROLLED for (uint j = 0u; j < SUMS; ++j) sums[j] = FMA(weight, numbers[i * SUMS + j], sums[j]);
+    }
+}
+
+// What sum_values does, for heads of SUMS warps' width at most.
+template <uint SUMS, class P>
+FN void sum_rows(P weights, uint n, GLOBAL const real* values, uint stride, uint head_dim, SHARED real* parts LANES_PARAM) {
+    const uint n_warps = N_LANES / WARP, at_once = NUMBERS_OF_VALUES / SUMS;
+    real sums[SUMS];
+    UNROLLED for (uint j = 0u; j < SUMS; ++j) sums[j] = R(0.0);
+    uint row = LANE / WARP;
+    for (; row + (at_once - 1u) * n_warps < n; row += at_once * n_warps)
+        add_rows<NUMBERS_OF_VALUES / SUMS, SUMS>(weights, row, n_warps, values, stride, head_dim, sums LANES_ARG);
+    for (; row < n; row += n_warps) add_rows<1u, SUMS>(weights, row, n_warps, values, stride, head_dim, sums LANES_ARG);
+    UNROLLED for (uint j = 0u; j < SUMS; ++j) {
+        const uint d = j * WARP + LANE % WARP;
+        if (d < head_dim) parts[LANE / WARP * head_dim + d] = sums[j];
+    }
+}
+
+// The warps' sums of weights (n) times rows of values, `stride` apart: parts (warps, D). Warp w has the rows w, w + warps, …
+template <class P>
+FN void sum_values(P weights, uint n, GLOBAL const real* values, uint stride, uint head_dim, SHARED real* parts LANES_PARAM) {
+    if (head_dim <= 2u * WARP) {
+        sum_rows<2u>(weights, n, values, stride, head_dim, parts LANES_ARG);
+    } else if (head_dim <= 4u * WARP) {
+        sum_rows<4u>(weights, n, values, stride, head_dim, parts LANES_ARG);
+    } else {
+        sum_rows<MAX_HEAD_DIM / WARP>(weights, n, values, stride, head_dim, parts LANES_ARG);
+    }
+    BARRIER();
+}
+
+// Number `d` of what the warps have summed.
+FN real sum_of_warps(SHARED const real* parts, uint head_dim, uint d LANES_PARAM) {
+    real sum = R(0.0);
+    for (uint warp = 0u; warp < N_LANES / WARP; ++warp) sum += parts[warp * head_dim + d];
+    return sum;
+}
+
+// Of one tile or several: the greatest score, and the sum of exp(score - greatest).
 struct Softmax_ {
     real greatest, sum;
 };
 
-// Turns scores (n, at most N_LANES) into weights for the greatest score so far; what was summed before is to be multiplied by the result.
-FN real weights_of_tile(SHARED real* scores, uint n, SHARED real* partial, PRIVATE Softmax_* softmax LANES_PARAM) {
+// Turns the scores of a tile (n) into weights.
+FN Softmax_ weights_of_tile(SHARED real* scores, uint n, SHARED real* partial LANES_PARAM) {
     const real score = LANE < n ? scores[LANE] : -INF;
-    const real greatest = MAX(softmax->greatest, greatest_of_block(partial, score LANES_ARG));
-    const real rescale = softmax->greatest == -INF ? R(0.0) : EXP(softmax->greatest - greatest);
+    const real greatest = greatest_of_block(partial, score LANES_ARG);
     const real weight = score == -INF ? R(0.0) : EXP(score - greatest);
     if (LANE < n) scores[LANE] = weight;
-    softmax->sum = softmax->sum * rescale + sum_of_block(partial, weight LANES_ARG);
-    softmax->greatest = greatest;
-    return rescale;
+    const Softmax_ softmax = {greatest, sum_of_block(partial, weight LANES_ARG)};
+    return softmax;
 }
 
-// One head of one token: `query` and `out` (D), keys and values of the token's sequence from position 0 on, (positions, KV heads, D).
-// Source of the running softmax: Milakov and Gimelshein, arXiv:1805.02867.
-FN void attend(CONSTANT AttentionLayout& layout, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
-               uint position, GLOBAL real* out, SHARED real* shared LANES_PARAM) {
-    const uint stride = layout.n_kv_heads * layout.head_dim;
-    SHARED real* own = shared;
-    SHARED real* scores = own + layout.head_dim;
-    SHARED real* partial = scores + N_LANES;
-    SHARED real* parts = partial + N_LANES / WARP;
-    for (uint d = LANE; d < layout.head_dim; d += N_LANES) own[d] = query[d];
+// How much of what was there stays, and how much of the next tile is added.
+struct Shares {
+    real before, tile;
+};
+
+// Adds a tile to those before it. Source of the running softmax: Milakov and Gimelshein, arXiv:1805.02867.
+FN Shares add_tile(PRIVATE Softmax_* all, Softmax_ tile) {
+    const real greatest = MAX(all->greatest, tile.greatest);
+    const Shares shares = {all->greatest == -INF ? R(0.0) : EXP(all->greatest - greatest),
+                           tile.greatest == -INF ? R(0.0) : EXP(tile.greatest - greatest)};
+    all->sum = FMA(all->sum, shares.before, tile.sum * shares.tile);
+    all->greatest = greatest;
+    return shares;
+}
+
+FN real added_value(Shares shares, real before, real tile) { return FMA(before, shares.before, tile * shares.tile); }
+
+// What a block keeps of one head, in shared memory.
+struct Room {
+    SHARED real* query; // (D)
+    SHARED real* scores; // (N_LANES)
+    SHARED real* partial; // (warps)
+    SHARED real* parts; // (warps, D)
+    SHARED real* values; // (D): of all tiles so far; each number is one lane's
+};
+
+// Makes room, and copies the query there.
+FN Room room_of(uint head_dim, GLOBAL const real* query, SHARED real* shared LANES_PARAM) {
+    Room room;
+    room.query = shared;
+    room.scores = room.query + head_dim;
+    room.partial = room.scores + N_LANES;
+    room.parts = room.partial + N_LANES / WARP;
+    room.values = room.parts + N_LANES / WARP * head_dim;
+    for (uint d = LANE; d < head_dim; d += N_LANES) room.query[d] = query[d];
     BARRIER();
-    Softmax_ softmax = {-INF, R(0.0)};
-    real sums[SUMS_OF_LANE];
-    UNROLLED for (uint j = 0u; j < SUMS_OF_LANE; ++j) sums[j] = R(0.0);
-    const uint seen = layout.window == 0u ? position + 1u : MIN(position + 1u, layout.window);
-    for (uint first = position + 1u - seen; first <= position; first += N_LANES) {
-        const uint n = MIN(position + 1u - first, N_LANES);
-        scores_of_tile(layout, own, keys + first * stride, n, stride, scores LANES_ARG);
-        const real rescale = weights_of_tile(scores, n, partial, &softmax LANES_ARG);
-        UNROLLED for (uint j = 0u; j < SUMS_OF_LANE; ++j) sums[j] *= rescale;
-        add_values(scores, n, values + first * stride, stride, layout.head_dim, sums LANES_ARG);
-        BARRIER();
+    return room;
+}
+
+// Weighs the `n` positions of a tile; what the warps have summed of its values is in `parts` then.
+FN Softmax_ weigh_tile(CONSTANT AttentionLayout& layout, Room room, uint n, GLOBAL const real* keys, GLOBAL const real* values LANES_PARAM) {
+    const uint stride = layout.n_kv_heads * layout.head_dim;
+    SHARED const real* query = room.query;
+    scores_of_tile(layout, query, keys, n, stride, room.scores LANES_ARG);
+    const Softmax_ softmax = weights_of_tile(room.scores, n, room.partial LANES_ARG);
+    SHARED const real* weights = room.scores;
+    sum_values(weights, n, values, stride, layout.head_dim, room.parts LANES_ARG);
+    return softmax;
+}
+
+// All `n` positions, one tile after the other: `query` and `out` (D), keys and values (n, KV heads, D).
+FN void attend(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
+               GLOBAL real* out, SHARED real* shared LANES_PARAM) {
+    const uint head_dim = layout.head_dim, stride = layout.n_kv_heads * head_dim;
+    const Room room = room_of(head_dim, query, shared LANES_ARG);
+    for (uint d = LANE; d < head_dim; d += N_LANES) room.values[d] = R(0.0);
+    Softmax_ all = {-INF, R(0.0)};
+    for (uint first = 0u; first < n; first += N_LANES) {
+        const uint n_here = MIN(n - first, N_LANES);
+        const Softmax_ tile = weigh_tile(layout, room, n_here, keys + first * stride, values + first * stride LANES_ARG);
+        const Shares shares = add_tile(&all, tile);
+        for (uint d = LANE; d < head_dim; d += N_LANES)
+            room.values[d] = added_value(shares, room.values[d], sum_of_warps(room.parts, head_dim, d LANES_ARG));
     }
-    write_values(sums, layout.head_dim, softmax.sum, parts, out LANES_ARG);
+    for (uint d = LANE; d < head_dim; d += N_LANES) out[d] = room.values[d] / all.sum;
+}
+
+// One tile of `n` positions: tile (2 + D) has its greatest score, its sum, and its values.
+FN void write_tile(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
+                   GLOBAL real* tile, SHARED real* shared LANES_PARAM) {
+    const Room room = room_of(layout.head_dim, query, shared LANES_ARG);
+    const Softmax_ softmax = weigh_tile(layout, room, n, keys, values LANES_ARG);
+    if (LANE == 0u) {
+        tile[0] = softmax.greatest;
+        tile[1] = softmax.sum;
+    }
+    for (uint d = LANE; d < layout.head_dim; d += N_LANES) tile[2u + d] = sum_of_warps(room.parts, layout.head_dim, d LANES_ARG);
+}
+
+// out (D) from `n` tiles (n, 2 + D), in order. A lane loads several before it adds them.
+FN void add_tiles(uint head_dim, uint n, GLOBAL const real* tiles, GLOBAL real* out LANES_PARAM) {
+    for (uint d = LANE; d < head_dim; d += N_LANES) {
+        Softmax_ all = {-INF, R(0.0)};
+        real value = R(0.0);
+        for (uint first = 0u; first < n; first += TILES_AT_ONCE) {
+            real greatest[TILES_AT_ONCE], sums[TILES_AT_ONCE], values[TILES_AT_ONCE];
+            UNROLLED for (uint i = 0u; i < TILES_AT_ONCE; ++i) {
+                GLOBAL const real* tile = tiles + MIN(first + i, n - 1u) * (2u + head_dim);
+                greatest[i] = tile[0];
+                sums[i] = tile[1];
+                values[i] = tile[2u + d];
+            }
+            UNROLLED for (uint i = 0u; i < TILES_AT_ONCE; ++i) {
+                const Softmax_ tile = {greatest[i], sums[i]};
+                if (first + i < n) value = added_value(add_tile(&all, tile), value, values[i]);
+            }
+        }
+        out[d] = value / all.sum;
+    }
 }

@@ -16,6 +16,8 @@ EXPORT(matvec)
 EXPORT(matvec_tiled)
 EXPORT(matmul)
 EXPORT(attention)
+EXPORT(attention_tiles)
+EXPORT(attention_sum)
 EXPORT(attention_scores)
 EXPORT(weighted_sum)
 } // namespace KERNELS

@@ -9,6 +9,7 @@ struct ProductLayout {
     uint n_vectors;  // T
     uint x_offset;  // where the first vector begins
     uint out_offset;  // where the first output goes
+    uint out_stride;  // distance between the outputs of two vectors, `rows` at least
     uint has_bias;  // whether a bias is added
     uint adds;  // whether outputs are added to what is there
 };
@@ -31,13 +32,20 @@ struct ElementLayout {
     uint n;  // how many there are
 };
 
-// Heads that are turned.
+// Gates, each with the number behind it that it lets through.
+struct GateLayout {
+    uint n;  // T times width
+    uint width;  // gates of a row
+};
+
+// Queries, keys and values side by side, which are turned and put where they belong.
 struct RopeLayout {
     uint n_rows;  // T
-    uint n_heads;  // heads of a token
+    uint n_heads;  // heads of a token's queries
+    uint n_kv_heads;  // heads of its keys, and of its values
     uint head_dim;  // D, even
     uint pairs;  // which numbers make a pair
-    uint x_offset;  // where the first head begins
+    uint kv_row;  // the row of keys and values of the first token
     uint positions_offset;  // where the positions of the tokens begin
 };
 
@@ -49,6 +57,7 @@ struct AttentionLayout {
     uint head_dim;  // D
     uint window;  // positions that a token sees, its own included; 0 for all
     uint places_offset;  // where the places of the tokens begin
+    uint n_tiles;  // tiles that there is room for, where each has a block of its own
     real scale;  // scores are multiplied by it
 };
 
@@ -69,3 +78,4 @@ struct AttentionLayout {
 #define VECTORS_AT_ONCE 8u // vectors of a product that share a tile
 #define TILE 512u // columns of a tile: whole blocks of every format, and of each of them parts for whole warps
 #define MAX_HEAD_DIM 256u // the widest head
+#define GROUP 8u // lanes that share a score

@@ -61,7 +61,7 @@ FN void write_sums(CONSTANT ProductLayout& layout, uint first_row, uint first_ve
         UNROLLED for (uint vector = 0u; vector < VECTORS; ++vector) {
             real sum = sum_of_lanes(sums[row * VECTORS + vector], WARP LANES_ARG);
             if (LANE % WARP == 0u && first_row + row < layout.rows && first_vector + vector < layout.n_vectors) {
-                GLOBAL real* to = out + layout.out_offset + (first_vector + vector) * layout.rows + first_row + row;
+                GLOBAL real* to = out + layout.out_offset + (first_vector + vector) * layout.out_stride + first_row + row;
                 if (layout.has_bias != 0u) sum += bias[first_row + row];
                 *to = layout.adds != 0u ? *to + sum : sum;
             }

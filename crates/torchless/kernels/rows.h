@@ -29,13 +29,19 @@ FN void softmax_of_row(uint width, GLOBAL real* x, SHARED real* partial LANES_PA
 // x / (1 + exp(-x)).
 FN real silu_of(real x) { return x / (R(1.0) + EXP(-x)); }
 
-// Turns pair `pair` of a head x (D) by the angle whose cosines and sines are `turns` (D/2, then D/2).
-// (a, b) <- (a cos - b sin, a sin + b cos). Source: Su et al., arXiv:2104.09864, eq. 34.
-FN void turn_pair(uint half_dim, uint pairs, uint pair, GLOBAL const real* turns, GLOBAL real* x) {
+// Turns pair `pair` of a head (D) by the angle whose cosines and sines are `turns` (D/2, then D/2).
+// (a, b) -> (a cos - b sin, a sin + b cos). Source: Su et al., arXiv:2104.09864, eq. 34.
+FN void turn_pair(uint half_dim, uint pairs, uint pair, GLOBAL const real* turns, GLOBAL const real* from, GLOBAL real* to) {
     const uint first = pairs == PAIRS_HALVES ? pair : 2u * pair;
     const uint second = pairs == PAIRS_HALVES ? pair + half_dim : 2u * pair + 1u;
-    const real a = x[first], b = x[second], cosine = turns[pair], sine = turns[half_dim + pair];
+    const real a = from[first], b = from[second], cosine = turns[pair], sine = turns[half_dim + pair];
     const real a_cosine = a * cosine, b_sine = b * sine, a_sine = a * sine, b_cosine = b * cosine;
-    x[first] = a_cosine - b_sine;
-    x[second] = a_sine + b_cosine;
+    to[first] = a_cosine - b_sine;
+    to[second] = a_sine + b_cosine;
+}
+
+// Copies pair `pair` of a head.
+FN void copy_pair(uint pair, GLOBAL const real* from, GLOBAL real* to) {
+    to[2u * pair] = from[2u * pair];
+    to[2u * pair + 1u] = from[2u * pair + 1u];
 }

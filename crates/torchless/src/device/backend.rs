@@ -2,7 +2,7 @@
 
 use ns_device::Device;
 
-use super::launch::{Launcher, Product, Turn};
+use super::launch::{Launcher, Product, Turn, Turned};
 use super::memory::MetalMemoryPool;
 use super::weights::DeviceMatrix;
 use crate::backend::{Heads, KernelBackend, check, check_tokens, rows};
@@ -49,7 +49,7 @@ impl DeviceBackend {
         if let Some(place) = self.matrices.iter().position(is_same) {
             return Ok(place);
         }
-        let uploaded = DeviceMatrix::upload(self.pool.device(), matrix)?;
+        let uploaded = DeviceMatrix::upload(self.pool.device(), &[matrix])?;
         self.matrices.push((matrix.clone(), uploaded));
         Ok(self.matrices.len() - 1)
     }
@@ -101,9 +101,10 @@ impl KernelBackend for DeviceBackend {
         if gate.is_empty() {
             return Ok(());
         }
-        let (mut on_device, up) = (self.pool.items(gate)?, self.pool.items(up)?);
-        self.launcher.silu_mul(&mut on_device, &up, gate.len())?;
-        Ok(on_device.download_into(gate)?)
+        let joined = self.pool.items(&[&*gate, up].concat())?;
+        let mut out = self.pool.device().uninitialised(gate.len())?;
+        self.launcher.silu_mul(&joined, 1, gate.len(), &mut out)?;
+        Ok(out.download_into(gate)?)
     }
 
     fn rope(&mut self, x: &mut [f32], pairs: RopePairs, frequencies: &[f64], position: usize) -> Result<(), Error> {
@@ -117,10 +118,14 @@ impl KernelBackend for DeviceBackend {
         Rope::turn(frequencies, position, cosines, sines);
         // The only row of angles is that of the position.
         let (turns, positions) = (self.pool.items(&turns)?, self.pool.items(&[0_u32])?);
-        let mut on_device = self.pool.items(x)?;
-        let turn = Turn { n_rows: 1, n_heads, head_dim, pairs, offset: 0 };
-        self.launcher.rope(turn, &turns, (&positions, 0), &mut on_device)?;
-        Ok(on_device.download_into(x)?)
+        let (device, joined) = (self.pool.device(), self.pool.items(x)?);
+        let mut turned = device.uninitialised(x.len())?;
+        // The heads are those of queries alone.
+        let turn = Turn { n_rows: 1, n_heads, n_kv_heads: 0, head_dim, pairs, kv_row: 0 };
+        let (mut keys, mut values) = (device.uninitialised(1)?, device.uninitialised(1)?);
+        let to = Turned { queries: &mut turned, keys: &mut keys, values: &mut values };
+        self.launcher.rope(turn, &joined, &turns, (&positions, 0), to)?;
+        Ok(turned.download_into(x)?)
     }
 
     fn attention_scores(

@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use ns_device::{Buffer, Device};
 
-use super::launch::{Attend, Launcher, Product, Turn, check_head_dim};
+use super::launch::{Attend, Launcher, Product, Turn, Turned, check_head_dim, room_of_tiles};
 use super::memory::{KeysAndValues, MetalKVCache, MetalMemoryPool, MetalTensorBatch};
-use super::weights::{DeviceLayer, DeviceLinear, DeviceMemory, Weights, estimate_device_memory};
-use crate::backend::Heads;
+use super::weights::{
+    DeviceLayer, DeviceMemory, JoinedLinear, Weights, estimate_device_memory, heads_of, joined_width, most_seen,
+};
 use crate::config::{Config, Rope};
 use crate::engine::Observer;
 use crate::error::Error;
@@ -26,6 +27,8 @@ pub(crate) struct DeviceEngine {
     weights: Weights,
     work: Option<Work>,
     turns: Turns,
+    /// Tiles of attention that have blocks of their own.
+    tiles: Buffer<f32>,
 }
 
 /// Rows of the tokens that are computed at once.
@@ -33,12 +36,13 @@ pub(crate) struct DeviceEngine {
 struct Work {
     residual: MetalTensorBatch,
     normed: MetalTensorBatch,
+    /// Queries, keys and values side by side; then gates and what they let through.
+    joined: MetalTensorBatch,
     queries: MetalTensorBatch,
     attended: MetalTensorBatch,
     /// Keys and values of whole sequences, which need no cache.
     pass: KeysAndValuesOfPass,
-    gate: MetalTensorBatch,
-    up: MetalTensorBatch,
+    gated: MetalTensorBatch,
     logits: MetalTensorBatch,
     /// Token ids, their positions, and the row of their sequence's first key: (3, T).
     places: Buffer<u32>,
@@ -85,6 +89,7 @@ impl DeviceEngine {
             weights: Weights::upload(device, model)?,
             work: None,
             turns: Turns { buffer: device.uninitialised(0)?, positions: 0 },
+            tiles: device.uninitialised(0)?,
         })
     }
 
@@ -103,17 +108,19 @@ impl DeviceEngine {
         let n_rows = pass.tokens.len();
         self.grow(config, n_rows)?;
         self.turns.grow(&self.pool, model, pass.capacity)?;
-        let (launcher, turns) = (&self.launcher, &self.turns);
+        self.grow_tiles(config, n_rows, pass.capacity)?;
+        let n_positions = pass.positions.iter().max().map_or(0, |&last| last as usize + 1);
+        let (launcher, turns, tiles) = (&self.launcher, &self.turns.buffer, &mut self.tiles);
         let Some(work) = &mut self.work else { return Err(Error::NoTokens) };
         work.places.upload(&[pass.tokens, pass.positions, pass.starts].concat())?;
         launcher.embedding(&self.weights.embedding, &work.places, n_rows, &mut work.residual.buffer)?;
         show(&mut observer, 0, &work.residual, n_rows)?;
         for (index, layer) in self.weights.layers.iter().enumerate() {
-            let step =
-                Step { launcher, layer, config, n_rows, turns: &turns.buffer, window: config.windows.of_layer(index) };
+            let window = config.windows.of_layer(index);
+            let step = Step { launcher, layer, config, n_rows, n_positions, turns, window };
             match &mut pass.cache {
-                Some((cache, first)) => step.attention(work, Some((&mut cache.layers[index], *first)))?,
-                None => step.attention(work, None)?,
+                Some((cache, first)) => step.attention(work, tiles, Some((&mut cache.layers[index], *first)))?,
+                None => step.attention(work, tiles, None)?,
             }
             step.mlp(work)?;
             show(&mut observer, index + 1, &work.residual, n_rows)?;
@@ -157,14 +164,25 @@ impl DeviceEngine {
         self.work = Some(Work {
             residual: batch(config.hidden)?,
             normed: batch(config.hidden)?,
+            joined: batch(joined_width(config))?,
             queries: batch(config.query_width())?,
             attended: batch(config.query_width())?,
             pass: KeysAndValuesOfPass { keys: batch(config.kv_width())?, values: batch(config.kv_width())? },
-            gate: batch(config.intermediate)?,
-            up: batch(config.intermediate)?,
+            gated: batch(config.intermediate)?,
             logits: self.pool.batch(n_rows.min(ROWS_AT_ONCE), config.vocabulary)?,
             places: self.pool.items(&vec![0; 3 * n_rows])?,
         });
+        Ok(())
+    }
+
+    /// Makes room for the tiles of a pass, and of all later ones of so many tokens.
+    fn grow_tiles(&mut self, config: &Config, n_rows: usize, capacity: usize) -> Result<(), Error> {
+        let length = room_of_tiles(heads_of(config), n_rows, most_seen(config, capacity));
+        if self.tiles.len() < length {
+            // What was there goes back to the pool first.
+            self.tiles = self.pool.device().uninitialised(0)?;
+            self.tiles = self.pool.device().uninitialised(length)?;
+        }
         Ok(())
     }
 }
@@ -206,53 +224,63 @@ struct Step<'a> {
     layer: &'a DeviceLayer,
     config: &'a Config,
     n_rows: usize,
+    n_positions: usize,
     turns: &'a Buffer<f32>,
     window: Option<usize>,
 }
 
 impl Step<'_> {
-    fn attention(&self, work: &mut Work, cache: Option<(&mut KeysAndValues, usize)>) -> Result<(), Error> {
+    fn attention(
+        &self,
+        work: &mut Work,
+        tiles: &mut Buffer<f32>,
+        cache: Option<(&mut KeysAndValues, usize)>,
+    ) -> Result<(), Error> {
         let Step { launcher, layer, config, n_rows, .. } = *self;
+        let Config { n_heads, n_kv_heads, head_dim, .. } = *config;
         let norm = &layer.attention_norm;
         launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
-        let (keys, values, first) = match cache {
-            Some((layer, first)) => (&mut layer.keys.buffer, &mut layer.values.buffer, first * config.kv_width()),
+        let (keys, values, kv_row) = match cache {
+            Some((layer, first)) => (&mut layer.keys.buffer, &mut layer.values.buffer, first),
             None => (&mut work.pass.keys.buffer, &mut work.pass.values.buffer, 0),
         };
-        let x = &work.normed.buffer;
-        launcher.product(self.product(&layer.query, x, 0), &mut work.queries.buffer)?;
-        launcher.product(self.product(&layer.key, x, first), keys)?;
-        launcher.product(self.product(&layer.value, x, first), values)?;
-        let turn =
-            |n_heads, offset| Turn { n_rows, n_heads, head_dim: config.head_dim, pairs: config.rope.pairs, offset };
-        launcher.rope(turn(config.n_heads, 0), self.turns, (&work.places, n_rows), &mut work.queries.buffer)?;
-        launcher.rope(turn(config.n_kv_heads, first), self.turns, (&work.places, n_rows), keys)?;
+        self.product(&layer.attention, &work.normed.buffer, false, &mut work.joined.buffer)?;
+        let turn = Turn { n_rows, n_heads, n_kv_heads, head_dim, pairs: config.rope.pairs, kv_row };
+        let to = Turned { queries: &mut work.queries.buffer, keys, values };
+        launcher.rope(turn, &work.joined.buffer, self.turns, (&work.places, n_rows), to)?;
         let attend = Attend {
-            heads: Heads { n_heads: config.n_heads, n_kv_heads: config.n_kv_heads, head_dim: config.head_dim },
+            heads: heads_of(config),
             n_rows,
+            n_positions: self.n_positions,
             window: self.window,
-            scale: (1.0 / (config.head_dim as f64).sqrt()) as f32,
+            scale: (1.0 / (head_dim as f64).sqrt()) as f32,
+            places: (&work.places, n_rows),
             queries: &work.queries.buffer,
             keys,
             values,
         };
-        launcher.attention(attend, (&work.places, n_rows), &mut work.attended.buffer)?;
-        let change = Product { adds: true, ..self.product(&layer.output, &work.attended.buffer, 0) };
-        launcher.product(change, &mut work.residual.buffer)
+        launcher.attention(attend, tiles, &mut work.attended.buffer)?;
+        self.product(&layer.output, &work.attended.buffer, true, &mut work.residual.buffer)
     }
 
     fn mlp(&self, work: &mut Work) -> Result<(), Error> {
         let Step { launcher, layer, config, n_rows, .. } = *self;
         let norm = &layer.mlp_norm;
         launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
-        launcher.product(self.product(&layer.gate, &work.normed.buffer, 0), &mut work.gate.buffer)?;
-        launcher.product(self.product(&layer.up, &work.normed.buffer, 0), &mut work.up.buffer)?;
-        launcher.silu_mul(&mut work.gate.buffer, &work.up.buffer, n_rows * config.intermediate)?;
-        let change = Product { adds: true, ..self.product(&layer.down, &work.gate.buffer, 0) };
-        launcher.product(change, &mut work.residual.buffer)
+        self.product(&layer.gated, &work.normed.buffer, false, &mut work.joined.buffer)?;
+        launcher.silu_mul(&work.joined.buffer, n_rows, config.intermediate, &mut work.gated.buffer)?;
+        self.product(&layer.down, &work.gated.buffer, true, &mut work.residual.buffer)
     }
 
-    fn product<'a>(&self, linear: &'a DeviceLinear, x: &'a Buffer<f32>, out_offset: usize) -> Product<'a> {
-        Product { bias: linear.bias.as_ref(), out_offset, ..Product::new(&linear.matrix, x, self.n_rows) }
+    /// out (T, outputs) = the products of `linear`'s parts, or that is added to it; a launch for each part.
+    fn product(&self, linear: &JoinedLinear, x: &Buffer<f32>, adds: bool, out: &mut Buffer<f32>) -> Result<(), Error> {
+        let mut out_offset = 0;
+        for part in &linear.parts {
+            let (bias, out_stride) = (part.bias.as_ref(), linear.rows);
+            let product = Product { bias, out_offset, out_stride, adds, ..Product::new(&part.matrix, x, self.n_rows) };
+            self.launcher.product(product, out)?;
+            out_offset += part.matrix.rows;
+        }
+        Ok(())
     }
 }

@@ -16,6 +16,8 @@ pub(super) enum TransformerKernel {
     MatVecTiled,
     MatMul,
     Attention,
+    AttentionTiles,
+    AttentionSum,
     AttentionScores,
     WeightedSum,
 }
@@ -38,6 +40,8 @@ static MODULE: Module = Module {
         matvec_tiled,
         matmul,
         attention,
+        attention_tiles,
+        attention_sum,
         attention_scores,
         weighted_sum
     ],
@@ -61,6 +65,8 @@ impl Kernel for TransformerKernel {
             Self::MatVecTiled => "matvec_tiled",
             Self::MatMul => "matmul",
             Self::Attention => "attention",
+            Self::AttentionTiles => "attention_tiles",
+            Self::AttentionSum => "attention_sum",
             Self::AttentionScores => "attention_scores",
             Self::WeightedSum => "weighted_sum",
         }

@@ -2,15 +2,18 @@
 //!
 //! Legend: T rows, one for each token; D width of a head.
 
-use ns_device::{Argument, Buffer, Constants, Device, Grid, Item, Precision, WARP};
+mod attention;
+
+use ns_device::{Argument, Buffer, Device, Grid, Item, Precision, WARP};
+
+pub(super) use attention::{Attend, check_head_dim, most_room_of_tiles, room_of_tiles};
 
 use super::kernels::TransformerKernel;
 use super::layout::{
-    AttentionLayout, ElementLayout, EmbeddingLayout, MAX_HEAD_DIM, PAIRS_HALVES, PAIRS_NEIGHBOURS, ProductLayout,
-    ROWS_OF_VECTOR, ROWS_OF_VECTORS, RopeLayout, RowLayout, TILE, VECTORS_AT_ONCE,
+    ElementLayout, EmbeddingLayout, GateLayout, PAIRS_HALVES, PAIRS_NEIGHBOURS, ProductLayout, ROWS_OF_VECTOR,
+    ROWS_OF_VECTORS, RopeLayout, RowLayout, TILE, VECTORS_AT_ONCE,
 };
 use super::weights::DeviceMatrix;
-use crate::backend::Heads;
 use crate::error::Error;
 use crate::kernels::RopePairs;
 
@@ -30,6 +33,8 @@ pub(super) struct Product<'a> {
     pub(super) n_vectors: usize,
     /// Where (T, rows) goes.
     pub(super) out_offset: usize,
+    /// Distance between the outputs of two vectors: `rows`, or more where others stand between them.
+    pub(super) out_stride: usize,
     /// Whether it is added to what is there.
     pub(super) adds: bool,
     /// Whether one vector goes through shared memory.
@@ -39,32 +44,32 @@ pub(super) struct Product<'a> {
 impl<'a> Product<'a> {
     /// The first `n_vectors` of `x` to the beginning of the output.
     pub(super) fn new(matrix: &'a DeviceMatrix, x: &'a Buffer<f32>, n_vectors: usize) -> Product<'a> {
-        Product { matrix, bias: None, x, x_offset: 0, n_vectors, out_offset: 0, adds: false, is_tiled: false }
+        let out_stride = matrix.rows;
+        let (bias, x_offset, out_offset) = (None, 0, 0);
+        Product { matrix, bias, x, x_offset, n_vectors, out_offset, out_stride, adds: false, is_tiled: false }
     }
 }
 
-/// Heads that are turned: (T, heads, D) from `offset` on.
+/// Queries, keys and values of T tokens side by side, (T, heads + 2 KV heads, D), which are turned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) n_rows: usize,
     pub(super) n_heads: usize,
+    pub(super) n_kv_heads: usize,
     pub(super) head_dim: usize,
     pub(super) pairs: RopePairs,
-    pub(super) offset: usize,
+    /// The row of keys and values of the first token.
+    pub(super) kv_row: usize,
 }
 
-/// Attention of T tokens.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Attend<'a> {
-    pub(super) heads: Heads,
-    pub(super) n_rows: usize,
-    pub(super) window: Option<usize>,
-    pub(super) scale: f32,
+/// Where queries, keys and values go.
+#[derive(Debug)]
+pub(super) struct Turned<'a> {
     /// (T, heads, D)
-    pub(super) queries: &'a Buffer<f32>,
+    pub(super) queries: &'a mut Buffer<f32>,
     /// (positions, KV heads, D)
-    pub(super) keys: &'a Buffer<f32>,
-    pub(super) values: &'a Buffer<f32>,
+    pub(super) keys: &'a mut Buffer<f32>,
+    pub(super) values: &'a mut Buffer<f32>,
 }
 
 /// A device, and what launches on it need.
@@ -111,11 +116,9 @@ impl Launcher {
         &self,
         kernel: TransformerKernel,
         (blocks, shared_reals): (u32, u32),
-        layout: &Constants,
-        arguments: Vec<Argument<'_>>,
+        arguments: &[Argument<'_>],
     ) -> Result<(), Error> {
-        let all: Vec<Argument<'_>> = std::iter::once(Argument::constants(layout.bytes())).chain(arguments).collect();
-        Ok(self.device.launch(kernel, Grid { blocks, lanes: LANES, shared_reals }, &all)?)
+        Ok(self.device.launch(kernel, Grid { blocks, lanes: LANES, shared_reals }, arguments)?)
     }
 
     /// out (T, columns): rows of `matrix`; every token is one of them.
@@ -131,8 +134,10 @@ impl Launcher {
         holds(kernel, "out", out, area(&[n_tokens, matrix.columns])?)?;
         let layout =
             EmbeddingLayout { columns: count(matrix.columns)?, row_words: matrix.row_words, format: matrix.format };
-        let arguments = vec![Argument::read(&matrix.words), Argument::read(tokens), Argument::write(out)];
-        self.launch(kernel, (count(n_tokens)?, 0), &layout.constants(), arguments)
+        let layout = layout.words();
+        let matrix = Argument::read(&matrix.words);
+        let arguments = [Argument::uints(&layout), matrix, Argument::read(tokens), Argument::write(out)];
+        self.launch(kernel, (count(n_tokens)?, 0), &arguments)
     }
 
     /// to (T, width) = x / √(mean(x²) + ε) · weight (width).
@@ -148,78 +153,88 @@ impl Launcher {
         let n = area(&[n_rows, width])?;
         holds(kernel, "x", x, n)?;
         holds(kernel, "to", to, n)?;
-        let layout = RowLayout { width: count(width)?, epsilon };
-        let arguments = vec![Argument::read(x), Argument::read(weight), Argument::write(to)];
-        self.launch(kernel, (count(n_rows)?, LANES / WARP), &layout.constants(), arguments)
+        let layout = RowLayout { width: count(width)?, epsilon: epsilon as f32 }.words();
+        let arguments = [Argument::uints(&layout), Argument::read(x), Argument::read(weight), Argument::write(to)];
+        self.launch(kernel, (count(n_rows)?, LANES / WARP), &arguments)
     }
 
     /// Each row of x (T, width) ← its softmax.
     pub(super) fn softmax(&self, x: &mut Buffer<f32>, n_rows: usize, width: usize) -> Result<(), Error> {
         let kernel = TransformerKernel::Softmax;
         holds(kernel, "x", x, area(&[n_rows, width])?)?;
-        let layout = RowLayout { width: count(width)?, epsilon: 0.0 };
-        self.launch(kernel, (count(n_rows)?, LANES / WARP), &layout.constants(), vec![Argument::write(x)])
+        let layout = RowLayout { width: count(width)?, epsilon: 0.0 }.words();
+        self.launch(kernel, (count(n_rows)?, LANES / WARP), &[Argument::uints(&layout), Argument::write(x)])
     }
 
-    /// One by one: with `other` where the kernel takes one.
-    fn each(
-        &self,
-        kernel: TransformerKernel,
-        x: &mut Buffer<f32>,
-        other: Option<&Buffer<f32>>,
-        n: usize,
-    ) -> Result<(), Error> {
-        holds(kernel, "x", x, n)?;
-        other.map_or(Ok(()), |other| holds(kernel, "other", other, n))?;
-        let layout = ElementLayout { n: count(n)? };
-        let arguments = std::iter::once(Argument::write(x)).chain(other.map(Argument::read)).collect();
-        let blocks = layout.n.div_ceil(LANES).min(MOST_BLOCKS);
-        self.launch(kernel, (blocks, 0), &layout.constants(), arguments)
-    }
-
+    /// x (n) ← silu(x).
     pub(super) fn silu(&self, x: &mut Buffer<f32>, n: usize) -> Result<(), Error> {
-        self.each(TransformerKernel::Silu, x, None, n)
+        let kernel = TransformerKernel::Silu;
+        holds(kernel, "x", x, n)?;
+        let layout = ElementLayout { n: count(n)? }.words();
+        self.launch(kernel, (blocks_of(layout[0]), 0), &[Argument::uints(&layout), Argument::write(x)])
     }
 
-    /// gate (n) ← silu(gate)·up.
-    pub(super) fn silu_mul(&self, gate: &mut Buffer<f32>, up: &Buffer<f32>, n: usize) -> Result<(), Error> {
-        self.each(TransformerKernel::SiluMul, gate, Some(up), n)
-    }
-
+    /// x (n) ← x + y.
     pub(super) fn add(&self, x: &mut Buffer<f32>, y: &Buffer<f32>, n: usize) -> Result<(), Error> {
-        self.each(TransformerKernel::Add, x, Some(y), n)
+        let kernel = TransformerKernel::Add;
+        holds(kernel, "x", x, n)?;
+        holds(kernel, "y", y, n)?;
+        let layout = ElementLayout { n: count(n)? }.words();
+        let arguments = [Argument::uints(&layout), Argument::write(x), Argument::read(y)];
+        self.launch(kernel, (blocks_of(layout[0]), 0), &arguments)
     }
 
-    /// Turns heads to the positions at `positions_offset` of `positions`, all of which have a row in `turns` (positions, D).
+    /// out (T, width) = silu(gates)·others, of joined (T, gates and others, width each).
+    pub(super) fn silu_mul(
+        &self,
+        joined: &Buffer<f32>,
+        n_rows: usize,
+        width: usize,
+        out: &mut Buffer<f32>,
+    ) -> Result<(), Error> {
+        let (kernel, n) = (TransformerKernel::SiluMul, area(&[n_rows, width])?);
+        holds(kernel, "joined", joined, area(&[n, 2])?)?;
+        holds(kernel, "out", out, n)?;
+        let layout = GateLayout { n: count(n)?, width: count(width)? };
+        let words = layout.words();
+        let arguments = [Argument::uints(&words), Argument::read(joined), Argument::write(out)];
+        self.launch(kernel, (blocks_of(layout.n), 0), &arguments)
+    }
+
+    /// Turns queries and keys to the positions at `positions_offset` of `positions`, all of which have a row in `turns` (positions, D), and puts
+    /// them and the values where they belong.
     pub(super) fn rope(
         &self,
         turn: Turn,
+        joined: &Buffer<f32>,
         turns: &Buffer<f32>,
         (positions, positions_offset): (&Buffer<u32>, usize),
-        x: &mut Buffer<f32>,
+        Turned { queries, keys, values }: Turned<'_>,
     ) -> Result<(), Error> {
-        let (kernel, Turn { n_rows, n_heads, head_dim, pairs, offset }) = (TransformerKernel::Rope, turn);
-        holds(kernel, "x", x, offset + area(&[n_rows, n_heads, head_dim])?)?;
+        let (kernel, Turn { n_rows, n_heads, n_kv_heads, head_dim, .. }) = (TransformerKernel::Rope, turn);
+        let n = area(&[n_rows, n_heads + 2 * n_kv_heads, head_dim])?;
+        let n_kv = area(&[turn.kv_row + n_rows, n_kv_heads, head_dim])?;
+        holds(kernel, "joined", joined, n)?;
         holds(kernel, "positions", positions, positions_offset + n_rows)?;
-        let layout = RopeLayout {
-            n_rows: count(n_rows)?,
-            n_heads: count(n_heads)?,
-            head_dim: count(head_dim)?,
-            pairs: match pairs {
-                RopePairs::Halves => PAIRS_HALVES,
-                RopePairs::Neighbours => PAIRS_NEIGHBOURS,
-            },
-            x_offset: count(offset)?,
-            positions_offset: count(positions_offset)?,
-        };
-        let blocks = count(n_rows * n_heads * head_dim / 2)?.div_ceil(LANES).min(MOST_BLOCKS);
-        let arguments = vec![Argument::read(turns), Argument::read(positions), Argument::write(x)];
-        self.launch(kernel, (blocks, 0), &layout.constants(), arguments)
+        holds(kernel, "queries", queries, area(&[n_rows, n_heads, head_dim])?)?;
+        holds(kernel, "keys", keys, n_kv)?;
+        holds(kernel, "values", values, n_kv)?;
+        let layout = RopeLayout { positions_offset: count(positions_offset)?, ..turn.layout()? }.words();
+        let arguments = [
+            Argument::uints(&layout),
+            Argument::read(turns),
+            Argument::read(positions),
+            Argument::read(joined),
+            Argument::write(queries),
+            Argument::write(keys),
+            Argument::write(values),
+        ];
+        self.launch(kernel, (blocks_of(count(n / 2)?), 0), &arguments)
     }
 
     /// out (T, rows) = x (T, columns)·matrixᵀ, with what the product says.
     pub(super) fn product(&self, product: Product<'_>, out: &mut Buffer<f32>) -> Result<(), Error> {
-        let Product { matrix, bias, x, x_offset, n_vectors, out_offset, adds, is_tiled } = product;
+        let Product { matrix, bias, x, x_offset, n_vectors, out_offset, out_stride, adds, is_tiled } = product;
         let layout = ProductLayout {
             rows: count(matrix.rows)?,
             columns: count(matrix.columns)?,
@@ -228,6 +243,7 @@ impl Launcher {
             n_vectors: count(n_vectors)?,
             x_offset: count(x_offset)?,
             out_offset: count(out_offset)?,
+            out_stride: count(out_stride)?,
             has_bias: u32::from(bias.is_some()),
             adds: u32::from(adds),
         };
@@ -238,103 +254,43 @@ impl Launcher {
             _ => (TransformerKernel::MatMul, ROWS_OF_VECTORS, VECTORS_AT_ONCE, VECTORS_AT_ONCE * TILE),
         };
         holds(kernel, "x", x, x_offset + area(&[n_vectors, matrix.columns])?)?;
-        holds(kernel, "out", out, out_offset + area(&[n_vectors, matrix.rows])?)?;
+        // The outputs of the last vector need not be followed by others.
+        let before_last = area(&[n_vectors.saturating_sub(1), out_stride])?;
+        holds(kernel, "out", out, out_offset + before_last + matrix.rows)?;
         bias.map_or(Ok(()), |bias| holds(kernel, "bias", bias, matrix.rows))?;
         let blocks = layout.rows.div_ceil(warps * rows).saturating_mul(layout.n_vectors.div_ceil(vectors));
-        let arguments = vec![
+        let words = layout.words();
+        let arguments = [
+            Argument::uints(&words),
             Argument::read(&matrix.words),
             Argument::read(x),
             Argument::read(bias.unwrap_or(&self.nothing)),
             Argument::write(out),
         ];
-        self.launch(kernel, (blocks, shared_reals), &layout.constants(), arguments)
-    }
-
-    /// out (T, heads, D): attention of every token, whose position and whose sequence's first row of keys stand in `places` (2, T) at an offset.
-    pub(super) fn attention(
-        &self,
-        attend: Attend<'_>,
-        (places, places_offset): (&Buffer<u32>, usize),
-        out: &mut Buffer<f32>,
-    ) -> Result<(), Error> {
-        let (kernel, Attend { heads, n_rows, queries, keys, values, .. }) = (TransformerKernel::Attention, attend);
-        let n = area(&[n_rows, heads.n_heads, heads.head_dim])?;
-        holds(kernel, "queries", queries, n)?;
-        holds(kernel, "out", out, n)?;
-        holds(kernel, "places", places, places_offset + 2 * n_rows)?;
-        let layout = AttentionLayout {
-            window: attend.window.map_or(Ok(0), count)?,
-            places_offset: count(places_offset)?,
-            ..sizes(heads, n_rows, attend.scale)?
-        };
-        let shared = layout.head_dim + LANES + LANES / WARP * (1 + layout.head_dim);
-        let arguments = vec![
-            Argument::read(places),
-            Argument::read(queries),
-            Argument::read(keys),
-            Argument::read(values),
-            Argument::write(out),
-        ];
-        let blocks = count(n_rows * heads.n_heads)?;
-        self.launch(kernel, (blocks, shared), &layout.constants(), arguments)
-    }
-
-    /// scores (heads, positions) of one token.
-    pub(super) fn scores(
-        &self,
-        heads: Heads,
-        scale: f32,
-        n_positions: usize,
-        (queries, keys): (&Buffer<f32>, &Buffer<f32>),
-        scores: &mut Buffer<f32>,
-    ) -> Result<(), Error> {
-        let kernel = TransformerKernel::AttentionScores;
-        holds(kernel, "queries", queries, area(&[heads.n_heads, heads.head_dim])?)?;
-        holds(kernel, "keys", keys, area(&[n_positions, heads.n_kv_heads, heads.head_dim])?)?;
-        holds(kernel, "scores", scores, area(&[heads.n_heads, n_positions])?)?;
-        let layout = sizes(heads, n_positions, scale)?;
-        const POSITIONS_OF_BLOCK: u32 = LANES / 8;
-        let blocks = layout.n_heads.saturating_mul(layout.n_rows.div_ceil(POSITIONS_OF_BLOCK));
-        let arguments = vec![Argument::read(queries), Argument::read(keys), Argument::write(scores)];
-        self.launch(kernel, (blocks, 0), &layout.constants(), arguments)
-    }
-
-    /// out (heads, D) of one token.
-    pub(super) fn weighted_sum(
-        &self,
-        heads: Heads,
-        n_positions: usize,
-        (weights, values): (&Buffer<f32>, &Buffer<f32>),
-        out: &mut Buffer<f32>,
-    ) -> Result<(), Error> {
-        let kernel = TransformerKernel::WeightedSum;
-        holds(kernel, "weights", weights, area(&[heads.n_heads, n_positions])?)?;
-        holds(kernel, "values", values, area(&[n_positions, heads.n_kv_heads, heads.head_dim])?)?;
-        holds(kernel, "out", out, area(&[heads.n_heads, heads.head_dim])?)?;
-        let layout = sizes(heads, n_positions, 0.0)?;
-        let arguments = vec![Argument::read(weights), Argument::read(values), Argument::write(out)];
-        let shared = LANES / WARP * layout.head_dim;
-        self.launch(kernel, (layout.n_heads, shared), &layout.constants(), arguments)
+        self.launch(kernel, (blocks, shared_reals), &arguments)
     }
 }
 
-/// Refuses heads that are wider than a lane has sums for.
-pub(super) fn check_head_dim(head_dim: usize) -> Result<(), Error> {
-    let limit = MAX_HEAD_DIM as usize;
-    if head_dim <= limit { Ok(()) } else { Err(Error::HeadTooWide { head_dim, limit }) }
+/// Blocks for `n` numbers that are treated one by one.
+fn blocks_of(n: u32) -> u32 {
+    n.div_ceil(LANES).min(MOST_BLOCKS)
 }
 
-fn sizes(heads: Heads, n_rows: usize, scale: f32) -> Result<AttentionLayout, Error> {
-    check_head_dim(heads.head_dim)?;
-    Ok(AttentionLayout {
-        n_rows: count(n_rows)?,
-        n_heads: count(heads.n_heads)?,
-        n_kv_heads: count(heads.n_kv_heads)?,
-        head_dim: count(heads.head_dim)?,
-        window: 0,
-        places_offset: 0,
-        scale: f64::from(scale),
-    })
+impl Turn {
+    fn layout(&self) -> Result<RopeLayout, Error> {
+        Ok(RopeLayout {
+            n_rows: count(self.n_rows)?,
+            n_heads: count(self.n_heads)?,
+            n_kv_heads: count(self.n_kv_heads)?,
+            head_dim: count(self.head_dim)?,
+            pairs: match self.pairs {
+                RopePairs::Halves => PAIRS_HALVES,
+                RopePairs::Neighbours => PAIRS_NEIGHBOURS,
+            },
+            kv_row: count(self.kv_row)?,
+            positions_offset: 0,
+        })
+    }
 }
 
 #[cfg(test)]

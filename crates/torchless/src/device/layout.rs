@@ -2,15 +2,23 @@
 //!
 //! `layout_fields.rs` has the only list; the build script makes the C++ text of it, `kernels/layout.h`.
 
-use ns_device::{Constants, Precision};
-
-/// The type of a field for the host, and how it is written.
+/// The type of a field for the host.
 macro_rules! field {
     (uint) => {
         u32
     };
     (real) => {
-        f64
+        f32
+    };
+}
+
+/// The bits of a field; `real` is single precision on every device here.
+macro_rules! bits {
+    (uint, $value:expr) => {
+        $value
+    };
+    (real, $value:expr) => {
+        $value.to_bits()
     };
 }
 
@@ -24,9 +32,11 @@ macro_rules! constants {
         }
 
         impl $name {
+            const N_FIELDS: usize = [$(stringify!($field)),*].len();
+
             /// The fields in order, as a launch hands them over.
-            pub(super) fn constants(&self) -> Constants {
-                Constants::new(Precision::Single)$(.$type(self.$field))*
+            pub(super) fn words(&self) -> [u32; Self::N_FIELDS] {
+                [$(bits!($type, self.$field)),*]
             }
         }
     };
@@ -47,6 +57,6 @@ mod tests {
     fn the_kernels_see_the_same_structs() {
         let committed = include_str!("../../kernels/layout.h");
         assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/layout.h")));
-        assert_eq!(committed.matches("\nstruct ").count(), 6);
+        assert_eq!(committed.matches("\nstruct ").count(), 7);
     }
 }

@@ -1,4 +1,4 @@
-// The fields of the structs that kernels are launched with and the numbers that they share with the host, for `layout.rs` and for the build script, each with macros `constants!` and `numbers!` of its own.
+// The fields of the structs that kernels are launched with and the numbers that they share with the host, for `layout.rs`, which has macros `constants!` and `numbers!` of its own, and for the build script, which has those of ns-device-build.
 //
 // After a change here: `UPDATE_LAYOUT=1 cargo build -p torchless` writes `kernels/layout.h` anew; a build with an old one says so.
 
@@ -19,6 +19,8 @@ constants! {
         x_offset: uint,
         /// where the first output goes
         out_offset: uint,
+        /// distance between the outputs of two vectors, `rows` at least
+        out_stride: uint,
         /// whether a bias is added
         has_bias: uint,
         /// whether outputs are added to what is there
@@ -57,18 +59,30 @@ constants! {
 }
 
 constants! {
-    /// Heads that are turned.
+    /// Gates, each with the number behind it that it lets through.
+    GateLayout {
+        /// T times width
+        n: uint,
+        /// gates of a row
+        width: uint,
+    }
+}
+
+constants! {
+    /// Queries, keys and values side by side, which are turned and put where they belong.
     RopeLayout {
         /// T
         n_rows: uint,
-        /// heads of a token
+        /// heads of a token's queries
         n_heads: uint,
+        /// heads of its keys, and of its values
+        n_kv_heads: uint,
         /// D, even
         head_dim: uint,
         /// which numbers make a pair
         pairs: uint,
-        /// where the first head begins
-        x_offset: uint,
+        /// the row of keys and values of the first token
+        kv_row: uint,
         /// where the positions of the tokens begin
         positions_offset: uint,
     }
@@ -89,6 +103,8 @@ constants! {
         window: uint,
         /// where the places of the tokens begin
         places_offset: uint,
+        /// tiles that there is room for, where each has a block of its own
+        n_tiles: uint,
         /// scores are multiplied by it
         scale: real,
     }
@@ -129,4 +145,6 @@ numbers! {
     TILE = 512,
     /// the widest head
     MAX_HEAD_DIM = 256,
+    /// lanes that share a score
+    GROUP = 8,
 }

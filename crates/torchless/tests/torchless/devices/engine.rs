@@ -1,6 +1,6 @@
 //! Whole models on a device: against twins in double precision, in any division of the tokens, and who did the work.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision, Schedule};
@@ -69,22 +69,78 @@ fn halves_are_read_exactly() {
     }
 }
 
+/// A folder of `twin` with a context of so many positions.
+fn write_long(twin: &Twin, name: &str, context: usize) -> PathBuf {
+    let path = twin.write_folder(name, true, 1);
+    let mut config = json(&path.join("config.json"));
+    config["max_position_embeddings"] = context.into();
+    std::fs::write(path.join("config.json"), config.to_string()).expect("a folder");
+    path
+}
+
 #[test]
 fn heads_may_be_wide_and_attention_longer_than_a_tile() {
     let twin =
         Twin { head_dim: 136, layers: 1, windows: vec![None], heads: 2, kv_heads: 1, ..Twin::new("llama") }.drawn();
-    let path = twin.write_folder("device-wide", true, 1);
-    let mut config = json(&path.join("config.json"));
-    config["max_position_embeddings"] = 300.into();
-    std::fs::write(path.join("config.json"), config.to_string()).expect("a folder");
-    let model = Arc::new(Model::open(&path).expect("a model"));
+    let model = Arc::new(Model::open(write_long(&twin, "device-wide", 300)).expect("a model"));
     // Three tiles of positions.
     let tokens: Vec<u32> = (0..300_u32).map(|index| index * 37 % 70).collect();
-    let mut engine = Engine::on_device(model, &device(), tokens.len()).expect("it fits");
+    let mut engine = Engine::on_device(model, &device(), tokens.len()).expect("it fits").with_chunk(300);
     let mut cache = engine.cache(tokens.len()).expect("a cache");
     let found = engine.logits(&mut cache, &tokens, LogitRows::All).expect("logits");
     let off = distance(&found, &twin.logits(&tokens));
     assert!(off < 1e-4, "{off}");
+    // 600 heads of tokens are blocks that walk over tiles; of fewer tokens at once, each tile has a block.
+    let mut cache = engine.cache(tokens.len()).expect("a cache");
+    let mut in_parts = Vec::new();
+    for part in [&tokens[..120], &tokens[120..240], &tokens[240..298], &tokens[298..299], &tokens[299..]] {
+        in_parts.extend(engine.logits(&mut cache, part, LogitRows::All).expect("logits"));
+    }
+    assert!(is_same(&in_parts, &found), "tiles have other bits than a walk over them");
+}
+
+#[test]
+fn attention_over_several_tiles_is_one_launch_more_and_its_memory_is_counted() {
+    let twin = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn();
+    let model = Arc::new(Model::open(write_long(&twin, "device-tiles", 4096)).expect("a model"));
+    // 85 tokens of six heads are the most whose tiles have blocks of their own.
+    let estimate = estimate_device_memory(&model, 4096, 85);
+    let enough = with_memory(estimate.total());
+    let mut engine = Engine::on_device_with_chunk(model, &enough, 4096, 85).expect("it fits");
+    let mut cache = engine.cache(4096).expect("a cache");
+    let mut launches = |tokens: &[u32]| {
+        let before = enough.counters().launches;
+        engine.logits(&mut cache, tokens, LogitRows::Last).expect("logits");
+        enough.counters().launches - before
+    };
+    assert_eq!(launches(&[5; 128]), 2 * (1 + 9 + 1) + 1);
+    assert_eq!(launches(&[6]), 1 + 9 + 2 + 1);
+    let used = enough.pool().high_water_bytes;
+    assert!(used <= estimate.total() && 3 * used > estimate.total(), "{used} of {estimate:?}");
+}
+
+#[test]
+fn formats_may_be_mixed_at_a_launch_more() {
+    let twin = Twin { stored: Stored::F16, ..Twin::new("qwen2") }.drawn();
+    let path = twin.write_folder("device-mixed", true, 2);
+    let plain = Twin { stored: Stored::F32, ..twin.clone() };
+    let is_wide = |name: &str| name.contains("v_proj.weight") || name.contains("gate_proj");
+    let (wide, halves): (Vec<&String>, Vec<&String>) = twin.weights.keys().partition(|name| is_wide(name));
+    let mut map = serde_json::Map::new();
+    for (index, (twin, names)) in [(&plain, wide), (&twin, halves)].into_iter().enumerate() {
+        let file = format!("model-{:05}-of-00002.safetensors", index + 1);
+        std::fs::write(path.join(&file), twin.safetensors(&names)).expect("a folder");
+        map.extend(names.into_iter().map(|name| (name.clone(), file.clone().into())));
+    }
+    let index = serde_json::json!({ "metadata": {}, "weight_map": map }).to_string();
+    std::fs::write(path.join("model.safetensors.index.json"), index).expect("a folder");
+    agrees(&path, &twin);
+    let mut engine = engine(&path, &device());
+    let mut cache = engine.cache(1).expect("a cache");
+    engine.logits(&mut cache, &TOKENS[..1], LogitRows::Last).expect("logits");
+    // Values apart from queries and keys, gates apart from what they let through.
+    let counters = engine.device_pool().expect("a device").counters();
+    assert_eq!(counters.launches, 1 + 11 * 3 + 2);
 }
 
 #[test]
@@ -117,8 +173,8 @@ fn a_token_costs_one_copy_there_and_one_back_and_no_work_of_the_cpu() {
     }
     let after = pool.counters();
     let each = |after: u64, before: u64| (after - before) as f64 / 10.0;
-    // An embedding, 13 kernels for each of three layers, a norm, the logits.
-    assert_eq!(each(after.launches, before.launches), 1.0 + 13.0 * 3.0 + 2.0);
+    // An embedding, nine kernels for each of three layers, a norm, the logits.
+    assert_eq!(each(after.launches, before.launches), 1.0 + 9.0 * 3.0 + 2.0);
     assert_eq!((each(after.uploads, before.uploads), each(after.upload_bytes, before.upload_bytes)), (1.0, 3.0 * 4.0));
     assert_eq!(
         (each(after.downloads, before.downloads), each(after.download_bytes, before.download_bytes)),
@@ -140,11 +196,7 @@ fn with_memory(memory_bytes: u64) -> Device {
 #[test]
 fn many_tokens_at_once_are_counted_before_anything_is_uploaded() {
     let twin = Twin::new("llama").drawn();
-    let path = twin.write_folder("device-long", true, 1);
-    let mut config = twin.config(true);
-    config["max_position_embeddings"] = serde_json::json!(4096);
-    std::fs::write(path.join("config.json"), config.to_string()).expect("a writable folder");
-    let model = Arc::new(Model::open(&path).expect("a model"));
+    let model = Arc::new(Model::open(write_long(&twin, "device-long", 4096)).expect("a model"));
     // Whole sequences, as many as `score` takes: the estimate is enough, and not by far.
     let estimate = estimate_device_memory(&model, 0, 1024);
     let enough = with_memory(estimate.total());

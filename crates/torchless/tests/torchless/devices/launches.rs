@@ -60,7 +60,7 @@ fn a_device_is_tried_with_every_kernel() {
     torchless::device::self_test(&device).expect("kernels that compute what the CPU does");
     let files = std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("a file").file_name());
     let names: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
-    let kernels = "embedding rmsnorm softmax silu silu_mul add rope matvec matvec_tiled matmul attention attention_scores weighted_sum";
+    let kernels = "embedding rmsnorm softmax silu silu_mul add rope matvec matvec_tiled matmul attention attention_tiles attention_sum attention_scores weighted_sum";
     for kernel in kernels.split(' ') {
         let is_there = names.iter().any(|name| name.ends_with(&format!("-{kernel}_f32.replay")));
         assert!(is_there, "{kernel} is not among {names:?}");

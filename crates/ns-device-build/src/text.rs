@@ -1,0 +1,115 @@
+//! One text of a crate's kernels, and the header of the structs that they are launched with, made from the fields in Rust.
+//!
+//! The fields stand in a Rust file of `constants!` and `numbers!` alone, which the crate includes with macros of its own and the build script with
+//! these:
+//!
+//! ```
+//! mod fields {
+//!     use ns_device_build::{constants, numbers};
+//!     constants! {
+//!         /// What is scaled.
+//!         ScaleLayout {
+//!             /// how many there are
+//!             n,
+//!             /// what they are multiplied with
+//!             factor: real,
+//!         }
+//!     }
+//!     numbers! {
+//!         /// numbers of a row
+//!         WIDTH = 8,
+//!     }
+//! }
+//! assert_eq!(
+//!     fields::ScaleLayout(),
+//!     "// What is scaled.\nstruct ScaleLayout {\n    uint n;  // how many there are\n    real factor;  // what they are multiplied with\n};\n"
+//! );
+//! assert_eq!(fields::numbers(), "#define WIDTH 8u // numbers of a row\n");
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Makes a function of the C++ text of a struct; fields that do not say what they are are `uint`s.
+#[macro_export]
+macro_rules! constants {
+    ($(#[doc = $about:literal])* $name:ident { $($(#[doc = $doc:literal])* $field:ident $(: $type:ident)?,)* }) => {
+        #[expect(non_snake_case, reason = "the function is the text of the struct of its name")]
+        pub(crate) fn $name() -> String {
+            let mut text = String::new();
+            $(text += &format!("//{}\n", $about);)*
+            text += concat!("struct ", stringify!($name), " {\n");
+            $(
+                let of_field = concat!($(stringify!($type),)? "");
+                let of_field = if of_field.is_empty() { "uint" } else { of_field };
+                text += &format!("    {of_field} {};  //{}\n", stringify!($field), concat!($($doc),*));
+            )*
+            text + "};\n"
+        }
+    };
+}
+
+/// Makes a function `numbers` of the C++ text of numbers.
+#[macro_export]
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])* $name:ident = $value:expr,)*) => {
+        pub(crate) fn numbers() -> String {
+            let mut text = String::new();
+            $(text += &format!("#define {} {}u //{}\n", stringify!($name), $value as u32, concat!($($doc),*));)*
+            text
+        }
+    };
+}
+
+/// The kernels of the crate that is being built: its folder `kernels`, in the order of `all.h` there.
+#[derive(Debug)]
+pub struct KernelText {
+    /// The Rust file of the fields.
+    fields: &'static str,
+    layout: String,
+}
+
+impl KernelText {
+    /// Kernels whose header of structs is made from `fields`.
+    pub fn new(fields: &'static str, structs: &[String], numbers: &str) -> KernelText {
+        let about = format!("// Generated from {fields} by the build script; do not edit.");
+        KernelText { fields, layout: format!("{about}\n\n{}\n{numbers}", structs.join("\n")) }
+    }
+
+    /// Puts the dialect and all headers together as `name.metal`, beside `layout.h`, where the build script writes.
+    ///
+    /// # Panics
+    ///
+    /// If the committed header is not that of the fields, unless `UPDATE_LAYOUT` asks for a new one; if a file cannot be read or written.
+    pub fn write(&self, name: &str) {
+        let dialect = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ns-device/kernels/dialect.h");
+        for path in [Path::new("build.rs"), Path::new("kernels"), Path::new(self.fields), &dialect] {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+        println!("cargo::rerun-if-env-changed=UPDATE_LAYOUT");
+        self.check_layout();
+        let mut text = read(&dialect);
+        for line in read(Path::new("kernels/all.h")).lines() {
+            if let Some(header) = line.strip_prefix("#include ") {
+                text += &read(&Path::new("kernels").join(header.trim_matches('"')));
+            }
+        }
+        let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
+        fs::write(out.join(format!("{name}.metal")), text).expect("OUT_DIR can be written to");
+        fs::write(out.join("layout.h"), &self.layout).expect("OUT_DIR can be written to");
+    }
+
+    fn check_layout(&self) {
+        let (path, fields) = ("kernels/layout.h", self.fields);
+        if fs::read_to_string(path).ok().as_ref() != Some(&self.layout) {
+            let package = env::var("CARGO_PKG_NAME").expect("Cargo sets it");
+            let hint = format!("hint: `UPDATE_LAYOUT=1 cargo build -p {package}` writes it; then `make ptx`");
+            assert!(env::var_os("UPDATE_LAYOUT").is_some(), "{path} is not that of {fields}\n{hint}");
+            fs::write(path, &self.layout).expect("the header can be written");
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

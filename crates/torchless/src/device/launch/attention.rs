@@ -1,0 +1,280 @@
+//! Launches of attention, and the rule that says whether a block walks over all positions of a head or each tile of them has a block of its own.
+//!
+//! The rule changes no bit: both ways do the same sums in the same order. It is there because one block for each head of one token leaves most of a
+//! large GPU idle, and takes as long as all its tiles one after the other.
+
+use ns_device::{Argument, Buffer, WARP};
+
+use super::{LANES, Launcher, area, count, holds};
+use crate::backend::Heads;
+use crate::device::kernels::TransformerKernel;
+use crate::device::layout::{AttentionLayout, GROUP, MAX_HEAD_DIM};
+use crate::error::Error;
+
+/// Blocks that keep a large GPU busy: four on each of some 130 multiprocessors.
+const BUSY_BLOCKS: usize = 512;
+
+/// Attention of T tokens.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::device) struct Attend<'a> {
+    pub(in crate::device) heads: Heads,
+    pub(in crate::device) n_rows: usize,
+    /// Positions that the last of the tokens sees, were there no window.
+    pub(in crate::device) n_positions: usize,
+    pub(in crate::device) window: Option<usize>,
+    pub(in crate::device) scale: f32,
+    /// Positions of the tokens, then the rows where their sequences' keys begin, (2, T), from an offset on.
+    pub(in crate::device) places: (&'a Buffer<u32>, usize),
+    /// (T, heads, D)
+    pub(in crate::device) queries: &'a Buffer<f32>,
+    /// (positions, KV heads, D)
+    pub(in crate::device) keys: &'a Buffer<f32>,
+    pub(in crate::device) values: &'a Buffer<f32>,
+}
+
+/// The tiles of `n_seen` positions, if each is to have a block of its own: there are several, and heads of tokens alone keep no large GPU busy.
+fn tiles_apart(heads: Heads, n_rows: usize, n_seen: usize) -> Option<usize> {
+    let n_tiles = n_seen.div_ceil(LANES as usize);
+    (n_tiles > 1 && heads.n_heads.saturating_mul(n_rows) < BUSY_BLOCKS).then_some(n_tiles)
+}
+
+/// Numbers of a tile: its greatest score, its sum, its values.
+fn tile_width(heads: Heads) -> usize {
+    2 + heads.head_dim
+}
+
+/// Numbers that the tiles of `n_rows` tokens take, of which each sees `n_seen` positions at most.
+pub(in crate::device) fn room_of_tiles(heads: Heads, n_rows: usize, n_seen: usize) -> usize {
+    let n_tiles = tiles_apart(heads, n_rows, n_seen).unwrap_or(0);
+    [n_tiles, heads.n_heads, tile_width(heads)].iter().fold(n_rows, |room, &size| room.saturating_mul(size))
+}
+
+/// The same of the number of tokens that takes most, up to `n_rows`.
+pub(in crate::device) fn most_room_of_tiles(heads: Heads, n_rows: usize, n_seen: usize) -> usize {
+    room_of_tiles(heads, n_rows.min((BUSY_BLOCKS - 1) / heads.n_heads.max(1)), n_seen)
+}
+
+impl Attend<'_> {
+    fn n_seen(&self) -> usize {
+        self.window.map_or(self.n_positions, |window| window.min(self.n_positions))
+    }
+
+    fn layout(&self, n_tiles: usize) -> Result<AttentionLayout, Error> {
+        Ok(AttentionLayout {
+            window: self.window.map_or(Ok(0), count)?,
+            places_offset: count(self.places.1)?,
+            n_tiles: count(n_tiles)?,
+            ..sizes(self.heads, self.n_rows, self.scale)?
+        })
+    }
+
+    /// Heads of all tokens, each of which is a block at least.
+    fn n_heads(&self) -> Result<usize, Error> {
+        area(&[self.n_rows, self.heads.n_heads])
+    }
+
+    fn check(&self, kernel: TransformerKernel, out: &Buffer<f32>) -> Result<(), Error> {
+        let n = area(&[self.n_heads()?, self.heads.head_dim])?;
+        holds(kernel, "queries", self.queries, n)?;
+        holds(kernel, "out", out, n)?;
+        holds(kernel, "places", self.places.0, self.places.1 + 2 * self.n_rows)
+    }
+}
+
+impl Launcher {
+    /// out (T, heads, D): attention of every token. `tiles` has [`room_of_tiles`].
+    pub(in crate::device) fn attention(
+        &self,
+        attend: Attend<'_>,
+        tiles: &mut Buffer<f32>,
+        out: &mut Buffer<f32>,
+    ) -> Result<(), Error> {
+        match tiles_apart(attend.heads, attend.n_rows, attend.n_seen()) {
+            Some(n_tiles) => self.attention_of_tiles(attend, n_tiles, tiles, out),
+            None => self.attention_walk(attend, out),
+        }
+    }
+
+    /// A block for each head of each token.
+    pub(in crate::device) fn attention_walk(&self, attend: Attend<'_>, out: &mut Buffer<f32>) -> Result<(), Error> {
+        let kernel = TransformerKernel::Attention;
+        attend.check(kernel, out)?;
+        let layout = attend.layout(0)?;
+        let words = layout.words();
+        let arguments = [
+            Argument::uints(&words),
+            Argument::read(attend.places.0),
+            Argument::read(attend.queries),
+            Argument::read(attend.keys),
+            Argument::read(attend.values),
+            Argument::write(out),
+        ];
+        // And what all tiles so far come to.
+        let shared = room_of_block(layout.head_dim) + layout.head_dim;
+        self.launch(kernel, (count(attend.n_heads()?)?, shared), &arguments)
+    }
+
+    /// A block for each tile of each head of each token, `n_tiles` being enough for every token; then one for each head.
+    pub(in crate::device) fn attention_of_tiles(
+        &self,
+        attend: Attend<'_>,
+        n_tiles: usize,
+        tiles: &mut Buffer<f32>,
+        out: &mut Buffer<f32>,
+    ) -> Result<(), Error> {
+        let (each, all) = (TransformerKernel::AttentionTiles, TransformerKernel::AttentionSum);
+        attend.check(all, out)?;
+        let n_blocks = area(&[attend.n_heads()?, n_tiles])?;
+        holds(each, "tiles", tiles, area(&[n_blocks, tile_width(attend.heads)])?)?;
+        let layout = attend.layout(n_tiles)?;
+        let words = layout.words();
+        let arguments = [
+            Argument::uints(&words),
+            Argument::read(attend.places.0),
+            Argument::read(attend.queries),
+            Argument::read(attend.keys),
+            Argument::read(attend.values),
+            Argument::write(tiles),
+        ];
+        self.launch(each, (count(n_blocks)?, room_of_block(layout.head_dim)), &arguments)?;
+        let places = Argument::read(attend.places.0);
+        let arguments = [Argument::uints(&words), places, Argument::read(tiles), Argument::write(out)];
+        self.launch(all, (count(attend.n_heads()?)?, 0), &arguments)
+    }
+
+    /// scores (heads, positions) of one token.
+    pub(in crate::device) fn scores(
+        &self,
+        heads: Heads,
+        scale: f32,
+        n_positions: usize,
+        (queries, keys): (&Buffer<f32>, &Buffer<f32>),
+        scores: &mut Buffer<f32>,
+    ) -> Result<(), Error> {
+        let kernel = TransformerKernel::AttentionScores;
+        holds(kernel, "queries", queries, area(&[heads.n_heads, heads.head_dim])?)?;
+        holds(kernel, "keys", keys, area(&[n_positions, heads.n_kv_heads, heads.head_dim])?)?;
+        holds(kernel, "scores", scores, area(&[heads.n_heads, n_positions])?)?;
+        let layout = sizes(heads, n_positions, scale)?;
+        let blocks = layout.n_heads.saturating_mul(layout.n_rows.div_ceil(LANES / GROUP));
+        let words = layout.words();
+        let arguments =
+            [Argument::uints(&words), Argument::read(queries), Argument::read(keys), Argument::write(scores)];
+        self.launch(kernel, (blocks, 0), &arguments)
+    }
+
+    /// out (heads, D) of one token.
+    pub(in crate::device) fn weighted_sum(
+        &self,
+        heads: Heads,
+        n_positions: usize,
+        (weights, values): (&Buffer<f32>, &Buffer<f32>),
+        out: &mut Buffer<f32>,
+    ) -> Result<(), Error> {
+        let kernel = TransformerKernel::WeightedSum;
+        holds(kernel, "weights", weights, area(&[heads.n_heads, n_positions])?)?;
+        holds(kernel, "values", values, area(&[n_positions, heads.n_kv_heads, heads.head_dim])?)?;
+        holds(kernel, "out", out, area(&[heads.n_heads, heads.head_dim])?)?;
+        let layout = sizes(heads, n_positions, 0.0)?;
+        let words = layout.words();
+        let arguments =
+            [Argument::uints(&words), Argument::read(weights), Argument::read(values), Argument::write(out)];
+        self.launch(kernel, (layout.n_heads, LANES / WARP * layout.head_dim), &arguments)
+    }
+}
+
+/// Numbers of shared memory that a tile takes: the query, scores, and what each warp has of the greatest and of the values.
+fn room_of_block(head_dim: u32) -> u32 {
+    head_dim + LANES + LANES / WARP * (1 + head_dim)
+}
+
+/// Refuses heads that are wider than a lane has sums for.
+pub(in crate::device) fn check_head_dim(head_dim: usize) -> Result<(), Error> {
+    let limit = MAX_HEAD_DIM as usize;
+    if head_dim <= limit { Ok(()) } else { Err(Error::HeadTooWide { head_dim, limit }) }
+}
+
+fn sizes(heads: Heads, n_rows: usize, scale: f32) -> Result<AttentionLayout, Error> {
+    check_head_dim(heads.head_dim)?;
+    Ok(AttentionLayout {
+        n_rows: count(n_rows)?,
+        n_heads: count(heads.n_heads)?,
+        n_kv_heads: count(heads.n_kv_heads)?,
+        head_dim: count(heads.head_dim)?,
+        window: 0,
+        places_offset: 0,
+        n_tiles: 0,
+        scale,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_apart_where_heads_alone_leave_a_device_idle() {
+        let heads = Heads { n_heads: 32, n_kv_heads: 8, head_dim: 64 };
+        assert_eq!((tiles_apart(heads, 1, 128), tiles_apart(heads, 1, 129)), (None, Some(2)));
+        assert_eq!((tiles_apart(heads, 15, 1000), tiles_apart(heads, 16, 1000)), (Some(8), None));
+        assert_eq!((room_of_tiles(heads, 1, 128), room_of_tiles(heads, 3, 300)), (0, 3 * 32 * 3 * 66));
+        let most = (1..200).map(|n_rows| room_of_tiles(heads, n_rows, 300)).max();
+        assert_eq!(Some(most_room_of_tiles(heads, 200, 300)), most);
+        assert_eq!(most_room_of_tiles(heads, 2, 300), room_of_tiles(heads, 2, 300));
+        assert_eq!(most_room_of_tiles(Heads { n_heads: 600, ..heads }, 200, 300), 0);
+    }
+}
+
+#[cfg(all(test, feature = "emulated"))]
+mod emulated {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers between -1 and 1.
+    fn numbers(length: usize, mut state: u64) -> Vec<f32> {
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..length).map(|_| next()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn one_walk_and_tiles_apart_are_the_same_bits(
+            (n_kv_heads, group, half) in (1..3_usize, 1..4_usize, 1..80_usize),
+            places in prop::collection::vec((0..400_u32, 0..20_u32), 1..4),
+            window in prop::option::of(1..300_usize),
+            // Weights that are alike, and a few that leave nothing of the others.
+            scale in prop::sample::select(vec![0.1_f32, 50.0]),
+            (spare, seed) in (0..2_usize, any::<u64>()),
+        ) {
+            let device = crate::device::open(ns_device::Backend::Emulated, 0).expect("the emulation");
+            let launcher = Launcher::new(device.clone()).expect("single precision");
+            let heads = Heads { n_heads: n_kv_heads * group, n_kv_heads, head_dim: 2 * half };
+            let (n_rows, width) = (places.len(), heads.n_heads * heads.head_dim);
+            let n_kv = 420 * n_kv_heads * heads.head_dim;
+            let [queries, keys, values] = [n_rows * width, n_kv, n_kv]
+                .map(|length| device.upload(&numbers(length, seed ^ length as u64)).expect("memory"));
+            let (positions, starts): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
+            let n_positions = *positions.iter().max().expect("tokens") as usize + 1;
+            let places = device.upload(&[positions, starts].concat()).expect("memory");
+            let (places, queries, keys, values) = ((&places, 0), &queries, &keys, &values);
+            let attend = Attend { heads, n_rows, n_positions, window, scale, places, queries, keys, values };
+            let room = |length| device.uninitialised(length).expect("memory");
+            let (mut walk, mut apart) = (room(n_rows * width), room(n_rows * width));
+            launcher.attention_walk(attend, &mut walk).expect("it fits");
+            let n_tiles = attend.n_seen().div_ceil(LANES as usize) + spare;
+            let mut tiles = room(n_rows * heads.n_heads * n_tiles * tile_width(heads));
+            launcher.attention_of_tiles(attend, n_tiles, &mut tiles, &mut apart).expect("it fits");
+            let bits = |buffer: &Buffer<f32>| -> Vec<u32> {
+                buffer.download().expect("numbers").iter().map(|number| number.to_bits()).collect()
+            };
+            prop_assert_eq!(bits(&walk), bits(&apart));
+            prop_assert!(walk.download().expect("numbers").iter().all(|number| number.is_finite()));
+        }
+    }
+}
