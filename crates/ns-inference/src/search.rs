@@ -74,6 +74,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
     }
 
+    /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P) knows it; whether the last one did.
+    pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
+        self.minimizer.as_mut().is_some_and(|minimizer| minimizer.covariance_column(params, i, out))
+    }
+
     /// Minimises, and goes on downwards from saddle points; kinks are for others to leave.
     fn descend(&mut self, start: &[f64]) -> Minimum {
         self.stops_at_saddles = self.domain.kinked.is_empty();

@@ -132,8 +132,9 @@ class Quantity:
         return slope[:, None] * by_inputs + (second * np.sum(gradient * along, axis=1))[:, None] * gradient, by_mu
 
 
-# What is said of the others.
+# What is said where there are no second derivatives, and of third ones.
 ONCE = "second derivatives are given for -ln L, its minima and statistics of the observed data, and not for CLs, limits, σ or Asimov data: this can be differentiated once"
+TWICE = "this can be differentiated twice: third derivatives are not given"
 
 
 def _of_q0(then: str, q: Any, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any]:

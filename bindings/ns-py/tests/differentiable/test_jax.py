@@ -13,6 +13,9 @@ from jax.test_util import check_grads  # noqa: E402
 # Central differences of fits, as in the tests of PyTorch.
 CHECK = {"order": 1, "modes": ["rev"], "eps": 4e-4, "atol": 1e-6, "rtol": 1e-6}
 
+# The same of gradients along a random direction in all inputs, where they curve; the tests in Rust compare with differences of higher order.
+CHECK_TWICE = {**CHECK, "eps": 1e-4, "atol": 1e-5, "rtol": 1e-5}
+
 FUNCTIONS = functions(nj)
 
 
@@ -68,7 +71,7 @@ def test_gradients_have_gradients(name, signal_seen):
         # Differences of gradients need fits as tight as those that follow each other.
         session = nj.DifferentiableSession(random_model(seed, signal_seen), ["signal", "small"], variations=["xs"], warm_start=True)
         gradient = jax.grad(lambda x, session=session: FUNCTIONS[name](session, x))
-        check_grads(gradient, (jax.numpy.array(session.values),), **CHECK)
+        check_grads(gradient, (jax.numpy.array(session.values),), **CHECK_TWICE)
 
 
 def test_hessians_are_symmetric_and_those_of_the_session():
@@ -85,7 +88,7 @@ def test_second_derivatives_by_the_tested_value():
     session = nj.DifferentiableSession(random_model(3), "signal", warm_start=True)
     at = (jax.numpy.array(session.values), 2.0)
     for function in (nj.q_mu, nj.q_mu_tilde, nj.profiled_nll):
-        check_grads(jax.grad(lambda x, mu, function=function: function(session, x, mu), argnums=(0, 1)), at, **CHECK)
+        check_grads(jax.grad(lambda x, mu, function=function: function(session, x, mu), argnums=(0, 1)), at, **CHECK_TWICE)
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - set(TWICE)))

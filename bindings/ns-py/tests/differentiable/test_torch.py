@@ -11,8 +11,8 @@ nt = pytest.importorskip("nextstat.torch")
 # Central differences of fits: with this step their rounding and their curvature are both below these.
 CHECK = {"eps": 2e-4, "atol": 1e-6, "rtol": 1e-6}
 
-# The same of gradients, for fits that are as tight as those that follow each other.
-CHECK_TWICE = {"eps": 2e-4, "atol": 2e-6, "rtol": 2e-6}
+# The same of gradients, for fits that are as tight as those that follow each other; where those begin shows in the last digits.
+CHECK_TWICE = {"eps": 5e-5, "atol": 1e-5, "rtol": 1e-5, "nondet_tol": 1e-8}
 
 FUNCTIONS = functions(nt)
 
@@ -106,7 +106,8 @@ def test_gradgradcheck_on_published_models(name, published):
         def along(steps, session=session, base=base, directions=directions):
             return FUNCTIONS[name](session, base * (1 + steps @ directions))
 
-        assert torch.autograd.gradgradcheck(along, leaf(np.zeros(3)), **{**CHECK_TWICE, "eps": 2e-5})
+        # Second derivatives are of the order of thousands here; the tests in Rust compare with differences of higher order.
+        assert torch.autograd.gradgradcheck(along, leaf(np.zeros(3)), **{**CHECK_TWICE, "eps": 1e-5, "rtol": 1e-5, "atol": 1e-4})
 
 
 def test_second_derivatives_by_the_tested_value():

@@ -27,7 +27,7 @@ except ImportError as missing:
 import jax.numpy as jnp
 import numpy as np
 
-from ..differentiable import ONCE, Block, DifferentiableSession, GradientError, ProfiledDifferentiableSession, Quantities, tested
+from ..differentiable import ONCE, TWICE, Block, DifferentiableSession, GradientError, ProfiledDifferentiableSession, Quantities, tested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,7 @@ def _with_slopes(quantity: Quantity, session: DifferentiableSession, inputs: Any
 def _with_slopes_forward(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
     if quantity.twice is None:
         raise NotImplementedError(ONCE)
-    found = _called(quantity, session, inputs, mu, True)
+    found = _with_slopes_still(quantity, session, inputs, mu)
     return found, (*found[1:], inputs, mu)
 
 
@@ -133,11 +133,18 @@ def _product(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu
     return jax.pure_callback(compute, wanted, inputs, mu, along, along_mu, vmap_method="sequential")
 
 
-def _product_forward(*_: Any) -> Any:
-    raise NotImplementedError("this can be differentiated twice: third derivatives are not given")
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _with_slopes_still(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
+    """The value and its slopes where both derivatives have been taken."""
+    return _called(quantity, session, inputs, mu, True)
 
 
-_product.defvjp(_product_forward, lambda *_: None)
+def _no_third(*_: Any) -> Any:
+    raise NotImplementedError(TWICE)
+
+
+_product.defvjp(_no_third, _no_third)
+_with_slopes_still.defvjp(_no_third, _no_third)
 
 
 def _evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Any, mu: Any = 0.0) -> Any:

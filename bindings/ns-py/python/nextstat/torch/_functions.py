@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._common import DeviceError, with_hint
-from ..differentiable import ONCE, Quantities, tested
+from ..differentiable import ONCE, TWICE, Quantities, tested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ class _Point(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: torch.Tensor) -> Any:
-        raise NotImplementedError("this can be differentiated twice: third derivatives are not given")
+        raise NotImplementedError(TWICE)
 
 
 class _HessianProduct(torch.autograd.Function):
