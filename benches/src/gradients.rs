@@ -87,11 +87,7 @@ fn signal_of(model: &Model) -> Option<String> {
     Some(model.samples[model.table(layout.template_sample)[template] as usize].clone())
 }
 
-fn measure(
-    model: &Model,
-    signal: &str,
-    arguments: &GradientsArgs,
-) -> Result<Vec<(String, Times)>, Box<dyn Error>> {
+fn measure(model: &Model, signal: &str, arguments: &GradientsArgs) -> Result<Vec<(String, Times)>, Box<dyn Error>> {
     let selection = Selection { sample: signal.to_owned(), channel: None, variations: Variations::None };
     let inputs = Inputs::new(model, &[selection])?;
     let points = points(&inputs.values(model));

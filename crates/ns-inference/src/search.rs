@@ -294,20 +294,21 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     if !minimum.converged() {
         return starts;
     }
-    let mut gradient = vec![0.0; minimum.params.len()];
+    let (mut at, mut room) = (minimum.params.clone(), vec![0.0; minimum.params.len()]);
     for i in 0..domain.folded.len() {
         let value = minimum.params[i];
         let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
         if !domain.folded[i] || domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
             continue;
         }
-        let mut at = minimum.params.clone();
         at[i] = -value;
-        let rise = likelihood.nll_and_grad(&at, &mut gradient) - minimum.nll;
+        let [nll, slope] = likelihood.nll_and_slope(&at, i, &mut room);
+        let rise = nll - minimum.nll;
         // Of a parabola the slope there times the distance is twice the rise.
-        if rise < HIGHEST_RISE && gradient[i] * -2.0 * value < rise.max(0.0) {
-            starts.push(at);
+        if rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0) {
+            starts.push(at.clone());
         }
+        at[i] = value;
     }
     starts
 }

@@ -133,7 +133,10 @@ class Quantity:
 
 
 # What is said where there are no second derivatives, and of third ones.
-ONCE = "second derivatives are given for -ln L, its minima and statistics of the observed data, and not for CLs, limits, σ or Asimov data: this can be differentiated once"
+ONCE = (
+    "this can be differentiated once: second derivatives are given for -ln L, its minima and statistics of the observed data,"
+    " and not for CLs, limits, σ or Asimov data"
+)
 TWICE = "this can be differentiated twice: third derivatives are not given"
 
 
@@ -362,8 +365,8 @@ class DifferentiableSession:
         >>> import nextstat
         >>> from nextstat.differentiable import DifferentiableSession
         >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
-        >>> session.profiled_nll_product(session.values, [1.0, 0.0]).by_inputs.round(5)
-        array([0.0, 0.0])
+        >>> session.profiled_nll_product(session.values, [1.0, 0.0]).by_inputs.round(4)
+        array([0., 0.])
         """
         return self._product(Quantities.profiled_nll(mu is not None), inputs, along, 0.0 if mu is None else mu, along_mu)
 

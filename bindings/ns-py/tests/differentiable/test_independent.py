@@ -1,7 +1,8 @@
 """Statistics, their gradients and Hessians by signal yields, against a likelihood written out here in JAX, which shares nothing with nextstat.
 
-Minima are found by Newton's iteration. One further step, from the minimum and with the Hessian held constant, makes them functions of the yields and of the data with the
-derivative that the implicit function theorem gives; statistics need no other for two derivatives, because the slope at a minimum is zero.
+Minima are found by Newton's iteration. One further step, from the minimum and with the Hessian held constant, makes them functions of the yields and of
+the data with the derivative that the implicit function theorem gives; statistics need no other for two derivatives, because the slope at a minimum is
+zero.
 """
 
 import nextstat

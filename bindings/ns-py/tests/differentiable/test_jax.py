@@ -112,6 +112,14 @@ def test_nll_has_gradients_by_both():
     check_grads(lambda p, x: nj.nll(session, p, x), at, order=1, modes=["rev"], atol=1e-5, rtol=1e-5, eps=1e-5)
 
 
+def test_nll_says_that_it_is_differentiated_once():
+    session = nj.DifferentiableSession(random_model(5), "signal")
+    x = jax.numpy.array(session.values)
+    gradient = jax.grad(lambda params: nj.nll(session, params, x))
+    with pytest.raises(NotImplementedError, match="can be differentiated once"):
+        jax.grad(lambda params: gradient(params).sum())(jax.numpy.array(session.model.init))
+
+
 def test_the_tested_value_has_a_gradient_too():
     session = nj.DifferentiableSession(random_model(3), "signal")
     x = jax.numpy.array(session.values)

@@ -1,8 +1,8 @@
 """Profiled statistics as differentiable functions of histograms, for JAX: `custom_vjp` over the same sessions as `nextstat.torch`.
 
 Values and gradients are computed on the host in double precision, by a callback; under `jax.jit` and `jax.grad` they are what they are outside. Without
-``jax.config.update("jax_enable_x64", True)`` JAX rounds both to single precision. `jax.vmap` calls the session once for each row. Reverse mode only: once, and twice for
-minima of -ln L and statistics of observed data (`jax.jacrev(jax.grad(f))`, `jax.vjp` of `jax.grad(f)`).
+``jax.config.update("jax_enable_x64", True)`` JAX rounds both to single precision. `jax.vmap` calls the session once for each row. Reverse mode only: once,
+and twice for minima of -ln L and statistics of the observed data (`jax.jacrev(jax.grad(f))`, or `jax.vjp` of `jax.grad(f)`; not `jax.hessian`).
 What a session raises inside of the callback JAX wraps in an error of its own, whose text has the message.
 
 >>> import jax, nextstat
@@ -160,6 +160,12 @@ def _nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
 
 
 def _nll_forward(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
+    value, *gradients = _nll_with_gradients(session, params, inputs)
+    return value, gradients
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _nll_with_gradients(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
     dtype = jnp.result_type(params, inputs)
 
     def compute(params: Any, inputs: Any) -> Any:
@@ -168,8 +174,14 @@ def _nll_forward(session: DifferentiableSession, params: Any, inputs: Any) -> An
 
     like = partial(jax.ShapeDtypeStruct, dtype=dtype)
     wanted = (like(()), like(params.shape), like(inputs.shape))
-    value, *gradients = jax.pure_callback(compute, wanted, params, inputs, vmap_method="sequential")
-    return value, gradients
+    return jax.pure_callback(compute, wanted, params, inputs, vmap_method="sequential")
+
+
+def _nll_no_second(*_: Any) -> Any:
+    raise NotImplementedError("in JAX -ln L can be differentiated once; twice in PyTorch")
+
+
+_nll_with_gradients.defvjp(_nll_no_second, _nll_no_second)
 
 
 def _nll_backward(session: DifferentiableSession, gradients: Any, upstream: Any) -> Any:

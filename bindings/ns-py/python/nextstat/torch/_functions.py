@@ -55,7 +55,7 @@ class _Evaluated(torch.autograd.Function):
 
 
 class _Slopes(torch.autograd.Function):
-    """Slopes by inputs (N × K × M) and by tested values (N × K) as functions of both; where second derivatives are not given, that is an error, not a silent zero."""
+    """Slopes by inputs (N × K × M) and by tested values (N × K) as functions of both: an error, not a silent zero, where second derivatives are not given."""
 
     @staticmethod
     def forward(ctx: Any, inputs: torch.Tensor, mu: torch.Tensor, by_inputs: torch.Tensor, by_mu: torch.Tensor, session: Any, quantity: Quantity) -> Any:
