@@ -365,13 +365,22 @@ class DifferentiableSession:
         >>> import nextstat
         >>> from nextstat.differentiable import DifferentiableSession
         >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
-        >>> session.profiled_nll_product(session.values, [1.0, 0.0]).by_inputs.round(4)
-        array([0., 0.])
+        >>> session.profiled_nll_product(session.values, [1.0, 0.0], 1.0).by_inputs.round(5)
+        array([0.01336, 0.     ])
         """
         return self._product(Quantities.profiled_nll(mu is not None), inputs, along, 0.0 if mu is None else mu, along_mu)
 
     def q0_product(self, inputs: ArrayLike, along: ArrayLike) -> Product:
-        """The same of `q0` of the data."""
+        """The same of `q0` of the data.
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> from nextstat.differentiable import DifferentiableSession
+        >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+        >>> session.q0_product(session.values, [1.0, 0.0]).by_inputs.round(5)
+        array([-0.00085,  0.00421])
+        """
         return self._product(Quantities.statistic("q0", False), inputs, along, 0.0, 0.0)
 
     def q_mu_product(self, inputs: ArrayLike, along: ArrayLike, mu: float | Iterable[float], *, along_mu: float | Iterable[float] = 0.0) -> Product:
