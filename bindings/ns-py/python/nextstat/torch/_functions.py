@@ -29,28 +29,30 @@ def _on_host(session: DifferentiableSession, tensor: torch.Tensor) -> torch.Tens
 
 
 class _Evaluated(torch.autograd.Function):
-    """Values of a quantity (N × K) from inputs (N × M) and tested values (N, or one for all that has no gradient)."""
+    """Values of a quantity from inputs (M, or N × M) and tested values (N, or one for all that has no gradient): K, or one that is none, of each row."""
 
     @staticmethod
     def forward(ctx: Any, inputs: torch.Tensor, mu: Any, session: DifferentiableSession, quantity: Quantity) -> torch.Tensor:
         by_inputs, by_mu = ctx.needs_input_grad[0], ctx.needs_input_grad[1]
-        rows = _on_host(session, inputs)
-        values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, rows.shape[0])
-        values, slopes, slopes_of_mu = quantity(session._raw, rows.numpy(), values_of_mu, by_inputs or by_mu)
+        rows = _on_host(session, inputs).numpy().reshape(-1, inputs.shape[-1])
+        values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, len(rows))
+        values, slopes, slopes_of_mu = quantity(session._raw, rows, values_of_mu, by_inputs or by_mu)
         like = {"device": inputs.device, "dtype": inputs.dtype}
         if by_inputs or by_mu:
             ctx.session, ctx.quantity = session, quantity
-            given = mu if isinstance(mu, torch.Tensor) else torch.tensor(values_of_mu, dtype=torch.float64).expand(rows.shape[0])
+            given = mu if isinstance(mu, torch.Tensor) else torch.tensor(values_of_mu, dtype=torch.float64).expand(len(rows))
             ctx.save_for_backward(inputs, given, torch.from_numpy(slopes).to(**like), torch.from_numpy(slopes_of_mu).to(**like))
-        return torch.from_numpy(values).to(**like)
+        shape = (*inputs.shape[:-1], *(() if quantity.n_values is None else (quantity.n_values,)))
+        return torch.from_numpy(values.reshape(shape)).to(**like)
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
         inputs, mu, by_inputs, by_mu = ctx.saved_tensors
         if torch.is_grad_enabled():
             by_inputs, by_mu = _Slopes.apply(inputs, mu, by_inputs.detach(), by_mu.detach(), ctx.session, ctx.quantity)
-        of_inputs = torch.bmm(upstream[0].unsqueeze(1), by_inputs).squeeze(1) if ctx.needs_input_grad[0] else None
-        of_mu = (upstream[0] * by_mu).sum(1).to(mu) if ctx.needs_input_grad[1] else None
+        weights = upstream[0].reshape(by_mu.shape)
+        of_inputs = (weights.unsqueeze(-1) * by_inputs).sum(1).reshape(inputs.shape) if ctx.needs_input_grad[0] else None
+        of_mu = (weights * by_mu).sum(1).to(mu) if ctx.needs_input_grad[1] else None
         return of_inputs, of_mu, None, None
 
 
@@ -71,10 +73,12 @@ class _Slopes(torch.autograd.Function):
 
         def product(inputs: torch.Tensor, mu: torch.Tensor, along: torch.Tensor, along_mu: torch.Tensor) -> Any:
             at, of_mu, direction, direction_of_mu = (_on_host(session, given).numpy() for given in (inputs, mu, along, along_mu))
-            return quantity.product(session._raw, at, of_mu.tolist(), direction, direction_of_mu.tolist())
+            rows = at.reshape(-1, at.shape[-1])
+            by_inputs, by_mu = quantity.product(session._raw, rows, of_mu.tolist(), direction.reshape(rows.shape), direction_of_mu.tolist())
+            return by_inputs.reshape(at.shape), by_mu
 
         inputs, mu = (_Point.apply(given) for given in ctx.saved_tensors)
-        of_inputs, of_mu = _HessianProduct.apply(inputs, mu, upstream[0].squeeze(1), upstream[1].squeeze(1), product)
+        of_inputs, of_mu = _HessianProduct.apply(inputs, mu, upstream[0].reshape(inputs.shape), upstream[1].squeeze(1), product)
         return of_inputs, of_mu, None, None, None, None
 
 
@@ -175,13 +179,9 @@ def evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Inputs,
     given = _flat(session, inputs)
     if given.dim() not in (1, 2) or not given.dtype.is_floating_point:
         raise ValueError(f"inputs are floating-point numbers (M) or (N, M), not {given.dtype} of shape {tuple(given.shape)}")
-    rows = given if given.dim() == 2 else given.unsqueeze(0)
     if isinstance(mu, torch.Tensor) and mu.numel() == 1:
-        mu = mu.reshape(1).expand(rows.shape[0])
-    values: torch.Tensor = _Evaluated.apply(rows, mu, session, quantity)
-    if quantity.n_values is None:
-        values = values.squeeze(1)
-    return values if given.dim() == 2 else values.squeeze(0)
+        mu = mu.reshape(1).expand(given.shape[0] if given.dim() == 2 else 1)
+    return _Evaluated.apply(given, mu, session, quantity)  # type: ignore[no-any-return]
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
