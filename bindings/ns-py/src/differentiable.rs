@@ -138,14 +138,14 @@ impl PySession {
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        along: &Directions<'py>,
+        (along, along_mu): Directions<'py>,
         product: impl Fn(&mut Session, usize, (&[f64], f64), &mut [f64]) -> Result<f64, DifferentiableError> + Send + Sync,
     ) -> PyResult<Products<'py>> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
-        if along.0.shape() != [n, m] || along.1.len() != n {
+        if along.shape() != [n, m] || along_mu.len() != n {
             return Err(error::data(format!("{n} directions of {m} inputs and of the tested value are needed")));
         }
-        let (borrowed, along_mu) = (along.0.try_readonly()?, &along.1);
+        let borrowed = along.try_readonly()?;
         let directions = borrowed.as_slice().map_err(|_| error::data("directions are to be contiguous".to_owned()))?;
         let [_, by_inputs, by_mu] = self.evaluated(py, inputs, (1, true), |session, i, row| {
             let direction = (&directions[i * m..(i + 1) * m], along_mu[i]);
@@ -318,7 +318,7 @@ impl PySession {
         mu: Vec<f64>,
         along: Directions<'py>,
     ) -> PyResult<Products<'py>> {
-        self.products(py, inputs, &along, move |session, i, direction, out| {
+        self.products(py, inputs, along, move |session, i, direction, out| {
             session.profiled_nll_product(is_held.then(|| mu[i % mu.len()]), direction, out)
         })
     }
@@ -333,7 +333,7 @@ impl PySession {
         along: Directions<'py>,
     ) -> PyResult<Products<'py>> {
         let statistic = one_sided(py, test_stat)?;
-        self.products(py, inputs, &along, move |session, i, direction, out| {
+        self.products(py, inputs, along, move |session, i, direction, out| {
             session.statistic_product(statistic, mu[i % mu.len()], direction, out)
         })
     }
