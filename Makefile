@@ -20,7 +20,7 @@ TEST_EXTRAS ?= $(EXTRAS),jax
 # A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package index it would be 5.4 GB.
 TORCH_PYTHON ?= /usr/bin/python3
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,11 @@ compat: ## hold nextstat.pyhf against pyhf and cabinetry, installed with pip; wr
 	$(CARGO) build --release --locked --package ns-py
 	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
 	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces --write docs/compatibility.md
+
+compat-gradients: ## hold gradients against pyhf's JAX back end differentiated by JAX, both installed with pip, within 1e-5 (takes minutes)
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(PEERS_DIR)/compat-gradients --extras jax --no-tests
+	$(PEERS_DIR)/compat-gradients/bin/python -m pip install --quiet --disable-pip-version-check pyhf==0.7.6
+	$(PEERS_DIR)/compat-gradients/bin/python compat/gradients.py
 
 ptx: ## compile the kernels to PTX where their sources changed (pinned compiler from PyPI; no GPU, no CUDA toolkit)
 	$(PYTHON) scripts/ptx.py

@@ -8,7 +8,9 @@ and 0.10.2), hence the model without μ. Inputs move by up to 0.5 % from call to
 """
 
 import argparse
+import json
 import statistics
+import sys
 import time
 
 import equinox
@@ -17,6 +19,7 @@ import jax.numpy as jnp
 import nextstat
 import numpy as np
 import relaxed
+from counting import numbers, workspace
 from nextstat.differentiable import DifferentiableSession
 
 jax.config.update("jax_enable_x64", True)
@@ -47,34 +50,11 @@ class Null(Free):
         return Free.logpdf(self, {"mu": 0.0, "gamma": pars["gamma"]}, data)
 
 
-def numbers(n_bins):
-    """Signal, background, its uncertainty, and the observed counts of each bin."""
-    place = np.arange(n_bins)
-    background = 60.0 - 25.0 * place / n_bins
-    signal = 4.0 + 8.0 * place / n_bins
-    return signal, background, 0.08 * background, np.round(background + 1.2 * signal)
-
-
-def session_of(signal, background, width, observed):
-    samples = [
-        {"name": "signal", "data": signal.tolist(), "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]},
-        {"name": "background", "data": background.tolist(), "modifiers": [{"name": "gamma", "type": "shapesys", "data": width.tolist()}]},
-    ]
-    workspace = {
-        "channels": [{"name": "channel", "samples": samples}],
-        "observations": [{"name": "channel", "data": observed.tolist()}],
-        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
-        "version": "1.0.0",
-    }
-    return DifferentiableSession(nextstat.model_of(workspace), "signal")
-
-
-def q0_by_relaxed(background, width, observed):
+def q0_of(background, width, observed):
+    """q0 as a function of the signal's yields."""
     tau = jnp.asarray((background / width) ** 2)
     data = (jnp.asarray(observed), tau)
 
-    @jax.jit
-    @jax.value_and_grad
     def q0(signal):
         free, null = (kind(signal, jnp.asarray(background), tau) for kind in (Free, Null))
         gammas, bounds = {"gamma": jnp.ones(len(background))}, {"gamma": jnp.array([1e-10, 10.0])}
@@ -83,6 +63,38 @@ def q0_by_relaxed(background, width, observed):
         return 2 * (free.logpdf(best, data) - null.logpdf(conditional, data))
 
     return q0
+
+
+def training_steps(n_bins):
+    """Steps of the training of `training.py`, compiled: of the network alone, and with q0 as its loss; each takes relative changes of the signal."""
+    signal, *rest = numbers(n_bins)
+    random = np.random.default_rng(1)
+    events = jnp.asarray(random.standard_normal((256, 8)))
+    layers = [(jnp.asarray(random.uniform(-0.3, 0.3, shape)), jnp.zeros(shape[1])) for shape in ((8, 32), (32, n_bins))]
+
+    def templates(layers, change):
+        hidden = jnp.tanh(events @ layers[0][0] + layers[0][1])
+        return signal * (1 + 0.01 * jnp.tanh((hidden @ layers[1][0] + layers[1][1]).mean(0)) + change)
+
+    def step_of(loss):
+        @jax.jit
+        def step(layers, change):
+            slopes = jax.grad(lambda layers: loss(templates(layers, change)))(layers)
+            return jax.tree_util.tree_map(lambda value, slope: value - 1e-6 * slope, layers, slopes)
+
+        return lambda change: jax.block_until_ready(step(layers, change))
+
+    return step_of(jnp.sum), step_of(q0_of(*rest))
+
+
+def serve(n_bins):
+    """Answers every line on standard input with the milliseconds of a step without and with q0: for whoever measures in turns."""
+    random = np.random.default_rng(1)
+    changes = [jnp.asarray(0.005 * random.standard_normal(n_bins)) for _ in range(61)]
+    steps = training_steps(n_bins)
+    print(json.dumps({"relaxed": relaxed.__version__, "jax": jax.__version__}), flush=True)
+    for _ in sys.stdin:
+        print(json.dumps([median_ms(step, changes, 1.0) for step in steps]), flush=True)
 
 
 def median_ms(call, rows, budget=2.0):
@@ -97,9 +109,15 @@ def median_ms(call, rows, budget=2.0):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bins", type=int, default=2)
-    n_bins = parser.parse_args().bins
+    parser.add_argument("--serve", action="store_true", help="time training steps for `training.py`")
+    arguments = parser.parse_args()
+    n_bins = arguments.bins
+    if arguments.serve:
+        serve(n_bins)
+        return
     signal, background, width, observed = numbers(n_bins)
-    session, theirs = session_of(signal, background, width, observed), q0_by_relaxed(background, width, observed)
+    session = DifferentiableSession(nextstat.model_of(workspace(signal, background, width, observed)), "signal")
+    theirs = jax.jit(jax.value_and_grad(q0_of(background, width, observed)))
     start = time.perf_counter()
     value, slopes = jax.block_until_ready(theirs(jnp.asarray(signal)))
     compiled = time.perf_counter() - start

@@ -2,7 +2,7 @@
 
 python compat/gradients.py [--time] [--write docs/differentiable-checks.md]
 
-Run by a Python that has nextstat, pyhf and JAX. The reference is pyhf's `logpdf`, whose nominal rates are replaced by JAX's tracers; minima are found by
+`make compat-gradients` runs it, by a Python that has nextstat, pyhf and JAX; it fails where a gradient is off by more than 1e-5. The reference is pyhf's `logpdf`, whose nominal rates are replaced by JAX's tracers; minima are found by
 Newton steps in double precision, and made functions of the yields by one further step from the minimum and the Hessian held constant, which has the
 derivative of the implicit function theorem. Nothing of nextstat is in it.
 """

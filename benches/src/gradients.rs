@@ -1,7 +1,7 @@
 //! Gradients with respect to templates: -ln L, and the profiled statistics, at 8 parameters and at 184.
 
 use crate::family::{Kind, workspace};
-use crate::measure::{Times, repeat};
+use crate::measure::{Times, repeat, repeat_times};
 use clap::Args;
 use ns_compute::DifferentiableSession;
 use ns_core::templates::{Inputs, Selection, Variations};
@@ -30,13 +30,31 @@ pub(crate) struct GradientsArgs {
     /// Measure only what has this in its name
     #[arg(long, default_value = "")]
     only: String,
+    /// The name is to be `--only` as a whole
+    #[arg(long)]
+    exact: bool,
+    /// So many calls of each instead of a budget, for counting instructions: `valgrind --tool=callgrind`, once with 2 and once with 12, say
+    #[arg(long)]
+    calls: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
+impl GradientsArgs {
+    fn asks_for(&self, what: &str) -> bool {
+        if self.exact { what == self.only } else { what.contains(&self.only) }
+    }
+
+    fn repeat(&self, work: impl FnMut()) -> Times {
+        match self.calls {
+            Some(calls) => repeat_times(calls, work),
+            None => repeat(Duration::from_millis(self.budget), work),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &GradientsArgs) -> Result<(), Box<dyn Error>> {
-    let budget = Duration::from_millis(arguments.budget);
     let small = compile(&workspace(Kind::Gammas, 8, 4), &CompileOptions::default())?;
     let published = arguments.data.join("workspaces/atlas_tHu_fcnc.json");
     let (name, large) = if published.is_file() {
@@ -47,7 +65,7 @@ pub(crate) fn run(arguments: &GradientsArgs) -> Result<(), Box<dyn Error>> {
     };
     for (name, model) in [("generated", &small), (name, &large)] {
         let signal = signal_of(model).ok_or("no sample is scaled by the parameter of interest")?;
-        let rows = measure(model, &signal, (budget, &arguments.only))?;
+        let rows = measure(model, &signal, arguments)?;
         let size = format!("{name}: {} parameters, {} bins, signal `{signal}`", model.n_params(), model.n_bins());
         if arguments.json {
             println!("{}", json!({ "model": size, "rows": rows }));
@@ -69,11 +87,7 @@ fn signal_of(model: &Model) -> Option<String> {
     Some(model.samples[model.table(layout.template_sample)[template] as usize].clone())
 }
 
-fn measure(
-    model: &Model,
-    signal: &str,
-    (budget, only): (Duration, &str),
-) -> Result<Vec<(String, Times)>, Box<dyn Error>> {
+fn measure(model: &Model, signal: &str, arguments: &GradientsArgs) -> Result<Vec<(String, Times)>, Box<dyn Error>> {
     let selection = Selection { sample: signal.to_owned(), channel: None, variations: Variations::None };
     let inputs = Inputs::new(model, &[selection])?;
     let points = points(&inputs.values(model));
@@ -90,16 +104,20 @@ fn measure(
         let mut session = ProfiledDifferentiableSession::new(model, likelihood, poi, options);
         let mut by_inputs = vec![0.0; inputs.len()];
         let mut failure: Option<DifferentiableError> = None;
-        for (what, work) in works(model, asimov).iter_mut().filter(|(what, _)| what.contains(only)) {
+        let followed = if start == FitStart::Followed { ", followed" } else { "" };
+        for (what, work) in &mut works(model, asimov) {
+            let what = format!("{what}{followed}");
+            if !arguments.asks_for(&what) {
+                continue;
+            }
             let mut moved = points.iter().cycle();
-            let times = repeat(budget, || {
+            let times = arguments.repeat(|| {
                 let values = moved.next().expect("a point");
                 let done = session.set_inputs(black_box(values)).map_err(|error| error.to_string());
                 done.expect("inputs near the model's own");
                 failure = work(&mut session, &mut by_inputs).err().or(failure.take());
             });
-            let followed = if start == FitStart::Followed { ", followed" } else { "" };
-            rows.push((format!("{what}{followed}"), times));
+            rows.push((what, times));
         }
         if let Some(failure) = failure {
             return Err(failure.into());

@@ -18,11 +18,20 @@ pub(crate) struct Times {
 }
 
 /// Calls `work` for about `budget`, three times at least, and once beforehand to warm up.
-pub(crate) fn repeat(budget: Duration, mut work: impl FnMut()) -> Times {
-    work();
+pub(crate) fn repeat(budget: Duration, work: impl FnMut()) -> Times {
     let begin = Instant::now();
+    repeat_while(|n| n < 3 || (begin.elapsed() < budget && n < 20_000), work)
+}
+
+/// Calls `work` so many times, at least once, and once beforehand.
+pub(crate) fn repeat_times(calls: usize, work: impl FnMut()) -> Times {
+    repeat_while(|n| n < calls.max(1), work)
+}
+
+fn repeat_while(goes_on: impl Fn(usize) -> bool, mut work: impl FnMut()) -> Times {
+    work();
     let mut times = Vec::new();
-    while times.len() < 3 || (begin.elapsed() < budget && times.len() < 20_000) {
+    while goes_on(times.len()) {
         let start = Instant::now();
         work();
         times.push(start.elapsed().as_secs_f64() * 1e6);

@@ -43,6 +43,12 @@ pub(crate) struct PySession {
 /// A vector of NumPy's.
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
+/// Directions of inputs (N × M) and of tested values (N).
+type Directions<'py> = (Bound<'py, PyArray2<f64>>, Vec<f64>);
+
+/// Products with Hessians: by inputs (N × M) and by tested values (N).
+type Products<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
 /// One row: values, slopes by inputs (K × M; empty if they are not wanted), slopes by the tested value.
 struct Row<'a> {
     values: &'a mut [f64],
@@ -76,14 +82,14 @@ enum Problem {
 }
 
 impl PySession {
-    /// Evaluates `quantity` of every row of `inputs` (N × M).
-    fn rows<'py>(
+    /// `quantity` of every row of `inputs` (N × M): values, slopes by inputs (none if they are not wanted) and by the tested value.
+    fn evaluated<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
         (n_values, gradient): (usize, bool),
         quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<[Vec<f64>; 3]> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
         if inputs.shape()[1] != m {
             return Err(problem(py, &Problem::Input(InputError::Length { found: inputs.shape()[1], wanted: m })));
@@ -109,13 +115,49 @@ impl PySession {
             Ok(())
         });
         done.map_err(|found| problem(py, &found))?;
-        let shaped = |values: Vec<f64>, shape: &[usize]| -> PyResult<Bound<'py, PyAny>> {
-            Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
-        };
-        let by_inputs = gradient.then(|| shaped(by_inputs, &[n, n_values, m])).transpose()?;
-        let by_mu = gradient.then(|| shaped(by_mu, &[n, n_values])).transpose()?;
-        Ok((shaped(values, &[n, n_values])?, by_inputs, by_mu))
+        Ok([values, by_inputs, by_mu])
     }
+
+    /// The same as arrays.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyArray2<f64>>,
+        (n_values, gradient): (usize, bool),
+        quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
+    ) -> PyResult<Found<'py>> {
+        let [values, by_inputs, by_mu] = self.evaluated(py, inputs, (n_values, gradient), quantity)?;
+        let (n, m) = (inputs.shape()[0], self.inputs.len());
+        let by_inputs = gradient.then(|| shaped(py, by_inputs, &[n, n_values, m])).transpose()?;
+        let by_mu = gradient.then(|| shaped(py, by_mu, &[n, n_values])).transpose()?;
+        Ok((shaped(py, values, &[n, n_values])?, by_inputs, by_mu))
+    }
+
+    /// Evaluates `product`, a Hessian times a direction, of every row of `inputs` (N × M).
+    fn products<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyArray2<f64>>,
+        (along, along_mu): Directions<'py>,
+        product: impl Fn(&mut Session, usize, (&[f64], f64), &mut [f64]) -> Result<f64, DifferentiableError> + Send + Sync,
+    ) -> PyResult<Products<'py>> {
+        let (n, m) = (inputs.shape()[0], self.inputs.len());
+        if along.shape() != [n, m] || along_mu.len() != n {
+            return Err(error::data(format!("{n} directions of {m} inputs and of the tested value are needed")));
+        }
+        let borrowed = along.try_readonly()?;
+        let directions = borrowed.as_slice().map_err(|_| error::data("directions are to be contiguous".to_owned()))?;
+        let [_, by_inputs, by_mu] = self.evaluated(py, inputs, (1, true), |session, i, row| {
+            let direction = (&directions[i * m..(i + 1) * m], along_mu[i]);
+            row.by_mu[0] = product(session, i, direction, row.by_inputs)?;
+            Ok(())
+        })?;
+        Ok((shaped(py, by_inputs, &[n, m])?, shaped(py, by_mu, &[n])?))
+    }
+}
+
+fn shaped<'py>(py: Python<'py>, values: Vec<f64>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
 }
 
 /// Room for one gradient, if there is any.
@@ -251,17 +293,48 @@ impl PySession {
         Ok((first(&out.gradient), first(&out.by_inputs)))
     }
 
-    /// The minimum of -ln L, with the parameter of interest at `mu` if that is given.
+    /// The minimum of -ln L, with the parameter of interest free, or held at one value for each row.
     fn profiled_nll<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        mu: Option<f64>,
+        is_held: bool,
+        mu: Vec<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.rows(py, inputs, (1, gradient), move |session, _, row| {
-            row.values[0] = session.profiled_nll(mu, wanted(row.by_inputs))?;
+        self.rows(py, inputs, (1, gradient), move |session, i, row| {
+            let [value, by_mu] = session.profiled_nll(is_held.then(|| mu[i % mu.len()]), wanted(row.by_inputs))?;
+            (row.values[0], row.by_mu[0]) = (value, by_mu);
             Ok(())
+        })
+    }
+
+    /// Of every row the product of the minimum's Hessian by inputs and tested value with a direction: by inputs (N × M) and by the tested value (N).
+    fn profiled_nll_product<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyArray2<f64>>,
+        is_held: bool,
+        mu: Vec<f64>,
+        along: Directions<'py>,
+    ) -> PyResult<Products<'py>> {
+        self.products(py, inputs, along, move |session, i, direction, out| {
+            session.profiled_nll_product(is_held.then(|| mu[i % mu.len()]), direction, out)
+        })
+    }
+
+    /// The same of a statistic of the observed data.
+    fn statistic_product<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyArray2<f64>>,
+        test_stat: &str,
+        mu: Vec<f64>,
+        along: Directions<'py>,
+    ) -> PyResult<Products<'py>> {
+        let statistic = one_sided(py, test_stat)?;
+        self.products(py, inputs, along, move |session, i, direction, out| {
+            session.statistic_product(statistic, mu[i % mu.len()], direction, out)
         })
     }
 

@@ -216,6 +216,10 @@ impl Likelihood for Interruptible {
         self.inner.nll_and_grad(params, gradient)
     }
 
+    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
+        if self.is_stopped() { [f64::INFINITY, 0.0] } else { self.inner.nll_and_slope(params, i, room) }
+    }
+
     fn set_floor(&mut self, floor: Option<f64>) -> bool {
         self.inner.set_floor(floor)
     }

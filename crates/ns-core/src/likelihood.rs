@@ -28,6 +28,12 @@ pub trait Likelihood {
     /// -ln L at `params` (P), and its gradient written to `gradient` (P).
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
 
+    /// -ln L at `params` (P), and its slope along parameter `i` alone; the contents of `room` (P) are undefined afterwards.
+    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
+        let value = self.nll_and_grad(params, room);
+        [value, room[i]]
+    }
+
     /// Continues the Poisson terms below a small expected count by parabolas (`ns_core::poisson::floored`), so that -ln L is finite everywhere;
     /// `None` takes that back. Whether this likelihood can do so.
     fn set_floor(&mut self, floor: Option<f64>) -> bool;

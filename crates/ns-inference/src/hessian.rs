@@ -8,6 +8,7 @@ use crate::minimize::Domain;
 use crate::result::FlatDirection;
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Parameters};
+use std::sync::OnceLock;
 
 /// A direction counts as flat if its parameters' curvatures cancel to this fraction.
 const FLAT: f64 = 1e-6;
@@ -29,8 +30,8 @@ pub struct Hessian {
     pub free: Vec<bool>,
     /// Its diagonal (P).
     diagonal: Vec<f64>,
-    /// Diagonal of the inverse (P); 0 for parameters that are not free.
-    variance: Vec<f64>,
+    /// Diagonal of the inverse (P), once it has been asked for; 0 for parameters that are not free.
+    variance: OnceLock<Vec<f64>>,
     /// Damping that was needed to make it positive definite, relative to the diagonal.
     damping: f64,
     /// Whether no damping made it so.
@@ -62,7 +63,7 @@ impl Hessian {
             factor: ArrowheadFactor::default(),
             free,
             diagonal,
-            variance: vec![0.0; n],
+            variance: OnceLock::new(),
             damping: 0.0,
             singular: false,
         };
@@ -76,7 +77,6 @@ impl Hessian {
             let damping: Vec<f64> = self.diagonal.iter().map(|d| relative * d.abs().max(1e-12 * mean)).collect();
             if self.factor.factor(matrix, &damping, &self.free).is_ok() {
                 self.damping = relative;
-                self.factor.inverse_diagonal(&mut self.variance);
                 return;
             }
         }
@@ -126,8 +126,12 @@ impl Hessian {
         self.factor.solve(rhs, x);
     }
 
-    /// Column `i` of the covariance, written to `out` (P).
+    /// Column `i` of the covariance, written to `out` (P); zeros if the parameter is not free, or if nothing made the matrix positive definite.
     pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
+        if self.singular {
+            out.fill(0.0);
+            return;
+        }
         let mut unit = vec![0.0; out.len()];
         unit[i] = 1.0;
         self.factor.solve(&unit, out);
@@ -136,14 +140,21 @@ impl Hessian {
     /// Whether parameter `i` is free and its variance more than rounding: correlations leave some of its own curvature.
     #[must_use]
     pub fn determines(&self, i: usize) -> bool {
-        let excess = self.variance[i] * self.diagonal[i];
-        self.variance[i] > 0.0 && excess > 0.0 && excess * UNDETERMINED < 1.0
+        let excess = self.variance(i) * self.diagonal[i];
+        self.variance(i) > 0.0 && excess > 0.0 && excess * UNDETERMINED < 1.0
     }
 
     /// Variance of parameter `i`; 0 if it is not free.
     #[must_use]
     pub fn variance(&self, i: usize) -> f64 {
-        self.variance[i]
+        let variances = || {
+            let mut variances = vec![0.0; self.free.len()];
+            if !self.singular {
+                self.factor.inverse_diagonal(&mut variances);
+            }
+            variances
+        };
+        self.variance.get_or_init(variances)[i]
     }
 
     /// The covariance (P × P, row by row), zero for parameters that are not free.
@@ -179,7 +190,7 @@ impl Hessian {
         // Flat directions need damping and have a name; without one, a damped matrix is not that of a minimum.
         let is_sound = self.damping <= MOST_DAMPING || (!flat.is_empty() && self.damping < 1e-3);
         let uncertainty = |i: usize| {
-            let variance = self.variance[i];
+            let variance = self.variance(i);
             (self.free[i] && is_sound && !self.singular && variance > 0.0 && variance.is_finite() && !undetermined(i))
                 .then(|| variance.sqrt())
         };
@@ -197,7 +208,7 @@ impl Hessian {
         params: &[f64],
         parameters: &Parameters,
     ) -> Vec<FlatDirection> {
-        let worst = (0..self.free.len()).map(|i| self.variance[i] * self.diagonal[i]).fold(0.0, f64::max);
+        let worst = (0..self.free.len()).map(|i| self.variance(i) * self.diagonal[i]).fold(0.0, f64::max);
         if self.is_positive_definite() && worst < SUSPICIOUS {
             return Vec::new();
         }

@@ -284,6 +284,19 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
+    /// The same with one parameter held at `value`, for the first conditional minimum of few: it is predicted with the Hessian that the search for the free one ended with,
+    /// where that was exact, which is nearly the one at the minimum and costs nothing.
+    pub(crate) fn first_at(&mut self, i: usize, value: f64) -> Minimum {
+        let best = &self.best.params;
+        let mut column = vec![0.0; best.len()];
+        if self.hessian.is_some() || !self.search.covariance_column(best, i, &mut column) {
+            return self.at(&[(i, value)]);
+        }
+        let step = (value - best[i]) / column[i];
+        let predicted = best.iter().zip(&column).map(|(x, c)| x + step * c).collect();
+        self.at_from(&[(i, value)], &[predicted])
+    }
+
     /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         self.conditional(held, starts, false)
@@ -384,9 +397,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let hessian = self.hessian();
         let mut columns = vec![vec![0.0; start.len()]; held.len()];
         for (column, &(i, _)) in columns.iter_mut().zip(held) {
-            if hessian.variance(i) > 0.0 {
-                hessian.covariance_column(i, column);
-            }
+            hessian.covariance_column(i, column);
         }
         // One held parameter after the other, each along the covariance that is left once the earlier ones are held.
         for a in 0..held.len() {

@@ -74,6 +74,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
     }
 
+    /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P) knows it; whether the last one did.
+    pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
+        self.minimizer.as_mut().is_some_and(|minimizer| minimizer.covariance_column(params, i, out))
+    }
+
     /// Minimises, and goes on downwards from saddle points; kinks are for others to leave.
     fn descend(&mut self, start: &[f64]) -> Minimum {
         self.stops_at_saddles = self.domain.kinked.is_empty();
@@ -289,20 +294,21 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     if !minimum.converged() {
         return starts;
     }
-    let mut gradient = vec![0.0; minimum.params.len()];
+    let (mut at, mut room) = (minimum.params.clone(), vec![0.0; minimum.params.len()]);
     for i in 0..domain.folded.len() {
         let value = minimum.params[i];
         let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
         if !domain.folded[i] || domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
             continue;
         }
-        let mut at = minimum.params.clone();
         at[i] = -value;
-        let rise = likelihood.nll_and_grad(&at, &mut gradient) - minimum.nll;
+        let [nll, slope] = likelihood.nll_and_slope(&at, i, &mut room);
+        let rise = nll - minimum.nll;
         // Of a parabola the slope there times the distance is twice the rise.
-        if rise < HIGHEST_RISE && gradient[i] * -2.0 * value < rise.max(0.0) {
-            starts.push(at);
+        if rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0) {
+            starts.push(at.clone());
         }
+        at[i] = value;
     }
     starts
 }

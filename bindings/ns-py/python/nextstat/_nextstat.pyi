@@ -78,8 +78,16 @@ class RawSession:
         """-ln L at `params` (P) and its gradients by parameters (P) and inputs (M), which are NaN outside the domain."""
     def hessian_product(self, params: _Array, inputs: _Array, by_params: _Array, by_inputs: _Array) -> tuple[_Array, _Array]:
         """The product of the Hessian of -ln L by parameters and inputs with a direction (P and M), parameters first."""
-    def profiled_nll(self, inputs: _Array, mu: float | None, gradient: bool) -> _Found:
-        """The minimum of -ln L, with the parameter of interest at `mu` if that is given."""
+    def profiled_nll(self, inputs: _Array, is_held: bool, mu: Sequence[float], gradient: bool) -> _Found:
+        """The minimum of -ln L, with the parameter of interest free, or held at one value for each row."""
+    def profiled_nll_product(
+        self, inputs: _Array, is_held: bool, mu: Sequence[float], along: tuple[_Array, Sequence[float]]
+    ) -> tuple[_Array, _Array]:
+        """Of every row the product of the minimum's Hessian by inputs and tested value with a direction: by inputs (N × M) and by the tested value (N)."""
+    def statistic_product(
+        self, inputs: _Array, test_stat: str, mu: Sequence[float], along: tuple[_Array, Sequence[float]]
+    ) -> tuple[_Array, _Array]:
+        """The same of a statistic of the observed data."""
     def statistic(self, inputs: _Array, test_stat: str, mu: Sequence[float], is_asimov: bool, gradient: bool) -> _Found:
         """A statistic of the observed data or of the Asimov data set, at one value for each row."""
     def p_values(self, inputs: _Array, test_stat: str, mu: Sequence[float], which: str, gradient: bool) -> _Found:

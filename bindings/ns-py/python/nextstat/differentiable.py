@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ._common import Bounds, Start
     from ._nextstat import Model
 
-__all__ = ["Block", "DifferentiableSession", "Gradient", "GradientError", "ProfiledDifferentiableSession"]
+__all__ = ["Block", "DifferentiableSession", "Gradient", "GradientError", "Product", "ProfiledDifferentiableSession"]
 
 
 class Block(NamedTuple):
@@ -80,6 +80,21 @@ class Gradient(NamedTuple):
     by_mu: NDArray[np.float64]
 
 
+class Product(NamedTuple):
+    """A Hessian by inputs and tested value, times a direction: how the gradient changes along it.
+
+    Attributes
+    ----------
+    by_inputs : array
+        Its part by the inputs (M); with N rows of inputs one row for each.
+    by_mu : array
+        Its part by the tested value of the parameter of interest; 0 where none is tested.
+    """
+
+    by_inputs: NDArray[np.float64]
+    by_mu: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A function of a session's inputs: which method of the extension module gives it, and with what arguments."""
@@ -92,6 +107,8 @@ class Quantity:
     n_values: int | None = None
     # Applied to q: `significance` or `p_value`.
     then: str | None = field(default=None)
+    # Which method gives products with its Hessian; None where second derivatives are not given.
+    twice: str | None = None
 
     def __call__(self, raw: Any, inputs: Any, mu: Sequence[float], gradient: bool) -> tuple[Any, Any, Any]:
         """Values (N × K), their derivatives by the inputs (N × K × M) and by the tested value (N × K)."""
@@ -101,16 +118,43 @@ class Quantity:
             found = getattr(raw, self.method)(inputs, *self.arguments, gradient)
         return found if self.then is None else _of_q0(self.then, *found)
 
+    def product(self, raw: Any, inputs: Any, mu: Sequence[float], along: Any, along_mu: Sequence[float]) -> tuple[Any, Any]:
+        """Of every row the product of the Hessian by inputs and tested value with a direction: by inputs (N × M) and by the tested value (N)."""
+        if self.twice is None:
+            raise NotImplementedError(ONCE)
+        by_inputs, by_mu = getattr(raw, self.twice)(inputs, self.arguments[0], mu, (along, along_mu))
+        if self.then is None:
+            return by_inputs, by_mu
+        # Of s(q): s' times the product, and s'' (∇q · v) ∇q.
+        q, gradient, _ = getattr(raw, self.method)(inputs, self.arguments[0], mu, *self.arguments[1:], True)
+        gradient = gradient[:, 0]
+        _, slope, second = (part[:, 0] for part in _function_of_q0(self.then, q))
+        return slope[:, None] * by_inputs + (second * np.sum(gradient * along, axis=1))[:, None] * gradient, by_mu
+
+
+# What is said where there are no second derivatives, and of third ones.
+ONCE = (
+    "this can be differentiated once: second derivatives are given for -ln L, its minima and statistics of the observed data,"
+    " and not for CLs, limits, σ or Asimov data"
+)
+TWICE = "this can be differentiated twice: third derivatives are not given"
+
 
 def _of_q0(then: str, q: Any, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any]:
-    """√q₀, or its p-value 1 - Φ(√q₀). Both are constant where q₀ is 0 on one side; their derivative there is taken as 0."""
-    root = np.sqrt(q)
-    slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
-    value = root
-    if then == "p_value":
-        value = np.vectorize(lambda z: 0.5 * math.erfc(z / math.sqrt(2)), otypes=[float])(root)
-        slope = -slope * np.exp(-0.5 * q) / math.sqrt(2 * math.pi)
+    """√q₀, or its p-value 1 - Φ(√q₀), with their derivatives."""
+    value, slope, _ = _function_of_q0(then, q)
     return value, None if by_inputs is None else slope[..., None] * by_inputs, by_mu
+
+
+def _function_of_q0(then: str, q: Any) -> tuple[Any, Any, Any]:
+    """√q₀, or its p-value, and two derivatives by q₀. Both are constant where q₀ is 0 on one side; their derivatives there are taken as 0."""
+    root = np.sqrt(q)
+    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    if then == "significance":
+        return root, 0.5 * inverse, -0.25 * inverse**3
+    value = np.vectorize(lambda z: 0.5 * math.erfc(z / math.sqrt(2)), otypes=[float])(root)
+    density = np.exp(-0.5 * q) / math.sqrt(2 * math.pi)
+    return value, -0.5 * inverse * density, 0.25 * density * (inverse + inverse**3)
 
 
 _WHICH = "`which` is `observed`, a number of standard deviations, or several of them"
@@ -129,20 +173,24 @@ def _limits(which: Any) -> tuple[list[float | None], bool]:
     return wanted, single
 
 
+def _twice(asimov: bool) -> str | None:
+    return None if asimov else "statistic_product"
+
+
 class Quantities:
     """The quantities by their names, so that every framework has the same."""
 
     @staticmethod
-    def profiled_nll(mu: float | None = None) -> Quantity:
-        return Quantity("profiled_nll", (None if mu is None else real("mu", mu),))
+    def profiled_nll(is_held: bool) -> Quantity:
+        return Quantity("profiled_nll", (is_held,), takes_mu=True, twice="profiled_nll_product")
 
     @staticmethod
     def statistic(test_stat: str, asimov: bool) -> Quantity:
-        return Quantity("statistic", (test_stat, bool(asimov)), takes_mu=True)
+        return Quantity("statistic", (test_stat, bool(asimov)), takes_mu=True, twice=_twice(asimov))
 
     @staticmethod
     def of_q0(then: str, asimov: bool) -> Quantity:
-        return Quantity("statistic", ("q0", bool(asimov)), takes_mu=True, then=then)
+        return Quantity("statistic", ("q0", bool(asimov)), takes_mu=True, then=then, twice=_twice(asimov))
 
     @staticmethod
     def p_values(test_stat: str, kind: str) -> Quantity:
@@ -271,9 +319,9 @@ class DifferentiableSession:
         """
         return self._raw.nll(_vector(params), _vector(inputs))
 
-    def profiled_nll(self, inputs: ArrayLike, mu: float | None = None) -> Gradient:
+    def profiled_nll(self, inputs: ArrayLike, mu: float | Iterable[float] | None = None) -> Gradient:
         """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given."""
-        return self._evaluate(Quantities.profiled_nll(mu), inputs)
+        return self._evaluate(Quantities.profiled_nll(mu is not None), inputs, 0.0 if mu is None else mu)
 
     def q0(self, inputs: ArrayLike, *, asimov: bool = False) -> Gradient:
         """q₀, the statistic of a discovery (arXiv:1007.1727, eq. 12): of the data, or of the Asimov data of a signal of strength 1."""
@@ -307,6 +355,50 @@ class DifferentiableSession:
         """σ(μ̂) from the exact Hessian: at the best fit of the data, or of the Asimov data of `mu`."""
         return self._evaluate(Quantities.sigma(mu), inputs)
 
+    def profiled_nll_product(
+        self, inputs: ArrayLike, along: ArrayLike, mu: float | Iterable[float] | None = None, *, along_mu: float | Iterable[float] = 0.0
+    ) -> Product:
+        """The product of the Hessian of `profiled_nll` by inputs and, if it is held, `mu` with the direction `along` (M, or N rows) and `along_mu`.
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> from nextstat.differentiable import DifferentiableSession
+        >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+        >>> session.profiled_nll_product(session.values, [1.0, 0.0], 1.0).by_inputs.round(5)
+        array([0.01336, 0.     ])
+        """
+        return self._product(Quantities.profiled_nll(mu is not None), inputs, along, 0.0 if mu is None else mu, along_mu)
+
+    def q0_product(self, inputs: ArrayLike, along: ArrayLike) -> Product:
+        """The same of `q0` of the data.
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> from nextstat.differentiable import DifferentiableSession
+        >>> session = DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal")
+        >>> session.q0_product(session.values, [1.0, 0.0]).by_inputs.round(5)
+        array([-0.00085,  0.00421])
+        """
+        return self._product(Quantities.statistic("q0", False), inputs, along, 0.0, 0.0)
+
+    def q_mu_product(self, inputs: ArrayLike, along: ArrayLike, mu: float | Iterable[float], *, along_mu: float | Iterable[float] = 0.0) -> Product:
+        """The same of `q_mu` of the data."""
+        return self._product(Quantities.statistic("q", False), inputs, along, mu, along_mu)
+
+    def q_mu_tilde_product(self, inputs: ArrayLike, along: ArrayLike, mu: float | Iterable[float], *, along_mu: float | Iterable[float] = 0.0) -> Product:
+        """The same of `q_mu_tilde` of the data."""
+        return self._product(Quantities.statistic("qtilde", False), inputs, along, mu, along_mu)
+
+    def _product(self, quantity: Quantity, inputs: ArrayLike, along: ArrayLike, mu: float | Iterable[float], along_mu: float | Iterable[float]) -> Product:
+        given = np.ascontiguousarray(inputs, dtype=np.float64)
+        rows = np.atleast_2d(given)
+        directions = np.ascontiguousarray(np.broadcast_to(np.asarray(along, dtype=np.float64), rows.shape))
+        of_mu = np.broadcast_to(tested(along_mu, len(rows), "along_mu"), len(rows)).tolist()
+        by_inputs, by_mu = quantity.product(self._raw, rows, tested(mu, len(rows)), directions, of_mu)
+        return Product(by_inputs[0], by_mu[0]) if given.ndim == 1 else Product(by_inputs, by_mu)
+
     def _evaluate(self, quantity: Quantity, inputs: ArrayLike, mu: float | Iterable[float] = 0.0) -> Gradient:
         given = np.ascontiguousarray(inputs, dtype=np.float64)
         rows = np.atleast_2d(given)
@@ -323,11 +415,11 @@ class ProfiledDifferentiableSession(DifferentiableSession):
     """The same under the name that says what is done with nuisance parameters."""
 
 
-def tested(mu: float | Iterable[float], n_rows: int) -> list[float]:
+def tested(mu: float | Iterable[float], n_rows: int, name: str = "mu") -> list[float]:
     """The tested values: one for all rows, or one for each."""
-    values = [real("mu", mu)] if np.ndim(mu) == 0 else [real("mu", one) for one in mu]  # type: ignore[union-attr, arg-type]
+    values = [real(name, mu)] if np.ndim(mu) == 0 else [real(name, one) for one in mu]  # type: ignore[union-attr, arg-type]
     if len(values) not in (1, n_rows):
-        raise ParameterError(f"{len(values)} values of `mu` for {n_rows} rows of inputs")
+        raise ParameterError(f"{len(values)} values of `{name}` for {n_rows} rows of inputs")
     return values
 
 

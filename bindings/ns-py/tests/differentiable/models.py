@@ -1,4 +1,4 @@
-"""Models that gradients are tested on: random ones, small ones whose best fit is inside or at zero, published ones."""
+"""Models that gradients are tested on, random ones whose best fit is inside or at zero and published ones, and every function that has gradients."""
 
 import nextstat
 import numpy as np
@@ -72,3 +72,35 @@ def scaled_sample(model):
             if any(modifier["type"] == "normfactor" and modifier["name"] == model.poi for modifier in sample["modifiers"]):
                 return sample["name"]
     raise AssertionError("no sample is scaled by the parameter of interest")
+
+
+def functions(framework):
+    """What `nextstat.torch` and `nextstat.jax` have, as functions of a session and its inputs."""
+    f = framework
+    return {
+        "profiled_nll": lambda s, x: f.profiled_nll(s, x),
+        "profiled_nll at 0.5": lambda s, x: f.profiled_nll(s, x, 0.5),
+        "q0": lambda s, x: f.q0(s, x),
+        "q0 of Asimov data": lambda s, x: f.q0(s, x, asimov=True),
+        "q_mu": lambda s, x: f.q_mu(s, x, 2.0),
+        "q_mu_tilde": lambda s, x: f.q_mu_tilde(s, x, 2.0),
+        "q_mu_tilde of Asimov data": lambda s, x: f.q_mu_tilde(s, x, 2.0, asimov=True),
+        "cls": lambda s, x: f.cls(s, x, 2.0),
+        "CLsb": lambda s, x: f.cls(s, x, 2.0, kind="CLsb"),
+        "CLb": lambda s, x: f.cls(s, x, 2.0, kind="CLb"),
+        "p_value": lambda s, x: f.p_value(s, x),
+        "significance": lambda s, x: f.significance(s, x),
+        "expected significance": lambda s, x: f.significance(s, x, asimov=True),
+        "upper_limit": lambda s, x: f.upper_limit(s, x, which=["observed", -1, 0, 2]),
+        "sigma_mu": lambda s, x: f.sigma_mu(s, x),
+        "expected sigma_mu": lambda s, x: f.sigma_mu(s, x, mu=1.0),
+    }
+
+
+# Those that have second derivatives.
+TWICE = ["profiled_nll", "profiled_nll at 0.5", "q0", "q_mu", "q_mu_tilde", "p_value", "significance"]
+
+
+def needs_inside(name):
+    """Whether the function needs a best fit that is not at zero."""
+    return name in ("q0", "p_value", "significance", "sigma_mu")

@@ -3,7 +3,7 @@
 import nextstat
 import numpy as np
 import pytest
-from models import published_models, random_model, random_workspace
+from models import TWICE, functions, needs_inside, published_models, random_model, random_workspace
 
 torch = pytest.importorskip("torch")
 nt = pytest.importorskip("nextstat.torch")
@@ -11,40 +11,21 @@ nt = pytest.importorskip("nextstat.torch")
 # Central differences of fits: with this step their rounding and their curvature are both below these.
 CHECK = {"eps": 2e-4, "atol": 1e-6, "rtol": 1e-6}
 
-FUNCTIONS = {
-    "profiled_nll": lambda s, x: nt.profiled_nll(s, x),
-    "profiled_nll at 0.5": lambda s, x: nt.profiled_nll(s, x, 0.5),
-    "q0": lambda s, x: nt.q0(s, x),
-    "q0 of Asimov data": lambda s, x: nt.q0(s, x, asimov=True),
-    "q_mu": lambda s, x: nt.q_mu(s, x, 2.0),
-    "q_mu_tilde": lambda s, x: nt.q_mu_tilde(s, x, 2.0),
-    "q_mu_tilde of Asimov data": lambda s, x: nt.q_mu_tilde(s, x, 2.0, asimov=True),
-    "cls": lambda s, x: nt.cls(s, x, 2.0),
-    "CLsb": lambda s, x: nt.cls(s, x, 2.0, kind="CLsb"),
-    "CLb": lambda s, x: nt.cls(s, x, 2.0, kind="CLb"),
-    "p_value": lambda s, x: nt.p_value(s, x),
-    "significance": lambda s, x: nt.significance(s, x),
-    "expected significance": lambda s, x: nt.significance(s, x, asimov=True),
-    "upper_limit": lambda s, x: nt.upper_limit(s, x, which=["observed", -1, 0, 2]),
-    "sigma_mu": lambda s, x: nt.sigma_mu(s, x),
-    "expected sigma_mu": lambda s, x: nt.sigma_mu(s, x, mu=1.0),
-}
+# The same of gradients, for fits that are as tight as those that follow each other; where those begin shows in the last digits.
+CHECK_TWICE = {"eps": 5e-5, "atol": 1e-5, "rtol": 1e-5, "nondet_tol": 1e-8}
+
+FUNCTIONS = functions(nt)
 
 
 def leaf(values):
     return torch.tensor(np.asarray(values), dtype=torch.float64, requires_grad=True)
 
 
-def inside(name):
-    """Whether the function needs a best fit that is not at zero."""
-    return name in ("q0", "p_value", "significance", "sigma_mu")
-
-
 @pytest.mark.parametrize("asimov", ["fitted", "nominal"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("signal_seen", [1.2, -1.5])
 def test_gradcheck_on_random_models(name, signal_seen, asimov):
-    if signal_seen < 0 and inside(name):
+    if signal_seen < 0 and needs_inside(name):
         pytest.skip("the best fit is at zero: see the tests of kinks")
     session = nt.DifferentiableSession(random_model(3, signal_seen), ["signal", "small"], variations=True, asimov=asimov)
     mu_hat = nextstat.fit(session.model).bestfit[session.model.poi_index]
@@ -57,7 +38,7 @@ def test_gradcheck_on_published_models(name, published):
     for model, sample in published_models(published):
         session = nt.DifferentiableSession(model, sample)
         mu_hat = nextstat.fit(model).bestfit[model.poi_index]
-        if inside(name) and mu_hat < 1e-3:
+        if needs_inside(name) and mu_hat < 1e-3:
             continue
         # All inputs of a large model move together in a few directions.
         directions = torch.as_tensor(np.random.default_rng(1).uniform(-1, 1, (3, session.n_inputs)))
@@ -101,21 +82,79 @@ def test_nll_says_that_it_is_differentiated_twice():
         torch.autograd.grad(second.sum(), params)
 
 
-def test_profiled_statistics_say_that_they_are_differentiated_once():
+@pytest.mark.parametrize("name", TWICE)
+@pytest.mark.parametrize("signal_seen", [1.2, -1.5])
+def test_gradgradcheck_on_random_models(name, signal_seen):
+    for seed in (3, 5):
+        session = nt.DifferentiableSession(random_model(seed, signal_seen), ["signal", "small"], variations=["xs"], warm_start=True)
+        mu_hat = nextstat.fit(session.model).bestfit[session.model.poi_index]
+        assert (mu_hat == 0) == (signal_seen < 0)
+        # Where μ̂ is at zero, q₀ and what is made of it are constant: the products are zeros.
+        assert torch.autograd.gradgradcheck(lambda x, session=session: FUNCTIONS[name](session, x), leaf(session.values), **CHECK_TWICE)
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_gradgradcheck_on_published_models(name, published):
+    for model, sample in published_models(published):
+        session = nt.DifferentiableSession(model, sample, warm_start=True)
+        mu_hat = nextstat.fit(model).bestfit[model.poi_index]
+        if needs_inside(name) and mu_hat < 1e-3:
+            continue
+        directions = torch.as_tensor(np.random.default_rng(1).uniform(-1, 1, (3, session.n_inputs)))
+        base = torch.tensor(session.values.copy())
+
+        def along(steps, session=session, base=base, directions=directions):
+            return FUNCTIONS[name](session, base * (1 + steps @ directions))
+
+        # Second derivatives are of the order of thousands here; the tests in Rust compare with differences of higher order.
+        assert torch.autograd.gradgradcheck(along, leaf(np.zeros(3)), **{**CHECK_TWICE, "eps": 1e-5, "rtol": 1e-5, "atol": 1e-4})
+
+
+def test_second_derivatives_by_the_tested_value():
+    session = nt.DifferentiableSession(random_model(3), "signal", warm_start=True)
+    x, mu = leaf(session.values), leaf(2.0)
+    for function in (nt.q_mu, nt.q_mu_tilde, nt.profiled_nll):
+        assert torch.autograd.gradgradcheck(lambda x, mu, function=function: function(session, x, mu), (x, mu), **CHECK_TWICE)
+    batch = torch.stack([x, 1.1 * x]).detach().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x, mus: nt.q_mu(session, x, mus), (batch, leaf([2.0, 1.8])), **CHECK_TWICE)
+    assert torch.autograd.gradgradcheck(lambda x: nt.q0(session, x).square().sum(), batch, **CHECK_TWICE)
+
+
+def test_products_with_hessians_are_those_of_the_session():
+    session = nt.DifferentiableSession(random_model(3), "signal", warm_start=True)
+    x, direction = leaf(session.values), torch.linspace(-1, 1, session.n_inputs, dtype=torch.float64)
+    of_torch = {"q0": nt.q0, "profiled_nll": nt.profiled_nll, "q_mu": lambda s, x: nt.q_mu(s, x, 2.0), "q_mu_tilde": lambda s, x: nt.q_mu_tilde(s, x, 2.0)}
+    for name, function in of_torch.items():
+        _, product = torch.autograd.functional.hvp(lambda x, function=function: function(session, x), x, direction)
+        tested = [2.0] if name.startswith("q_mu") else []
+        own = getattr(session, f"{name}_product")(session.values, direction.numpy(), *tested)
+        assert own.by_inputs.any() and np.allclose(product, own.by_inputs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - set(TWICE)))
+def test_what_can_be_differentiated_once_says_so(name):
+    session = nt.DifferentiableSession(random_model(5), "signal")
+    x = leaf(session.values)
+    [gradient] = torch.autograd.grad(FUNCTIONS[name](session, x).sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="can be differentiated once"):
+        gradient.square().sum().backward()
+    assert x.grad is None
+
+
+def test_third_derivatives_are_not_given():
     session = nt.DifferentiableSession(random_model(5), "signal")
     x, mu = leaf(session.values), leaf(2.0)
-    [slope] = torch.autograd.grad(nt.q_mu(session, x.detach(), mu), mu, create_graph=True)
-    with pytest.raises(NotImplementedError, match="differentiated once"):
-        slope.backward()
-    [gradient] = torch.autograd.grad(nt.upper_limit(session, x), x, create_graph=True)
-    with pytest.raises(NotImplementedError, match="differentiated once"):
-        gradient.square().sum().backward()
+    [first] = torch.autograd.grad(nt.q_mu(session, x, mu), x, create_graph=True)
+    [second] = torch.autograd.grad(first.sum(), mu, create_graph=True)
+    for by in (x, mu):
+        with pytest.raises(NotImplementedError, match="differentiated twice"):
+            torch.autograd.grad(second, by, retain_graph=True)
 
 
 def test_the_tested_value_has_a_gradient_too():
     session = nt.DifferentiableSession(random_model(3), "signal")
     x, mu = leaf(session.values), leaf(2.0)
-    for function in (nt.q_mu, nt.q_mu_tilde, nt.cls):
+    for function in (nt.q_mu, nt.q_mu_tilde, nt.cls, nt.profiled_nll):
         assert torch.autograd.gradcheck(lambda x, mu, function=function: function(session, x, mu), (x, mu), **CHECK)
     batch = torch.stack([x, 1.1 * x])
     mus = leaf([2.0, 1.8])

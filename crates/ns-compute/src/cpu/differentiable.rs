@@ -145,6 +145,10 @@ impl Likelihood for DifferentiableSession {
         self.likelihood.nll_and_grad(params, gradient)
     }
 
+    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
+        self.likelihood.nll_and_slope(params, i, room)
+    }
+
     fn set_floor(&mut self, floor: Option<f64>) -> bool {
         self.likelihood.set_floor(floor)
     }

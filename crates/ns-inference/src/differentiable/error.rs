@@ -122,6 +122,11 @@ impl DifferentiableError {
     }
 }
 
+/// What the fit with the parameter of interest at `mu`, if that is given, is called.
+pub(super) fn fit_name(mu: Option<f64>) -> &'static str {
+    if mu.is_some() { "the conditional fit" } else { "the free fit" }
+}
+
 /// What an outcome says of a fit.
 fn verdict(outcome: Outcome) -> &'static str {
     match outcome {

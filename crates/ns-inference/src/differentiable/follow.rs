@@ -236,7 +236,9 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
         let held = [(self.poi, mu)];
         // Where other free minima are known, conditional ones are looked for from them too: nothing to follow.
         let is_alone = self.profiler.best().converged() && self.profiler.others().is_empty();
-        let Some(follower) = self.conditional.as_mut().filter(|_| is_alone) else { return self.profiler.at(&held) };
+        let Some(follower) = self.conditional.as_mut().filter(|_| is_alone) else {
+            return self.profiler.first_at(self.poi, mu);
+        };
         let mut start = self.profiler.best().params.clone();
         start[self.poi] = mu;
         let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::Valley };

@@ -162,10 +162,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     /// σ of the parameter of interest in the Asimov data set, for a first guess; 1 where it has none.
     fn asimov_width(&mut self, asimov: &Asimov) -> f64 {
-        match self.asimov_curvature(asimov) {
-            Ok(hessian) if hessian.variance(self.poi) > 0.0 => hessian.variance(self.poi).sqrt(),
-            _ => 1.0,
+        let mut column = vec![0.0; asimov.params.len()];
+        if let Ok(mut hessian) = self.asimov_curvature(asimov) {
+            hessian.covariance_column(self.poi, &mut column);
         }
+        if column[self.poi] > 0.0 { column[self.poi].sqrt() } else { 1.0 }
     }
 }
 

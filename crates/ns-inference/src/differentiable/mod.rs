@@ -4,7 +4,8 @@
 //! - of a minimum, by the envelope theorem: d min_θ f/dx = ∂f/∂x at the minimum, whether or not parameters are at their bounds;
 //! - of what depends on where a minimum is (Asimov data, which are made at a conditional fit; σ), by implicit differentiation: dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x over the parameters that
 //!   are neither held nor at a bound nor in the corner of a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
-//! - of a limit, by the implicit function CLs(μ, x) = α.
+//! - of a limit, by the implicit function CLs(μ, x) = α;
+//! - of a minimum once more, by implicit differentiation too: products with its Hessian by inputs and tested value (`second`).
 //!
 //! Where a statistic is constant it has gradient 0: q₀ with μ̂ ≤ 0, q_μ with μ̂ ≥ μ. A fit that fails is an error, never a gradient.
 //!
@@ -16,6 +17,7 @@ mod device;
 mod error;
 mod follow;
 mod limit;
+mod second;
 mod sigma;
 mod statistics;
 
@@ -28,11 +30,11 @@ pub use statistics::{CLS, TestValues};
 use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::limit::LimitOptions;
-use crate::minimize::Domain;
+use crate::minimize::{Domain, Minimum};
 use crate::profile::Profiler;
 use asimov::Asimov;
 use device::Helper;
-use error::{arrived, finite};
+use error::{arrived, finite, fit_name};
 use follow::{Fits, Follower};
 use ns_core::batch::TemplateMinimizer;
 use ns_core::templates::{Along, InputError};
@@ -184,24 +186,33 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.observed.hessian_product(params, direction, out);
     }
 
-    /// The minimum of -ln L, with the parameter of interest at `mu` if that is given; its gradient is written to `by_inputs` (M).
+    /// The minimum of -ln L, with the parameter of interest at `mu` if that is given, and its slope along `mu` (0 if it is not); its gradient is written to `by_inputs` (M).
     ///
     /// # Errors
     /// If the fit fails.
-    pub fn profiled_nll(&mut self, mu: Option<f64>, by_inputs: Option<&mut [f64]>) -> Result<f64, DifferentiableError> {
-        let fit = if mu.is_some() { "the conditional fit" } else { "the free fit" };
+    pub fn profiled_nll(
+        &mut self,
+        mu: Option<f64>,
+        by_inputs: Option<&mut [f64]>,
+    ) -> Result<[f64; 2], DifferentiableError> {
+        let best = self.minimum(mu)?;
+        if let Some(by_inputs) = by_inputs {
+            let value = self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
+            finite("the minimum of -ln L", std::iter::once(&value).chain(&*by_inputs))?;
+        }
+        Ok([best.nll, if mu.is_some() { best.gradient[self.poi] } else { 0.0 }])
+    }
+
+    /// The minimum to the observed data, with the parameter of interest at `mu` if that is given.
+    fn minimum(&mut self, mu: Option<f64>) -> Result<Minimum, DifferentiableError> {
         let options = self.held(mu);
         self.ask_device(if mu.is_some() { Kind::Conditional } else { Kind::Free }, mu)?;
         let start = self.start();
         let follower = if mu.is_some() { &mut self.followers.conditional } else { &mut self.followers.free };
         let follower = follow::wanted(follower, start);
         let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
-        arrived(fit, Of::Observed, &best)?;
-        if let Some(by_inputs) = by_inputs {
-            let value = self.observed.nll_and_gradients(&best.params, &mut self.memory.gradient, by_inputs);
-            finite("the minimum of -ln L", std::iter::once(&value).chain(&*by_inputs))?;
-        }
-        Ok(best.nll)
+        arrived(fit_name(mu), Of::Observed, &best)?;
+        Ok(best)
     }
 
     /// Lets the device find where a fit will end, with the parameter of interest at `mu` if that is given; without a device, nothing happens.

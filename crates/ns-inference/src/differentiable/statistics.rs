@@ -82,10 +82,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: f64,
         by_inputs: Option<&mut [f64]>,
     ) -> Result<[f64; 2], DifferentiableError> {
-        let (poi, mu) = (self.poi, tested(statistic, mu));
-        self.ask_device(Kind::Free, None)?;
-        self.ask_device(Kind::Conditional, Some(mu))?;
-        let compared = compare(&mut self.observed_fits(), statistic, poi, mu, Of::Observed)?;
+        let compared = self.compare_observed(statistic, tested(statistic, mu))?;
         if let Some(by_inputs) = by_inputs {
             self.difference(Of::Observed, &compared, by_inputs)?;
         }
@@ -129,6 +126,17 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let [q, q_by_mu] = self.statistic(statistic, mu, observed)?;
         let [q_asimov, q_asimov_by_mu] = self.asimov_statistic(statistic, mu, asimov)?;
         Ok(TestValues { statistic, q, q_asimov, q_by_mu, q_asimov_by_mu })
+    }
+
+    pub(super) fn compare_observed(
+        &mut self,
+        statistic: TestStatistic,
+        mu: f64,
+    ) -> Result<Compared, DifferentiableError> {
+        let poi = self.poi;
+        self.ask_device(Kind::Free, None)?;
+        self.ask_device(Kind::Conditional, Some(mu))?;
+        compare(&mut self.observed_fits(), statistic, poi, mu, Of::Observed)
     }
 
     pub(super) fn compare_asimov(
@@ -200,7 +208,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 }
 
 /// Where `statistic` is tested if `mu` is asked for: q₀ is a test of the background.
-fn tested(statistic: TestStatistic, mu: f64) -> f64 {
+pub(super) fn tested(statistic: TestStatistic, mu: f64) -> f64 {
     if statistic == TestStatistic::Q0 { 0.0 } else { mu }
 }
 

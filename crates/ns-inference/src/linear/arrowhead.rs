@@ -209,7 +209,7 @@ impl ArrowheadFactor {
     }
 
     /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free.
-    pub fn inverse_diagonal(&mut self, out: &mut [f64]) {
+    pub fn inverse_diagonal(&self, out: &mut [f64]) {
         let partition = self.partition.clone();
         let g = self.free_global.len();
         let inverse = self.schur.inverse_of_factor();
@@ -222,7 +222,7 @@ impl ArrowheadFactor {
     }
 
     /// For a local parameter, with e = L⁻¹ (its unit vector) in its block: |e|² + |S^{-½} Yᵀ e|², where S is the Schur complement.
-    fn local_inverse_diagonal(&mut self, out: &mut [f64]) {
+    fn local_inverse_diagonal(&self, out: &mut [f64]) {
         let partition = self.partition.clone();
         let g = self.free_global.len();
         let mut projected = self.coupling.clone();

@@ -230,6 +230,17 @@ impl Minimizer {
         self.has_factor && (0..self.x.len()).all(fits)
     }
 
+    /// Column `i` of the inverse of the factor at hand, written to `out` (P), if the last minimisation ended at `params` (P) with that of an exact Hessian; whether it did.
+    pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
+        if !self.has_factor || !self.step.free[i] || self.x != params {
+            return false;
+        }
+        self.trial_gradient.fill(0.0);
+        self.trial_gradient[i] = 1.0;
+        self.system.solve(&self.trial_gradient, out);
+        out[i] > 0.0 && out.iter().all(|c| c.is_finite())
+    }
+
     fn begin(&mut self, start: &[f64], domain: &Domain) {
         for i in 0..start.len() {
             self.x[i] = if domain.fixed[i] { start[i] } else { start[i].clamp(domain.lower[i], domain.upper[i]) };

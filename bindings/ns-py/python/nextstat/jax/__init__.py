@@ -1,7 +1,8 @@
 """Profiled statistics as differentiable functions of histograms, for JAX: `custom_vjp` over the same sessions as `nextstat.torch`.
 
 Values and gradients are computed on the host in double precision, by a callback; under `jax.jit` and `jax.grad` they are what they are outside. Without
-``jax.config.update("jax_enable_x64", True)`` JAX rounds both to single precision. `jax.vmap` calls the session once for each row. Reverse mode only, and once.
+``jax.config.update("jax_enable_x64", True)`` JAX rounds both to single precision. `jax.vmap` calls the session once for each row. Reverse mode only: once,
+and twice for minima of -ln L and statistics of the observed data (`jax.jacrev(jax.grad(f))`, or `jax.vjp` of `jax.grad(f)`; not `jax.hessian`).
 What a session raises inside of the callback JAX wraps in an error of its own, whose text has the message.
 
 >>> import jax, nextstat
@@ -26,7 +27,7 @@ except ImportError as missing:
 import jax.numpy as jnp
 import numpy as np
 
-from ..differentiable import Block, DifferentiableSession, GradientError, ProfiledDifferentiableSession, Quantities, tested
+from ..differentiable import ONCE, TWICE, Block, DifferentiableSession, GradientError, ProfiledDifferentiableSession, Quantities, tested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,16 +80,71 @@ def _evaluated(quantity: Quantity, session: DifferentiableSession, inputs: Any, 
 
 
 def _forward(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
-    value, by_inputs, by_mu = _called(quantity, session, inputs, mu, True)
+    value, by_inputs, by_mu = _with_slopes(quantity, session, inputs, mu)
     return value, (by_inputs, by_mu, mu)
 
 
 def _backward(quantity: Quantity, session: DifferentiableSession, saved: Any, upstream: Any) -> Any:
     by_inputs, by_mu, mu = saved
+    return _pulled(upstream, by_inputs, by_mu, mu)
+
+
+def _pulled(upstream: Any, by_inputs: Any, by_mu: Any, mu: Any) -> Any:
     return jnp.tensordot(upstream, by_inputs, axes=upstream.ndim), jnp.sum(upstream * by_mu).astype(mu.dtype).reshape(mu.shape)
 
 
 _evaluated.defvjp(_forward, _backward)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _with_slopes(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
+    """The value and its slopes, as functions that can be differentiated where second derivatives are given."""
+    return _called(quantity, session, inputs, mu, True)
+
+
+def _with_slopes_forward(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
+    if quantity.twice is None:
+        raise NotImplementedError(ONCE)
+    found = _with_slopes_still(quantity, session, inputs, mu)
+    return found, (*found[1:], inputs, mu)
+
+
+def _with_slopes_backward(quantity: Quantity, session: DifferentiableSession, saved: Any, upstream: Any) -> Any:
+    by_inputs, by_mu, inputs, mu = saved
+    first = _pulled(upstream[0], by_inputs, by_mu, mu)
+    second = _product(quantity, session, inputs, mu, upstream[1], upstream[2])
+    return first[0] + second[0], first[1] + second[1].astype(mu.dtype).reshape(mu.shape)
+
+
+_with_slopes.defvjp(_with_slopes_forward, _with_slopes_backward)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _product(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any, along: Any, along_mu: Any) -> Any:
+    """The product of the Hessian by inputs and tested value with a direction."""
+    dtype = along.dtype
+
+    def compute(inputs: Any, mu: Any, along: Any, along_mu: Any) -> Any:
+        rows, directions = (np.ascontiguousarray(given, dtype=np.float64).reshape(1, -1) for given in (inputs, along))
+        by_inputs, by_mu = quantity.product(session._raw, rows, tested(np.asarray(mu), 1), directions, [float(along_mu)])
+        return by_inputs[0].astype(dtype), by_mu[0].astype(dtype)
+
+    wanted = (jax.ShapeDtypeStruct(along.shape, dtype), jax.ShapeDtypeStruct((), dtype))
+    return jax.pure_callback(compute, wanted, inputs, mu, along, along_mu, vmap_method="sequential")
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _with_slopes_still(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
+    """The value and its slopes where both derivatives have been taken."""
+    return _called(quantity, session, inputs, mu, True)
+
+
+def _no_third(*_: Any) -> Any:
+    raise NotImplementedError(TWICE)
+
+
+_product.defvjp(_no_third, _no_third)
+_with_slopes_still.defvjp(_no_third, _no_third)
 
 
 def _evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Any, mu: Any = 0.0) -> Any:
@@ -104,6 +160,12 @@ def _nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
 
 
 def _nll_forward(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
+    value, *gradients = _nll_with_gradients(session, params, inputs)
+    return value, gradients
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _nll_with_gradients(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
     dtype = jnp.result_type(params, inputs)
 
     def compute(params: Any, inputs: Any) -> Any:
@@ -112,8 +174,14 @@ def _nll_forward(session: DifferentiableSession, params: Any, inputs: Any) -> An
 
     like = partial(jax.ShapeDtypeStruct, dtype=dtype)
     wanted = (like(()), like(params.shape), like(inputs.shape))
-    value, *gradients = jax.pure_callback(compute, wanted, params, inputs, vmap_method="sequential")
-    return value, gradients
+    return jax.pure_callback(compute, wanted, params, inputs, vmap_method="sequential")
+
+
+def _nll_no_second(*_: Any) -> Any:
+    raise NotImplementedError("in JAX -ln L can be differentiated once; twice in PyTorch")
+
+
+_nll_with_gradients.defvjp(_nll_no_second, _nll_no_second)
 
 
 def _nll_backward(session: DifferentiableSession, gradients: Any, upstream: Any) -> Any:
@@ -128,9 +196,9 @@ def nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
     return _nll(session, jnp.asarray(params, dtype=float), jnp.asarray(inputs, dtype=float))
 
 
-def profiled_nll(session: DifferentiableSession, inputs: Any, mu: float | None = None) -> Any:
+def profiled_nll(session: DifferentiableSession, inputs: Any, mu: Any = None) -> Any:
     """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given."""
-    return _evaluate(session, Quantities.profiled_nll(mu), inputs)
+    return _evaluate(session, Quantities.profiled_nll(mu is not None), inputs, 0.0 if mu is None else mu)
 
 
 def q0(session: DifferentiableSession, inputs: Any, *, asimov: bool = False) -> Any:

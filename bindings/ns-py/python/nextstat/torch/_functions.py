@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._common import DeviceError, with_hint
-from ..differentiable import Quantities, tested
+from ..differentiable import ONCE, TWICE, Quantities, tested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,41 +29,57 @@ def _on_host(session: DifferentiableSession, tensor: torch.Tensor) -> torch.Tens
 
 
 class _Evaluated(torch.autograd.Function):
-    """Values of a quantity (N × K) from inputs (N × M) and tested values (N, or one for all)."""
+    """Values of a quantity from inputs (M, or N × M) and tested values (N, or one for all that has no gradient): K, or one that is none, of each row."""
 
     @staticmethod
     def forward(ctx: Any, inputs: torch.Tensor, mu: Any, session: DifferentiableSession, quantity: Quantity) -> torch.Tensor:
         by_inputs, by_mu = ctx.needs_input_grad[0], ctx.needs_input_grad[1]
-        rows = _on_host(session, inputs)
-        values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, rows.shape[0])
-        values, slopes, slopes_of_mu = quantity(session._raw, rows.numpy(), values_of_mu, by_inputs or by_mu)
+        rows = _on_host(session, inputs).numpy().reshape(-1, inputs.shape[-1])
+        values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, len(rows))
+        values, slopes, slopes_of_mu = quantity(session._raw, rows, values_of_mu, by_inputs or by_mu)
         like = {"device": inputs.device, "dtype": inputs.dtype}
         if by_inputs or by_mu:
-            given = mu if isinstance(mu, torch.Tensor) else None
+            ctx.session, ctx.quantity = session, quantity
+            given = mu if isinstance(mu, torch.Tensor) else torch.tensor(values_of_mu, dtype=torch.float64).expand(len(rows))
             ctx.save_for_backward(inputs, given, torch.from_numpy(slopes).to(**like), torch.from_numpy(slopes_of_mu).to(**like))
-        return torch.from_numpy(values).to(**like)
+        shape = (*inputs.shape[:-1], *(() if quantity.n_values is None else (quantity.n_values,)))
+        return torch.from_numpy(values.reshape(shape)).to(**like)
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
         inputs, mu, by_inputs, by_mu = ctx.saved_tensors
-        of_inputs = _Product.apply(upstream[0], by_inputs, inputs, mu) if ctx.needs_input_grad[0] else None
-        of_mu = None
-        if ctx.needs_input_grad[1]:
-            each = _Product.apply(upstream[0], by_mu.unsqueeze(-1), inputs, mu)
-            of_mu = (each.sum().reshape(mu.shape) if mu.numel() == 1 else each.reshape(mu.shape)).to(mu)
+        if torch.is_grad_enabled():
+            by_inputs, by_mu = _Slopes.apply(inputs, mu, by_inputs.detach(), by_mu.detach(), ctx.session, ctx.quantity)
+        weights = upstream[0].reshape(by_mu.shape)
+        of_inputs = (weights.unsqueeze(-1) * by_inputs).sum(1).reshape(inputs.shape) if ctx.needs_input_grad[0] else None
+        of_mu = (weights * by_mu).sum(1).to(mu) if ctx.needs_input_grad[1] else None
         return of_inputs, of_mu, None, None
 
 
-class _Product(torch.autograd.Function):
-    """Σ_k g_k J_k of each row. How J depends on the inputs and the tested value is not given: second derivatives are an error, not a silent zero."""
+class _Slopes(torch.autograd.Function):
+    """Slopes by inputs (N × K × M) and by tested values (N × K) as functions of both: an error, not a silent zero, where second derivatives are not given."""
 
     @staticmethod
-    def forward(ctx: Any, upstream: torch.Tensor, slopes: torch.Tensor, inputs: torch.Tensor, mu: torch.Tensor | None) -> torch.Tensor:
-        return torch.bmm(upstream.unsqueeze(1), slopes).squeeze(1)
+    def forward(ctx: Any, inputs: torch.Tensor, mu: torch.Tensor, by_inputs: torch.Tensor, by_mu: torch.Tensor, session: Any, quantity: Quantity) -> Any:
+        ctx.session, ctx.quantity = session, quantity
+        ctx.save_for_backward(inputs, mu)
+        return by_inputs.clone(), by_mu.clone()
 
     @staticmethod
-    def backward(ctx: Any, *_: torch.Tensor) -> Any:
-        raise NotImplementedError("profiled statistics can be differentiated once: second derivatives are given for `nextstat.torch.nll` only")
+    def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
+        session, quantity = ctx.session, ctx.quantity
+        if quantity.twice is None:
+            raise NotImplementedError(ONCE)
+
+        def product(inputs: torch.Tensor, mu: torch.Tensor, along: torch.Tensor, along_mu: torch.Tensor) -> Any:
+            at, of_mu, direction, direction_of_mu = (_on_host(session, given).numpy() for given in (inputs, mu, along, along_mu))
+            rows = at.reshape(-1, at.shape[-1])
+            by_inputs, by_mu = quantity.product(session._raw, rows, of_mu.tolist(), direction.reshape(rows.shape), direction_of_mu.tolist())
+            return by_inputs.reshape(at.shape), by_mu
+
+        inputs, mu = (_Point.apply(given) for given in ctx.saved_tensors)
+        of_inputs, of_mu = _HessianProduct.apply(inputs, mu, upstream[0].reshape(inputs.shape), upstream[1].squeeze(1), product)
+        return of_inputs, of_mu, None, None, None, None
 
 
 class _Nll(torch.autograd.Function):
@@ -96,8 +112,13 @@ class _NllGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
-        params, inputs = ctx.saved_tensors
-        of_params, of_inputs = _HessianProduct.apply(_Point.apply(params), _Point.apply(inputs), *upstream, ctx.session)
+        session = ctx.session
+
+        def product(*given: torch.Tensor) -> Any:
+            return session._raw.hessian_product(*(_on_host(session, one).numpy() for one in given))
+
+        params, inputs = (_Point.apply(given) for given in ctx.saved_tensors)
+        of_params, of_inputs = _HessianProduct.apply(params, inputs, *upstream, product)
         return of_params, of_inputs, None, None, None
 
 
@@ -110,26 +131,25 @@ class _Point(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: torch.Tensor) -> Any:
-        raise NotImplementedError("-ln L can be differentiated twice: third derivatives are not given")
+        raise NotImplementedError(TWICE)
 
 
 class _HessianProduct(torch.autograd.Function):
-    """The product of the Hessian of -ln L with a direction, in which it is linear; that it depends on the point too is for `_Point` to say."""
+    """The product of the Hessian by two kinds of numbers with a direction, in which it is linear; that it depends on the point too is for `_Point` to say."""
 
     @staticmethod
-    def forward(ctx: Any, params: torch.Tensor, inputs: torch.Tensor, by_params: torch.Tensor, by_inputs: torch.Tensor, session: Any) -> Any:
-        ctx.session = session
-        ctx.save_for_backward(params, inputs)
-        point = [_on_host(session, given).numpy() for given in (params, inputs, by_params, by_inputs)]
-        of_params, of_inputs = session._raw.hessian_product(*point)
-        return torch.from_numpy(of_params).to(params), torch.from_numpy(of_inputs).to(inputs)
+    def forward(ctx: Any, first: torch.Tensor, second: torch.Tensor, along_first: torch.Tensor, along_second: torch.Tensor, product: Any) -> Any:
+        ctx.product = product
+        ctx.save_for_backward(first, second)
+        of_first, of_second = product(first, second, along_first, along_second)
+        return torch.from_numpy(of_first).to(first), torch.from_numpy(of_second).to(second)
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
-        params, inputs = ctx.saved_tensors
+        first, second = ctx.saved_tensors
         # The Hessian is symmetric.
-        of_params, of_inputs = _HessianProduct.apply(params, inputs, *upstream, ctx.session)
-        return torch.zeros_like(params), torch.zeros_like(inputs), of_params, of_inputs, None
+        of_first, of_second = _HessianProduct.apply(first, second, *upstream, ctx.product)
+        return torch.zeros_like(first), torch.zeros_like(second), of_first, of_second, None
 
 
 def _flat(session: DifferentiableSession, inputs: Inputs) -> torch.Tensor:
@@ -159,11 +179,9 @@ def evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Inputs,
     given = _flat(session, inputs)
     if given.dim() not in (1, 2) or not given.dtype.is_floating_point:
         raise ValueError(f"inputs are floating-point numbers (M) or (N, M), not {given.dtype} of shape {tuple(given.shape)}")
-    rows = given if given.dim() == 2 else given.unsqueeze(0)
-    values: torch.Tensor = _Evaluated.apply(rows, mu, session, quantity)
-    if quantity.n_values is None:
-        values = values.squeeze(1)
-    return values if given.dim() == 2 else values.squeeze(0)
+    if isinstance(mu, torch.Tensor) and mu.numel() == 1:
+        mu = mu.reshape(1).expand(given.shape[0] if given.dim() == 2 else 1)
+    return _Evaluated.apply(given, mu, session, quantity)  # type: ignore[no-any-return]
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
@@ -182,8 +200,8 @@ def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) ->
     return _Nll.apply(params, _flat(session, inputs), session)  # type: ignore[no-any-return]
 
 
-def profiled_nll(session: DifferentiableSession, inputs: Inputs, mu: float | None = None) -> torch.Tensor:
-    """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given.
+def profiled_nll(session: DifferentiableSession, inputs: Inputs, mu: Tested | None = None) -> torch.Tensor:
+    """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given; differentiable twice.
 
     Examples
     --------
@@ -193,7 +211,7 @@ def profiled_nll(session: DifferentiableSession, inputs: Inputs, mu: float | Non
     >>> round(profiled_nll(session, torch.tensor(session.values.copy()), 0.0).item(), 4)
     13.5296
     """
-    return evaluate(session, Quantities.profiled_nll(mu), inputs)
+    return evaluate(session, Quantities.profiled_nll(mu is not None), inputs, 0.0 if mu is None else mu)
 
 
 def q0(session: DifferentiableSession, inputs: Inputs, *, asimov: bool = False) -> torch.Tensor:

@@ -1,0 +1,105 @@
+//! Second derivatives of minima of the observed data, and of the statistics made of them, by inputs and by the tested value: products with the Hessian.
+//!
+//! Where x moves along v and μ along w, the free parameters of a minimum follow with θ' = -H⁻¹ (∂²f/∂θ∂x v + ∂²f/∂θ∂μ w), f = -ln L, and what is held stays. So the gradient of min_θ f
+//! changes by ∂²f/∂x² v + ∂²f/∂x∂θ θ' + ∂²f/∂x∂μ w, and its slope along μ likewise: one solve with the factorised exact Hessian H between two passes along a direction.
+
+use super::ProfiledDifferentiableSession;
+use super::error::{DifferentiableError, Of, finite, fit_name};
+use super::statistics::tested;
+use crate::fit::domain_and_start;
+use crate::hessian::Hessian;
+use crate::test_statistic::TestStatistic;
+use ns_core::TemplateLikelihood;
+
+/// A solution counts if what it leaves of the right-hand side, measured as -ln L is (½ rᵀH⁻¹r), is a smaller part of it than this: 10⁻⁶ in size.
+const MOST_LEFT: f64 = 1e-12;
+
+/// Along which inputs (M) and tested value move.
+type Direction<'a> = (&'a [f64], f64);
+
+impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
+    /// The product of the Hessian of the minimum of -ln L by inputs and `mu` with `direction` (M and one; the latter does not count if `mu` is not given): its part by the inputs
+    /// is written to `by_inputs` (M), its part by `mu` returned.
+    ///
+    /// # Errors
+    /// If the fit fails, or if nothing says how the minimum moves.
+    pub fn profiled_nll_product(
+        &mut self,
+        mu: Option<f64>,
+        direction: Direction<'_>,
+        by_inputs: &mut [f64],
+    ) -> Result<f64, DifferentiableError> {
+        let best = self.minimum(mu)?;
+        let by_mu = self.minimum_product(&best.params, mu, direction, by_inputs)?;
+        finite("the gradient of the minimum of -ln L", std::iter::once(&by_mu).chain(&*by_inputs))?;
+        Ok(by_mu)
+    }
+
+    /// The same of the statistic of the observed data at `mu` (q₀: at 0, whatever `mu` is, which does not move); zeros where it is constant.
+    ///
+    /// # Errors
+    /// If a fit fails, or if nothing says how a minimum moves.
+    pub fn statistic_product(
+        &mut self,
+        statistic: TestStatistic,
+        mu: f64,
+        direction: Direction<'_>,
+        by_inputs: &mut [f64],
+    ) -> Result<f64, DifferentiableError> {
+        let mu = tested(statistic, mu);
+        let compared = self.compare_observed(statistic, mu)?;
+        if compared.is_constant {
+            by_inputs.fill(0.0);
+            return Ok(0.0);
+        }
+        let along_mu = if statistic == TestStatistic::Q0 { 0.0 } else { direction.1 };
+        let held = self.minimum_product(&compared.conditional, Some(mu), (direction.0, along_mu), by_inputs)?;
+        let mut free = vec![0.0; by_inputs.len()];
+        self.minimum_product(&compared.free, None, (direction.0, 0.0), &mut free)?;
+        by_inputs.iter_mut().zip(&free).for_each(|(product, free)| *product = 2.0 * (*product - free));
+        let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * held };
+        finite("the gradient of the statistic", std::iter::once(&by_mu).chain(&*by_inputs))?;
+        Ok(by_mu)
+    }
+
+    /// The product for the minimum at `params` (P), where the parameter of interest is held if `mu` is given.
+    fn minimum_product(
+        &mut self,
+        params: &[f64],
+        mu: Option<f64>,
+        (along_inputs, along_mu): Direction<'_>,
+        by_inputs: &mut [f64],
+    ) -> Result<f64, DifferentiableError> {
+        let fit = (fit_name(mu), Of::Observed);
+        let (domain, _) = domain_and_start(&self.model, &self.held(mu));
+        let mut hessian = self.curvature(fit, params, &domain)?;
+        let mut step = vec![0.0; params.len()];
+        if mu.is_some() {
+            step[self.poi] = along_mu;
+        }
+        let pushed = self.change_of_slopes(params, &step, along_inputs);
+        let mut follows = vec![0.0; params.len()];
+        hessian.solve(&pushed, &mut follows);
+        step.iter_mut().zip(&follows).for_each(|(step, follows)| *step -= follows);
+        let left = self.change_of_slopes(params, &step, along_inputs);
+        if weight(&mut hessian, &left) > MOST_LEFT * weight(&mut hessian, &pushed) {
+            return Err(DifferentiableError::Curvature { fit: fit.0, of: fit.1 });
+        }
+        by_inputs.iter_mut().zip(&self.memory.along.by_inputs).for_each(|(out, change)| *out = change.first);
+        Ok(if mu.is_some() { left[self.poi] } else { 0.0 })
+    }
+
+    /// How ∂f/∂θ (P) changes where parameters move along `step` (P) and inputs along `along_inputs` (M); how ∂f/∂x does is left in the session's memory.
+    fn change_of_slopes(&mut self, params: &[f64], step: &[f64], along_inputs: &[f64]) -> Vec<f64> {
+        let along = &mut self.memory.along;
+        self.observed.hessian_product(params, (step, along_inputs), along);
+        along.gradient.iter().map(|change| change.first).collect()
+    }
+}
+
+/// rᵀH⁻¹r over the free parameters.
+fn weight(hessian: &mut Hessian, r: &[f64]) -> f64 {
+    let mut solved = vec![0.0; r.len()];
+    hessian.solve(r, &mut solved);
+    r.iter().zip(&solved).map(|(r, s)| r * s).sum()
+}

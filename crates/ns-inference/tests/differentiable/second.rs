@@ -1,0 +1,241 @@
+//! Products with the Hessians of minima and of statistics against differences of their gradients, at and away from bounds and kinks.
+
+use crate::{SHAPE, Session, inputs_of, session_of, tight};
+use ns_core::Model;
+use ns_core::interpolate::Interpolation;
+use ns_core::spec::ModifierData;
+use ns_core::templates::Variations;
+use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart};
+use ns_inference::test_statistic::TestStatistic;
+use ns_testkit::random::{self, Random};
+use ns_testkit::small::{one_channel, sample};
+use ns_testkit::{assert_close, published};
+
+/// What has second derivatives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Twice {
+    Free,
+    Held,
+    Statistic(TestStatistic),
+}
+
+const ALL: [Twice; 5] = [
+    Twice::Free,
+    Twice::Held,
+    Twice::Statistic(TestStatistic::Q0),
+    Twice::Statistic(TestStatistic::Q),
+    Twice::Statistic(TestStatistic::QTilde),
+];
+
+type Found = Result<Vec<f64>, DifferentiableError>;
+
+impl Twice {
+    /// Its gradient by inputs and, last, by `mu` (M + 1).
+    fn gradient(self, session: &mut Session, mu: f64) -> Found {
+        let mut gradient = vec![0.0; session.inputs().len()];
+        let [_, by_mu] = match self {
+            Self::Free => session.profiled_nll(None, Some(&mut gradient))?,
+            Self::Held => session.profiled_nll(Some(mu), Some(&mut gradient))?,
+            Self::Statistic(statistic) => session.statistic(statistic, mu, Some(&mut gradient))?,
+        };
+        gradient.push(by_mu);
+        Ok(gradient)
+    }
+
+    /// The product of its Hessian by inputs and `mu` with `direction` (M + 1).
+    fn product(self, session: &mut Session, mu: f64, direction: &[f64]) -> Found {
+        let m = session.inputs().len();
+        let mut product = vec![f64::NAN; m];
+        let along = (&direction[..m], direction[m]);
+        let by_mu = match self {
+            Self::Free => session.profiled_nll_product(None, along, &mut product)?,
+            Self::Held => session.profiled_nll_product(Some(mu), along, &mut product)?,
+            Self::Statistic(statistic) => session.statistic_product(statistic, mu, along, &mut product)?,
+        };
+        product.push(by_mu);
+        Ok(product)
+    }
+}
+
+/// A random direction of inputs in proportion to `values` (M), and of the tested value (last).
+fn direction(values: &[f64], seed: u64) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    let along = |value: &f64| value.abs().max(0.5) * random.between(-1.0, 1.0);
+    let mut direction: Vec<f64> = values.iter().map(along).collect();
+    direction.push(random.between(0.5, 1.0));
+    direction
+}
+
+/// How a product compared with differences of gradients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Compared {
+    /// Both sides have this derivative, whose greatest element this is.
+    Smooth(f64),
+    /// One side has it: a minimum leaves a bound or a kink exactly here.
+    OneSided,
+}
+
+/// The derivatives of a function, known at -4h, -3h … 4h, to either side: fourth-order differences; none where the one to third order differs. Where both sides agree the one
+/// across is given for them, which is more precise.
+fn derivatives(at: &[Vec<f64>], h: f64) -> Vec<Vec<f64>> {
+    let n = at[0].len();
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-4 * b.abs().max(1.0);
+    let side = |sign: i32| {
+        let element = |i: usize| {
+            let f = |k: i32| at[usize::try_from(4 + sign * k).expect("a step")][i];
+            let fourth = -25.0 * f(0) + 48.0 * f(1) - 36.0 * f(2) + 16.0 * f(3) - 3.0 * f(4);
+            let third = -11.0 * f(0) + 18.0 * f(1) - 9.0 * f(2) + 2.0 * f(3);
+            let [fourth, third] = [fourth / 12.0, third / 6.0].map(|d| f64::from(sign) * d / h);
+            close(third, fourth).then_some(fourth)
+        };
+        (0..n).map(element).collect::<Option<Vec<f64>>>()
+    };
+    match [side(1), side(-1)] {
+        [Some(up), Some(down)] if up.iter().zip(&down).all(|(up, down)| close(*up, *down)) => {
+            let across = |i: usize| (8.0 * (at[5][i] - at[3][i]) - (at[6][i] - at[2][i])) / (12.0 * h);
+            vec![(0..n).map(across).collect()]
+        }
+        [Some(up), Some(down)] => vec![up, down],
+        _ => Vec::new(),
+    }
+}
+
+/// Holds a product against differences of gradients, over the longest step that serves; nothing if none is smooth.
+fn check(session: &mut Session, values: &[f64], twice: Twice, seed: u64) -> Option<Compared> {
+    let (mu, direction) = (1.5, direction(values, seed));
+    session.set_inputs(values).expect("inputs");
+    let product = twice.product(session, mu, &direction).ok()?;
+    let mut at = |step: f64| {
+        let moved: Vec<f64> = values.iter().zip(&direction).map(|(x, v)| x + step * v).collect();
+        session.set_inputs(&moved).expect("inputs");
+        twice.gradient(session, mu + step * direction[values.len()]).unwrap_or(vec![f64::NAN; direction.len()])
+    };
+    let distance = |found: &Vec<f64>| {
+        let each = product.iter().zip(found).map(|(p, d)| (p - d).abs() / d.abs().max(1.0));
+        each.fold(0.0, f64::max)
+    };
+    let mut nearest = f64::INFINITY;
+    for h in [1e-3, 3e-4, 3e-5, 3e-6] {
+        let around: Vec<Vec<f64>> = (-4..=4).map(|k| at(f64::from(k) * h)).collect();
+        let found = derivatives(&around, h);
+        let here = found.iter().map(distance).fold(f64::INFINITY, f64::min);
+        if here <= 1e-6 {
+            let largest = product.iter().fold(0.0, |most: f64, p| p.abs().max(most));
+            return Some(if found.len() == 1 { Compared::Smooth(largest) } else { Compared::OneSided });
+        }
+        nearest = nearest.min(here);
+    }
+    assert!(nearest.is_infinite(), "{twice:?}: off by {nearest} where it is nearest to differences");
+    None
+}
+
+#[test]
+fn products_match_differences_of_gradients() {
+    let (mut n_asked, mut n_smooth, mut n_zero, mut n_at_bound) = (0, 0, 0, 0);
+    for (seed, interpolation) in (0..20).map(|seed| (seed, Interpolation::default())) {
+        let model = random::model(seed, SHAPE, interpolation);
+        let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let values = inputs.values(&model);
+        let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
+        let slope_at_zero = session.profiled_nll(Some(0.0), None).expect("a fit")[1];
+        n_at_bound += usize::from(slope_at_zero > 0.0);
+        for twice in ALL {
+            n_asked += 1;
+            let Some(Compared::Smooth(largest)) = check(&mut session, &values, twice, seed) else { continue };
+            n_smooth += 1;
+            n_zero += usize::from(largest == 0.0);
+        }
+    }
+    assert!(n_at_bound > 4, "{n_at_bound} models whose best fit is at zero");
+    assert!(20 * n_smooth > 19 * n_asked, "{n_smooth} of {n_asked} compared");
+    assert!(n_zero > 2 && n_smooth > 3 * n_zero, "{n_zero} of {n_smooth} are of constant statistics");
+}
+
+#[test]
+fn parameters_in_the_corner_of_a_kink_stay_there_in_second_derivatives_too() {
+    // Both templates of `k` have more events than the nominal one, and the second bin saw fewer: from 0 it is uphill to either side. `l` is pulled.
+    let varied = |name, nominal: &[f64], lo, hi| sample(name, nominal, &[("k", ModifierData::NormSys { lo, hi })]);
+    let signal = sample("s", &[8.0, 0.5, 1.0], &[("mu", ModifierData::NormFactor)]);
+    let other = sample("c", &[5.0, 20.0, 40.0], &[("l", ModifierData::NormSys { lo: 0.8, hi: 1.1 })]);
+    let samples = vec![signal, varied("b", &[50.0, 60.0, 2.0], 1.1, 1.2), other];
+    let model = Model { interpolation: Interpolation::KINKED, ..one_channel(samples, &[63.0, 70.0, 49.0]) };
+    let mut likelihood = ns_compute::CpuLikelihood::new(&model);
+    let best = ns_inference::fit(&model, &model.observed, &mut likelihood, &tight(AsimovPoint::Nominal).fit);
+    let at_zero: Vec<&str> =
+        (0..model.n_params()).filter(|&i| best.bestfit[i] == 0.0).map(|i| model.parameters.names[i].as_str()).collect();
+    assert_eq!(at_zero, ["k"]);
+    let inputs = inputs_of(&model, &["s", "b", "c"], &Variations::All);
+    let values = inputs.values(&model);
+    let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
+    for twice in ALL {
+        let found = check(&mut session, &values, twice, 3);
+        assert!(matches!(found, Some(Compared::Smooth(largest)) if largest > 0.1), "{twice:?}: {found:?}");
+    }
+}
+
+#[test]
+fn products_are_symmetric() {
+    let model = random::model(4, SHAPE, Interpolation::default());
+    let inputs = inputs_of(&model, &["signal"], &Variations::All);
+    let values = inputs.values(&model);
+    let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
+    for twice in ALL {
+        let [a, b] = [1, 2].map(|seed| direction(&values, seed));
+        let [of_a, of_b] = [&a, &b].map(|along| twice.product(&mut session, 1.5, along).expect("a product"));
+        let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        assert_close(dot(&of_a, &b), dot(&of_b, &a), 1e-9, &format!("{twice:?}"));
+    }
+}
+
+#[test]
+fn products_of_published_models_match_differences() {
+    let Some(folder) = published::folder("workspaces") else { return };
+    let mut n_checked = 0;
+    for name in ["atlas_tHu_fcnc.json", "pyhf_2bin_1ch.json"] {
+        let source = ns_translate::Source::Path(folder.join(name));
+        let request = ns_translate::LoadRequest { workspace: source, patches: Vec::new(), patchset: None };
+        let workspace = ns_translate::load(&request).expect("a workspace");
+        let model = ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("a model");
+        let samples: Vec<&str> = model.samples.iter().rev().take(2).map(String::as_str).collect();
+        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let values = inputs.values(&model);
+        let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
+        n_checked += ALL.into_iter().filter(|&twice| check(&mut session, &values, twice, 7).is_some()).count();
+    }
+    assert!(n_checked > 8, "{n_checked} compared");
+}
+
+#[test]
+fn a_counting_experiment_has_the_second_derivative_of_its_formula() {
+    // q₀ = 2 (n ln(n/b) - n + b), so d²q₀/db² = 2 n/b² whatever the signal.
+    let (signal, background) = (sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[]));
+    let model = one_channel(vec![signal, background], &[60.0]);
+    let inputs = inputs_of(&model, &["b"], &Variations::None);
+    let mut product = vec![f64::NAN];
+    for start in [FitStart::Initial, FitStart::Followed] {
+        let options = DifferentiableOptions { start, ..DifferentiableOptions::default() };
+        let mut session = session_of(&model, inputs.clone(), options);
+        let of_q0 = session.statistic_product(TestStatistic::Q0, 3.0, (&[2.0], 9.0), &mut product);
+        assert_eq!(of_q0, Ok(0.0), "q₀ does not depend on what is asked for");
+        assert_close(product[0], 2.0 * 2.0 * 60.0 / 2500.0, 1e-7, "along 2");
+        // With μ̂ = 2 above the tested value q_μ is constant.
+        assert_eq!(session.statistic_product(TestStatistic::Q, 1.0, (&[2.0], 1.0), &mut product), Ok(0.0));
+        assert_eq!(product, [0.0]);
+    }
+}
+
+#[test]
+fn what_nothing_determines_has_no_second_derivative() {
+    let signal = sample("s", &[0.0], &[("mu", ModifierData::NormFactor)]);
+    let model = one_channel(vec![signal, sample("b", &[50.0], &[])], &[60.0]);
+    let mut session =
+        session_of(&model, inputs_of(&model, &["s"], &Variations::None), DifferentiableOptions::default());
+    let mut product = vec![7.0];
+    let error = session.profiled_nll_product(None, (&[1.0], 0.0), &mut product).expect_err("no product");
+    assert!(matches!(error, DifferentiableError::Curvature { .. }), "{error}");
+    assert_eq!(product, [7.0]);
+    // With its parameter held nothing moves, and no event changes the expectation.
+    session.profiled_nll_product(Some(0.0), (&[1.0], 0.0), &mut product).expect("a product");
+    assert_eq!(product, [0.0]);
+}
