@@ -12,6 +12,7 @@ use crate::backend::check_tokens;
 use crate::config::{Config, Rope};
 use crate::device::{DeviceEngine, DevicePass, MetalMemoryPool};
 use crate::error::Error;
+use crate::integers::Activations;
 use crate::kernels::{self, HeadRows};
 use crate::kv_cache::{KeysAndValues, KvCache};
 use crate::linear::{LinearScratch, Product, Threads, multiply};
@@ -142,6 +143,28 @@ impl Engine {
     pub fn with_chunk(mut self, chunk: usize) -> Engine {
         self.chunk = chunk.max(1);
         self
+    }
+
+    /// The same, with products that see their inputs as `activations` say.
+    ///
+    /// # Errors
+    ///
+    /// Rounded ones on a device: only the CPU has them.
+    pub fn with_activations(mut self, activations: Activations) -> Result<Engine, Error> {
+        match &self.device {
+            Some(device) if activations != Activations::Exact => {
+                Err(Error::ExactOnly { device: device.pool().device().backend().name() })
+            }
+            _ => {
+                self.work.linear.activations = activations;
+                Ok(self)
+            }
+        }
+    }
+
+    /// What products see of their inputs.
+    pub fn activations(&self) -> Activations {
+        self.work.linear.activations
     }
 
     /// What it computes.

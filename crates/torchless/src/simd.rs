@@ -243,7 +243,7 @@ pub(crate) fn brain_half(bits: u16) -> f32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86;
+pub(crate) mod x86;
 
 /// Runs `body` compiled for `isa`, or for what the target always has if this machine has no `isa`.
 #[cfg(target_arch = "x86_64")]

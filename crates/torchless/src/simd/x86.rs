@@ -6,17 +6,17 @@ use std::arch::x86_64::*;
 
 /// One 512-bit register.
 #[derive(Clone, Copy)]
-pub(super) struct Avx512(());
+pub(crate) struct Avx512(());
 
 /// Two 256-bit registers.
 #[derive(Clone, Copy)]
-pub(super) struct Avx2(());
+pub(crate) struct Avx2(());
 
 impl Avx512 {
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Avx512`.
-    pub(super) unsafe fn new() -> Avx512 {
+    pub(crate) unsafe fn new() -> Avx512 {
         Avx512(())
     }
 }
@@ -25,7 +25,7 @@ impl Avx2 {
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Avx2`.
-    pub(super) unsafe fn new() -> Avx2 {
+    pub(crate) unsafe fn new() -> Avx2 {
         Avx2(())
     }
 }

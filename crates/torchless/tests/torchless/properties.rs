@@ -5,7 +5,7 @@ use torchless::backend::{BackendPreference, CpuBackend, Heads, KernelBackend, in
 use torchless::format::{Format, unpack};
 use torchless::{InstructionSet, Matrix, Threads};
 
-fn numbers(length: usize, seed: u64) -> Vec<f32> {
+pub(crate) fn numbers(length: usize, seed: u64) -> Vec<f32> {
     let mut state = seed | 1;
     let mut next = || {
         state ^= state << 13;
@@ -17,7 +17,7 @@ fn numbers(length: usize, seed: u64) -> Vec<f32> {
 }
 
 /// Any bytes, but with scales that are small numbers.
-fn stored(format: Format, rows: usize, columns: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn stored(format: Format, rows: usize, columns: usize, seed: u64) -> Vec<u8> {
     if format == Format::F32 {
         return numbers(rows * columns, seed).iter().flat_map(|number| number.to_le_bytes()).collect();
     }
