@@ -15,6 +15,7 @@
 //! Exact means: single precision throughout, rotary angles in double precision, quantised weights as their format defines them, and the same bits
 //! for any number of threads and any division of the tokens.
 
+mod attention;
 pub mod backend;
 pub mod chat;
 pub mod cli;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use crate::format::{Format, Layout, padded, unpack_row, with_layout};
+use crate::format::{Format, Layout, Taker, padded, unpack_row, with_layout};
 use crate::integers::{self, Activations, InputMemory, Inputs, Stored, Unpacked, multiply_rows};
 use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
 pub(crate) use crate::threads::Threads;
@@ -359,18 +359,31 @@ fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] 
         }
         ahead += 4 * L::BYTES;
         for (block, sum) in [a, b, c, d].into_iter().zip(&mut sums) {
-            L::unpack(simd, block, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
+            L::unpack(simd, block, Sum { sum, x });
         }
     }
     let rest = rows[0].len() / L::BYTES * L::BYTES;
     if rest < rows[0].len() {
-        let x = &x[x.len() - 1].0;
+        let x = &x[x.len() - 1..];
         for (row, sum) in rows.into_iter().zip(&mut sums) {
             let bytes = padded::<L>(&row[rest..]);
-            L::unpack(simd, &bytes[..L::BYTES], |_, weights| *sum = simd.fma(weights, simd.load(x), *sum));
+            L::unpack(simd, &bytes[..L::BYTES], Sum { sum, x });
         }
     }
     simd.sum4(sums)
+}
+
+/// Adds weights times inputs to a sum.
+struct Sum<'a, V> {
+    sum: &'a mut V,
+    x: &'a [Lanes],
+}
+
+impl<S: Simd> Taker<S> for Sum<'_, S::Vector> {
+    #[inline(always)]
+    fn take(&mut self, simd: S, index: usize, weights: S::Vector) {
+        *self.sum = simd.fma(weights, simd.load(&self.x[index].0), *self.sum);
+    }
 }
 
 /// The sum of each vector.
