@@ -364,7 +364,9 @@ impl Engine {
             }
         }
         let at = match kv {
-            Kv::Pass => Places { keys: &work.keys, values: &work.values, head: config.head_dim, row: config.kv_width() },
+            Kv::Pass => {
+                Places { keys: &work.keys, values: &work.values, head: config.head_dim, row: config.kv_width() }
+            }
             Kv::Cache(cache) => {
                 let (head, row) = (cache.capacity * config.head_dim, config.head_dim);
                 let KeysAndValues { keys, values } = &mut cache.layers[index];

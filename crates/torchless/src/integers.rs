@@ -64,7 +64,13 @@ pub(crate) struct Stored<'a> {
 }
 
 /// `out` (rows, T): the products of some rows with all inputs.
-pub(crate) fn multiply_rows(set: IntegerSet, stored: Stored<'_>, x: Inputs<'_>, unpacked: &mut Unpacked, out: &mut [f32]) {
+pub(crate) fn multiply_rows(
+    set: IntegerSet,
+    stored: Stored<'_>,
+    x: Inputs<'_>,
+    unpacked: &mut Unpacked,
+    out: &mut [f32],
+) {
     let Stored { format, bytes, row_bytes } = stored;
     with_coded!(format, L => {
         dispatch_integers(set, Rows { coded: PhantomData::<L>, bytes, row_bytes, x, unpacked, out });

@@ -64,7 +64,11 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
         n_prompt as f64 / prefill,
         bytes / decode / 1e9,
         bandwidth.map_or(String::new(), |bandwidth| format!(" of {:.2} GB/s", bandwidth / 1e9)),
-        if is_rounded { format!("; int8 activations ({})", engine.threads().integer_set().name()) } else { String::new() }
+        if is_rounded {
+            format!("; int8 activations ({})", engine.threads().integer_set().name())
+        } else {
+            String::new()
+        }
     ))
 }
 

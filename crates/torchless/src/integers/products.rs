@@ -76,8 +76,11 @@ impl<L: Coded> Rows<'_, L> {
             L::groups(simd, [a, b, c, d], &mut groups);
             for (at, x) in x.iter().enumerate() {
                 let (ab, cd) = (L::codes(simd, a, b, at), L::codes(simd, c, d, at));
-                let [first, second] =
-                    if L::IS_FULL { simd.dot_rows::<true>(ab, cd, &x.numbers) } else { simd.dot_rows::<false>(ab, cd, &x.numbers) };
+                let [first, second] = if L::IS_FULL {
+                    simd.dot_rows::<true>(ab, cd, &x.numbers)
+                } else {
+                    simd.dot_rows::<false>(ab, cd, &x.numbers)
+                };
                 if L::IS_FINE {
                     Self::add(&mut sums, first, x.sums[0], &groups, 2 * at, x);
                     Self::add(&mut sums, second, x.sums[1], &groups, 2 * at + 1, x);

@@ -28,8 +28,7 @@ pub enum IntegerSet {
 
 impl IntegerSet {
     /// Best first.
-    const ALL: [IntegerSet; 4] =
-        [IntegerSet::Avx512Vnni, IntegerSet::AvxVnni, IntegerSet::Avx2, IntegerSet::Baseline];
+    const ALL: [IntegerSet; 4] = [IntegerSet::Avx512Vnni, IntegerSet::AvxVnni, IntegerSet::Avx2, IntegerSet::Baseline];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {

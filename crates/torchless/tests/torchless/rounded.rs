@@ -258,13 +258,15 @@ fn logits_are_near_the_exact_ones_and_the_same_for_any_threads_chunks_and_batche
 fn weights_that_are_not_quantised_are_computed_exactly() {
     let path = Twin { stored: Stored::F16, ..Twin::new("llama") }.drawn().write_gguf("rounded-f16");
     let tokens = [3, 1, 4, 1, 5];
-    let [exact, fast] = [Activations::Exact, Activations::Int8].map(|activations| logits(&mut engine(&path, 1, activations), &tokens, 5));
+    let [exact, fast] = [Activations::Exact, Activations::Int8]
+        .map(|activations| logits(&mut engine(&path, 1, activations), &tokens, 5));
     assert_eq!(exact, fast);
 }
 
 #[test]
 fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
-    let (plain, quantised) = (Twin::new("llama").drawn().write_gguf("rounded-plain"), quantised().write_gguf("rounded-command"));
+    let (plain, quantised) =
+        (Twin::new("llama").drawn().write_gguf("rounded-plain"), quantised().write_gguf("rounded-command"));
     let ask = |verb: &str, path: &std::path::Path, more: &[&str]| {
         torchless(&[&[verb, "--model", text(path), "--activations", "int8"], more].concat())
     };
@@ -278,11 +280,13 @@ fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
     let said = String::from_utf8_lossy(&output.stderr);
     let expected = "error: int8 activations are computed on the CPU only, and not on cuda\nhint: leave out --activations, or say --device cpu\n";
     assert_eq!((&*said, output.status.code()), (expected, Some(2)));
-    let device = |more: &[&str]| answer(&[&["info", "--model", text(&quantised), "--json"], more].concat())["device"].clone();
+    let device =
+        |more: &[&str]| answer(&[&["info", "--model", text(&quantised), "--json"], more].concat())["device"].clone();
     assert_eq!(device(&[])["activations"], "exact");
     let rounded = device(&["--activations", "int8"]);
     assert_eq!((&rounded["activations"], &rounded["matrices_with_rounded_inputs"]), (&"int8".into(), &23.into()));
-    let words = ["bench", "--model", text(&quantised), "--prefill", "4", "--decode", "2", "--activations", "int8", "--json"];
+    let words =
+        ["bench", "--model", text(&quantised), "--prefill", "4", "--decode", "2", "--activations", "int8", "--json"];
     assert_eq!(answer(&words)["activations"], "int8");
 }
 
@@ -293,7 +297,8 @@ fn the_reference_models_are_as_near_as_the_documentation_says() {
     let plain = json(&plain);
     for (kind, most_allowed, nll_allowed) in [("q8_0", 0.5, 2e-3), ("q4_0", 0.5, 2e-3)] {
         let path = folder.join(format!("tiny-{kind}.gguf"));
-        let [mut exact, mut fast] = [Activations::Exact, Activations::Int8].map(|activations| engine(&path, 1, activations));
+        let [mut exact, mut fast] =
+            [Activations::Exact, Activations::Int8].map(|activations| engine(&path, 1, activations));
         let (mut most, mut sum, mut count) = (0.0_f64, 0.0, 0);
         for case in plain["prompts"].as_array().expect("prompts") {
             let tokens = ids(&case["ids"]);
@@ -303,7 +308,10 @@ fn the_reference_models_are_as_near_as_the_documentation_says() {
         }
         let tokens = ids(&plain["ppl"]["ids"]);
         let [a, b] = [&mut exact, &mut fast].map(|engine| mean_nll(&logits(engine, &tokens, tokens.len()), &tokens));
-        println!("{kind}: logits differ by {most:.4} at most, {:.5} on average; mean NLL {a:.6} and {b:.6}", sum / count as f64);
+        println!(
+            "{kind}: logits differ by {most:.4} at most, {:.5} on average; mean NLL {a:.6} and {b:.6}",
+            sum / count as f64
+        );
         assert!(most > 1e-4 && most < most_allowed, "{kind}: {most}");
         assert!((a - b).abs() < nll_allowed, "{kind}: {a} and {b}");
     }
