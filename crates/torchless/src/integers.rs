@@ -57,6 +57,7 @@ pub(crate) fn width(set: IntegerSet, n_inputs: usize) -> usize {
 }
 
 /// Rows of a quantised matrix.
+#[derive(Clone, Copy)]
 pub(crate) struct Stored<'a> {
     pub(crate) format: Format,
     pub(crate) bytes: &'a [u8],

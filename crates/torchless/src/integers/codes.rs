@@ -152,7 +152,7 @@ fn packed_groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) 
 /// Codes of four bits: 64 share 32 bytes, half of them the low halves.
 #[inline(always)]
 fn shared_nibbles<S: Integers>(simd: S, a: &[u8], b: &[u8], at: usize) -> S::Codes {
-    let both = simd.join(part(&a[..], 32 * (at / 2)), part(&b[..], 32 * (at / 2)));
+    let both = simd.join(part(a, 32 * (at / 2)), part(b, 32 * (at / 2)));
     if at.is_multiple_of(2) { simd.bits::<0, 0>(both, 15) } else { simd.bits::<4, 0>(both, 15) }
 }
 

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use super::codes::{Coded, Groups, MOST_GROUPS};
 use super::inputs::{BLOCK, Block, Inputs};
 use super::simd::{Codes, IntegerBody, Integers};
+use crate::linear::LEAST_AHEAD;
 use crate::simd::{LANES, Lanes, Simd};
 
 /// Some rows with inputs; one if `x` is one wide.
@@ -66,7 +67,7 @@ impl<L: Coded> Rows<'_, L> {
         let mut sums = [0.0; 4];
         let mut groups = Groups { scales: [[0.0; 4]; MOST_GROUPS], minima: [[0.0; 4]; MOST_GROUPS] };
         // What comes behind these rows is asked for, in the order of memory.
-        let mut ahead = (4 * rows[0].len()).max(4096);
+        let mut ahead = (4 * rows[0].len()).max(LEAST_AHEAD);
         let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
         for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / BLOCK })) {
             for line in 0..const { (4 * L::BYTES).div_ceil(64) } {
