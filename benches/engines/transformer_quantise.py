@@ -3,6 +3,7 @@
 
     transformer_quantise.py '{"path": …, "of": …, "kind": 14}'
 """
+import ctypes
 import json
 import os
 import sys
@@ -10,7 +11,13 @@ import sys
 import llama_cpp
 
 
+@llama_cpp.llama_log_callback
+def silent(_level, _text, _data):
+    """It would say a line for every matrix."""
+
+
 def main():
+    llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
     request = json.loads(sys.argv[1])
     settings = llama_cpp.llama_model_quantize_default_params()
     settings.ftype, settings.pure = request["kind"], True
