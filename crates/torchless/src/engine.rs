@@ -310,7 +310,8 @@ impl Engine {
     fn pass_here(&mut self, tokens: &[u32], spans: &[Span], kv: &mut Kv<'_>, observer: Observer<'_>) {
         let model = Arc::clone(&self.model);
         let Config { hidden, epsilon, .. } = model.config;
-        let isa = self.threads.instruction_set();
+        let threads = self.threads.clone();
+        let isa = threads.instruction_set();
         self.counters.passes += 1;
         self.work.resize(&model.config, tokens.len());
         self.turns(spans);
@@ -319,8 +320,10 @@ impl Engine {
         }
         observer(0, &self.work.residual);
         for (index, layer) in model.layers.iter().enumerate() {
-            self.attention(index, layer, spans, kv);
-            self.mlp(layer);
+            threads.inside(|| {
+                self.attention(index, layer, spans, kv);
+                self.mlp(layer);
+            });
             observer(index + 1, &self.work.residual);
         }
         kernels::rms_norm(isa, &self.work.residual, &model.norm, epsilon, &mut self.work.normed);

@@ -59,6 +59,14 @@ impl Threads {
         self.integers
     }
 
+    /// Does `work` on one of the threads: what it shares with the others begins without waking anybody.
+    pub(crate) fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
     /// Does every item, on several threads if the whole is worth it: `cost` is about the number of multiplications.
     pub(crate) fn each<T: Send, S>(
         &self,
