@@ -114,12 +114,14 @@ impl Clock {
 
 /// Seconds that processors worked for the threads of this process, where the system says it to the nanosecond.
 fn processor_seconds() -> Option<f64> {
-    let mut nanoseconds = 0;
+    let mut nanoseconds = 0_u64;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
-        let line = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        // A thread may have ended since the folder was read.
+        let Ok(line) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
         nanoseconds += line.split_whitespace().next()?.parse::<u64>().ok()?;
     }
-    Some(nanoseconds as f64 * 1e-9)
+    // A system that does not count says nothing of any thread, and this one has worked.
+    (nanoseconds > 0).then_some(nanoseconds as f64 * 1e-9)
 }
 
 /// Bytes per second that all threads together read from memory: the best of six rounds.

@@ -76,7 +76,7 @@ fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
     Ok(backend::open_device(preference)?)
 }
 
-/// How many matrices of a model have their inputs rounded.
+/// How many matrices of a model, the embedding among them, are of formats for which `activations` rounds inputs.
 pub(super) fn n_rounded(model: &Model, activations: Activations) -> usize {
     model.formats().into_iter().filter(|(format, _)| activations.rounds(*format)).map(|(_, count)| count).sum()
 }
@@ -254,7 +254,7 @@ fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<
             "threads": threads.count(), "activations": activations });
         if activations == Activations::Int8 {
             answer["integer_set"] = threads.integer_set().name().into();
-            answer["matrices_with_rounded_inputs"] = n_rounded(model, activations).into();
+            answer["quantised_matrices"] = n_rounded(model, activations).into();
         }
         return Ok(answer);
     };

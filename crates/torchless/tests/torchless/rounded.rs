@@ -284,7 +284,7 @@ fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
         |more: &[&str]| answer(&[&["info", "--model", text(&quantised), "--json"], more].concat())["device"].clone();
     assert_eq!(device(&[])["activations"], "exact");
     let rounded = device(&["--activations", "int8"]);
-    assert_eq!((&rounded["activations"], &rounded["matrices_with_rounded_inputs"]), (&"int8".into(), &23.into()));
+    assert_eq!((&rounded["activations"], &rounded["quantised_matrices"]), (&"int8".into(), &23.into()));
     let words =
         ["bench", "--model", text(&quantised), "--prefill", "4", "--decode", "2", "--activations", "int8", "--json"];
     assert_eq!(answer(&words)["activations"], "int8");
