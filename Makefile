@@ -77,9 +77,13 @@ bench-peers: build ## compare fits and procedures with the peers; appends to ben
 	$(PYTHON) benches/peers.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 	$(PYTHON) benches/procedures.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 
-bench-transformers: ## compare torchless with llama.cpp and PyTorch; appends to benches/RECORD.md (ten minutes, 3 GB)
+# `CANDLE=1` builds candle, too: a project of its own with its own dependencies, for this machine's processor (minutes, 0.5 GB).
+CANDLE_TARGET = $(abspath $(TARGET_DIR))/candle
+
+bench-transformers: ## compare torchless with llama.cpp, PyTorch and, with CANDLE=1, candle; appends to benches/RECORD.md (half an hour, 3 GB)
 	$(CARGO) build --release --locked --package torchless
-	$(PYTHON) benches/transformers.py --python $(PEERS_DIR)/transformers/bin/python --bin $(TARGET_DIR)/release
+	@if [ -n "$(CANDLE)" ]; then cd benches/candle && RUSTFLAGS="-C target-cpu=native" CARGO_TARGET_DIR=$(CANDLE_TARGET) $(CARGO) build --release; fi
+	$(PYTHON) benches/transformers.py --python $(PEERS_DIR)/transformers/bin/python --bin $(TARGET_DIR)/release $(if $(CANDLE),--candle $(CANDLE_TARGET)/release/candle-peer)
 
 bench-gpu: ## try and measure an NVIDIA GPU; appends to benches/RECORD.md (ten minutes)
 	$(PYTHON) benches/gpu.py

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Compare `torchless` with llama.cpp and PyTorch on a generated model of 245 million weights, and append what was measured to benches/RECORD.md.
+"""Compare `torchless` with llama.cpp, PyTorch and candle on a generated model of 245 million weights, and append what was measured to benches/RECORD.md.
 
-    transformers.py --python .peers/transformers/bin/python --bin target/release [--rounds 7] [--dry]
+    transformers.py --python .peers/transformers/bin/python --bin target/release [--candle PROGRAM] [--rounds 7] [--dry]
 
-Every engine reads the same GGUF files. Rounds go round the engines, so that all of them meet the same machine; the best round of each counts.
+Every engine reads the same GGUF files; quantised ones are computed by torchless twice, with exact inputs and with `--activations int8`. Rounds go
+round the engines, so that all of them meet the same machine; the median round of each counts, and a ratio is the median of the rounds' ratios. candle
+is built by `make bench-transformers CANDLE=1` and left out where it is not there; F16 and BF16 weights are single precision for it once it has read them.
 On one thread a round's time is the elapsed one or the processor's, whichever is shorter: where other programs run, the second is what an idle
 machine would show. On several it is the elapsed one: engines that wait by turning round and round would be charged for it. How far the
 engines' logits are apart stands in the table. Models stay beside the environment: 2 GB.
@@ -14,6 +16,7 @@ import os
 import pathlib
 import random
 import resource
+import statistics
 import subprocess
 import sys
 
@@ -21,7 +24,10 @@ from comparing import HERE, THREAD_SETTINGS, heading, write
 
 SHAPE = dict(hidden=1024, layers=16, heads=16, kv_heads=4, intermediate=2816, vocabulary=32000, context=2048)
 SMALL = dict(hidden=32, layers=2, heads=4, kv_heads=2, intermediate=96, vocabulary=68, context=64)
-FORMATS = ["F32", "F16", "BF16", "Q8_0", "Q4_0"]
+FORMATS = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"]
+# What the package `gguf` cannot write, llama.cpp makes of the file of single precision: numbers of its enum `llama_ftype`.
+BY_LLAMA_CPP = {"Q4_K": 14, "Q5_K": 16, "Q6_K": 18}
+CANDLE_FORMATS = ["F32", "F16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"]
 PROMPT = [(index * 7919 + 11) % 32000 for index in range(256)]
 DECODED = [(index * 104729 + 5) % 32000 for index in range(24)]
 
@@ -33,8 +39,10 @@ def make_models(python, folder):
             path = folder / f"{name}-{kind}.gguf"
             if not path.exists():
                 print(f"writing {path}", file=sys.stderr, flush=True)
-                arguments = json.dumps(dict(path=str(path), kind=kind, **shape))
-                subprocess.run([python, HERE / "engines/transformer_model.py", arguments], check=True)
+                program, arguments = "transformer_model.py", dict(path=str(path), kind=kind, **shape)
+                if kind in BY_LLAMA_CPP:
+                    program, arguments = "transformer_quantise.py", dict(path=str(path), of=str(folder / f"{name}-F32.gguf"), kind=BY_LLAMA_CPP[kind])
+                subprocess.run([python, HERE / "engines" / program, json.dumps(arguments)], check=True)
 
 
 def time_of(elapsed, processor, threads):
@@ -44,9 +52,11 @@ def time_of(elapsed, processor, threads):
 class Peer:
     """An engine in a process of its own, which keeps its model between rounds."""
 
-    def __init__(self, python, name, path, threads):
+    def __init__(self, arguments, name, path, threads):
         environment = {**os.environ, **dict.fromkeys(THREAD_SETTINGS, str(threads))}
-        command = [python, HERE / "engines/transformer.py", name, path, str(threads)]
+        command = [arguments.python, HERE / "engines/transformer.py", name, path, str(threads)]
+        if name == "candle":
+            command = [arguments.candle, path]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
         self.threads = threads
         first = self.process.stdout.readline()
@@ -69,43 +79,50 @@ class Peer:
         self.process.wait()
 
 
-def our_round(binary, path, threads):
+def our_round(binary, path, threads, activations):
     """One run of `torchless bench`."""
     command = [binary, "bench", "--model", path, "--threads", str(threads), "--prefill", str(len(PROMPT)), "--decode", str(len(DECODED)), "--json"]
+    command += ["--activations", activations]
     answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    best = lambda part: time_of(answer[part]["seconds"], answer[part]["processor_seconds"], threads)
+    seconds = lambda part: time_of(answer[part]["seconds"], answer[part]["processor_seconds"], threads)
     bytes_read = answer["decode"]["bytes_per_second"] * answer["decode"]["seconds"]
-    return dict(prefill=best("prefill"), decode=best("decode"), bandwidth=answer["read_bandwidth"], bytes=bytes_read, memory=answer["memory"])
+    return dict(prefill=seconds("prefill"), decode=seconds("decode"), bandwidth=answer["read_bandwidth"], bytes=bytes_read, memory=answer["memory"])
 
 
-def our_logits(binary, path):
+def our_logits(binary, path, activations):
     tokens = ",".join(map(str, PROMPT + DECODED))
-    done = subprocess.run([binary, "logits", "--model", path, "--tokens", tokens, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)["logits"][-1]
+    command = [binary, "logits", "--model", path, "--tokens", tokens, "--json", "--activations", activations]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["logits"][-1]
+
+
+def peers_of(arguments, kind, path, threads):
+    names = ["llama.cpp", *["pytorch"] * (kind == "F32"), *["candle"] * (kind in CANDLE_FORMATS and arguments.candle is not None)]
+    peers = [Peer(arguments, name, path, threads) for name in names if not arguments.peer or name in arguments.peer]
+    return [peer for peer in peers if peer.version]
 
 
 def compare(arguments, kind, threads):
     """One format: rows of the table."""
     path, binary = arguments.models / f"m245-{kind}.gguf", arguments.bin / "torchless"
-    names = [name for name in (["llama.cpp", "pytorch"] if kind == "F32" else ["llama.cpp"]) if not arguments.peer or name in arguments.peer]
-    peers = [Peer(arguments.python, name, path, threads) for name in names]
-    peers = [peer for peer in peers if peer.version]
-    rounds = {engine: [] for engine in [None, *peers]}
+    ours = ["exact", "int8"] if "Q" in kind else ["exact"]
+    peers = peers_of(arguments, kind, path, threads)
+    rounds = {engine: [] for engine in [*ours, *peers]}
     for _ in range(arguments.rounds):
-        rounds[None].append(our_round(binary, path, threads))
-        for peer in peers:
-            rounds[peer].append(peer.round())
-    ours = our_logits(binary, path)
-    best = {engine: {part: min(one[part] for one in some) for part in ("prefill", "decode")} for engine, some in rounds.items()}
-    bandwidth = max(one["bandwidth"] for one in rounds[None])
+        for engine, some in rounds.items():
+            some.append(our_round(binary, path, threads, engine) if engine in ours else engine.round())
+    exact = our_logits(binary, path, "exact")
+    bandwidth = max(one["bandwidth"] for one in rounds["exact"])
     lines = []
-    for engine, times in best.items():
-        speed = rounds[None][0]["bytes"] / times["decode"]
-        cells = [kind, threads, engine.version if engine else "torchless", f"{len(DECODED) / times['decode']:.1f}"]
-        cells += [f"{times['decode'] / best[None]['decode']:.2f}" if engine else "1", f"{speed / 1e9:.1f} ({speed / bandwidth:.2f})"]
-        cells += [f"{len(PROMPT) / times['prefill']:.0f}", f"{times['prefill'] / best[None]['prefill']:.2f}" if engine else "1"]
-        note = f"logits within {max(abs(a - b) for a, b in zip(ours, engine.ask(logits=[]))):.0e}" if engine else memory_note(rounds[None])
-        lines.append(f"| {' | '.join(map(str, [*cells, note]))} |")
+    for engine, some in rounds.items():
+        median = lambda part: statistics.median(one[part] for one in some)
+        ratio = lambda part: statistics.median(one[part] / reference[part] for one, reference in zip(some, rounds["exact"]))
+        speed = rounds["exact"][0]["bytes"] / median("decode")
+        name = f"torchless, {engine}" if engine in ours else engine.version
+        cells = [kind, threads, name, f"{len(DECODED) / median('decode'):.1f}", f"{ratio('decode'):.2f}", f"{speed / 1e9:.1f} ({speed / bandwidth:.2f})"]
+        cells += [f"{len(PROMPT) / median('prefill'):.0f}", f"{ratio('prefill'):.2f}"]
+        logits = our_logits(binary, path, engine) if engine in ours else engine.ask(logits=[])
+        away = f"logits within {max(abs(a - b) for a, b in zip(exact, logits)):.0e}"
+        lines.append(f"| {' | '.join(map(str, [*cells, memory_note(some) if engine == 'exact' else away]))} |")
         print(lines[-1], file=sys.stderr, flush=True)
     for peer in peers:
         peer.stop()
@@ -126,7 +143,7 @@ def scored(arguments):
     path, binary = arguments.models / "small-F32.gguf", arguments.bin / "torchless"
     file = arguments.models / "events.json"
     file.write_text(json.dumps(events))
-    peer = Peer(arguments.python, "pytorch", path, 1)
+    peer = Peer(arguments, "pytorch", path, 1)
     if not peer.version:
         return []
     ours, theirs = [], []
@@ -154,17 +171,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--format", action="append", choices=FORMATS)
     parser.add_argument("--threads", type=int, action="append")
-    parser.add_argument("--peer", action="append", choices=["llama.cpp", "pytorch"])
+    parser.add_argument("--peer", action="append", choices=["llama.cpp", "pytorch", "candle"])
+    parser.add_argument("--candle", type=pathlib.Path, help="the program that benches/candle builds")
     parser.add_argument("--dry", action="store_true", help="print the tables, but do not append them to RECORD.md")
     arguments = parser.parse_args()
     if not arguments.python.exists():
         print(f"skipped: no peers in {arguments.python}; `make peers` installs them")
         return
+    if arguments.candle and not arguments.candle.exists():
+        print(f"left out: no candle in {arguments.candle}", file=sys.stderr)
+        arguments.candle = None
     arguments.models = arguments.models or arguments.python.absolute().parent.parent / "models"
     arguments.models.mkdir(exist_ok=True)
     make_models(arguments.python, arguments.models)
     sentence = f"A Llama of 245 million weights, {len(PROMPT)} tokens read, then {len(DECODED)} decoded one by one; "
-    sentence += f"best of {arguments.rounds} rounds round the engines. Times are in ours."
+    sentence += f"medians of {arguments.rounds} rounds round the engines. Times are in those of torchless with exact inputs, round by round."
     lines = heading(", transformers", sentence)
     columns = ["weights", "threads", "engine", "decoded/s", "time", "GB/s (share of what can be read)", "read/s", "time", "note"]
     lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]

@@ -8,6 +8,7 @@ use ns_device::{Backend, Device};
 
 use crate::device::{self, DeviceBackend};
 use crate::error::Error;
+use crate::integers::Activations;
 use crate::kernels::{self, HeadRows, RopePairs};
 use crate::linear::{LinearScratch, Matrix, Product, Threads, multiply};
 
@@ -132,6 +133,12 @@ impl CpuBackend {
     /// With these threads.
     pub fn new(threads: Threads) -> CpuBackend {
         CpuBackend { threads, linear: LinearScratch::default() }
+    }
+
+    /// The same, with products that see their inputs as `activations` say.
+    #[must_use]
+    pub fn with_activations(self, activations: Activations) -> CpuBackend {
+        CpuBackend { linear: LinearScratch::new(activations), ..self }
     }
 }
 

@@ -8,27 +8,17 @@ use std::sync::Arc;
 
 use ns_device::Device;
 
+use crate::attention::{Attend, Places, Span, put_by_heads};
 use crate::backend::check_tokens;
 use crate::config::{Config, Rope};
 use crate::device::{DeviceEngine, DevicePass, MetalMemoryPool};
 use crate::error::Error;
-use crate::kernels::{self, HeadRows};
+use crate::integers::Activations;
+use crate::kernels;
 use crate::kv_cache::{KeysAndValues, KvCache};
 use crate::linear::{LinearScratch, Product, Threads, multiply};
 use crate::model::{Layer, Linear, Model};
 use crate::score::DEFAULT_BATCH;
-use crate::simd::InstructionSet;
-
-/// Consecutive tokens of one sequence within a pass.
-#[derive(Debug, Clone)]
-struct Span {
-    /// Its rows of the pass.
-    rows: Range<usize>,
-    /// The position of its first token.
-    position: usize,
-    /// Where position 0 stands in the rows of keys and values.
-    kv_row: usize,
-}
 
 /// Where keys and values of a pass live.
 enum Kv<'a> {
@@ -142,6 +132,28 @@ impl Engine {
     pub fn with_chunk(mut self, chunk: usize) -> Engine {
         self.chunk = chunk.max(1);
         self
+    }
+
+    /// The same, with products that see their inputs as `activations` say.
+    ///
+    /// # Errors
+    ///
+    /// Rounded ones on a device: only the CPU has them.
+    pub fn with_activations(mut self, activations: Activations) -> Result<Engine, Error> {
+        match &self.device {
+            Some(device) if activations != Activations::Exact => {
+                Err(Error::ExactOnly { device: device.pool().device().backend().name() })
+            }
+            _ => {
+                self.work.linear.activations = activations;
+                Ok(self)
+            }
+        }
+    }
+
+    /// What products see of their inputs.
+    pub fn activations(&self) -> Activations {
+        self.work.linear.activations
     }
 
     /// What it computes.
@@ -298,7 +310,8 @@ impl Engine {
     fn pass_here(&mut self, tokens: &[u32], spans: &[Span], kv: &mut Kv<'_>, observer: Observer<'_>) {
         let model = Arc::clone(&self.model);
         let Config { hidden, epsilon, .. } = model.config;
-        let isa = self.threads.instruction_set();
+        let threads = self.threads.clone();
+        let isa = threads.instruction_set();
         self.counters.passes += 1;
         self.work.resize(&model.config, tokens.len());
         self.turns(spans);
@@ -307,8 +320,10 @@ impl Engine {
         }
         observer(0, &self.work.residual);
         for (index, layer) in model.layers.iter().enumerate() {
-            self.attention(index, layer, spans, kv);
-            self.mlp(layer);
+            threads.inside(|| {
+                self.attention(index, layer, spans, kv);
+                self.mlp(layer);
+            });
             observer(index + 1, &self.work.residual);
         }
         kernels::rms_norm(isa, &self.work.residual, &model.norm, epsilon, &mut self.work.normed);
@@ -351,18 +366,20 @@ impl Engine {
                 kernels::rope(x, config.rope.pairs, &work.cosines[at.clone()], &work.sines[at]);
             }
         }
-        let (keys, values) = match kv {
-            Kv::Pass => (&work.keys[..], &work.values[..]),
+        let at = match kv {
+            Kv::Pass => {
+                Places { keys: &work.keys, values: &work.values, head: config.head_dim, row: config.kv_width() }
+            }
             Kv::Cache(cache) => {
+                let (head, row) = (cache.capacity * config.head_dim, config.head_dim);
                 let KeysAndValues { keys, values } = &mut cache.layers[index];
-                let at = cache.length * cache.width..(cache.length + n_rows) * cache.width;
-                keys[at.clone()].copy_from_slice(&work.keys);
-                values[at].copy_from_slice(&work.values);
-                (&keys[..], &values[..])
+                put_by_heads(keys, head, cache.length * row, &work.keys, row);
+                put_by_heads(values, head, cache.length * row, &work.values, row);
+                Places { keys, values, head, row }
             }
         };
-        let attend =
-            Attend { config, isa, queries: &work.queries, keys, values, window: config.windows.of_layer(index) };
+        let window = config.windows.of_layer(index);
+        let attend = Attend { config, isa, queries: &work.queries, at, window };
         attend.run(threads, spans, &mut work.attended);
         let change = &mut work.change;
         multiply(threads, &mut work.linear, &work.attended, n_rows, &mut [product(&layer.output, change)]);
@@ -433,62 +450,5 @@ impl Work {
         for (buffer, width) in sizes {
             buffer.resize(n_rows * width, 0.0);
         }
-    }
-}
-
-/// Attention of one layer, head by head.
-struct Attend<'a> {
-    config: &'a Config,
-    isa: InstructionSet,
-    queries: &'a [f32],
-    /// (positions, kv width), of all spans.
-    keys: &'a [f32],
-    values: &'a [f32],
-    window: Option<usize>,
-}
-
-impl Attend<'_> {
-    fn run(&self, threads: &Threads, spans: &[Span], attended: &mut [f32]) {
-        let Config { n_heads, head_dim, .. } = *self.config;
-        let width = n_heads * head_dim;
-        let mut items = Vec::new();
-        let mut cost = 0;
-        let mut rest = attended;
-        for span in spans {
-            let n_rows = span.rows.len();
-            let (rows, after) = rest.split_at_mut(n_rows * width);
-            rest = after;
-            cost += n_rows * (span.position + n_rows) * width;
-            // Long ones are shared head by head, many short ones row by row.
-            let part = if n_rows == 1 { head_dim } else { width };
-            for (index, out) in rows.chunks_mut(part).enumerate() {
-                items.push((span, index * part, out));
-            }
-        }
-        threads.each(items, cost, Vec::new, |scores, (span, first, out)| {
-            for (index, out) in out.chunks_exact_mut(head_dim).enumerate() {
-                let head = first / head_dim + index;
-                self.head(span, head / n_heads, head % n_heads, scores, out);
-            }
-        });
-    }
-
-    /// One head of one row.
-    fn head(&self, span: &Span, row: usize, head: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
-        let Config { n_heads, n_kv_heads, head_dim, .. } = *self.config;
-        let (isa, width) = (self.isa, self.config.kv_width());
-        let position = span.position + row;
-        let first = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
-        let kv_head = head / (n_heads / n_kv_heads);
-        let query = &self.queries[((span.rows.start + row) * n_heads + head) * head_dim..][..head_dim];
-        let start = (span.kv_row + first) * width + kv_head * head_dim;
-        let end = (span.kv_row + position) * width + (kv_head + 1) * head_dim;
-        scores.clear();
-        scores.resize(position + 1 - first, 0.0);
-        let rows = |values| HeadRows { values, stride: width };
-        let scale = (1.0 / (head_dim as f64).sqrt()) as f32;
-        kernels::attention_scores(isa, query, rows(&self.keys[start..end]), scale, scores);
-        kernels::softmax(isa, scores);
-        kernels::weighted_sum(isa, scores, rows(&self.values[start..end]), out);
     }
 }

@@ -131,6 +131,12 @@ pub enum Error {
         /// What it was opened for.
         precision: ns_device::Precision,
     },
+    /// Rounded inputs where there are none.
+    #[error("int8 activations are computed on the CPU only, and not on {device}")]
+    ExactOnly {
+        /// The device.
+        device: &'static str,
+    },
     /// A matrix or a batch that kernels cannot count: they have 32 bits.
     #[error("a device counts a matrix in 32 bits, and one of this model, or a batch of its tokens, has more")]
     TooLargeForDevice,
@@ -215,6 +221,7 @@ impl Error {
                 Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
             }
             Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
+            Error::ExactOnly { .. } => Some("leave out --activations, or say --device cpu"),
             Error::NoBackend { .. }
             | Error::Device(_)
             | Error::DeviceRefused { .. }

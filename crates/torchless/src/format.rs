@@ -96,7 +96,25 @@ pub(crate) trait Layout: Copy {
     const BYTES: usize;
 
     /// Hands the vectors of one block to `each`, in order, with their indices. `block` has `BYTES` bytes.
-    fn unpack<S: Simd>(simd: S, block: &[u8], each: impl FnMut(usize, S::Vector));
+    fn unpack<S: Simd>(simd: S, block: &[u8], each: impl Taker<S>);
+}
+
+/// What vectors of weights are handed to. Not a closure: one that is called often is not inlined, and then not compiled for the instruction set.
+pub(crate) trait Taker<S: Simd> {
+    fn take(&mut self, simd: S, index: usize, vector: S::Vector);
+}
+
+/// Vectors to every `stride`-th place.
+struct Places<'a> {
+    out: &'a mut [Lanes],
+    stride: usize,
+}
+
+impl<S: Simd> Taker<S> for Places<'_> {
+    #[inline(always)]
+    fn take(&mut self, simd: S, index: usize, vector: S::Vector) {
+        simd.store(vector, &mut self.out[index * self.stride].0);
+    }
 }
 
 /// Calls `$body` with `$layout` as the [`Layout`] of a format.
@@ -125,8 +143,18 @@ macro_rules! layout {
             const LEN: usize = $len;
             const BYTES: usize = $bytes;
             #[inline(always)]
-            fn unpack<S: Simd>($simd: S, $block: &[u8], mut $each: impl FnMut(usize, S::Vector)) $unpack
+            fn unpack<S: Simd>($simd: S, $block: &[u8], mut $each: impl Taker<S>) $unpack
         }
+    };
+}
+
+/// Does the same for each number: loops that are too long for the compiler to unroll would count and shift at run time.
+macro_rules! for_each {
+    ($name:ident of $($number:literal)* => $body:block) => {
+        $({
+            const $name: usize = $number;
+            $body
+        })*
     };
 }
 
@@ -148,16 +176,6 @@ fn splat_scale<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
     simd.splat_half(u16::from_le_bytes(*part(block, at)))
 }
 
-/// Sixteen small integers, each made of bytes.
-#[inline(always)]
-fn bytes(from: impl Fn(usize) -> u8) -> [u8; LANES] {
-    let mut lanes = [0_u8; LANES];
-    for (lane, value) in lanes.iter_mut().enumerate() {
-        *value = from(lane);
-    }
-    lanes
-}
-
 /// What sixteen codes of four bits stand for: 0 … 15.
 const FROM_ZERO: [f32; LANES] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 /// The same around 8.
@@ -166,22 +184,22 @@ const AROUND_ZERO: [f32; LANES] =
 
 layout! {
     /// Single precision, sixteen at a time.
-    F32, LANES, 64, |simd, block, each| { each(0, simd.load_f32(part(block, 0))) }
+    F32, LANES, 64, |simd, block, each| { each.take(simd, 0, simd.load_f32(part(block, 0))) }
 }
 layout! {
     /// Half precision, sixteen at a time.
-    F16, LANES, 32, |simd, block, each| { each(0, simd.load_f16(part(block, 0))) }
+    F16, LANES, 32, |simd, block, each| { each.take(simd, 0, simd.load_f16(part(block, 0))) }
 }
 layout! {
     /// bfloat16, sixteen at a time.
-    Bf16, LANES, 32, |simd, block, each| { each(0, simd.load_bf16(part(block, 0))) }
+    Bf16, LANES, 32, |simd, block, each| { each.take(simd, 0, simd.load_bf16(part(block, 0))) }
 }
 layout! {
     /// `scale: f16, numbers: [i8; 32]`.
     Q8_0, 32, 34, |simd, block, each| {
         let factor = splat_scale(simd, block, 0);
         for index in 0..2 {
-            each(index, simd.mul(factor, simd.load_i8(part(block, 2 + LANES * index))));
+            each.take(simd, index, simd.mul(factor, simd.load_i8(part(block, 2 + LANES * index))));
         }
     }
 }
@@ -190,8 +208,8 @@ layout! {
     Q4_0, 32, 18, |simd, block, each| {
         let weights = simd.mul(splat_scale(simd, block, 0), simd.load(&AROUND_ZERO));
         let [low, high] = simd.look_up(part(block, 2), weights, weights);
-        each(0, low);
-        each(1, high);
+        each.take(simd, 0, low);
+        each.take(simd, 1, high);
     }
 }
 layout! {
@@ -200,8 +218,8 @@ layout! {
         let (factor, minimum) = (splat_scale(simd, block, 0), splat_scale(simd, block, 2));
         let weights = simd.add(simd.mul(factor, simd.load(&FROM_ZERO)), minimum);
         let [low, high] = simd.look_up(part(block, 4), weights, weights);
-        each(0, low);
-        each(1, high);
+        each.take(simd, 0, low);
+        each.take(simd, 1, high);
     }
 }
 layout! {
@@ -209,89 +227,88 @@ layout! {
     Q5_0, 32, 22, |simd, block, each| {
         let factor = splat_scale(simd, block, 0);
         let fifth = u32::from_le_bytes(*part(block, 2));
-        let numbers = part::<LANES>(block, 6);
+        let numbers = simd.numbers(part(block, 6));
         for index in 0..2 {
-            let number = |lane: usize| {
-                let fifth = (fifth >> (lane + LANES * index) & 1) as u8;
-                (numbers[lane] >> (4 * index) & 15 | fifth << 4).wrapping_sub(16)
-            };
-            each(index, simd.mul(factor, simd.load_i8(&bytes(number))));
+            let fifth = simd.number_of_bits((fifth >> (LANES * index)) as u16);
+            each.take(simd, index, simd.mul(factor, simd.joined(simd.bits_of(numbers, 4 * index, 15), fifth, 16)));
         }
     }
 }
 
-/// The factor and the offset of one group of a block of eight.
-struct Group<V> {
-    factor: V,
-    offset: V,
+/// Factors and offsets of the eight groups of a block.
+struct Groups {
+    factors: [f32; 8],
+    offsets: [f32; 8],
 }
 
-/// Those of group `group`: six bits each, packed in twelve bytes behind the two scales that they share.
+/// Those of a block: six bits each, packed in twelve bytes behind the two scales that they share.
 #[inline(always)]
-fn group<S: Simd>(simd: S, block: &[u8], group: usize) -> Group<S::Vector> {
-    let (shared_scale, shared_minimum, packed) = (scale(simd, block, 0), scale(simd, block, 2), part::<12>(block, 4));
-    let (scale, minimum) = if group < 4 {
-        (packed[group] & 63, packed[group + 4] & 63)
-    } else {
-        (packed[group + 4] & 15 | packed[group - 4] >> 6 << 4, packed[group + 4] >> 4 | packed[group] >> 6 << 4)
-    };
-    Group {
-        factor: simd.splat(shared_scale * f32::from(scale)),
-        offset: simd.splat(-(shared_minimum * f32::from(minimum))),
+fn groups<S: Simd>(simd: S, block: &[u8]) -> Groups {
+    let (scale, minimum) = (scale(simd, block, 0), scale(simd, block, 2));
+    // Four bytes at once: six bits of the first four groups, and what the last four have of them.
+    let word = |at: usize| u32::from_le_bytes(*part(block, at));
+    let (low, middle, high) = (word(4), word(8), word(12));
+    let both = |first: u32, last: u32| (u64::from(first) | u64::from(last) << 32).to_le_bytes();
+    let scales = both(low & 0x3f3f_3f3f, high & 0x0f0f_0f0f | low >> 2 & 0x3030_3030);
+    let minima = both(middle & 0x3f3f_3f3f, high >> 4 & 0x0f0f_0f0f | middle >> 2 & 0x3030_3030);
+    let mut groups = Groups { factors: [0.0; 8], offsets: [0.0; 8] };
+    for group in 0..8 {
+        groups.factors[group] = scale * f32::from(scales[group]);
+        groups.offsets[group] = -(minimum * f32::from(minima[group]));
     }
+    groups
 }
 
-/// What the sixteen codes of a group stand for. Not a closure: it would not be compiled for the instruction set.
+/// What the sixteen codes of a group stand for.
 #[inline(always)]
-fn group_weights<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
-    let Group { factor, offset } = group(simd, block, at);
+fn group_weights<S: Simd>(simd: S, groups: &Groups, at: usize) -> S::Vector {
+    let (factor, offset) = (simd.splat(groups.factors[at]), simd.splat(groups.offsets[at]));
     simd.add(simd.mul(factor, simd.load(&FROM_ZERO)), offset)
 }
 
 layout! {
     /// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers, two groups, share 32 bytes.
     Q4K, 256, 144, |simd, block, each| {
-        for pair in 0..4 {
-            let (low, high) = (group_weights(simd, block, 2 * pair), group_weights(simd, block, 2 * pair + 1));
-            let [first, third] = simd.look_up(part(block, 16 + 32 * pair), low, high);
-            let [second, fourth] = simd.look_up(part(block, 32 + 32 * pair), low, high);
-            each(4 * pair, first);
-            each(4 * pair + 1, second);
-            each(4 * pair + 2, third);
-            each(4 * pair + 3, fourth);
-        }
+        let groups = groups(simd, block);
+        for_each!(PAIR of 0 1 2 3 => {
+            let (low, high) = (group_weights(simd, &groups, 2 * PAIR), group_weights(simd, &groups, 2 * PAIR + 1));
+            let [first, third] = simd.look_up(part(block, 16 + 32 * PAIR), low, high);
+            let [second, fourth] = simd.look_up(part(block, 32 + 32 * PAIR), low, high);
+            each.take(simd, 4 * PAIR, first);
+            each.take(simd, 4 * PAIR + 1, second);
+            each.take(simd, 4 * PAIR + 2, third);
+            each.take(simd, 4 * PAIR + 3, fourth);
+        });
     }
 }
 layout! {
     /// `scale: f16, minimum: f16, groups: [u8; 12], fifth bits: [u8; 32], numbers: [u4; 256]`.
     Q5K, 256, 176, |simd, block, each| {
-        for at in 0..8 {
-            let Group { factor, offset } = group(simd, block, at);
+        let groups = groups(simd, block);
+        for_each!(AT of 0 1 2 3 4 5 6 7 => {
+            let (factor, offset) = (simd.splat(groups.factors[AT]), simd.splat(groups.offsets[AT]));
             for index in 0..2 {
-                let fifth = part::<LANES>(block, 16 + LANES * index);
-                let numbers = part::<LANES>(block, 48 + 32 * (at / 2) + LANES * index);
-                let number = bytes(|lane| numbers[lane] >> (4 * (at % 2)) & 15 | (fifth[lane] >> at & 1) << 4);
-                each(2 * at + index, simd.add(simd.mul(factor, simd.load_i8(&number)), offset));
+                let fifth = simd.bits_of(simd.numbers(part(block, 16 + LANES * index)), AT, 1);
+                let numbers = simd.numbers(part(block, 48 + 32 * (AT / 2) + LANES * index));
+                let numbers = simd.joined(simd.bits_of(numbers, 4 * (AT % 2), 15), fifth, 0);
+                each.take(simd, 2 * AT + index, simd.add(simd.mul(factor, numbers), offset));
             }
-        }
+        });
     }
 }
 layout! {
     /// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`; halves of 128 numbers.
     Q6K, 256, 210, |simd, block, each| {
         let (scale, groups) = (scale(simd, block, 208), part::<16>(block, 192));
-        for group in 0..16 {
+        for_each!(GROUP of 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
             // Within a half: four quarters of 32 numbers, each two groups of 16.
-            let (part_of_two, quarter, index) = (group / 8, group % 8 / 2, group % 2);
-            let low = part::<LANES>(block, 64 * part_of_two + 32 * (quarter % 2) + LANES * index);
-            let high = part::<LANES>(block, 128 + 32 * part_of_two + LANES * index);
-            let number = bytes(|lane| {
-                let low = low[lane] >> (4 * (quarter / 2)) & 15;
-                (low | (high[lane] >> (2 * quarter) & 3) << 4).wrapping_sub(32)
-            });
-            let factor = simd.splat(scale * f32::from(groups[group] as i8));
-            each(group, simd.mul(factor, simd.load_i8(&number)));
-        }
+            let (part_of_two, quarter, index) = (GROUP / 8, GROUP % 8 / 2, GROUP % 2);
+            let low = simd.numbers(part(block, 64 * part_of_two + 32 * (quarter % 2) + LANES * index));
+            let high = simd.numbers(part(block, 128 + 32 * part_of_two + LANES * index));
+            let (low, high) = (simd.bits_of(low, 4 * (quarter / 2), 15), simd.bits_of(high, 2 * quarter, 3));
+            let factor = simd.splat(scale * f32::from(groups[GROUP] as i8));
+            each.take(simd, GROUP, simd.mul(factor, simd.joined(low, high, 32)));
+        });
     }
 }
 
@@ -303,12 +320,12 @@ pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lan
     let rest = blocks.remainder();
     let vectors = const { L::LEN / LANES };
     for (block, out) in blocks.zip(out.chunks_mut(vectors * stride)) {
-        L::unpack(simd, block, |index, vector| simd.store(vector, &mut out[index * stride].0));
+        L::unpack(simd, block, Places { out, stride });
     }
     if !rest.is_empty() {
         let padded = padded::<L>(rest);
         let last = row.len() / L::BYTES * vectors * stride;
-        L::unpack(simd, &padded[..L::BYTES], |_, vector| simd.store(vector, &mut out[last].0));
+        L::unpack(simd, &padded[..L::BYTES], Places { out: &mut out[last..], stride });
     }
 }
 

@@ -8,7 +8,7 @@ use crate::memory;
 /// Keys and values of the positions that were computed so far, for one sequence.
 #[derive(Debug)]
 pub struct KvCache {
-    /// Of each layer: (capacity, kv width). None where a device has them.
+    /// Of each layer: (kv heads, capacity, D), so that a head is read as it lies in memory. None where a device has them.
     pub(crate) layers: Vec<KeysAndValues>,
     pub(crate) on_device: Option<MetalKVCache>,
     pub(crate) length: usize,

@@ -15,6 +15,7 @@
 //! Exact means: single precision throughout, rotary angles in double precision, quantised weights as their format defines them, and the same bits
 //! for any number of threads and any division of the tokens.
 
+mod attention;
 pub mod backend;
 pub mod chat;
 pub mod cli;
@@ -27,6 +28,7 @@ pub mod format;
 pub mod generate;
 mod gguf;
 mod hugging_face;
+mod integers;
 pub mod kernels;
 mod kv_cache;
 mod linear;
@@ -37,10 +39,13 @@ pub mod sampling;
 pub mod score;
 mod simd;
 pub mod text;
+mod threads;
 
 pub use engine::{Engine, EngineCounters, LogitRows, Observer};
 pub use error::{Error, Problem};
+pub use integers::{Activations, IntegerSet};
 pub use kv_cache::KvCache;
-pub use linear::{Matrix, Threads};
+pub use linear::Matrix;
 pub use model::{LoadOptions, Model};
 pub use simd::InstructionSet;
+pub use threads::Threads;

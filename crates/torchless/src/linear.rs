@@ -8,10 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use memmap2::Mmap;
-use rayon::prelude::*;
 
-use crate::format::{Format, Layout, padded, unpack_row, with_layout};
+use crate::format::{Format, Layout, Taker, padded, unpack_row, with_layout};
+use crate::integers::{self, Activations, InputMemory, Inputs, Stored, Unpacked, multiply_rows};
 use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
+pub(crate) use crate::threads::Threads;
 
 /// Bytes that nobody copies: a part of a mapped file, or memory.
 #[derive(Clone)]
@@ -99,62 +100,6 @@ impl Matrix {
     }
 }
 
-/// Threads that share work, and the instruction set that they work with.
-#[derive(Debug, Clone)]
-pub struct Threads {
-    /// None for one thread: the caller's.
-    pool: Option<Arc<rayon::ThreadPool>>,
-    n_threads: usize,
-    isa: InstructionSet,
-}
-
-impl Threads {
-    /// `n_threads`, or as many as the machine has if 0. One if the system gives no more.
-    pub fn new(n_threads: usize) -> Threads {
-        let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let n_threads = if n_threads == 0 { available() } else { n_threads };
-        let build = || rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().ok().map(Arc::new);
-        let pool = if n_threads > 1 { build() } else { None };
-        Threads { n_threads: if pool.is_some() { n_threads } else { 1 }, pool, isa: InstructionSet::best() }
-    }
-
-    /// The same, with another instruction set: for tests and measurements.
-    #[must_use]
-    pub fn with_instruction_set(mut self, isa: InstructionSet) -> Threads {
-        self.isa = isa;
-        self
-    }
-
-    /// How many work.
-    pub fn count(&self) -> usize {
-        self.n_threads
-    }
-
-    /// What they work with.
-    pub fn instruction_set(&self) -> InstructionSet {
-        self.isa
-    }
-
-    /// Does every item, on several threads if the whole is worth it: `cost` is about the number of multiplications.
-    pub(crate) fn each<T: Send, S>(
-        &self,
-        items: Vec<T>,
-        cost: usize,
-        scratch: impl Fn() -> S + Sync + Send,
-        work: impl Fn(&mut S, T) + Sync + Send,
-    ) {
-        match &self.pool {
-            Some(pool) if cost > 1 << 15 && items.len() > 1 => {
-                pool.install(|| items.into_par_iter().for_each_init(&scratch, |scratch, item| work(scratch, item)));
-            }
-            _ => {
-                let mut scratch = scratch();
-                items.into_iter().for_each(|item| work(&mut scratch, item));
-            }
-        }
-    }
-}
-
 /// One product of several that share their inputs.
 pub(crate) struct Product<'a> {
     pub(crate) matrix: &'a Matrix,
@@ -164,13 +109,32 @@ pub(crate) struct Product<'a> {
     pub(crate) out: &'a mut [f32],
 }
 
-/// Memory of products that is kept between them.
+/// How products see their inputs, and memory that is kept between them.
 #[derive(Debug, Default)]
 pub(crate) struct LinearScratch {
+    pub(crate) activations: Activations,
     /// Inputs as [`Panels`].
     inputs: Vec<Lanes>,
+    rounded: InputMemory,
     /// Outputs of several vectors, (rows, T).
     transposed: Vec<f32>,
+}
+
+impl LinearScratch {
+    /// Nothing yet, for products that see their inputs as `activations` say.
+    pub(crate) fn new(activations: Activations) -> LinearScratch {
+        LinearScratch { activations, ..LinearScratch::default() }
+    }
+}
+
+/// The inputs of some products, as their matrices want them.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    activations: Activations,
+    exact: Option<Panels<'a>>,
+    rounded: Option<Inputs<'a>>,
+    n_inputs: usize,
+    columns: usize,
 }
 
 /// `out = x·Mᵀ (+ bias)` for each product; `x` is (T, columns), row by row.
@@ -182,30 +146,19 @@ pub(crate) fn multiply(
     products: &mut [Product<'_>],
 ) {
     let Some(columns) = products.first().map(|product| product.matrix.columns) else { return };
-    let LinearScratch { inputs, transposed } = scratch;
-    let x = Panels::of(inputs, x, columns, panel_width(threads.isa, n_vectors));
+    let &mut LinearScratch { activations, ref mut inputs, ref mut rounded, ref mut transposed } = scratch;
+    let (isa, integers) = (threads.instruction_set(), threads.integer_set());
+    let rounds = |product: &Product<'_>| activations.rounds(product.matrix.format);
+    let is_exact = products.iter().any(|product| !rounds(product));
+    let exact = is_exact.then(move || Panels::of(inputs, x, columns, panel_width(isa, n_vectors)));
+    let is_rounded = products.iter().any(rounds);
+    let rounded = is_rounded.then(move || Inputs::of(isa, rounded, x, columns, integers::width(integers, n_vectors)));
+    let x = Seen { activations, exact, rounded, n_inputs: n_vectors, columns };
     let matrices: Vec<&Matrix> = products.iter().map(|product| product.matrix).collect();
     if n_vectors == 1 {
         run(threads, x, &matrices, products.iter_mut().map(|product| &mut *product.out).collect());
     } else {
-        let n_outputs = products.iter().map(|product| product.out.len()).sum();
-        if transposed.len() < n_outputs {
-            transposed.resize(n_outputs, 0.0);
-        }
-        let mut rest = &mut transposed[..n_outputs];
-        let mut outs = Vec::new();
-        for product in products.iter() {
-            let (first, others) = rest.split_at_mut(product.out.len());
-            outs.push(first);
-            rest = others;
-        }
-        run(threads, x, &matrices, outs);
-        let mut rest = &transposed[..n_outputs];
-        for product in products.iter_mut() {
-            let (first, others) = rest.split_at(product.out.len());
-            transpose(threads, first, n_vectors, product.out);
-            rest = others;
-        }
+        by_rows(threads, x, &matrices, transposed, products);
     }
     for product in products.iter_mut() {
         if let Some(bias) = product.bias {
@@ -213,6 +166,34 @@ pub(crate) fn multiply(
                 row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
             }
         }
+    }
+}
+
+/// Products of several vectors: (rows, T) first, then (T, rows).
+fn by_rows(
+    threads: &Threads,
+    x: Seen<'_>,
+    matrices: &[&Matrix],
+    transposed: &mut Vec<f32>,
+    products: &mut [Product<'_>],
+) {
+    let n_outputs = products.iter().map(|product| product.out.len()).sum();
+    if transposed.len() < n_outputs {
+        transposed.resize(n_outputs, 0.0);
+    }
+    let mut rest = &mut transposed[..n_outputs];
+    let mut outs = Vec::new();
+    for product in products.iter() {
+        let (first, others) = rest.split_at_mut(product.out.len());
+        outs.push(first);
+        rest = others;
+    }
+    run(threads, x, matrices, outs);
+    let mut rest = &transposed[..n_outputs];
+    for product in products.iter_mut() {
+        let (first, others) = rest.split_at(product.out.len());
+        transpose(threads, first, x.n_inputs, product.out);
+        rest = others;
     }
 }
 
@@ -291,11 +272,17 @@ struct Part<'a> {
     out: &'a mut [f32],
 }
 
-fn run<'a>(threads: &Threads, x: Panels<'_>, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
+/// What a thread keeps between parts.
+#[derive(Default)]
+struct PartMemory {
+    unpacked: Vec<Lanes>,
+    integers: Unpacked,
+}
+
+fn run<'a>(threads: &Threads, x: Seen<'_>, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
     let n_rows: usize = matrices.iter().map(|matrix| matrix.rows).sum();
-    let cost = n_rows * x.vectors.len() * LANES;
     // A few parts per thread: the machine may be busy with something else, too.
-    let part = n_rows.div_ceil(4 * threads.n_threads).max(16).next_multiple_of(4);
+    let part = n_rows.div_ceil(4 * threads.count()).next_multiple_of(16);
     let mut parts = Vec::new();
     for (matrix, out) in matrices.iter().zip(outs) {
         for (index, out) in out.chunks_mut(part * x.n_inputs).enumerate() {
@@ -303,18 +290,30 @@ fn run<'a>(threads: &Threads, x: Panels<'_>, matrices: &[&'a Matrix], outs: Vec<
             parts.push(Part { matrix, rows: first..first + out.len() / x.n_inputs, out });
         }
     }
-    let isa = threads.isa;
-    threads.each(parts, cost, Vec::new, |unpacked, Part { matrix, rows, out }| {
-        let (bytes, row_bytes) = (matrix.rows_of(rows), matrix.row_bytes);
-        with_layout!(matrix.format, L => {
-            let layout = PhantomData::<L>;
-            if x.width == 1 {
-                dispatch(isa, One { layout, bytes, row_bytes, x: x.vectors, out });
-            } else {
-                dispatch(isa, Several { layout, bytes, row_bytes, x, unpacked, out });
+    let cost = n_rows * x.n_inputs * x.columns;
+    threads.each(parts, cost, PartMemory::default, |memory, part| part.compute(threads, x, memory));
+}
+
+impl Part<'_> {
+    fn compute(self, threads: &Threads, x: Seen<'_>, memory: &mut PartMemory) {
+        let Part { matrix, rows, out } = self;
+        let (bytes, row_bytes, isa) = (matrix.rows_of(rows), matrix.row_bytes, threads.instruction_set());
+        match (x.exact, x.rounded) {
+            (_, Some(x_rounded)) if x.activations.rounds(matrix.format) => {
+                let stored = Stored { format: matrix.format, bytes, row_bytes };
+                multiply_rows(threads.integer_set(), stored, x_rounded, &mut memory.integers, out);
             }
-        });
-    });
+            (Some(x), _) => with_layout!(matrix.format, L => {
+                let layout = PhantomData::<L>;
+                if x.width == 1 {
+                    dispatch(isa, One { layout, bytes, row_bytes, x: x.vectors, out });
+                } else {
+                    dispatch(isa, Several { layout, bytes, row_bytes, x, unpacked: &mut memory.unpacked, out });
+                }
+            }),
+            (None, _) => unreachable!("inputs were prepared for every matrix"),
+        }
+    }
 }
 
 /// Some rows with one vector: four at a time, unpacked in registers.
@@ -346,12 +345,15 @@ impl<L: Layout> Body for One<'_, L> {
     }
 }
 
+/// How many bytes ahead memory is asked for at least: with half as many, rows of a thousand Q8_0 weights take a sixth longer.
+pub(crate) const LEAST_AHEAD: usize = 8192;
+
 /// The products of four rows, one after the other in memory, with one vector.
 #[inline(always)]
 fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] {
     let mut sums = [simd.splat(0.0); 4];
     // Rows are short, and several at once are too much to guess for a processor: what comes behind them is asked for, in the order of memory.
-    let mut ahead = (4 * rows[0].len()).max(4096);
+    let mut ahead = (4 * rows[0].len()).max(LEAST_AHEAD);
     let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
     // Iterators of known length: no index is checked, and no pointer leaves the registers.
     for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / LANES })) {
@@ -360,18 +362,31 @@ fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] 
         }
         ahead += 4 * L::BYTES;
         for (block, sum) in [a, b, c, d].into_iter().zip(&mut sums) {
-            L::unpack(simd, block, |index, weights| *sum = simd.fma(weights, simd.load(&x[index].0), *sum));
+            L::unpack(simd, block, Sum { sum, x });
         }
     }
     let rest = rows[0].len() / L::BYTES * L::BYTES;
     if rest < rows[0].len() {
-        let x = &x[x.len() - 1].0;
+        let x = &x[x.len() - 1..];
         for (row, sum) in rows.into_iter().zip(&mut sums) {
             let bytes = padded::<L>(&row[rest..]);
-            L::unpack(simd, &bytes[..L::BYTES], |_, weights| *sum = simd.fma(weights, simd.load(x), *sum));
+            L::unpack(simd, &bytes[..L::BYTES], Sum { sum, x });
         }
     }
     simd.sum4(sums)
+}
+
+/// Adds weights times inputs to a sum.
+struct Sum<'a, V> {
+    sum: &'a mut V,
+    x: &'a [Lanes],
+}
+
+impl<S: Simd> Taker<S> for Sum<'_, S::Vector> {
+    #[inline(always)]
+    fn take(&mut self, simd: S, index: usize, weights: S::Vector) {
+        *self.sum = simd.fma(weights, simd.load(&self.x[index].0), *self.sum);
+    }
 }
 
 /// The sum of each vector.

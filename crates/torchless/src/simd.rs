@@ -81,6 +81,8 @@ impl InstructionSet {
 pub(crate) trait Simd: Copy {
     /// Sixteen `f32`.
     type Vector: Copy;
+    /// Sixteen `u32`.
+    type Numbers: Copy;
     /// Whether there are 32 registers that hold a whole vector each: how large a tile of sums stays in registers.
     const IS_WIDE: bool;
 
@@ -101,6 +103,15 @@ pub(crate) trait Simd: Copy {
     fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
     /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high` which its high four bits choose.
     fn look_up(self, codes: &[u8; LANES], low: Self::Vector, high: Self::Vector) -> [Self::Vector; 2];
+
+    /// Bytes as numbers.
+    fn numbers(self, from: &[u8; LANES]) -> Self::Numbers;
+    /// Ones and zeros: bit after bit, the lowest first.
+    fn number_of_bits(self, bits: u16) -> Self::Numbers;
+    /// The bits of `mask`, after `right` others.
+    fn bits_of(self, numbers: Self::Numbers, right: usize, mask: u32) -> Self::Numbers;
+    /// `low` | `high` << 4, less `offset`.
+    fn joined(self, low: Self::Numbers, high: Self::Numbers, offset: i32) -> Self::Vector;
 
     /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need not be anything's.
     #[inline(always)]
@@ -170,6 +181,7 @@ impl Array {
 
 impl Simd for Array {
     type Vector = [f32; LANES];
+    type Numbers = [u32; LANES];
     const IS_WIDE: bool = false;
 
     #[inline(always)]
@@ -220,6 +232,26 @@ impl Simd for Array {
         [Self::each(|lane| low[usize::from(codes[lane] & 15)]), Self::each(|lane| high[usize::from(codes[lane] >> 4)])]
     }
     #[inline(always)]
+    fn numbers(self, from: &[u8; LANES]) -> [u32; LANES] {
+        from.map(u32::from)
+    }
+    #[inline(always)]
+    fn number_of_bits(self, bits: u16) -> [u32; LANES] {
+        let mut numbers = [0; LANES];
+        for (lane, number) in numbers.iter_mut().enumerate() {
+            *number = u32::from(bits >> lane & 1);
+        }
+        numbers
+    }
+    #[inline(always)]
+    fn bits_of(self, numbers: [u32; LANES], right: usize, mask: u32) -> [u32; LANES] {
+        numbers.map(|number| number >> right & mask)
+    }
+    #[inline(always)]
+    fn joined(self, low: [u32; LANES], high: [u32; LANES], offset: i32) -> [f32; LANES] {
+        Self::each(|lane| ((low[lane] | high[lane] << 4) as i32 - offset) as f32)
+    }
+    #[inline(always)]
     fn fma1(self, a: f32, b: f32, c: f32) -> f32 {
         if cfg!(target_arch = "aarch64") { a.mul_add(b, c) } else { a * b + c }
     }
@@ -243,7 +275,7 @@ pub(crate) fn brain_half(bits: u16) -> f32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86;
+pub(crate) mod x86;
 
 /// Runs `body` compiled for `isa`, or for what the target always has if this machine has no `isa`.
 #[cfg(target_arch = "x86_64")]

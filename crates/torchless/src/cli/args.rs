@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::backend::BackendPreference;
+use crate::integers::Activations;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -54,6 +55,10 @@ pub(super) struct ModelArgs {
     #[arg(long, visible_alias = "gpu", value_enum, default_value = "auto")]
     pub(super) device: DeviceArg,
 
+    /// What products of quantised weights see of their inputs; int8 is faster and less exact, and only the CPU has it
+    #[arg(long, value_enum, default_value = "exact")]
+    pub(super) activations: ActivationsArg,
+
     /// Threads of the CPU; 0 for as many as the machine has. No number changes a result
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) threads: usize,
@@ -87,6 +92,22 @@ impl From<DeviceArg> for BackendPreference {
             DeviceArg::Metal => BackendPreference::Metal,
             #[cfg(feature = "emulated")]
             DeviceArg::Emulated => BackendPreference::Emulated,
+        }
+    }
+}
+
+/// What products see of their inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ActivationsArg {
+    Exact,
+    Int8,
+}
+
+impl From<ActivationsArg> for Activations {
+    fn from(activations: ActivationsArg) -> Activations {
+        match activations {
+            ActivationsArg::Exact => Activations::Exact,
+            ActivationsArg::Int8 => Activations::Int8,
         }
     }
 }

@@ -39,10 +39,13 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let bandwidth = engine.device_pool().is_none().then(|| read_bandwidth(engine.threads()));
     let rate = n_decoded as f64 / decode;
     let bytes = (n_decoded as u64 * engine.model().bytes_per_token()) as f64;
+    let is_rounded = command::n_rounded(engine.model(), engine.activations()) > 0;
     let answer = json!({
         "device": engine.device_pool().map_or("cpu", |pool| pool.device().backend().name()),
         "threads": engine.threads().count(),
         "instruction_set": engine.threads().instruction_set().name(),
+        "activations": engine.activations(),
+        "integer_set": is_rounded.then(|| engine.threads().integer_set().name()),
         "prefill": { "tokens": n_prompt, "seconds": prefill, "processor_seconds": prefill_processor,
             "tokens_per_second": n_prompt as f64 / prefill },
         "decode": { "tokens": n_decoded, "seconds": decode, "processor_seconds": decode_processor,
@@ -57,10 +60,15 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
         return print_json(&answer);
     }
     print_text(&format!(
-        "prefill  {n_prompt} tokens, {:.1} tokens/s\ndecode   {n_decoded} tokens, {rate:.2} tokens/s, {:.2} GB/s{}\n",
+        "prefill  {n_prompt} tokens, {:.1} tokens/s\ndecode   {n_decoded} tokens, {rate:.2} tokens/s, {:.2} GB/s{}{}\n",
         n_prompt as f64 / prefill,
         bytes / decode / 1e9,
-        bandwidth.map_or(String::new(), |bandwidth| format!(" of {:.2} GB/s", bandwidth / 1e9))
+        bandwidth.map_or(String::new(), |bandwidth| format!(" of {:.2} GB/s", bandwidth / 1e9)),
+        if is_rounded {
+            format!("; int8 activations ({})", engine.threads().integer_set().name())
+        } else {
+            String::new()
+        }
     ))
 }
 
@@ -106,12 +114,14 @@ impl Clock {
 
 /// Seconds that processors worked for the threads of this process, where the system says it to the nanosecond.
 fn processor_seconds() -> Option<f64> {
-    let mut nanoseconds = 0;
+    let mut nanoseconds = 0_u64;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
-        let line = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        // A thread may have ended since the folder was read.
+        let Ok(line) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
         nanoseconds += line.split_whitespace().next()?.parse::<u64>().ok()?;
     }
-    Some(nanoseconds as f64 * 1e-9)
+    // A system that does not count says nothing of any thread, and this one has worked.
+    (nanoseconds > 0).then_some(nanoseconds as f64 * 1e-9)
 }
 
 /// Bytes per second that all threads together read from memory: the best of six rounds.

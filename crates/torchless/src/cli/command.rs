@@ -16,6 +16,7 @@ use crate::device::estimate_device_memory;
 use crate::engine::{Engine, LogitRows};
 use crate::error::{Error, Problem};
 use crate::generate::{GenerateOptions, Generation, generate};
+use crate::integers::Activations;
 use crate::kv_cache::KvCache;
 use crate::linear::Threads;
 use crate::memory;
@@ -44,16 +45,40 @@ pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliEr
 
 /// The same, with at most `chunk` tokens at once.
 pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize) -> Result<Engine, CliError> {
-    let device = backend::open_device(BackendPreference::from(args.device))?;
+    let device = device(args)?;
     let model = Arc::new(match device {
         // The weights pass through the host's memory piece by piece; the device's is looked at below.
         Some(_) => open_within(args, positions, u64::MAX)?,
         None => open(args, positions)?,
     });
-    Ok(match device {
+    let activations = Activations::from(args.activations);
+    if activations == Activations::Int8 && n_rounded(&model, activations) == 0 {
+        eprintln!("warning: no matrix of this model is quantised: `--activations int8` changes nothing");
+    }
+    let engine = match device {
         Some(device) => Engine::on_device_with_chunk(model, &device, positions, chunk)?,
         None => Engine::new(model, Threads::new(args.threads)).with_chunk(chunk),
-    })
+    };
+    Ok(engine.with_activations(activations)?)
+}
+
+/// The device that is asked for, if it can do what else is asked for.
+fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
+    let preference = BackendPreference::from(args.device);
+    let refused = |device| Err(Error::ExactOnly { device }.into());
+    match (Activations::from(args.activations), preference) {
+        (Activations::Exact, _) | (_, BackendPreference::Auto | BackendPreference::Cpu) => {}
+        (_, BackendPreference::Cuda) => return refused("cuda"),
+        (_, BackendPreference::Metal) => return refused("metal"),
+        #[cfg(feature = "emulated")]
+        (_, BackendPreference::Emulated) => return refused("emulated"),
+    }
+    Ok(backend::open_device(preference)?)
+}
+
+/// How many matrices of a model, the embedding among them, are of formats for which `activations` rounds inputs.
+pub(super) fn n_rounded(model: &Model, activations: Activations) -> usize {
+    model.formats().into_iter().filter(|(format, _)| activations.rounds(*format)).map(|(_, count)| count).sum()
 }
 
 /// Opens the model unless it needs more than `limit`, or than the limit that was given.
@@ -224,8 +249,14 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
 fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<serde_json::Value, CliError> {
     let Some(device) = device else {
         let threads = Threads::new(args.threads);
-        let instruction_set = threads.instruction_set().name();
-        return Ok(json!({ "name": "cpu", "instruction_set": instruction_set, "threads": threads.count() }));
+        let activations = Activations::from(args.activations);
+        let mut answer = json!({ "name": "cpu", "instruction_set": threads.instruction_set().name(),
+            "threads": threads.count(), "activations": activations });
+        if activations == Activations::Int8 {
+            answer["integer_set"] = threads.integer_set().name().into();
+            answer["quantised_matrices"] = n_rounded(model, activations).into();
+        }
+        return Ok(answer);
     };
     let context = model.config().context;
     let needed = estimate_device_memory(model, context, args.chunk.unwrap_or(Engine::DEFAULT_CHUNK));
@@ -242,7 +273,7 @@ fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<
 }
 
 fn info(args: &InfoArgs) -> Result<(), CliError> {
-    let device = backend::open_device(BackendPreference::from(args.model.device))?;
+    let device = device(&args.model)?;
     // Nothing is computed: a model that does not fit can be looked at.
     let model = open_within(&args.model, 0, u64::MAX)?;
     let config = model.config();

@@ -6,17 +6,17 @@ use std::arch::x86_64::*;
 
 /// One 512-bit register.
 #[derive(Clone, Copy)]
-pub(super) struct Avx512(());
+pub(crate) struct Avx512(());
 
 /// Two 256-bit registers.
 #[derive(Clone, Copy)]
-pub(super) struct Avx2(());
+pub(crate) struct Avx2(());
 
 impl Avx512 {
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Avx512`.
-    pub(super) unsafe fn new() -> Avx512 {
+    pub(crate) unsafe fn new() -> Avx512 {
         Avx512(())
     }
 }
@@ -25,13 +25,14 @@ impl Avx2 {
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Avx2`.
-    pub(super) unsafe fn new() -> Avx2 {
+    pub(crate) unsafe fn new() -> Avx2 {
         Avx2(())
     }
 }
 
 impl Simd for Avx512 {
     type Vector = __m512;
+    type Numbers = __m512i;
     const IS_WIDE: bool = true;
 
     #[inline(always)]
@@ -97,6 +98,32 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
+    fn numbers(self, from: &[u8; LANES]) -> __m512i {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(from))) }
+    }
+    #[inline(always)]
+    fn number_of_bits(self, bits: u16) -> __m512i {
+        // SAFETY: `new` promises the features.
+        unsafe { _mm512_maskz_set1_epi32(bits, 1) }
+    }
+    #[inline(always)]
+    fn bits_of(self, numbers: __m512i, right: usize, mask: u32) -> __m512i {
+        // SAFETY: `new` promises the features.
+        unsafe {
+            let moved = _mm512_srl_epi32(numbers, _mm_cvtsi32_si128(right as i32));
+            _mm512_and_si512(moved, _mm512_set1_epi32(mask as i32))
+        }
+    }
+    #[inline(always)]
+    fn joined(self, low: __m512i, high: __m512i, offset: i32) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe {
+            let both = _mm512_or_si512(low, _mm512_slli_epi32::<4>(high));
+            _mm512_cvtepi32_ps(_mm512_sub_epi32(both, _mm512_set1_epi32(offset)))
+        }
+    }
+    #[inline(always)]
     fn sum4(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
         // SAFETY: `new` promises the features; the array has 16 bytes.
         unsafe {
@@ -134,6 +161,7 @@ impl Simd for Avx512 {
 
 impl Simd for Avx2 {
     type Vector = [__m256; 2];
+    type Numbers = [__m256i; 2];
     const IS_WIDE: bool = false;
 
     #[inline(always)]
@@ -212,6 +240,46 @@ impl Simd for Avx2 {
             let codes = [_mm256_cvtepu8_epi32(codes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(codes))];
             let upper = [_mm256_srli_epi32::<4>(codes[0]), _mm256_srli_epi32::<4>(codes[1])];
             [[choose(codes[0], low), choose(codes[1], low)], [choose(upper[0], high), choose(upper[1], high)]]
+        }
+    }
+    #[inline(always)]
+    fn numbers(self, from: &[u8; LANES]) -> [__m256i; 2] {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        unsafe {
+            let bytes = _mm_loadu_si128(from_bytes(from));
+            [_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(bytes))]
+        }
+    }
+    #[inline(always)]
+    fn number_of_bits(self, bits: u16) -> [__m256i; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe {
+            let (all, one) = (_mm256_set1_epi32(i32::from(bits)), _mm256_set1_epi32(1));
+            let low = _mm256_srlv_epi32(all, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+            let high = _mm256_srlv_epi32(all, _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15));
+            [_mm256_and_si256(low, one), _mm256_and_si256(high, one)]
+        }
+    }
+    #[inline(always)]
+    fn bits_of(self, numbers: [__m256i; 2], right: usize, mask: u32) -> [__m256i; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe {
+            let (right, mask) = (_mm_cvtsi32_si128(right as i32), _mm256_set1_epi32(mask as i32));
+            let [low, high] = numbers;
+            [
+                _mm256_and_si256(_mm256_srl_epi32(low, right), mask),
+                _mm256_and_si256(_mm256_srl_epi32(high, right), mask),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn joined(self, low: [__m256i; 2], high: [__m256i; 2], offset: i32) -> [__m256; 2] {
+        // SAFETY: `new` promises the features.
+        unsafe {
+            let offset = _mm256_set1_epi32(offset);
+            let a = _mm256_or_si256(low[0], _mm256_slli_epi32::<4>(high[0]));
+            let b = _mm256_or_si256(low[1], _mm256_slli_epi32::<4>(high[1]));
+            [_mm256_cvtepi32_ps(_mm256_sub_epi32(a, offset)), _mm256_cvtepi32_ps(_mm256_sub_epi32(b, offset))]
         }
     }
     #[inline(always)]

@@ -9,6 +9,7 @@ mod mistakes;
 mod models;
 mod properties;
 mod reference;
+mod rounded;
 mod support;
 mod text;
 mod twin;

@@ -13,6 +13,8 @@ pub(crate) enum Stored {
     F32,
     F16,
     Bf16,
+    /// Matrices of whole blocks; all numbers are multiples of 1/256.
+    Q8_0,
 }
 
 /// A model to be made.
@@ -282,6 +284,7 @@ impl Twin {
                 Stored::F32 => "F32",
                 Stored::F16 => "F16",
                 Stored::Bf16 => "BF16",
+                Stored::Q8_0 => unreachable!("GGUF files only"),
             };
             header.insert(
                 (*name).clone(),
@@ -363,10 +366,14 @@ impl Twin {
                 Stored::F32 => (0, Stored::F32),
                 Stored::F16 => (1, Stored::F16),
                 Stored::Bf16 => (30, Stored::Bf16),
+                Stored::Q8_0 => (8, Stored::Q8_0),
             };
             infos.extend(kind.to_le_bytes());
             infos.extend((data.len() as u64).to_le_bytes());
-            values.iter().for_each(|value| data.extend(encoded(*value, stored)));
+            match stored {
+                Stored::Q8_0 => values.as_chunks::<32>().0.iter().for_each(|block| data.extend(encoded_block(block))),
+                _ => values.iter().for_each(|value| data.extend(encoded(*value, stored))),
+            }
             data.resize(data.len().next_multiple_of(32), 0);
         }
         let counts = [tensors.len() as u64, n_keys];
@@ -415,6 +422,7 @@ fn rounded(value: f32, stored: Stored) -> f32 {
         Stored::F16 if value.abs() < 1e-4 => 0.0,
         Stored::F16 => f32::from_bits(value.to_bits() & 0xffff_e000),
         Stored::Bf16 => f32::from_bits(value.to_bits() & 0xffff_0000),
+        Stored::Q8_0 => (value * 256.0).round().clamp(-127.0, 127.0) / 256.0,
     }
 }
 
@@ -423,6 +431,7 @@ fn encoded(value: f32, stored: Stored) -> Vec<u8> {
     let bits = value.to_bits();
     match stored {
         Stored::F32 => bits.to_le_bytes().to_vec(),
+        Stored::Q8_0 => unreachable!("not one by one"),
         Stored::Bf16 => ((bits >> 16) as u16).to_le_bytes().to_vec(),
         Stored::F16 => {
             let exponent = (bits >> 23 & 255) as i32 - 112;
@@ -430,6 +439,12 @@ fn encoded(value: f32, stored: Stored) -> Vec<u8> {
             ((bits >> 16 & 0x8000 | magnitude) as u16).to_le_bytes().to_vec()
         }
     }
+}
+
+/// 32 multiples of 1/256, behind that number in half precision.
+fn encoded_block(values: &[f32; 32]) -> Vec<u8> {
+    let numbers = values.iter().map(|value| (value * 256.0) as i8 as u8);
+    [0x00, 0x1c].into_iter().chain(numbers).collect()
 }
 
 /// A folder of this test's own, empty.

@@ -1,0 +1,95 @@
+//! Attention of a pass on the CPU: every row's heads, each over the keys and values of its own sequence.
+
+use std::ops::Range;
+
+use crate::config::Config;
+use crate::kernels::{self, HeadRows};
+use crate::linear::Threads;
+use crate::simd::InstructionSet;
+
+/// Consecutive tokens of one sequence within a pass.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    /// Its rows of the pass.
+    pub(crate) rows: Range<usize>,
+    /// The position of its first token.
+    pub(crate) position: usize,
+    /// Where position 0 stands in the rows of keys and values.
+    pub(crate) kv_row: usize,
+}
+
+/// Keys and values of a layer, wherever they lie.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    pub(crate) keys: &'a [f32],
+    pub(crate) values: &'a [f32],
+    /// Numbers from one head to the next.
+    pub(crate) head: usize,
+    /// Numbers from one position of a head to the next.
+    pub(crate) row: usize,
+}
+
+/// Puts rows `from` (T, heads, `width`) behind each other where each head has its place: heads are `head_stride` apart, and rows begin at `at`.
+pub(crate) fn put_by_heads(to: &mut [f32], head_stride: usize, at: usize, from: &[f32], width: usize) {
+    let n_heads = to.len().checked_div(head_stride).unwrap_or(0);
+    for (row, heads) in from.chunks_exact(n_heads.max(1) * width).enumerate() {
+        for (head, numbers) in heads.chunks_exact(width).enumerate() {
+            to[head * head_stride + at + row * width..][..width].copy_from_slice(numbers);
+        }
+    }
+}
+
+/// Attention of one layer, head by head.
+pub(crate) struct Attend<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) isa: InstructionSet,
+    pub(crate) queries: &'a [f32],
+    pub(crate) at: Places<'a>,
+    pub(crate) window: Option<usize>,
+}
+
+impl Attend<'_> {
+    pub(crate) fn run(&self, threads: &Threads, spans: &[Span], attended: &mut [f32]) {
+        let Config { n_heads, head_dim, .. } = *self.config;
+        let width = n_heads * head_dim;
+        let mut items = Vec::new();
+        let mut cost = 0;
+        let mut rest = attended;
+        for span in spans {
+            let n_rows = span.rows.len();
+            let (rows, after) = rest.split_at_mut(n_rows * width);
+            rest = after;
+            cost += n_rows * (span.position + n_rows) * width;
+            // Long ones are shared head by head, many short ones row by row.
+            let part = if n_rows == 1 { head_dim } else { width };
+            for (index, out) in rows.chunks_mut(part).enumerate() {
+                items.push((span, index * part, out));
+            }
+        }
+        threads.each(items, cost, Vec::new, |scores, (span, first, out)| {
+            for (index, out) in out.chunks_exact_mut(head_dim).enumerate() {
+                let head = first / head_dim + index;
+                self.head(span, head / n_heads, head % n_heads, scores, out);
+            }
+        });
+    }
+
+    /// One head of one row.
+    fn head(&self, span: &Span, row: usize, head: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
+        let Config { n_heads, n_kv_heads, head_dim, .. } = *self.config;
+        let (isa, Places { keys, values, head: head_stride, row: stride }) = (self.isa, self.at);
+        let position = span.position + row;
+        let first = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
+        let kv_head = head / (n_heads / n_kv_heads);
+        let query = &self.queries[((span.rows.start + row) * n_heads + head) * head_dim..][..head_dim];
+        let start = kv_head * head_stride + (span.kv_row + first) * stride;
+        let end = kv_head * head_stride + (span.kv_row + position) * stride + head_dim;
+        scores.clear();
+        scores.resize(position + 1 - first, 0.0);
+        let rows = |values| HeadRows { values, stride };
+        let scale = (1.0 / (head_dim as f64).sqrt()) as f32;
+        kernels::attention_scores(isa, query, rows(&keys[start..end]), scale, scores);
+        kernels::softmax(isa, scores);
+        kernels::weighted_sum(isa, scores, rows(&values[start..end]), out);
+    }
+}

@@ -1,0 +1,88 @@
+//! Threads that share the work of one loop, and the instructions that they do it with.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::integers::IntegerSet;
+use crate::simd::InstructionSet;
+
+/// Threads that share work, and the instruction set that they work with.
+#[derive(Debug, Clone)]
+pub struct Threads {
+    /// None for one thread: the caller's.
+    pool: Option<Arc<rayon::ThreadPool>>,
+    n_threads: usize,
+    isa: InstructionSet,
+    integers: IntegerSet,
+}
+
+impl Threads {
+    /// `n_threads`, or as many as the machine has if 0. One if the system gives no more.
+    pub fn new(n_threads: usize) -> Threads {
+        let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let n_threads = if n_threads == 0 { available() } else { n_threads };
+        let build = || rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().ok().map(Arc::new);
+        let pool = if n_threads > 1 { build() } else { None };
+        let isa = InstructionSet::best();
+        let n_threads = if pool.is_some() { n_threads } else { 1 };
+        Threads { n_threads, pool, isa, integers: IntegerSet::best(isa) }
+    }
+
+    /// The same, with another instruction set: for tests and measurements.
+    #[must_use]
+    pub fn with_instruction_set(mut self, isa: InstructionSet) -> Threads {
+        self.isa = isa;
+        self.integers = IntegerSet::best(isa);
+        self
+    }
+
+    /// The same, with other instructions for products of bytes: for tests and measurements.
+    #[must_use]
+    pub fn with_integer_set(mut self, integers: IntegerSet) -> Threads {
+        self.integers = integers;
+        self
+    }
+
+    /// How many work.
+    pub fn count(&self) -> usize {
+        self.n_threads
+    }
+
+    /// What they work with.
+    pub fn instruction_set(&self) -> InstructionSet {
+        self.isa
+    }
+
+    /// What they multiply bytes with.
+    pub fn integer_set(&self) -> IntegerSet {
+        self.integers
+    }
+
+    /// Does `work` on one of the threads: what it shares with the others begins without waking anybody.
+    pub(crate) fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// Does every item, on several threads if the whole is worth it: `cost` is about the number of multiplications.
+    pub(crate) fn each<T: Send, S>(
+        &self,
+        items: Vec<T>,
+        cost: usize,
+        scratch: impl Fn() -> S + Sync + Send,
+        work: impl Fn(&mut S, T) + Sync + Send,
+    ) {
+        match &self.pool {
+            Some(pool) if cost > 1 << 15 && items.len() > 1 => {
+                pool.install(|| items.into_par_iter().for_each_init(&scratch, |scratch, item| work(scratch, item)));
+            }
+            _ => {
+                let mut scratch = scratch();
+                items.into_iter().for_each(|item| work(&mut scratch, item));
+            }
+        }
+    }
+}
