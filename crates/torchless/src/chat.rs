@@ -1,5 +1,6 @@
 //! Chat templates: messages in, the text that a model was trained on out. Jinja as Hugging Face renders it.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use minijinja::value::Kwargs;
@@ -58,6 +59,7 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
             Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
         });
+        environment.add_function("strftime_now", now);
         environment.add_filter("tojson", |value: Value, named: Kwargs| -> Result<Value, minijinja::Error> {
             let indent: Option<usize> = named.get("indent")?;
             named.assert_all_used()?;
@@ -74,6 +76,15 @@ impl ChatTemplate {
         );
         rendered.map_err(|error| Error::ChatTemplate { path: self.path.clone(), message: error.to_string() })
     }
+}
+
+/// The local time in the words of `strftime`.
+fn now(format: &str) -> Result<String, minijinja::Error> {
+    let (mut text, time) = (String::new(), chrono::Local::now());
+    write!(text, "{}", time.format(format)).map_err(|_| {
+        minijinja::Error::new(ErrorKind::InvalidOperation, format!("`{format}` is no format of a time"))
+    })?;
+    Ok(text)
 }
 
 /// JSON as Python's `json.dumps` indents it.

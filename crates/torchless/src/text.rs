@@ -14,6 +14,40 @@ const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p
 const QWEN_2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
+const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// How text is treated before its bytes are merged.
+#[derive(Default)]
+struct Cut {
+    normalizer: Value,
+    /// What splits it; without a pattern of its own GPT-2's follows.
+    split: Option<Value>,
+    has_pattern: bool,
+    /// Whether a word that is a token stays whole, whatever the merges say.
+    ignores_merges: bool,
+    /// Whether texts begin with the token for that where the file does not say.
+    adds_bos: bool,
+}
+
+impl Cut {
+    /// By the name that GGUF files have for it (`tokenizer.ggml.pre`), as the models' own tokenizers do it.
+    fn named(pre: &str) -> Option<Cut> {
+        let pattern = |pattern: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
+        let with = |text: &str| Cut { split: Some(pattern(text)), has_pattern: true, ..Cut::default() };
+        Some(match pre {
+            "llama-bpe" | "llama3" | "llama-v3" | "falcon3" | "falcon-h1" | "pixtral" | "midm-2.0" | "lfm2" => {
+                Cut { ignores_merges: true, adds_bos: true, ..with(LLAMA_3) }
+            }
+            "tekken" => Cut { ignores_merges: true, adds_bos: true, ..with(TEKKEN) },
+            "qwen2" => Cut { normalizer: json!({ "type": "NFC" }), ..with(QWEN_2) },
+            "deepseek-r1-qwen" => with(QWEN_2),
+            "smollm" => Cut { split: Some(json!({ "type": "Digits", "individual_digits": true })), ..Cut::default() },
+            "gpt-2" | "default" => Cut::default(),
+            _ => return None,
+        })
+    }
+}
+
 /// Turns text into token ids and back.
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
@@ -96,7 +130,7 @@ fn of_gguf(keys: &Keys) -> Result<Value, Error> {
     document["version"] = "1.0".into();
     let pre = keys.text("tokenizer.ggml.pre")?.unwrap_or("default");
     // As llama.cpp has it where the file does not say.
-    let is_usual = kind == "llama" || matches!(pre, "llama-bpe" | "llama3" | "llama-v3");
+    let is_usual = kind == "llama" || Cut::named(pre).is_some_and(|cut| cut.adds_bos);
     let end = |id: &str, adds: bool| -> Result<Option<(u32, &str)>, Error> {
         let id = keys.token(id)?.filter(|_| adds);
         Ok(id.and_then(|id| Some((id, *tokens.get(id as usize)?))))
@@ -130,22 +164,16 @@ fn byte_level(
     unsupported: impl Fn(&str, &'static str, &str) -> Error,
 ) -> Result<Value, Error> {
     let merges = keys.texts("tokenizer.ggml.merges")?.ok_or_else(|| keys.missing_key("tokenizer.ggml.merges"))?;
-    let (pattern, ignores_merges) = match keys.text("tokenizer.ggml.pre")?.unwrap_or("default") {
-        "llama-bpe" | "llama3" | "llama-v3" => (Some(LLAMA_3), true),
-        "qwen2" => (Some(QWEN_2), false),
-        "gpt-2" | "default" => (None, false),
-        other => return Err(unsupported("tokenizer.ggml.pre", "the way to split text", other)),
-    };
+    let pre = keys.text("tokenizer.ggml.pre")?.unwrap_or("default");
+    let cut = Cut::named(pre).ok_or_else(|| unsupported("tokenizer.ggml.pre", "the way to split text", pre))?;
     let bytes =
-        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": pattern.is_none() });
-    let split = pattern.map(
-        |pattern| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false }),
-    );
-    let pretokenizers: Vec<Value> = split.into_iter().chain([bytes.clone()]).collect();
+        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": !cut.has_pattern });
+    let pretokenizers: Vec<Value> = cut.split.into_iter().chain([bytes.clone()]).collect();
     Ok(json!({
+        "normalizer": cut.normalizer,
         "pre_tokenizer": { "type": "Sequence", "pretokenizers": pretokenizers },
         "decoder": bytes,
-        "model": { "type": "BPE", "vocab": vocabulary(tokens), "merges": merges, "ignore_merges": ignores_merges }
+        "model": { "type": "BPE", "vocab": vocabulary(tokens), "merges": merges, "ignore_merges": cut.ignores_merges }
     }))
 }
 

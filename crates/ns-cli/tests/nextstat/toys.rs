@@ -1,7 +1,7 @@
 //! `toys` and `hypotest-toys`: what they write, and that kills, shards and threads leave no trace in it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 

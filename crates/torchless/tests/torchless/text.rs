@@ -220,6 +220,42 @@ fn templates_know_that_there_are_no_tools_and_indent_json() {
     let indented = rendered("{{ messages[0] | tojson(indent=2) }}").expect("text");
     assert_eq!(indented, "{\n  \"role\": \"user\",\n  \"content\": \"hi\"\n}");
     rendered("{{ messages | tojson(colour=2) }}").expect_err("no such setting");
+    let date = rendered("{{ strftime_now('%d %b %Y') }}").expect("text");
+    let words: Vec<&str> = date.split(' ').collect();
+    assert!(
+        words[0].len() == 2 && words[1].len() == 3 && words[2].parse::<u32>().is_ok_and(|year| year > 2025),
+        "{date}"
+    );
+    rendered("{{ strftime_now('%!') }}").expect_err("no such format");
+}
+
+#[test]
+fn text_is_cut_as_the_gguf_file_names_it() {
+    let twin = Twin::new("llama").drawn();
+    let ids = |pre: &str, text: &str| {
+        // The last two are the bytes of an e with an accent.
+        let tokens = ["a", "B", "aB", "1", "2", "12", "\u{c3}", "\u{a9}"];
+        let keys = [
+            ("tokenizer.ggml.model", json!("gpt2")),
+            ("tokenizer.ggml.pre", json!(pre)),
+            ("tokenizer.ggml.tokens", json!(tokens)),
+            ("tokenizer.ggml.merges", json!(["a B", "1 2"])),
+        ];
+        let model = Model::open(twin.write_gguf_with("cut", &keys)).map_err(|error| error.to_string())?;
+        let tokenizer = Tokenizer::of(&model).map_err(|error| error.to_string())?;
+        Ok::<_, String>(tokenizer.encode(text, false).expect("ids"))
+    };
+    let [together, apart] = [vec![2, 5], vec![0, 1, 3, 4]];
+    for pre in ["llama-bpe", "gpt-2", "default"] {
+        assert_eq!(ids(pre, "aB12").as_ref(), Ok(&together), "{pre}");
+    }
+    assert_eq!(ids("tekken", "aB12").as_ref(), Ok(&apart));
+    for pre in ["qwen2", "deepseek-r1-qwen", "smollm"] {
+        assert_eq!(ids(pre, "aB12"), Ok(vec![2, 3, 4]), "{pre}");
+    }
+    assert_eq!(ids("qwen2", "e\u{301}"), Ok(vec![6, 7]));
+    let error = ids("unheard-of", "a").expect_err("an unknown name");
+    assert!(error.contains("tokenizer.ggml.pre") && error.contains("unheard-of"), "{error}");
 }
 
 #[test]
