@@ -412,6 +412,17 @@ def test_files_that_are_not_of_toys_say_so(tmp_path, root):
         nextstat.load_toys(tmp_path / "toys.npy")
 
 
+def test_files_of_toys_keep_the_devices_that_made_them(tmp_path, root):
+    path = tmp_path / "toys.npy"
+    document = tmp_path / "toys.npy.json"
+    nextstat.fit_toys(nextstat.load_workspace(root / "examples/simple.json"), n_toys=3).save(path)
+    written = json.loads(document.read_text())
+    assert written["devices"] == ["cpu"]
+    document.write_text(json.dumps({**written, "devices": ["cpu", "cuda"]}))
+    nextstat.load_toys(path).save(tmp_path / "again.npy")
+    assert json.loads((tmp_path / "again.npy.json").read_text())["devices"] == ["cpu", "cuda"]
+
+
 def test_notebooks_show_models(model, root):
     table = model._repr_html_()
     for shown in ("search", "control_region", "norm_ttbar", "fakes_method", "ttbar", "18"):

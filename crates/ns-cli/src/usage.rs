@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
+
+use crate::args::Cli;
 
 /// Options whose value is optional and therefore needs an equals sign.
 const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
-
-/// Verbs that can compute on an accelerator.
-const ON_DEVICES: &str = "fit, scan, ranking, toys and hypotest-toys";
 
 /// Verbs of pyhf's that only the `nextstat` of the Python package has: they need ROOT files, or the network.
 const IN_PYTHON: [&str; 3] = ["xml2json", "json2xml", "contrib"];
@@ -20,12 +20,11 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         return 0;
     }
     if error.kind() == ErrorKind::UnknownArgument {
-        let is_device = |arg: &OsString| {
-            let name = arg.to_string_lossy();
-            ["--gpu", "--device"].contains(&name.split('=').next().unwrap_or_default())
-        };
-        if arguments.iter().any(is_device) {
-            crate::report::talk::hint(&format!("this verb runs on the CPU; {ON_DEVICES} take `--gpu` and `--device`"));
+        if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+            && ["--gpu", "--device"].contains(&argument.as_str())
+        {
+            let hint = format!("this verb runs on the CPU; {} take `{argument}`", on_devices().join(", "));
+            crate::report::talk::hint(&hint);
         }
         let given = arguments.iter().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
         if let Some(option) = given {
@@ -42,4 +41,10 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         }
     }
     crate::UNUSABLE
+}
+
+/// Verbs that can compute on an accelerator.
+fn on_devices() -> Vec<String> {
+    let has_devices = |verb: &&Command| verb.get_arguments().any(|argument| argument.get_id() == "gpu");
+    Cli::command().get_subcommands().filter(has_devices).map(|verb| format!("`{}`", verb.get_name())).collect()
 }

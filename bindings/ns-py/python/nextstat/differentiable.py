@@ -127,6 +127,7 @@ class Quantity:
             return by_inputs, by_mu
         # Of s(q): s' times the product, and s'' (∇q · v) ∇q.
         q, gradient, _ = getattr(raw, self.method)(inputs, self.arguments[0], mu, *self.arguments[1:], True)
+        _require_resolved(raw, inputs, q[:, 0])
         gradient = gradient[:, 0]
         _, slope, second = (part[:, 0] for part in _function_of_q0(self.then, q))
         return slope[:, None] * by_inputs + (second * np.sum(gradient * along, axis=1))[:, None] * gradient, by_mu
@@ -138,6 +139,22 @@ ONCE = (
     " and not for CLs, limits, σ or Asimov data"
 )
 TWICE = "this can be differentiated twice: third derivatives are not given"
+
+
+# q₀ is a difference of two -ln L: below this part of one of them its root has no second derivative that can be trusted.
+_RESOLVED = 1e-8
+
+
+def _require_resolved(raw: Any, inputs: Any, q: Any) -> None:
+    """Refuses second derivatives of √q₀ where two large terms cancel that are known to fewer digits than they share."""
+    small = np.flatnonzero((q > 0) & (q < 1e-3))
+    if len(small) == 0:
+        return
+    nll = raw.profiled_nll(inputs[small], False, [0.0], False)[0][:, 0]
+    unresolved = small[q[small] < _RESOLVED * np.maximum(1.0, np.abs(nll))]
+    if len(unresolved) > 0:
+        row = f"row {unresolved[0]}: " if len(inputs) > 1 else ""
+        raise GradientError(f"{row}q₀ is {q[unresolved[0]]:.1e}, too close to 0 for second derivatives of its root")
 
 
 def _of_q0(then: str, q: Any, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any]:
@@ -394,7 +411,12 @@ class DifferentiableSession:
     def _product(self, quantity: Quantity, inputs: ArrayLike, along: ArrayLike, mu: float | Iterable[float], along_mu: float | Iterable[float]) -> Product:
         given = np.ascontiguousarray(inputs, dtype=np.float64)
         rows = np.atleast_2d(given)
-        directions = np.ascontiguousarray(np.broadcast_to(np.asarray(along, dtype=np.float64), rows.shape))
+        direction = np.asarray(along, dtype=np.float64)
+        if direction.shape not in (rows.shape, rows.shape[1:]):
+            raise ParameterError(f"`along` has the shape {direction.shape}, and the inputs {given.shape}")
+        if not np.isfinite(direction).all():
+            raise ParameterError("`along` is to be finite")
+        directions = np.ascontiguousarray(np.broadcast_to(direction, rows.shape))
         of_mu = np.broadcast_to(tested(along_mu, len(rows), "along_mu"), len(rows)).tolist()
         by_inputs, by_mu = quantity.product(self._raw, rows, tested(mu, len(rows)), directions, of_mu)
         return Product(by_inputs[0], by_mu[0]) if given.ndim == 1 else Product(by_inputs, by_mu)

@@ -4,7 +4,7 @@ import nextstat
 import numpy as np
 import pytest
 from models import random_model
-from nextstat.differentiable import DifferentiableSession
+from nextstat.differentiable import DifferentiableSession, Quantities
 
 METHODS = {
     "profiled_nll": lambda s, x: s.profiled_nll(x),
@@ -138,3 +138,28 @@ def test_a_device_that_is_not_there_is_an_error():
     for name in {"cuda", "metal"} - set(nextstat.devices()):
         with pytest.raises(nextstat.DeviceError):
             DifferentiableSession(model, "signal", device=name)
+
+
+def test_roots_of_a_vanishing_q0_have_no_second_derivative(root):
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    params = nextstat.fit(model, fixed={"mu": 0.0}).bestfit
+    data = nextstat.expected_data(model, params)
+    for excess, is_refused in [(1e-5, True), (0.5, False)]:
+        seen = data.copy()
+        seen[0] += excess
+        session = DifferentiableSession(model, "signal", data=seen)
+        assert session.q0(session.values).value > 0
+        along = np.ones(session.n_inputs)
+        if is_refused:
+            with pytest.raises(nextstat.GradientError, match="too close to 0 for second derivatives"):
+                session._product(Quantities.of_q0("significance", False), session.values, along, 0.0, 0.0)
+        else:
+            found = session._product(Quantities.of_q0("significance", False), session.values, along, 0.0, 0.0)
+            assert np.isfinite(found.by_inputs).all()
+
+
+@pytest.mark.parametrize(("along", "message"), [([1.0], r"shape \(1,\)"), (1.0, r"shape \(\)"), ([np.nan, 0.0], "finite")])
+def test_directions_are_checked(root, along, message):
+    session = DifferentiableSession(nextstat.load_workspace(root / "examples/simple.json"), "signal")
+    with pytest.raises(nextstat.ParameterError, match=message):
+        session.q0_product(session.values, along)

@@ -75,7 +75,12 @@ fn a_verb_without_devices_says_which_have_them() {
     for option in [&["--gpu", "cuda"][..], &["--device=cuda"]] {
         let run = examples(&[&["limit", "simple.json"], option].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-        assert!(run.stderr.contains("hint: this verb runs on the CPU; fit, scan"), "{}", run.stderr);
+        assert!(run.stderr.contains("hint: this verb runs on the CPU; `fit`, "), "{}", run.stderr);
+        assert!(run.stderr.contains("`gof`"), "{}", run.stderr);
+    }
+    for verb in ["fit", "gof"] {
+        let run = examples(&[verb, "simple.json", "--device", "cpu", "--bogus"]);
+        assert!(run.code == Some(2) && !run.stderr.contains("hint"), "{}", run.stderr);
     }
 }
 

@@ -14,6 +14,9 @@ use ns_core::TemplateLikelihood;
 /// A solution counts if what it leaves of the right-hand side, measured as -ln L is (½ rᵀH⁻¹r), is a smaller part of it than this: 10⁻⁶ in size.
 const MOST_LEFT: f64 = 1e-12;
 
+/// A product by the inputs (M), and by the tested value.
+type Product = (Vec<f64>, f64);
+
 /// Along which inputs (M) and tested value move.
 type Direction<'a> = (&'a [f64], f64);
 
@@ -30,8 +33,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         by_inputs: &mut [f64],
     ) -> Result<f64, DifferentiableError> {
         let best = self.minimum(mu)?;
-        let by_mu = self.minimum_product(&best.params, mu, direction, by_inputs)?;
-        finite("the gradient of the minimum of -ln L", std::iter::once(&by_mu).chain(&*by_inputs))?;
+        let (product, by_mu) = self.minimum_product(&best.params, mu, direction)?;
+        finite("the gradient of the minimum of -ln L", std::iter::once(&by_mu).chain(&product))?;
+        by_inputs.copy_from_slice(&product);
         Ok(by_mu)
     }
 
@@ -53,12 +57,12 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             return Ok(0.0);
         }
         let along_mu = if statistic == TestStatistic::Q0 { 0.0 } else { direction.1 };
-        let held = self.minimum_product(&compared.conditional, Some(mu), (direction.0, along_mu), by_inputs)?;
-        let mut free = vec![0.0; by_inputs.len()];
-        self.minimum_product(&compared.free, None, (direction.0, 0.0), &mut free)?;
-        by_inputs.iter_mut().zip(&free).for_each(|(product, free)| *product = 2.0 * (*product - free));
-        let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * held };
-        finite("the gradient of the statistic", std::iter::once(&by_mu).chain(&*by_inputs))?;
+        let (held, held_by_mu) = self.minimum_product(&compared.conditional, Some(mu), (direction.0, along_mu))?;
+        let (free, _) = self.minimum_product(&compared.free, None, (direction.0, 0.0))?;
+        let product: Vec<f64> = held.iter().zip(&free).map(|(held, free)| 2.0 * (held - free)).collect();
+        let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * held_by_mu };
+        finite("the gradient of the statistic", std::iter::once(&by_mu).chain(&product))?;
+        by_inputs.copy_from_slice(&product);
         Ok(by_mu)
     }
 
@@ -68,8 +72,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         params: &[f64],
         mu: Option<f64>,
         (along_inputs, along_mu): Direction<'_>,
-        by_inputs: &mut [f64],
-    ) -> Result<f64, DifferentiableError> {
+    ) -> Result<Product, DifferentiableError> {
         let fit = (fit_name(mu), Of::Observed);
         let (domain, _) = domain_and_start(&self.model, &self.held(mu));
         let mut hessian = self.curvature(fit, params, &domain)?;
@@ -81,12 +84,35 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let mut follows = vec![0.0; params.len()];
         hessian.solve(&pushed, &mut follows);
         step.iter_mut().zip(&follows).for_each(|(step, follows)| *step -= follows);
-        let left = self.change_of_slopes(params, &step, along_inputs);
-        if weight(&mut hessian, &left) > MOST_LEFT * weight(&mut hessian, &pushed) {
-            return Err(DifferentiableError::Curvature { fit: fit.0, of: fit.1 });
+        let slopes = self.change_of_slopes(params, &step, along_inputs);
+        let by_inputs = self.memory.along.by_inputs.iter().map(|change| change.first).collect();
+        // Of the free parameters nothing is to be left; that of a held one is how its slope changes.
+        let left = weight(&mut hessian, &slopes);
+        let is_small = |pushes: f64| left <= MOST_LEFT * pushes;
+        if !is_small(weight(&mut hessian, &pushed)) {
+            let parts = self.pushes_of_parts(&mut hessian, params, (along_inputs, mu.map_or(0.0, |_| along_mu)));
+            if !parts.into_iter().any(is_small) {
+                return Err(DifferentiableError::Curvature { fit: fit.0, of: fit.1 });
+            }
         }
-        by_inputs.iter_mut().zip(&self.memory.along.by_inputs).for_each(|(out, change)| *out = change.first);
-        Ok(if mu.is_some() { left[self.poi] } else { 0.0 })
+        Ok((by_inputs, if mu.is_some() { slopes[self.poi] } else { 0.0 }))
+    }
+
+    /// How strongly parts of a direction push the free parameters, each alone: what adds events, what takes some away, the tested value. Where they cancel all of it pushes by no more
+    /// than rounding, and nothing can be small beside that.
+    fn pushes_of_parts(
+        &mut self,
+        hessian: &mut Hessian,
+        params: &[f64],
+        (along_inputs, along_mu): Direction<'_>,
+    ) -> [f64; 3] {
+        let (still, nothing) = (vec![0.0; params.len()], vec![0.0; along_inputs.len()]);
+        let mut tested = still.clone();
+        tested[self.poi] = along_mu;
+        let more: Vec<f64> = along_inputs.iter().map(|v| v.max(0.0)).collect();
+        let less: Vec<f64> = along_inputs.iter().map(|v| v.min(0.0)).collect();
+        [(&still, &more), (&still, &less), (&tested, &nothing)]
+            .map(|(step, along)| weight(hessian, &self.change_of_slopes(params, step, along)))
     }
 
     /// How ∂f/∂θ (P) changes where parameters move along `step` (P) and inputs along `along_inputs` (M); how ∂f/∂x does is left in the session's memory.
