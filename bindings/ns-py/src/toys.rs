@@ -99,6 +99,8 @@ fn fit_toys_model<'py>(
     let document = toy_fields(py, &setup, fits, wants_uncertainty)?;
     document.set_item("thrown_at", array(py, &params))?;
     document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
+    let device = setup.device.as_ref().map_or("cpu".to_owned(), |device| device.backend().to_string());
+    document.set_item("devices", [device])?;
     setup.sign(&document)?;
     Ok(document)
 }

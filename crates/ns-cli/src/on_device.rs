@@ -107,4 +107,10 @@ impl OnDevice {
     pub fn name(&self) -> String {
         format!("{} {}", self.device.backend(), self.device.index())
     }
+
+    /// What kind of device it is.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.device.backend()
+    }
 }

@@ -284,17 +284,17 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
-    /// The same with one parameter held at `value`, for the first conditional minimum of few: it is predicted with the Hessian that the search for the free one ended with,
-    /// where that was exact, which is nearly the one at the minimum and costs nothing.
-    pub(crate) fn first_at(&mut self, i: usize, value: f64) -> Minimum {
+    /// The same with one parameter held at `value`, and across folds: it is predicted with the Hessian that the search for the free one ended with, where that was the last
+    /// thing done and the Hessian exact, which is nearly the one at the minimum and costs nothing.
+    pub(crate) fn at_with_last_factor(&mut self, i: usize, value: f64) -> Minimum {
         let best = &self.best.params;
         let mut column = vec![0.0; best.len()];
         if self.hessian.is_some() || !self.search.covariance_column(best, i, &mut column) {
-            return self.at(&[(i, value)]);
+            return self.at_across_folds(&[(i, value)], &[]);
         }
         let step = (value - best[i]) / column[i];
         let predicted = best.iter().zip(&column).map(|(x, c)| x + step * c).collect();
-        self.at_from(&[(i, value)], &[predicted])
+        self.conditional(&[(i, value)], &[predicted], true)
     }
 
     /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.

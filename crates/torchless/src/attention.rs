@@ -90,6 +90,11 @@ impl Attend<'_> {
         let scale = (1.0 / (head_dim as f64).sqrt()) as f32;
         kernels::attention_scores(isa, query, rows(&keys[start..end]), scale, scores);
         kernels::softmax(isa, scores);
+        // No position has a weight: every score was -∞, an overflow that has to be seen.
+        if scores.iter().all(|weight| *weight == 0.0) {
+            out.fill(f32::NAN);
+            return;
+        }
         kernels::weighted_sum(isa, scores, rows(&values[start..end]), out);
     }
 }

@@ -97,7 +97,9 @@ impl Body for Softmax<'_> {
     fn run<S: Simd>(self, simd: S) {
         let greatest = greatest(self.0);
         if greatest == f32::NEG_INFINITY {
-            self.0.fill(0.0);
+            // Nothing but -∞, or NaN, which has to be seen.
+            let has_nan = self.0.iter().any(|x| x.is_nan());
+            self.0.fill(if has_nan { f32::NAN } else { 0.0 });
             return;
         }
         let (vectors, rest) = self.0.as_chunks_mut::<LANES>();

@@ -96,7 +96,7 @@ impl Model {
         Model::build(config, &tensors, Source::Gguf(Box::new(keys)), options)
     }
 
-    fn build(config: Config, tensors: &Tensors, source: Source, options: &LoadOptions) -> Result<Model, Error> {
+    fn build(mut config: Config, tensors: &Tensors, source: Source, options: &LoadOptions) -> Result<Model, Error> {
         // No sequence is longer than the context.
         let cache = memory::estimate_kv_cache_memory(&config, options.positions.min(config.context));
         memory::check(tensors.n_bytes(), cache, options.memory_limit)?;
@@ -107,10 +107,12 @@ impl Model {
             layers.push(names.layer(&config, tensors, layer)?);
         }
         let norm = tensors.vector(names.norm, config.hidden)?;
-        let head = match config.is_tied {
-            true => None,
-            false => Some(tensors.matrix(names.head, config.vocabulary, config.hidden)?),
-        };
+        let head = (!config.is_tied || tensors.has(names.head))
+            .then(|| tensors.matrix(names.head, config.vocabulary, config.hidden))
+            .transpose()?;
+        // A file may say that its head is the embedding and have another one, which then counts.
+        let head = head.filter(|head| !config.is_tied || head.stored() != embedding.stored());
+        config.is_tied = head.is_none();
         let frequencies = config.rope.frequencies(config.head_dim);
         let matrices = layers.iter().flat_map(Layer::matrices).chain(&head);
         let weight_bytes = matrices.map(|matrix| matrix.n_bytes() as u64).sum::<u64>() + embedding.n_bytes() as u64;

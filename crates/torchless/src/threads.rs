@@ -7,6 +7,9 @@ use rayon::prelude::*;
 use crate::integers::IntegerSet;
 use crate::simd::InstructionSet;
 
+/// More threads gain nothing and take seconds to start.
+const MOST_THREADS: usize = 1024;
+
 /// Threads that share work, and the instruction set that they work with.
 #[derive(Debug, Clone)]
 pub struct Threads {
@@ -18,10 +21,10 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// `n_threads`, or as many as the machine has if 0. One if the system gives no more.
+    /// `n_threads`, but no more than 1024, or as many as the machine has if 0. One if the system gives no more.
     pub fn new(n_threads: usize) -> Threads {
         let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let n_threads = if n_threads == 0 { available() } else { n_threads };
+        let n_threads = if n_threads == 0 { available() } else { n_threads.min(MOST_THREADS) };
         let build = || rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().ok().map(Arc::new);
         let pool = if n_threads > 1 { build() } else { None };
         let isa = InstructionSet::best();

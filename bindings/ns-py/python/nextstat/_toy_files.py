@@ -63,17 +63,11 @@ def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, A
         "kind": "fits",
         "columns": [[name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns],
         "n_records": n_toys,
-        "devices": _devices(result),
+        "devices": list(result.devices),
         "n_toys": n_toys,
         "settings": {**settings, "ensemble": "fits", "nextstat_version": __version__},
         "shard": {"first": 0, "index": 1, "n_toys": n_toys, "of": 1},
     }
-
-
-def _devices(result: ToysResult) -> list[str]:
-    """Where minima were found: as the file says that the toys were read from, or where they were fitted."""
-    device = result._fields.get("device")
-    return result._fields.get("devices", [device["backend"] if device else "cpu"])
 
 
 def load(path: str) -> ToysResult:

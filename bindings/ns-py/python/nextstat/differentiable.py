@@ -282,6 +282,8 @@ class DifferentiableSession:
         device: str = "cpu",
     ) -> None:
         given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+        if warm_start and multi_start is not None:
+            raise ParameterError("with `multi_start` every fit begins at its own points: no `warm_start`")
         if "device" in given and multi_start is not None:
             raise DeviceError("a session on a device goes on from the device's fits: `multi_start` is for the CPU")
         moved = None if variations is True else [] if variations is False else [variations] if isinstance(variations, str) else list(variations)
@@ -289,6 +291,11 @@ class DifferentiableSession:
         self._raw = _nextstat.RawSession(model, given, chosen, asimov, bool(warm_start))
         self.model = model
         self.host_copy = bool(host_copy)
+        # What a copy is made of.
+        self._settings = {
+            "samples": samples, "variations": variations, "asimov": asimov, "data": data, "init": init, "fixed": fixed, "bounds": bounds,
+            "multi_start": multi_start, "seed": seed, "host_copy": host_copy, "warm_start": warm_start, "device": device,
+        }  # fmt: skip
         self.blocks: tuple[Block, ...] = tuple(Block(*block) for block in self._raw.blocks())
         self.values: NDArray[np.float64] = self._raw.values
         self.values.flags.writeable = False
@@ -305,6 +312,10 @@ class DifferentiableSession:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.model!r}: {self.n_inputs} inputs in {len(self.blocks)} blocks>"
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """A copy, or a session in another process, is made anew of the same model and settings; fits that it follows are its own."""
+        return _made_anew, (type(self), self.model, self._settings)
 
     def block(self, name: str) -> Block:
         """The block called `name`.
@@ -431,6 +442,10 @@ class DifferentiableSession:
         if given.ndim == 1:
             values, by_inputs, by_mu = values[0], by_inputs[0], by_mu[0]
         return Gradient(values, by_inputs, by_mu)
+
+
+def _made_anew(kind: type[DifferentiableSession], model: Model, given: dict[str, Any]) -> DifferentiableSession:
+    return kind(model, **given)
 
 
 class ProfiledDifferentiableSession(DifferentiableSession):

@@ -1,5 +1,8 @@
 """`nextstat.differentiable`: gradients as NumPy arrays against differences, blocks, and misuse. Needs neither PyTorch nor JAX."""
 
+import copy
+import pickle
+
 import nextstat
 import numpy as np
 import pytest
@@ -163,3 +166,71 @@ def test_directions_are_checked(root, along, message):
     session = DifferentiableSession(nextstat.load_workspace(root / "examples/simple.json"), "signal")
     with pytest.raises(nextstat.ParameterError, match=message):
         session.q0_product(session.values, along)
+
+
+def test_sessions_are_copied_and_pickled():
+    session = DifferentiableSession(random_model(3), ["signal"], variations=["jes"], fixed={"xs": 0.1}, asimov="nominal")
+    for twin in (copy.deepcopy(session), pickle.loads(pickle.dumps(session))):
+        assert twin.blocks == session.blocks
+        assert twin.q0(session.values, asimov=True).value == session.q0(session.values, asimov=True).value
+    with pytest.raises(nextstat.ParameterError, match="no `warm_start`"):
+        DifferentiableSession(random_model(3), "signal", warm_start=True, multi_start=3)
+
+
+def folded(channels, observations):
+    mu = {"name": "mu", "type": "normfactor", "data": None}
+
+    def jes(hi, lo):
+        return {"name": "jes", "type": "histosys", "data": {"hi_data": hi, "lo_data": lo}}
+
+    samples = [
+        [{"name": name, "data": data, "modifiers": [mu] * is_signal + [jes(*moved)] * (moved is not None)} for name, data, is_signal, moved in channel]
+        for channel in channels
+    ]
+    return nextstat.model_of(
+        {
+            "channels": [{"name": f"c{i}", "samples": channel} for i, channel in enumerate(samples)],
+            "observations": [{"name": f"c{i}", "data": data} for i, data in enumerate(observations)],
+            "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+            "version": "1.0.0",
+        }
+    )
+
+
+def test_conditional_minima_across_a_fold_are_found_as_in_a_hypothesis_test():
+    # The signal lies above both its templates at one standard deviation.
+    model = folded(
+        [[("sig", [5.985], True, None), ("b", [52.0], False, ([58.0], [45.0]))], [("sig", [9.135], True, ([8.9], [7.9])), ("b2", [1.0], False, None)]],
+        [[73.0], [19.0]],
+    )
+    for warm_start in (False, True):
+        session = DifferentiableSession(model, "sig", warm_start=warm_start)
+        x = session.values
+        for _ in range(2):
+            q = session.q_mu(x, 3.0).value
+            assert q == pytest.approx(2 * float(session.profiled_nll(x, 3.0).value - session.profiled_nll(x).value), abs=1e-8)
+            test = nextstat.hypotest(model, 3.0)
+            assert q == pytest.approx(test.q, abs=1e-7)
+            assert session.cls(x, 3.0).value[0] == pytest.approx(test.CLs_obs, rel=1e-7)
+
+
+def test_where_cls_jumps_across_the_level_there_is_no_limit(root):
+    jumping = folded(
+        [
+            [
+                ("sig0", [8.1, 4.9, 7.0], True, None),
+                ("sig1", [2.3, 4.9, 4.9], True, ([2.4, 5.0, 5.2], [2.1, 4.7, 4.9])),
+                ("b0", [61.0, 68.0, 43.0], False, ([67.0, 73.0, 48.0], [60.0, 66.0, 38.0])),
+            ]
+        ],
+        [[75.0, 82.0, 59.0]],
+    )
+    cases = [(jumping, ["sig0", "sig1"], 0.03), (nextstat.load_workspace(root / "examples/shapes.json"), "signal", 0.0)]
+    for model, samples, factor in cases:
+        session = DifferentiableSession(model, samples)
+        try:
+            limit = session.upper_limit(factor * session.values)
+        except nextstat.GradientError as error:
+            assert "limit" in str(error)
+        else:
+            assert session.cls(factor * session.values, float(limit.value)).value[3] == pytest.approx(0.05, rel=1e-4)

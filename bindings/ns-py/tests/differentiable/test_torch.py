@@ -304,3 +304,19 @@ def test_modules_have_no_parameters_and_pass_gradients():
         x = leaf(session.values)
         module(x).backward()
         assert not list(module.parameters()) and x.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("params", "inputs"),
+    [
+        (lambda p, x: p, lambda p, x: x.to(torch.int64)),
+        (lambda p, x: p, lambda p, x: x.expand(2, -1)),
+        (lambda p, x: p.numpy(), lambda p, x: x),
+        (lambda p, x: p.to(torch.int64), lambda p, x: x),
+    ],
+)
+def test_nll_takes_numbers_of_one_point(params, inputs):
+    session = nt.DifferentiableSession(random_model(3), "signal")
+    point = torch.tensor(session.model.init.copy()), torch.tensor(session.values.copy())
+    with pytest.raises(ValueError, match="floating-point numbers"):
+        nt.nll(session, params(*point), inputs(*point))

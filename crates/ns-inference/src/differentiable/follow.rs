@@ -49,9 +49,7 @@ pub(super) struct Follower {
 enum Checks {
     /// Not at all: the last one of the same templates was, and only the tested value has moved since.
     None,
-    /// -ln L falls to it as in one valley.
-    Valley,
-    /// That, and there is none across a fold.
+    /// -ln L falls to it as in one valley, and there is none across a fold.
     WithFolds,
 }
 
@@ -94,10 +92,7 @@ impl Follower {
         };
         // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
         let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
-        if checks == Checks::WithFolds
-            && seen != self.seen
-            && !across_folds(search.likelihood, domain, &minimum).is_empty()
-        {
+        if seen != self.seen && !across_folds(search.likelihood, domain, &minimum).is_empty() {
             return Followed::Doubtful(Some(minimum));
         }
         self.last.clone_from(&minimum.params);
@@ -237,11 +232,11 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
         // Where other free minima are known, conditional ones are looked for from them too: nothing to follow.
         let is_alone = self.profiler.best().converged() && self.profiler.others().is_empty();
         let Some(follower) = self.conditional.as_mut().filter(|_| is_alone) else {
-            return self.profiler.first_at(self.poi, mu);
+            return self.profiler.at_with_last_factor(self.poi, mu);
         };
         let mut start = self.profiler.best().params.clone();
         start[self.poi] = mu;
-        let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::Valley };
+        let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::WithFolds };
         let poi = self.poi;
         let followed = with_held(self.profiler.search(), poi, |search| follower.follow(search, &start, checks));
         match followed {
@@ -250,7 +245,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
                 minimum
             }
             Followed::Doubtful(other) => {
-                let found = self.profiler.at(&held);
+                let found = self.profiler.at_across_folds(&held, &[]);
                 let minimum = other.filter(|other| is_lower(other, &found)).unwrap_or(found);
                 with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum))
             }

@@ -38,10 +38,18 @@ impl std::fmt::Display for Which {
     }
 }
 
+/// At a limit √q_A or ln CLs is nearer than this to what is asked for; where the fits change from one minimum to another it jumps.
+const AT_LIMIT: f64 = 1e-4;
+
+/// What is said of such a jump.
+const JUMPS: &str = "CLs jumps across the level there, as the fits change from one minimum to another";
+
 /// A root, and the last fit's failure if there was one.
 struct Search {
     root: Root,
     failure: Option<&'static str>,
+    /// How near to the level a value came.
+    nearest: f64,
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
@@ -62,6 +70,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             Which::Observed => self.observed_root(&asimov, wanted, interval)?,
         };
         let reason = match found.root {
+            Root::At(_) if !(found.nearest <= AT_LIMIT) => JUMPS,
             Root::At(mu) => {
                 self.last_limits.retain(|last| (last.0, last.1) != (wanted, which));
                 self.last_limits.truncate(MOST_REMEMBERED);
@@ -99,14 +108,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     fn expected_root(&mut self, asimov: &Asimov, wanted: LimitOptions, n: f64, interval: Interval) -> Search {
         let target = root_asimov_at(wanted.level, n);
         let mut fits = self.asimov_fits(asimov);
-        let mut failure = None;
+        let (mut failure, mut nearest) = (None, f64::INFINITY);
         let root = increasing(interval, |mu| {
             let tested = fits.test(wanted.statistic, mu);
             failure = tested.failure.or(failure);
             let root = tested.value?.sqrt();
+            nearest = nearest.min((root - target).abs());
             Some([root - target, tested.slope / root])
         });
-        Search { root, failure }
+        Search { root, failure, nearest }
     }
 
     fn observed_root(
@@ -124,15 +134,16 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
         let mut expected = Fits::new(expected, poi, follow::wanted(&mut followers.asimov, start));
         let ln_level = wanted.level.ln();
-        let mut failure = None;
+        let (mut failure, mut nearest) = (None, f64::INFINITY);
         let root = increasing(interval, |mu| {
             let pair = [observed.test(statistic, mu), expected.test(statistic, mu)];
             failure = pair[0].failure.or(pair[1].failure).or(failure);
             let [root, asimov] = [along_mu(&pair[0])?, along_mu(&pair[1])?];
             let [value, slope] = ln_cls(statistic, root, asimov);
+            nearest = nearest.min((ln_level - value).abs());
             Some([ln_level - value, -slope])
         });
-        Ok(Search { root, failure })
+        Ok(Search { root, failure, nearest })
     }
 
     /// dμ/dx at the limit `mu`, written to `by_inputs` (M).
@@ -146,13 +157,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let statistic = wanted.statistic;
         let at_limit = self.compare_asimov(asimov, statistic, mu)?;
         self.asimov_gradient(asimov, &at_limit, by_inputs)?;
-        if let Which::Expected(_) = which {
+        if let Which::Expected(n) = which {
+            require_level(which, at_limit.q.sqrt() - root_asimov_at(wanted.level, n))?;
             by_inputs.iter_mut().for_each(|slope| *slope /= -at_limit.by_mu);
             return finite("the limit", &*by_inputs);
         }
         let mut observed = vec![0.0; by_inputs.len()];
         let [q, q_by_mu] = self.statistic(statistic, mu, Some(&mut observed))?;
-        let [by_q, by_q_asimov] = cls_slopes(statistic, q, &at_limit);
+        let [cls, by_q, by_q_asimov] = observed_cls(statistic, q, &at_limit);
+        require_level(which, (cls / wanted.level).ln())?;
         let by_mu = by_q * q_by_mu + by_q_asimov * at_limit.by_mu;
         for (slope, of_q) in by_inputs.iter_mut().zip(&observed) {
             *slope = -(by_q * of_q + by_q_asimov * *slope) / by_mu;
@@ -176,9 +189,16 @@ fn along_mu(tested: &Tested) -> Option<[f64; 2]> {
     Some([root, if root > 0.0 { tested.slope / root } else { 0.0 }])
 }
 
-/// The slopes of CLs with respect to q and q_A.
-fn cls_slopes(statistic: TestStatistic, q: f64, asimov: &Compared) -> [f64; 2] {
+/// An error if fits at the limit are `off` from what it is the limit of: they found other minima than the search for it.
+fn require_level(which: Which, off: f64) -> Result<(), DifferentiableError> {
+    if off.abs() <= AT_LIMIT {
+        return Ok(());
+    }
+    Err(DifferentiableError::NoLimit { which: which.to_string(), reason: JUMPS })
+}
+
+/// CLs of the observed data and its slopes with respect to q and q_A.
+fn observed_cls(statistic: TestStatistic, q: f64, asimov: &Compared) -> [f64; 3] {
     let values = TestValues { statistic, q, q_asimov: asimov.q, q_by_mu: 0.0, q_asimov_by_mu: asimov.by_mu };
-    let [_, by_q, by_q_asimov] = values.cls()[0];
-    [by_q, by_q_asimov]
+    values.cls()[0]
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ns_device::Device;
 use serde_json::json;
 
-use crate::backend::{self, BackendPreference};
+use crate::backend::{self, BackendPreference, check_tokens};
 use crate::chat::{ChatTemplate, Message};
 use crate::cli::args::{
     ChatArgs, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
@@ -234,6 +234,7 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
     let model = open_within(&args.model, 0, u64::MAX)?;
     let tokenizer = Tokenizer::of(&model)?;
     let Some(text) = &args.text else {
+        check_tokens(model.config().vocabulary, &args.decode)?;
         let text = tokenizer.decode(&args.decode, !args.no_special)?;
         return if args.json { print_json(&json!({ "text": text })) } else { print_text(&format!("{text}\n")) };
     };

@@ -340,3 +340,38 @@ fn no_damage_makes_a_panic() {
         std::fs::write(&path, &whole).expect("a writable file");
     }
 }
+
+#[test]
+fn a_weight_that_is_no_number_is_seen_in_every_logit() {
+    let sound = Twin::new("llama").drawn();
+    for part in ["q", "k", "v", "o"] {
+        for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut twin = sound.clone();
+            let weights = twin.weights.get_mut(&format!("model.layers.0.self_attn.{part}_proj.weight"));
+            weights.expect("a matrix").1[0] = number;
+            let model = Arc::new(Model::open(twin.write_folder("no-number", true, 1)).expect("a model"));
+            let mut engine = Engine::new(model, Threads::new(1));
+            let mut cache = engine.cache(4).expect("a cache");
+            let logits = engine.logits(&mut cache, &[3, 14, 15, 9], LogitRows::All).expect("logits");
+            assert!(logits.iter().all(|logit| logit.is_nan()), "{part}: {number}");
+        }
+    }
+}
+
+#[test]
+fn a_head_of_its_own_counts_though_the_configuration_ties_it() {
+    let apart = Twin::new("llama").drawn();
+    let claims = Twin { tied: true, ..apart.clone() };
+    let mut equal = claims.clone();
+    let embedding = equal.weights["model.embed_tokens.weight"].clone();
+    equal.weights.insert("lm_head.weight".to_owned(), embedding);
+    for (name, twin, expected, is_tied) in [("claims", &claims, &apart, false), ("equal", &equal, &equal, true)] {
+        let model = Arc::new(Model::open(twin.write_folder(name, true, 1)).expect("a model"));
+        assert_eq!(model.config().is_tied, is_tied, "{name}");
+        let mut engine = Engine::new(model, Threads::new(1));
+        let mut cache = engine.cache(3).expect("a cache");
+        let logits = engine.logits(&mut cache, &[5, 6, 7], LogitRows::All).expect("logits");
+        let off = logits.iter().zip(expected.logits(&[5, 6, 7])).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-4, "{name}: {off}");
+    }
+}

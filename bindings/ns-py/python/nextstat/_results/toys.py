@@ -37,6 +37,8 @@ class ToysResult(Result):
     par_names : tuple of str
     thrown_at : ndarray
         Where they were thrown (P).
+    devices : tuple of str
+        Where minima were found, such as ``"cpu"``; nothing if a file does not say.
     seed, aux, measurement
     """
 
@@ -51,6 +53,7 @@ class ToysResult(Result):
     poi_uncertainty: ndarray | None
     par_names: tuple[str, ...]
     thrown_at: ndarray
+    devices: tuple[str, ...]
     seed: int
     aux: str
     measurement: str

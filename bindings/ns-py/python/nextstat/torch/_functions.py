@@ -178,10 +178,14 @@ def evaluate(session: DifferentiableSession, quantity: Quantity, inputs: Inputs,
     """The quantity: a number or K of them, for a batch a row of each."""
     given = _flat(session, inputs)
     if given.dim() not in (1, 2) or not given.dtype.is_floating_point:
-        raise ValueError(f"inputs are floating-point numbers (M) or (N, M), not {given.dtype} of shape {tuple(given.shape)}")
+        raise ValueError(f"inputs are floating-point numbers (M) or (N, M), not {_kind(given)}")
     if isinstance(mu, torch.Tensor) and mu.numel() == 1:
         mu = mu.reshape(1).expand(given.shape[0] if given.dim() == 2 else 1)
     return _Evaluated.apply(given, mu, session, quantity)  # type: ignore[no-any-return]
+
+
+def _kind(given: Any) -> str:
+    return f"{given.dtype} of shape {tuple(given.shape)}" if isinstance(given, torch.Tensor) else f"`{type(given).__name__}`"
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
@@ -197,7 +201,12 @@ def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) ->
     >>> round(nll(session, params, torch.tensor(session.values.copy())).item(), 4)
     12.7994
     """
-    return _Nll.apply(params, _flat(session, inputs), session)  # type: ignore[no-any-return]
+    given = _flat(session, inputs)
+    if not isinstance(params, torch.Tensor) or params.dim() != 1 or not params.dtype.is_floating_point:
+        raise ValueError(f"parameters are a tensor of floating-point numbers (P), not {_kind(params)}")
+    if given.dim() != 1 or not given.dtype.is_floating_point:
+        raise ValueError(f"inputs of `nll` are floating-point numbers (M), not {_kind(given)}")
+    return _Nll.apply(params, given, session)  # type: ignore[no-any-return]
 
 
 def profiled_nll(session: DifferentiableSession, inputs: Inputs, mu: Tested | None = None) -> torch.Tensor:
