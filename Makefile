@@ -82,7 +82,7 @@ CANDLE_TARGET = $(abspath $(TARGET_DIR))/candle
 
 bench-transformers: ## compare torchless with llama.cpp, PyTorch and, with CANDLE=1, candle; appends to benches/RECORD.md (half an hour, 3 GB)
 	$(CARGO) build --release --locked --package torchless
-	@if [ -n "$(CANDLE)" ]; then cd benches/candle && RUSTFLAGS="-C target-cpu=native" CARGO_TARGET_DIR=$(CANDLE_TARGET) $(CARGO) build --release; fi
+	@if [ -n "$(CANDLE)" ]; then cd benches/candle && RUSTFLAGS="-C target-cpu=native" CARGO_TARGET_DIR=$(CANDLE_TARGET) $(CARGO) build --release --locked; fi
 	$(PYTHON) benches/transformers.py --python $(PEERS_DIR)/transformers/bin/python --bin $(TARGET_DIR)/release $(if $(CANDLE),--candle $(CANDLE_TARGET)/release/candle-peer)
 
 bench-gpu: ## try and measure an NVIDIA GPU; appends to benches/RECORD.md (ten minutes)

@@ -67,6 +67,9 @@ LIKELIHOOD = (
 TRANSFORMER = (
     Mutant("missing barrier after the tile is loaded", "products.h", "column] : R(0.0);\n    }\n    BARRIER();", "column] : R(0.0);\n    }"),
     Mutant("missing barrier before the next tile", "products.h", "column, sums LANES_ARG);\n        BARRIER();", "column, sums LANES_ARG);"),
+    Mutant("nobody waits for the warps' sums", "reduce.h", "BARRIER();\n    real sum = R(0.0);", "real sum = R(0.0);"),
+    Mutant("nobody waits for the greatest of the warps", "reduce.h", "BARRIER();\n    real greatest = partial[0];", "real greatest = partial[0];"),
+    Mutant("nobody waits for a tile's scores", "attention.h", "found[i] * layout.scale;\n        }\n    }\n    BARRIER();", "found[i] * layout.scale;\n        }\n    }"),
     Mutant("missing barrier in the greatest", "reduce.h", "MAX(greatest, partial[warp]);\n    BARRIER();", "MAX(greatest, partial[warp]);"),
     Mutant("missing barrier after the query", "attention.h", "room.query[d] = query[d];\n    BARRIER();", "room.query[d] = query[d];"),
     Mutant("missing barrier after the warps' values", "attention.h", "parts LANES_ARG);\n    }\n    BARRIER();", "parts LANES_ARG);\n    }"),

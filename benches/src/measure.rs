@@ -6,6 +6,7 @@ use ns_core::{Likelihood, Model};
 use ns_inference::{FitOptions, FitResult, fit};
 use ns_testkit::random::Random;
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,9 @@ pub(crate) struct Times {
 
 /// Calls `work` for about `budget`, three times at least, and once beforehand to warm up.
 pub(crate) fn repeat(budget: Duration, work: impl FnMut()) -> Times {
-    let begin = Instant::now();
-    repeat_while(|n| n < 3 || (begin.elapsed() < budget && n < 20_000), work)
+    // Asked for the first time after the warm-up, which may take long.
+    let begin = OnceCell::new();
+    repeat_while(|n| begin.get_or_init(Instant::now).elapsed() < budget && n < 20_000 || n < 3, work)
 }
 
 /// Calls `work` so many times, at least once, and once beforehand.

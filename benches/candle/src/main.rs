@@ -53,11 +53,11 @@ impl Peer {
     }
 }
 
-/// Seconds that processors worked for the threads of this process.
+/// Seconds that processors worked for the threads of this process; of threads that end while they are counted, nothing.
 fn processor_seconds() -> Result<f64, Box<dyn Error>> {
     let mut nanoseconds = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {
-        let line = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        let Ok(line) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         nanoseconds += line.split_whitespace().next().ok_or("an empty file")?.parse::<u64>()?;
     }
     Ok(nanoseconds as f64 * 1e-9)

@@ -14,9 +14,8 @@
 //! Its build script compiles it once per precision, which makes `fit_f64` and `fit_f32`:
 //!
 //! ```no_run
-//! if std::env::var_os("CARGO_FEATURE_EMULATED").is_some() {
-//!     ns_device_build::Emulation::new("kernels/emulated.cpp").compile("my_kernels");
-//! }
+//! #[cfg(feature = "emulated")]
+//! ns_device_build::Emulation::new("kernels/emulated.cpp").compile("my_kernels");
 //! ```
 //!
 //! In Rust they are `unsafe extern "C" fn(*const Launch, *const *mut c_void)`, listed in the crate's `Module`. The runtime

@@ -120,17 +120,17 @@ FN real sum_of_warps(SHARED const real* parts, uint head_dim, uint d LANES_PARAM
 }
 
 // Of one tile or several: the greatest score, and the sum of exp(score - greatest).
-struct Softmax_ {
+struct RunningSoftmax {
     real greatest, sum;
 };
 
 // Turns the scores of a tile (n) into weights.
-FN Softmax_ weights_of_tile(SHARED real* scores, uint n, SHARED real* partial LANES_PARAM) {
+FN RunningSoftmax weights_of_tile(SHARED real* scores, uint n, SHARED real* partial LANES_PARAM) {
     const real score = LANE < n ? scores[LANE] : -INF;
     const real greatest = greatest_of_block(partial, score LANES_ARG);
     const real weight = score == -INF ? R(0.0) : EXP(score - greatest);
     if (LANE < n) scores[LANE] = weight;
-    const Softmax_ softmax = {greatest, sum_of_block(partial, weight LANES_ARG)};
+    const RunningSoftmax softmax = {greatest, sum_of_block(partial, weight LANES_ARG)};
     return softmax;
 }
 
@@ -140,7 +140,7 @@ struct Shares {
 };
 
 // Adds a tile to those before it. Source of the running softmax: Milakov and Gimelshein, arXiv:1805.02867.
-FN Shares add_tile(PRIVATE Softmax_* all, Softmax_ tile) {
+FN Shares add_tile(PRIVATE RunningSoftmax* all, RunningSoftmax tile) {
     const real greatest = MAX(all->greatest, tile.greatest);
     const Shares shares = {all->greatest == -INF ? R(0.0) : EXP(all->greatest - greatest),
                            tile.greatest == -INF ? R(0.0) : EXP(tile.greatest - greatest)};
@@ -174,11 +174,11 @@ FN Room room_of(uint head_dim, GLOBAL const real* query, SHARED real* shared LAN
 }
 
 // Weighs the `n` positions of a tile; what the warps have summed of its values is in `parts` then.
-FN Softmax_ weigh_tile(CONSTANT AttentionLayout& layout, Room room, uint n, GLOBAL const real* keys, GLOBAL const real* values LANES_PARAM) {
+FN RunningSoftmax weigh_tile(CONSTANT AttentionLayout& layout, Room room, uint n, GLOBAL const real* keys, GLOBAL const real* values LANES_PARAM) {
     const uint stride = layout.n_kv_heads * layout.head_dim;
     SHARED const real* query = room.query;
     scores_of_tile(layout, query, keys, n, stride, room.scores LANES_ARG);
-    const Softmax_ softmax = weights_of_tile(room.scores, n, room.partial LANES_ARG);
+    const RunningSoftmax softmax = weights_of_tile(room.scores, n, room.partial LANES_ARG);
     SHARED const real* weights = room.scores;
     sum_values(weights, n, values, stride, layout.head_dim, room.parts LANES_ARG);
     return softmax;
@@ -190,10 +190,10 @@ FN void attend(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* quer
     const uint head_dim = layout.head_dim, stride = layout.n_kv_heads * head_dim;
     const Room room = room_of(head_dim, query, shared LANES_ARG);
     for (uint d = LANE; d < head_dim; d += N_LANES) room.values[d] = R(0.0);
-    Softmax_ all = {-INF, R(0.0)};
+    RunningSoftmax all = {-INF, R(0.0)};
     for (uint first = 0u; first < n; first += N_LANES) {
         const uint n_here = MIN(n - first, N_LANES);
-        const Softmax_ tile = weigh_tile(layout, room, n_here, keys + first * stride, values + first * stride LANES_ARG);
+        const RunningSoftmax tile = weigh_tile(layout, room, n_here, keys + first * stride, values + first * stride LANES_ARG);
         const Shares shares = add_tile(&all, tile);
         for (uint d = LANE; d < head_dim; d += N_LANES)
             room.values[d] = added_value(shares, room.values[d], sum_of_warps(room.parts, head_dim, d LANES_ARG));
@@ -205,7 +205,7 @@ FN void attend(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* quer
 FN void write_tile(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
                    GLOBAL real* tile, SHARED real* shared LANES_PARAM) {
     const Room room = room_of(layout.head_dim, query, shared LANES_ARG);
-    const Softmax_ softmax = weigh_tile(layout, room, n, keys, values LANES_ARG);
+    const RunningSoftmax softmax = weigh_tile(layout, room, n, keys, values LANES_ARG);
     if (LANE == 0u) {
         tile[0] = softmax.greatest;
         tile[1] = softmax.sum;
@@ -216,7 +216,7 @@ FN void write_tile(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* 
 // out (D) from `n` tiles (n, 2 + D), in order. A lane loads several before it adds them.
 FN void add_tiles(uint head_dim, uint n, GLOBAL const real* tiles, GLOBAL real* out LANES_PARAM) {
     for (uint d = LANE; d < head_dim; d += N_LANES) {
-        Softmax_ all = {-INF, R(0.0)};
+        RunningSoftmax all = {-INF, R(0.0)};
         real value = R(0.0);
         for (uint first = 0u; first < n; first += TILES_AT_ONCE) {
             real greatest[TILES_AT_ONCE], sums[TILES_AT_ONCE], values[TILES_AT_ONCE];
@@ -227,7 +227,7 @@ FN void add_tiles(uint head_dim, uint n, GLOBAL const real* tiles, GLOBAL real* 
                 values[i] = tile[2u + d];
             }
             UNROLLED for (uint i = 0u; i < TILES_AT_ONCE; ++i) {
-                const Softmax_ tile = {greatest[i], sums[i]};
+                const RunningSoftmax tile = {greatest[i], sums[i]};
                 if (first + i < n) value = added_value(add_tile(&all, tile), value, values[i]);
             }
         }

@@ -30,11 +30,15 @@ pub(crate) struct Places<'a> {
 }
 
 /// Puts rows `from` (T, heads, `width`) behind each other where each head has its place: heads are `head_stride` apart, and rows begin at `at`.
+///
+/// # Panics
+///
+/// More rows than a head has room for.
 pub(crate) fn put_by_heads(to: &mut [f32], head_stride: usize, at: usize, from: &[f32], width: usize) {
-    let n_heads = to.len().checked_div(head_stride).unwrap_or(0);
-    for (row, heads) in from.chunks_exact(n_heads.max(1) * width).enumerate() {
-        for (head, numbers) in heads.chunks_exact(width).enumerate() {
-            to[head * head_stride + at + row * width..][..width].copy_from_slice(numbers);
+    let n_heads = to.len() / head_stride;
+    for (head, place) in to.chunks_exact_mut(head_stride).enumerate() {
+        for (row, heads) in from.chunks_exact(n_heads * width).enumerate() {
+            place[at + row * width..][..width].copy_from_slice(&heads[head * width..][..width]);
         }
     }
 }
@@ -96,5 +100,29 @@ impl Attend<'_> {
             return;
         }
         kernels::weighted_sum(isa, scores, rows(&values[start..end]), out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::put_by_heads;
+
+    /// Three positions of two heads of two numbers; rows 10 11 20 21, 12 13 22 23 … from position `at` on.
+    fn put(at: usize, n_rows: usize) -> Vec<f32> {
+        let mut to = vec![0.0; 12];
+        let rows: Vec<f32> = (0..n_rows).flat_map(|row| [10, 11, 20, 21].map(|x| (x + 2 * row) as f32)).collect();
+        put_by_heads(&mut to, 6, 2 * at, &rows, 2);
+        to
+    }
+
+    #[test]
+    fn heads_have_their_rows_side_by_side() {
+        assert_eq!(put(1, 2), [0.0, 0.0, 10.0, 11.0, 12.0, 13.0, 0.0, 0.0, 20.0, 21.0, 22.0, 23.0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn a_row_too_many_does_not_go_into_the_next_head() {
+        put(2, 2);
     }
 }

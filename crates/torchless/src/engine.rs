@@ -320,7 +320,7 @@ impl Engine {
         }
         observer(0, &self.work.residual);
         for (index, layer) in model.layers.iter().enumerate() {
-            threads.inside(|| {
+            threads.inside(tokens.len() * layer.n_weights(), || {
                 self.attention(index, layer, spans, kv);
                 self.mlp(layer);
             });

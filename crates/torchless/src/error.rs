@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::backend::BackendPreference;
+use crate::kv_cache::KvShape;
 
 /// Why a model cannot be had or cannot do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -152,18 +153,12 @@ pub enum Error {
     #[error("the keys and values are not where the engine computes")]
     CacheElsewhere,
     /// Keys and values of a model of other sizes.
-    #[error(
-        "the keys and values are of {layers} layers and {width} wide, and the model has {needed_layers} of {needed_width}"
-    )]
+    #[error("the keys and values are of {found}, and the model has {needed}")]
     CacheOfAnother {
-        /// Layers of the cache.
-        layers: usize,
-        /// Numbers of a position's keys in a layer.
-        width: usize,
-        /// Layers of the model.
-        needed_layers: usize,
-        /// Numbers of a position's keys in a layer of the model.
-        needed_width: usize,
+        /// Of the cache.
+        found: KvShape,
+        /// Of the model.
+        needed: KvShape,
     },
     /// The model has no tokenizer.
     #[error("`{}` has no tokenizer", .path.display())]

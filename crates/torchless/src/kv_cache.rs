@@ -13,7 +13,26 @@ pub struct KvCache {
     pub(crate) on_device: Option<MetalKVCache>,
     pub(crate) length: usize,
     pub(crate) capacity: usize,
-    pub(crate) width: usize,
+    pub(crate) n_kv_heads: usize,
+    pub(crate) head_dim: usize,
+}
+
+/// What the keys and values of a position are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvShape {
+    /// Layers that have some.
+    pub layers: usize,
+    /// Heads of each layer.
+    pub heads: usize,
+    /// Numbers of each head.
+    pub head_dim: usize,
+}
+
+impl std::fmt::Display for KvShape {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let KvShape { layers, heads, head_dim } = self;
+        write!(formatter, "{layers} layers, {heads} heads of {head_dim} each")
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -43,13 +62,19 @@ impl KvCache {
         let width = config.kv_width();
         let layer = || KeysAndValues { keys: vec![0.0; capacity * width], values: vec![0.0; capacity * width] };
         let layers = (0..config.n_layers).map(|_| layer()).collect();
-        Ok(KvCache { layers, on_device: None, length: 0, capacity, width })
+        Ok(KvCache { layers, ..KvCache::empty(config, capacity) })
     }
 
     pub(crate) fn on_device(pool: &MetalMemoryPool, config: &Config, capacity: usize) -> Result<KvCache, Error> {
         check_context(config, capacity)?;
         let on_device = Some(MetalKVCache::new(pool, config, capacity)?);
-        Ok(KvCache { layers: Vec::new(), on_device, length: 0, capacity, width: config.kv_width() })
+        Ok(KvCache { on_device, ..KvCache::empty(config, capacity) })
+    }
+
+    /// Without its layers.
+    fn empty(config: &Config, capacity: usize) -> KvCache {
+        let &Config { n_kv_heads, head_dim, .. } = config;
+        KvCache { layers: Vec::new(), on_device: None, length: 0, capacity, n_kv_heads, head_dim }
     }
 
     /// Positions that were computed.
@@ -84,16 +109,14 @@ impl KvCache {
             return Err(Error::CacheElsewhere);
         }
         let layers = self.on_device.as_ref().map_or(self.layers.len(), MetalKVCache::n_layers);
-        if (layers, self.width) != (config.n_layers, config.kv_width()) {
-            let (needed_layers, needed_width) = (config.n_layers, config.kv_width());
-            return Err(Error::CacheOfAnother { layers, width: self.width, needed_layers, needed_width });
-        }
-        Ok(())
+        let found = KvShape { layers, heads: self.n_kv_heads, head_dim: self.head_dim };
+        let needed = KvShape { layers: config.n_layers, heads: config.n_kv_heads, head_dim: config.head_dim };
+        if found == needed { Ok(()) } else { Err(Error::CacheOfAnother { found, needed }) }
     }
 
     /// Bytes that it takes.
     pub fn n_bytes(&self) -> u64 {
-        let here = self.layers.len() as u64 * 2 * (self.capacity * self.width) as u64 * 4;
+        let here = self.layers.len() as u64 * 2 * (self.capacity * self.n_kv_heads * self.head_dim) as u64 * 4;
         self.on_device.as_ref().map_or(here, MetalKVCache::n_bytes)
     }
 }
@@ -112,7 +135,8 @@ mod tests {
 
     #[test]
     fn what_fails_adds_no_position() {
-        let mut cache = KvCache { layers: Vec::new(), on_device: None, length: 2, capacity: 9, width: 1 };
+        let mut cache =
+            KvCache { layers: Vec::new(), on_device: None, length: 2, capacity: 9, n_kv_heads: 1, head_dim: 1 };
         let failed: Result<(), Error> = cache.attempt(|cache| {
             cache.length += 4;
             Err(Error::NoTokens)

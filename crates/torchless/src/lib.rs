@@ -44,7 +44,7 @@ mod threads;
 pub use engine::{Engine, EngineCounters, LogitRows, Observer};
 pub use error::{Error, Problem};
 pub use integers::{Activations, IntegerSet};
-pub use kv_cache::KvCache;
+pub use kv_cache::{KvCache, KvShape};
 pub use linear::Matrix;
 pub use model::{LoadOptions, Model};
 pub use simd::InstructionSet;

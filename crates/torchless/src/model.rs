@@ -150,15 +150,22 @@ impl Model {
 
     /// How many weights are in matrices.
     pub fn n_weights(&self) -> u64 {
-        let matrices = self.layers.iter().flat_map(Layer::matrices).chain(&self.head).chain([&self.embedding]);
-        matrices.map(|matrix| matrix.rows() as u64 * matrix.columns() as u64).sum()
+        self.matrices().map(|matrix| matrix.rows() as u64 * matrix.columns() as u64).sum()
+    }
+
+    fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        self.layers.iter().flat_map(Layer::matrices).chain(&self.head).chain([&self.embedding])
+    }
+
+    /// The matrices that have products: all but the embedding, unless that is the output matrix, too.
+    pub(crate) fn multiplied(&self) -> impl Iterator<Item = &Matrix> {
+        self.layers.iter().flat_map(Layer::matrices).chain([self.head.as_ref().unwrap_or(&self.embedding)])
     }
 
     /// The formats of the matrices with how many there are of each, the most frequent first.
     pub fn formats(&self) -> Vec<(crate::format::Format, usize)> {
         let mut counts: Vec<(crate::format::Format, usize)> = Vec::new();
-        let matrices = self.layers.iter().flat_map(Layer::matrices).chain(&self.head).chain([&self.embedding]);
-        for matrix in matrices {
+        for matrix in self.matrices() {
             match counts.iter_mut().find(|(format, _)| *format == matrix.format()) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((matrix.format(), 1)),
@@ -170,6 +177,11 @@ impl Model {
 }
 
 impl Layer {
+    /// How many weights are in its matrices: multiplications for each token.
+    pub(crate) fn n_weights(&self) -> usize {
+        self.matrices().map(|matrix| matrix.rows() * matrix.columns()).sum()
+    }
+
     fn matrices(&self) -> impl Iterator<Item = &Matrix> {
         let Layer { query, key, value, output, gate, up, down, .. } = self;
         [query, key, value, output, gate, up, down].into_iter().map(|linear| &linear.matrix)

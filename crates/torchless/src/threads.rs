@@ -10,6 +10,9 @@ use crate::simd::InstructionSet;
 /// More threads gain nothing and take seconds to start.
 const MOST_THREADS: usize = 1024;
 
+/// Multiplications that take about as long as waking a thread.
+const WORTH_SHARING: usize = 1 << 15;
+
 /// Threads that share work, and the instruction set that they work with.
 #[derive(Debug, Clone)]
 pub struct Threads {
@@ -62,11 +65,12 @@ impl Threads {
         self.integers
     }
 
-    /// Does `work` on one of the threads: what it shares with the others begins without waking anybody.
-    pub(crate) fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    /// Does `work` on one of the threads, if that is worth it: what it shares with the others begins without waking anybody. `cost` is about the
+    /// number of multiplications.
+    pub(crate) fn inside<R: Send>(&self, cost: usize, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
+            Some(pool) if cost > WORTH_SHARING => pool.install(work),
+            _ => work(),
         }
     }
 
@@ -79,7 +83,7 @@ impl Threads {
         work: impl Fn(&mut S, T) + Sync + Send,
     ) {
         match &self.pool {
-            Some(pool) if cost > 1 << 15 && items.len() > 1 => {
+            Some(pool) if cost > WORTH_SHARING && items.len() > 1 => {
                 pool.install(|| items.into_par_iter().for_each_init(&scratch, |scratch, item| work(scratch, item)));
             }
             _ => {

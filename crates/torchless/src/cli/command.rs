@@ -76,9 +76,9 @@ fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
     Ok(backend::open_device(preference)?)
 }
 
-/// How many matrices of a model, the embedding among them, are of formats for which `activations` rounds inputs.
+/// How many of the matrices that have products are of formats for which `activations` rounds inputs.
 pub(super) fn n_rounded(model: &Model, activations: Activations) -> usize {
-    model.formats().into_iter().filter(|(format, _)| activations.rounds(*format)).map(|(_, count)| count).sum()
+    model.multiplied().filter(|matrix| activations.rounds(matrix.format())).count()
 }
 
 /// Opens the model unless it needs more than `limit`, or than the limit that was given.

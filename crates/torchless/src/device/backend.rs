@@ -121,7 +121,7 @@ impl KernelBackend for DeviceBackend {
         let (device, joined) = (self.pool.device(), self.pool.items(x)?);
         let mut turned = device.uninitialised(x.len())?;
         // The heads are those of queries alone.
-        let turn = Turn { n_rows: 1, n_heads, n_kv_heads: 0, head_dim, pairs, kv_row: 0 };
+        let turn = Turn { n_rows: 1, n_heads, n_kv_heads: 0, head_dim, pairs, kv_row: 0, n_positions: 1 };
         let (mut keys, mut values) = (device.uninitialised(1)?, device.uninitialised(1)?);
         let to = Turned { queries: &mut turned, keys: &mut keys, values: &mut values };
         self.launcher.rope(turn, &joined, &turns, (&positions, 0), to)?;

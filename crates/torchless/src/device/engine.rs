@@ -110,6 +110,9 @@ impl DeviceEngine {
         self.turns.grow(&self.pool, model, pass.capacity)?;
         self.grow_tiles(config, n_rows, pass.capacity)?;
         let n_positions = pass.positions.iter().max().map_or(0, |&last| last as usize + 1);
+        let rows =
+            pass.starts.iter().zip(pass.positions).map(|(&start, &position)| start as usize + position as usize + 1);
+        let kv_rows = rows.max().unwrap_or(0);
         let (launcher, turns, tiles) = (&self.launcher, &self.turns.buffer, &mut self.tiles);
         let Some(work) = &mut self.work else { return Err(Error::NoTokens) };
         work.places.upload(&[pass.tokens, pass.positions, pass.starts].concat())?;
@@ -117,7 +120,7 @@ impl DeviceEngine {
         show(&mut observer, 0, &work.residual, n_rows)?;
         for (index, layer) in self.weights.layers.iter().enumerate() {
             let window = config.windows.of_layer(index);
-            let step = Step { launcher, layer, config, n_rows, n_positions, turns, window };
+            let step = Step { launcher, layer, config, n_rows, n_positions, kv_rows, turns, window };
             match &mut pass.cache {
                 Some((cache, first)) => step.attention(work, tiles, Some((&mut cache.layers[index], *first)))?,
                 None => step.attention(work, tiles, None)?,
@@ -225,6 +228,7 @@ struct Step<'a> {
     config: &'a Config,
     n_rows: usize,
     n_positions: usize,
+    kv_rows: usize,
     turns: &'a Buffer<f32>,
     window: Option<usize>,
 }
@@ -236,7 +240,7 @@ impl Step<'_> {
         tiles: &mut Buffer<f32>,
         cache: Option<(&mut KeysAndValues, usize)>,
     ) -> Result<(), Error> {
-        let Step { launcher, layer, config, n_rows, .. } = *self;
+        let Step { launcher, layer, config, n_rows, n_positions, kv_rows, .. } = *self;
         let Config { n_heads, n_kv_heads, head_dim, .. } = *config;
         let norm = &layer.attention_norm;
         launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
@@ -245,13 +249,14 @@ impl Step<'_> {
             None => (&mut work.pass.keys.buffer, &mut work.pass.values.buffer, 0),
         };
         self.product(&layer.attention, &work.normed.buffer, false, &mut work.joined.buffer)?;
-        let turn = Turn { n_rows, n_heads, n_kv_heads, head_dim, pairs: config.rope.pairs, kv_row };
+        let turn = Turn { n_rows, n_heads, n_kv_heads, head_dim, pairs: config.rope.pairs, kv_row, n_positions };
         let to = Turned { queries: &mut work.queries.buffer, keys, values };
         launcher.rope(turn, &work.joined.buffer, self.turns, (&work.places, n_rows), to)?;
         let attend = Attend {
             heads: heads_of(config),
             n_rows,
-            n_positions: self.n_positions,
+            n_positions,
+            kv_rows,
             window: self.window,
             scale: (1.0 / (head_dim as f64).sqrt()) as f32,
             places: (&work.places, n_rows),

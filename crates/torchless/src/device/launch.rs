@@ -1,4 +1,7 @@
-//! Launches of the kernels on buffers, with every length held against the kernel's: nothing here reads or writes past an end.
+//! Launches of the kernels on buffers, with every length held against the kernel's.
+//!
+//! Nothing reads or writes past an end as long as the numbers *in* the buffers of token ids, positions and rows are what the caller says they are:
+//! they are on the device, and nobody looks at them here.
 //!
 //! Legend: T rows, one for each token; D width of a head.
 
@@ -60,6 +63,8 @@ pub(super) struct Turn {
     pub(super) pairs: RopePairs,
     /// The row of keys and values of the first token.
     pub(super) kv_row: usize,
+    /// More than the greatest position of a token, which is the caller's promise.
+    pub(super) n_positions: usize,
 }
 
 /// Where queries, keys and values go.
@@ -87,8 +92,11 @@ fn holds<T: Item>(
     buffer: &Buffer<T>,
     expected: usize,
 ) -> Result<(), Error> {
+    reaches(kernel, argument, buffer.len(), expected)
+}
+
+fn reaches(kernel: TransformerKernel, argument: &'static str, length: usize, expected: usize) -> Result<(), Error> {
     use ns_device::Kernel;
-    let length = buffer.len();
     if length >= expected { Ok(()) } else { Err(Error::Shape { kernel: kernel.name(), argument, length, expected }) }
 }
 
@@ -121,7 +129,7 @@ impl Launcher {
         Ok(self.device.launch(kernel, Grid { blocks, lanes: LANES, shared_reals }, arguments)?)
     }
 
-    /// out (T, columns): rows of `matrix`; every token is one of them.
+    /// out (T, columns): rows of `matrix`; that every token is one of them is the caller's promise.
     pub(super) fn embedding(
         &self,
         matrix: &DeviceMatrix,
@@ -201,8 +209,8 @@ impl Launcher {
         self.launch(kernel, (blocks_of(layout.n), 0), &arguments)
     }
 
-    /// Turns queries and keys to the positions at `positions_offset` of `positions`, all of which have a row in `turns` (positions, D), and puts
-    /// them and the values where they belong.
+    /// Turns queries and keys to the positions at `positions_offset` of `positions`, by their rows of `turns` (positions, D), and puts them and the
+    /// values where they belong.
     pub(super) fn rope(
         &self,
         turn: Turn,
@@ -215,6 +223,7 @@ impl Launcher {
         let n = area(&[n_rows, n_heads + 2 * n_kv_heads, head_dim])?;
         let n_kv = area(&[turn.kv_row + n_rows, n_kv_heads, head_dim])?;
         holds(kernel, "joined", joined, n)?;
+        holds(kernel, "turns", turns, area(&[turn.n_positions, head_dim])?)?;
         holds(kernel, "positions", positions, positions_offset + n_rows)?;
         holds(kernel, "queries", queries, area(&[n_rows, n_heads, head_dim])?)?;
         holds(kernel, "keys", keys, n_kv)?;
@@ -303,5 +312,24 @@ mod tests {
         for shape in [&[1 << 16, 1 << 16][..], &[usize::MAX, 2], &[1 << 11, 1 << 11, 1 << 11]] {
             assert!(area(shape).is_err(), "{shape:?}");
         }
+    }
+
+    #[cfg(feature = "emulated")]
+    #[test]
+    fn positions_without_angles_are_refused() {
+        use super::{Launcher, Turn, Turned};
+        let device = crate::device::open(ns_device::Backend::Emulated, 0).expect("the emulation");
+        let launcher = Launcher::new(device.clone()).expect("single precision");
+        let zeros = |length: usize| device.upload(&vec![0.0_f32; length]).expect("memory");
+        let (joined, turns, positions) = (zeros(3 * 8), zeros(5 * 8), device.upload(&[4_u32]).expect("memory"));
+        let (mut queries, mut keys, mut values) = (zeros(8), zeros(8), zeros(8));
+        let pairs = crate::kernels::RopePairs::Halves;
+        let mut turned = |n_positions| {
+            let turn = Turn { n_rows: 1, n_heads: 1, n_kv_heads: 1, head_dim: 8, pairs, kv_row: 0, n_positions };
+            let to = Turned { queries: &mut queries, keys: &mut keys, values: &mut values };
+            launcher.rope(turn, &joined, &turns, (&positions, 0), to).map_err(|error| error.to_string())
+        };
+        assert_eq!(turned(5), Ok(()));
+        assert!(turned(6).is_err_and(|message| message.contains("turns")));
     }
 }

@@ -44,7 +44,8 @@ macro_rules! with_coded {
                 type $coded = $crate::format::$name;
                 $body
             })*
-            _ => $other,
+            // Listed, so that a new format is not forgotten here.
+            $crate::format::Format::F32 | $crate::format::Format::F16 | $crate::format::Format::Bf16 => $other,
         }
     };
 }

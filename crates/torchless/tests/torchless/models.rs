@@ -158,11 +158,13 @@ fn what_cannot_be_computed_is_an_error_and_leaves_the_cache_as_it_was() {
         ("errors-shallow", Twin { layers: 2, windows: vec![None; 2], ..Twin::new("llama") }),
         ("errors-deep", Twin { layers: 4, windows: vec![None; 4], ..Twin::new("llama") }),
         ("errors-wide", Twin { kv_heads: 3, ..Twin::new("llama") }),
+        // As many numbers to a position, which lie elsewhere.
+        ("errors-heads", Twin { kv_heads: 1, head_dim: 24, ..Twin::new("llama") }),
     ] {
         let other = Model::open(other.drawn().write_folder(name, true, 1)).expect("a model");
         let mut cache = KvCache::new(other.config(), 4).expect("a cache");
         let error = engine.logits(&mut cache, &[1], LogitRows::Last).expect_err("another model's");
-        assert!(error.to_string().ends_with(", and the model has 3 of 24"), "{error}");
+        assert!(error.to_string().ends_with(", and the model has 3 layers, 2 heads of 12 each"), "{error}");
     }
     assert_eq!(engine.cache(65).expect_err("an error").to_string(), "65 tokens do not fit into a context of 64");
 }

@@ -5,7 +5,7 @@
 
 use ns_device::{Argument, Buffer, WARP};
 
-use super::{LANES, Launcher, area, count, holds};
+use super::{LANES, Launcher, area, count, holds, reaches};
 use crate::backend::Heads;
 use crate::device::kernels::TransformerKernel;
 use crate::device::layout::{AttentionLayout, GROUP, MAX_HEAD_DIM};
@@ -21,13 +21,16 @@ pub(in crate::device) struct Attend<'a> {
     pub(in crate::device) n_rows: usize,
     /// Positions that the last of the tokens sees, were there no window.
     pub(in crate::device) n_positions: usize,
+    /// Rows of keys and values up to the last that a token sees.
+    pub(in crate::device) kv_rows: usize,
     pub(in crate::device) window: Option<usize>,
     pub(in crate::device) scale: f32,
-    /// Positions of the tokens, then the rows where their sequences' keys begin, (2, T), from an offset on.
+    /// Positions of the tokens, then the rows where their sequences' keys begin, (2, T), from an offset on. That none is beyond `n_positions`, and no
+    /// row of a sequence beyond `kv_rows`, is the caller's promise.
     pub(in crate::device) places: (&'a Buffer<u32>, usize),
     /// (T, heads, D)
     pub(in crate::device) queries: &'a Buffer<f32>,
-    /// (positions, KV heads, D)
+    /// (`kv_rows`, KV heads, D)
     pub(in crate::device) keys: &'a Buffer<f32>,
     pub(in crate::device) values: &'a Buffer<f32>,
 }
@@ -77,6 +80,9 @@ impl Attend<'_> {
         let n = area(&[self.n_heads()?, self.heads.head_dim])?;
         holds(kernel, "queries", self.queries, n)?;
         holds(kernel, "out", out, n)?;
+        let n_kv = area(&[self.kv_rows, self.heads.n_kv_heads, self.heads.head_dim])?;
+        holds(kernel, "keys", self.keys, n_kv)?;
+        holds(kernel, "values", self.values, n_kv)?;
         holds(kernel, "places", self.places.0, self.places.1 + 2 * self.n_rows)
     }
 }
@@ -114,7 +120,7 @@ impl Launcher {
         self.launch(kernel, (count(attend.n_heads()?)?, shared), &arguments)
     }
 
-    /// A block for each tile of each head of each token, `n_tiles` being enough for every token; then one for each head.
+    /// A block for each tile of each head of each token, `n_tiles` for every token whether it sees as many or not; then one for each head.
     pub(in crate::device) fn attention_of_tiles(
         &self,
         attend: Attend<'_>,
@@ -124,6 +130,7 @@ impl Launcher {
     ) -> Result<(), Error> {
         let (each, all) = (TransformerKernel::AttentionTiles, TransformerKernel::AttentionSum);
         attend.check(all, out)?;
+        reaches(each, "positions of the tiles", n_tiles.saturating_mul(LANES as usize), attend.n_seen())?;
         let n_blocks = area(&[attend.n_heads()?, n_tiles])?;
         holds(each, "tiles", tiles, area(&[n_blocks, tile_width(attend.heads)])?)?;
         let layout = attend.layout(n_tiles)?;
@@ -240,6 +247,46 @@ mod emulated {
         (0..length).map(|_| next()).collect()
     }
 
+    /// Attention of two tokens that see 200 and 300 positions of 420 rows, with buffers so much shorter than that.
+    fn refused(short_keys: usize, short_values: usize, n_tiles: usize) -> Option<(&'static str, usize, usize)> {
+        let device = crate::device::open(ns_device::Backend::Emulated, 0).expect("the emulation");
+        let launcher = Launcher::new(device.clone()).expect("single precision");
+        let heads = Heads { n_heads: 4, n_kv_heads: 2, head_dim: 8 };
+        let zeros = |length: usize| device.upload(&vec![0.0_f32; length]).expect("memory");
+        let (keys, values, queries) = (zeros(420 * 16 - short_keys), zeros(420 * 16 - short_values), zeros(64));
+        let places = device.upload(&[199_u32, 299, 0, 120]).expect("memory");
+        let attend = Attend {
+            heads,
+            n_rows: 2,
+            n_positions: 300,
+            kv_rows: 420,
+            window: None,
+            scale: 1.0,
+            places: (&places, 0),
+            queries: &queries,
+            keys: &keys,
+            values: &values,
+        };
+        let (mut tiles, mut out) = (zeros(8 * 3 * tile_width(heads)), zeros(64));
+        let walk = launcher.attention_walk(attend, &mut out);
+        let apart = launcher.attention_of_tiles(attend, n_tiles, &mut tiles, &mut out);
+        let of_error = |error: Error| match error {
+            Error::Shape { argument, length, expected, .. } => (argument, length, expected),
+            other => panic!("{other}"),
+        };
+        let (walk, apart) = (walk.err().map(of_error), apart.err().map(of_error));
+        assert!(walk.is_none() || walk == apart);
+        apart
+    }
+
+    #[test]
+    fn what_would_be_read_past_an_end_is_refused() {
+        assert_eq!(refused(0, 0, 3), None);
+        assert_eq!(refused(1, 0, 3), Some(("keys", 6719, 6720)));
+        assert_eq!(refused(0, 1, 3), Some(("values", 6719, 6720)));
+        assert_eq!(refused(0, 0, 2), Some(("positions of the tiles", 256, 300)));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -257,13 +304,14 @@ mod emulated {
             let heads = Heads { n_heads: n_kv_heads * group, n_kv_heads, head_dim: 2 * half };
             let (n_rows, width) = (places.len(), heads.n_heads * heads.head_dim);
             let n_kv = 420 * n_kv_heads * heads.head_dim;
-            let [queries, keys, values] = [n_rows * width, n_kv, n_kv]
-                .map(|length| device.upload(&numbers(length, seed ^ length as u64)).expect("memory"));
+            let [queries, keys, values] = [(n_rows * width, 1), (n_kv, 2), (n_kv, 3)]
+                .map(|(length, salt)| device.upload(&numbers(length, seed ^ salt)).expect("memory"));
             let (positions, starts): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
             let n_positions = *positions.iter().max().expect("tokens") as usize + 1;
             let places = device.upload(&[positions, starts].concat()).expect("memory");
             let (places, queries, keys, values) = ((&places, 0), &queries, &keys, &values);
-            let attend = Attend { heads, n_rows, n_positions, window, scale, places, queries, keys, values };
+            let attend =
+                Attend { heads, n_rows, n_positions, kv_rows: 420, window, scale, places, queries, keys, values };
             let room = |length| device.uninitialised(length).expect("memory");
             let (mut walk, mut apart) = (room(n_rows * width), room(n_rows * width));
             launcher.attention_walk(attend, &mut walk).expect("it fits");

@@ -107,7 +107,7 @@ fn positions(device: &Device, launcher: &Launcher, here: &mut CpuBackend, pairs:
     let (joined_there, turns, places) = (device.upload(&joined)?, device.upload(&turns)?, device.upload(&[0, 2, 1])?);
     let (mut queries, mut keys, mut values) =
         (device.uninitialised(2 * width)?, device.upload(&before)?, device.upload(&before)?);
-    let turn = Turn { n_rows: 2, n_heads, n_kv_heads, head_dim, pairs, kv_row: START };
+    let turn = Turn { n_rows: 2, n_heads, n_kv_heads, head_dim, pairs, kv_row: START, n_positions: 3 };
     let to = Turned { queries: &mut queries, keys: &mut keys, values: &mut values };
     launcher.rope(turn, &joined_there, &turns, (&places, 1), to)?;
     let rest = before[..START * kv_width].to_vec();
@@ -156,6 +156,7 @@ fn attention(
         heads: HEADS,
         n_rows: 2,
         n_positions: POSITIONS[1] + 1,
+        kv_rows: START + POSITIONS[1] + 1,
         window,
         scale: SCALE,
         places: (&places, 0),

@@ -13,6 +13,26 @@ pub(super) struct Wide(Avx512);
 #[derive(Clone, Copy)]
 pub(super) struct Narrow<const VNNI: bool>(Avx2);
 
+impl Wide {
+    /// # Safety
+    ///
+    /// The processor has the features of `IntegerSet::Avx512Vnni`.
+    unsafe fn new() -> Wide {
+        // SAFETY: the caller promises more features than these.
+        Wide(unsafe { Avx512::new() })
+    }
+}
+
+impl<const VNNI: bool> Narrow<VNNI> {
+    /// # Safety
+    ///
+    /// The processor has the features of `IntegerSet::Avx2`, and with `VNNI` those of `IntegerSet::AvxVnni`.
+    unsafe fn new() -> Narrow<VNNI> {
+        // SAFETY: the caller promises these features.
+        Narrow(unsafe { Avx2::new() })
+    }
+}
+
 /// Four bytes as one number, to be copied to every lane.
 #[inline(always)]
 fn quad(x: &[i8; 4]) -> i32 {
@@ -37,24 +57,24 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn zero(self) -> __m512i {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { _mm512_setzero_si512() }
     }
     #[inline(always)]
     fn load(self, codes: &Codes) -> __m512i {
-        // SAFETY: whoever made `self` promised the features; there are 64 bytes.
+        // SAFETY: `new` promises the features; there are 64 bytes.
         unsafe { _mm512_loadu_si512(codes.0.as_ptr().cast()) }
     }
     #[inline(always)]
     fn store(self, codes: __m512i) -> Codes {
         let mut out = Codes([0; BYTES]);
-        // SAFETY: whoever made `self` promised the features; there are 64 bytes.
+        // SAFETY: `new` promises the features; there are 64 bytes.
         unsafe { _mm512_storeu_si512(out.0.as_mut_ptr().cast(), codes) };
         out
     }
     #[inline(always)]
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> __m512i {
-        // SAFETY: whoever made `self` promised the features; the arrays have 32 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 32 bytes, and the loads take any address.
         unsafe {
             let (a, b) = (_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast()));
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b)
@@ -62,7 +82,7 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> __m512i {
-        // SAFETY: whoever made `self` promised the features; the arrays have 16 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any address.
         unsafe {
             let a = _mm256_broadcastsi128_si256(_mm_loadu_si128(a.as_ptr().cast()));
             let b = _mm256_broadcastsi128_si256(_mm_loadu_si128(b.as_ptr().cast()));
@@ -73,17 +93,17 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn sixteens(self, a: u32, b: u32) -> __m512i {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { _mm512_maskz_set1_epi8(u64::from(a) | u64::from(b) << 32, 16) }
     }
     #[inline(always)]
     fn flip(self, codes: __m512i) -> __m512i {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { _mm512_xor_si512(codes, _mm512_set1_epi8(-128)) }
     }
     #[inline(always)]
     fn bits<const RIGHT: u32, const LEFT: u32>(self, codes: __m512i, mask: u8) -> __m512i {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe {
             let kept = _mm512_and_si512(_mm512_srli_epi16::<RIGHT>(codes), _mm512_set1_epi8(mask as i8));
             _mm512_slli_epi16::<LEFT>(kept)
@@ -91,17 +111,17 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn or(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { _mm512_or_si512(a, b) }
     }
     #[inline(always)]
     fn dot_each<const FULL: bool>(self, sums: __m512i, codes: __m512i, x: &[i8; 4]) -> __m512i {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { _mm512_dpbusd_epi32(sums, codes, _mm512_set1_epi32(quad(x))) }
     }
     #[inline(always)]
     fn dot_rows<const FULL: bool>(self, ab: __m512i, cd: __m512i, x: &[i8; 32]) -> [[i32; 4]; 2] {
-        // SAFETY: whoever made `self` promised the features; `x` has 32 bytes, and so have the sums.
+        // SAFETY: `new` promises the features; `x` has 32 bytes, and so have the sums.
         unsafe {
             let x = _mm512_broadcast_i64x4(_mm256_loadu_si256(x.as_ptr().cast()));
             let zero = _mm512_setzero_si512();
@@ -118,12 +138,12 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn to_floats(self, sums: __m512i, offset: i32) -> __m512 {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { _mm512_cvtepi32_ps(_mm512_sub_epi32(sums, _mm512_set1_epi32(offset))) }
     }
     #[inline(always)]
     fn halves(self, bits: [u16; 4]) -> [f32; 4] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { four(_mm_cvtph_ps(_mm_cvtsi64_si128(packed(bits)))) }
     }
 }
@@ -132,7 +152,7 @@ impl<const VNNI: bool> Narrow<VNNI> {
     /// Adds to each sum four codes times four inputs.
     #[inline(always)]
     fn dot<const FULL: bool>(self, sums: __m256i, codes: __m256i, x: __m256i) -> __m256i {
-        // SAFETY: whoever made `self` promised the features, and with `VNNI` those of AVX-VNNI.
+        // SAFETY: `new` promises the features.
         unsafe {
             if VNNI {
                 return _mm256_dpbusd_avx_epi32(sums, codes, x);
@@ -161,7 +181,7 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn zero(self) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { [_mm256_setzero_si256(); 2] }
     }
     #[inline(always)]
@@ -172,7 +192,7 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     #[inline(always)]
     fn store(self, codes: [__m256i; 2]) -> Codes {
         let mut out = Codes([0; BYTES]);
-        // SAFETY: whoever made `self` promised the features; there are 64 bytes.
+        // SAFETY: `new` promises the features; there are 64 bytes.
         unsafe {
             _mm256_storeu_si256(out.0.as_mut_ptr().cast(), codes[0]);
             _mm256_storeu_si256(out.0.as_mut_ptr().add(32).cast(), codes[1]);
@@ -181,12 +201,12 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features; the arrays have 32 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 32 bytes, and the loads take any address.
         unsafe { [_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast())] }
     }
     #[inline(always)]
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features; the arrays have 16 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any address.
         unsafe {
             let (a, b) = (_mm_loadu_si128(a.as_ptr().cast()), _mm_loadu_si128(b.as_ptr().cast()));
             [nibbles(a), nibbles(b)]
@@ -194,12 +214,12 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn sixteens(self, a: u32, b: u32) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { [spread(a), spread(b)] }
     }
     #[inline(always)]
     fn flip(self, codes: [__m256i; 2]) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe {
             let highest = _mm256_set1_epi8(-128);
             [_mm256_xor_si256(codes[0], highest), _mm256_xor_si256(codes[1], highest)]
@@ -207,7 +227,7 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn bits<const RIGHT: u32, const LEFT: u32>(self, codes: [__m256i; 2], mask: u8) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features; shifts are counted in registers because those of this width want another type.
+        // SAFETY: `new` promises the features; shifts are counted in registers because those of this width want another type.
         unsafe {
             let (right, left) = (_mm_cvtsi32_si128(RIGHT as i32), _mm_cvtsi32_si128(LEFT as i32));
             let mask = _mm256_set1_epi8(mask as i8);
@@ -218,18 +238,18 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn or(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])] }
     }
     #[inline(always)]
     fn dot_each<const FULL: bool>(self, sums: [__m256i; 2], codes: [__m256i; 2], x: &[i8; 4]) -> [__m256i; 2] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         let x = unsafe { _mm256_set1_epi32(quad(x)) };
         [self.dot::<FULL>(sums[0], codes[0], x), self.dot::<FULL>(sums[1], codes[1], x)]
     }
     #[inline(always)]
     fn dot_rows<const FULL: bool>(self, ab: [__m256i; 2], cd: [__m256i; 2], x: &[i8; 32]) -> [[i32; 4]; 2] {
-        // SAFETY: whoever made `self` promised the features; `x` has 32 bytes, and so have the sums.
+        // SAFETY: `new` promises the features; `x` has 32 bytes, and so have the sums.
         unsafe {
             let x = _mm256_loadu_si256(x.as_ptr().cast());
             let zero = _mm256_setzero_si256();
@@ -242,7 +262,7 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn to_floats(self, sums: [__m256i; 2], offset: i32) -> [__m256; 2] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe {
             let offset = _mm256_set1_epi32(offset);
             let (a, b) = (_mm256_sub_epi32(sums[0], offset), _mm256_sub_epi32(sums[1], offset));
@@ -251,7 +271,7 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn halves(self, bits: [u16; 4]) -> [f32; 4] {
-        // SAFETY: whoever made `self` promised the features.
+        // SAFETY: `new` promises the features.
         unsafe { four(_mm_cvtph_ps(_mm_cvtsi64_si128(packed(bits)))) }
     }
 }
@@ -288,17 +308,17 @@ fn four(vector: __m128) -> [f32; 4] {
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx512vnni,avx2,fma,f16c")]
 pub(super) fn run_avx512_vnni<B: IntegerBody>(body: B) {
     // SAFETY: this function can only be called where the features are.
-    body.run(Wide(unsafe { Avx512::new() }));
+    body.run(unsafe { Wide::new() });
 }
 
 #[target_feature(enable = "avxvnni,avx2,fma,f16c")]
 pub(super) fn run_avx_vnni<B: IntegerBody>(body: B) {
     // SAFETY: this function can only be called where the features are.
-    body.run(Narrow::<true>(unsafe { Avx2::new() }));
+    body.run(unsafe { Narrow::<true>::new() });
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn run_avx2<B: IntegerBody>(body: B) {
     // SAFETY: this function can only be called where the features are.
-    body.run(Narrow::<false>(unsafe { Avx2::new() }));
+    body.run(unsafe { Narrow::<false>::new() });
 }
