@@ -70,7 +70,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             Which::Observed => self.observed_root(&asimov, wanted, interval)?,
         };
         let reason = match found.root {
-            Root::At(_) if !(found.nearest <= AT_LIMIT) => JUMPS,
+            Root::At(_) if found.nearest > AT_LIMIT => JUMPS,
             Root::At(mu) => {
                 self.last_limits.retain(|last| (last.0, last.1) != (wanted, which));
                 self.last_limits.truncate(MOST_REMEMBERED);
