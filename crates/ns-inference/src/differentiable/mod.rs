@@ -1,6 +1,6 @@
 //! Profiled test statistics as functions of templates, with their gradients: what a network needs to be trained on a limit.
 //!
-//! Values are those of `hypotest` and `limit`, which also look across folds for conditional minima; their derivatives with respect to the inputs x (`ns_core::templates`) are exact, not differences:
+//! Values are those of `hypotest` and `limit`; their derivatives with respect to the inputs x (`ns_core::templates`) are exact, not differences:
 //! - of a minimum, by the envelope theorem: d min_θ f/dx = ∂f/∂x at the minimum, whether or not parameters are at their bounds;
 //! - of what depends on where a minimum is (Asimov data, which are made at a conditional fit; σ), by implicit differentiation: dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x over the parameters that
 //!   are neither held nor at a bound nor in the corner of a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
