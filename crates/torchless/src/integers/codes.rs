@@ -26,8 +26,11 @@ pub(crate) trait Coded: Layout {
     /// Whether groups have minima.
     const HAS_MINIMA: bool = false;
 
-    /// Scales, and minima if there are any, of four blocks.
-    fn groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups);
+    /// Scales, and minima if there are any, of four blocks. Most begin with their only scale.
+    #[inline(always)]
+    fn groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
+        groups.scales[0] = halves(simd, blocks, 0);
+    }
 
     /// Codes 32·`at` … 32·`at` + 31 of two blocks.
     fn codes<S: Integers>(simd: S, a: &[u8], b: &[u8], at: usize) -> S::Codes;
@@ -83,10 +86,6 @@ impl Coded for Q8_0 {
     const IS_FULL: bool = true;
 
     #[inline(always)]
-    fn groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
-        groups.scales[0] = halves(simd, blocks, 0);
-    }
-    #[inline(always)]
     fn codes<S: Integers>(simd: S, a: &[u8], b: &[u8], _: usize) -> S::Codes {
         simd.flip(simd.join(part(a, 2), part(b, 2)))
     }
@@ -95,10 +94,6 @@ impl Coded for Q8_0 {
 impl Coded for Q4_0 {
     const OFFSET: i32 = 8;
 
-    #[inline(always)]
-    fn groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
-        groups.scales[0] = halves(simd, blocks, 0);
-    }
     #[inline(always)]
     fn codes<S: Integers>(simd: S, a: &[u8], b: &[u8], _: usize) -> S::Codes {
         simd.join_halves(part(a, 2), part(b, 2))
@@ -123,10 +118,6 @@ impl Coded for Q4_1 {
 impl Coded for Q5_0 {
     const OFFSET: i32 = 16;
 
-    #[inline(always)]
-    fn groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
-        groups.scales[0] = halves(simd, blocks, 0);
-    }
     #[inline(always)]
     fn codes<S: Integers>(simd: S, a: &[u8], b: &[u8], _: usize) -> S::Codes {
         simd.or(simd.join_halves(part(a, 6), part(b, 6)), simd.sixteens(word(a, 2), word(b, 2)))

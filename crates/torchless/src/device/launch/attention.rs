@@ -76,6 +76,18 @@ impl Attend<'_> {
         area(&[self.n_rows, self.heads.n_heads])
     }
 
+    /// What a kernel that looks at keys and values is launched with.
+    fn arguments<'b>(&'b self, words: &'b [u32], out: &'b mut Buffer<f32>) -> [Argument<'b>; 6] {
+        [
+            Argument::uints(words),
+            Argument::read(self.places.0),
+            Argument::read(self.queries),
+            Argument::read(self.keys),
+            Argument::read(self.values),
+            Argument::write(out),
+        ]
+    }
+
     fn check(&self, kernel: TransformerKernel, out: &Buffer<f32>) -> Result<(), Error> {
         let n = area(&[self.n_heads()?, self.heads.head_dim])?;
         holds(kernel, "queries", self.queries, n)?;
@@ -107,17 +119,9 @@ impl Launcher {
         attend.check(kernel, out)?;
         let layout = attend.layout(0)?;
         let words = layout.words();
-        let arguments = [
-            Argument::uints(&words),
-            Argument::read(attend.places.0),
-            Argument::read(attend.queries),
-            Argument::read(attend.keys),
-            Argument::read(attend.values),
-            Argument::write(out),
-        ];
         // And what all tiles so far come to.
         let shared = room_of_block(layout.head_dim) + layout.head_dim;
-        self.launch(kernel, (count(attend.n_heads()?)?, shared), &arguments)
+        self.launch(kernel, (count(attend.n_heads()?)?, shared), &attend.arguments(&words, out))
     }
 
     /// A block for each tile of each head of each token, `n_tiles` for every token whether it sees as many or not; then one for each head.
@@ -135,14 +139,7 @@ impl Launcher {
         holds(each, "tiles", tiles, area(&[n_blocks, tile_width(attend.heads)])?)?;
         let layout = attend.layout(n_tiles)?;
         let words = layout.words();
-        let arguments = [
-            Argument::uints(&words),
-            Argument::read(attend.places.0),
-            Argument::read(attend.queries),
-            Argument::read(attend.keys),
-            Argument::read(attend.values),
-            Argument::write(tiles),
-        ];
+        let arguments = attend.arguments(&words, tiles);
         self.launch(each, (count(n_blocks)?, room_of_block(layout.head_dim)), &arguments)?;
         let places = Argument::read(attend.places.0);
         let arguments = [Argument::uints(&words), places, Argument::read(tiles), Argument::write(out)];
