@@ -216,8 +216,12 @@ impl Likelihood for Interruptible {
         self.inner.nll_and_grad(params, gradient)
     }
 
-    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
-        if self.is_stopped() { [f64::INFINITY, 0.0] } else { self.inner.nll_and_slope(params, i, room) }
+    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
+        if self.is_stopped() {
+            *out = vec![[f64::INFINITY, 0.0]; which.len()];
+            return;
+        }
+        self.inner.nll_and_slope_mirrored(params, which, out);
     }
 
     fn set_floor(&mut self, floor: Option<f64>) -> bool {

@@ -28,10 +28,15 @@ pub trait Likelihood {
     /// -ln L at `params` (P), and its gradient written to `gradient` (P).
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// -ln L at `params` (P), and its slope along parameter `i` alone; the contents of `room` (P) are undefined afterwards.
-    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
-        let value = self.nll_and_grad(params, room);
-        [value, room[i]]
+    /// -ln L where one parameter of `params` (P) has changed its sign, and its slope along that parameter there: for each of `which` alone, written to `out`.
+    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
+        let (mut mirrored, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
+        out.clear();
+        for &i in which {
+            mirrored[i] = -params[i];
+            out.push([self.nll_and_grad(&mirrored, &mut gradient), gradient[i]]);
+            mirrored[i] = params[i];
+        }
     }
 
     /// Continues the Poisson terms below a small expected count by parabolas (`ns_core::poisson::floored`), so that -ln L is finite everywhere;

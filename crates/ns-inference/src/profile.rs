@@ -39,6 +39,14 @@ const MOST_OTHERS: usize = 4;
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
 
+/// The Hessian at `params` (P) with the parameters `held` free whatever their range.
+#[derive(Debug)]
+struct Widened {
+    params: Vec<f64>,
+    held: Vec<usize>,
+    hessian: Hessian,
+}
+
 /// The free minimum of a likelihood, and conditional ones on request.
 #[derive(Debug)]
 pub struct Profiler<'a, L: ?Sized> {
@@ -48,6 +56,7 @@ pub struct Profiler<'a, L: ?Sized> {
     multi_start: Option<MultiStart>,
     best: Minimum,
     hessian: Option<Hessian>,
+    widened: Option<Widened>,
     /// Whether different starting points have ended in different minima.
     has_several_minima: bool,
     /// Minima (P each) that are not the lowest: with parameters held one of them may be.
@@ -130,6 +139,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             multi_start: options.multi_start,
             best: unknown(),
             hessian: None,
+            widened: None,
             has_several_minima: false,
             others: Vec::new(),
             hints: Arc::default(),
@@ -139,7 +149,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// Takes `best` for the free minimum of a likelihood whose data have changed: somebody else found it.
     pub fn adopt(&mut self, best: Minimum) {
-        (self.hessian, self.has_several_minima, self.best) = (None, false, best);
+        self.forget_hessians();
+        (self.has_several_minima, self.best) = (false, best);
     }
 
     /// Starts the first conditional fit at each point where `hints` say, as far as they know.
@@ -150,7 +161,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
     pub fn refit(&mut self, starts: &[&[f64]]) {
-        (self.hessian, self.has_several_minima, self.best) = (None, false, unknown());
+        self.forget_hessians();
+        (self.has_several_minima, self.best) = (false, unknown());
         for start in starts {
             let start = self.allowed(start);
             let minimum = self.lowest(&start);
@@ -185,7 +197,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// The same from several points: `start`, the model's starting values, and random ones; the lowest is taken.
     pub fn refit_widely(&mut self, start: &[f64]) {
-        self.hessian = None;
+        self.forget_hessians();
         let (start, usual) = (self.allowed(start), self.start.clone());
         for minimum in self.search.run_all(self.model, &start, RESCUE_STARTS, 0) {
             self.take(minimum);
@@ -278,6 +290,36 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
     }
 
+    /// The same for predictions of what happens when `held` are: they are free in it even where the minimum is at an end of their range.
+    fn hessian_with(&mut self, held: &[(usize, f64)]) -> &mut Hessian {
+        let (domain, params) = (&self.search.domain, &self.best.params);
+        let is_at_end = |i: &usize| !domain.fixed[*i] && domain.bound_at(*i, params[*i]).is_some();
+        let held: Vec<usize> = held.iter().map(|&(i, _)| i).filter(is_at_end).collect();
+        if held.is_empty() {
+            return self.hessian();
+        }
+        let Self { search, best, widened, .. } = self;
+        let known = widened.take().filter(|known| known.held == held && known.params == best.params);
+        let find = || {
+            let mut domain = search.domain.clone();
+            held.iter().for_each(|&i| (domain.lower[i], domain.upper[i]) = (f64::NEG_INFINITY, f64::INFINITY));
+            let hessian = Hessian::at(search.likelihood, &best.params, &domain);
+            Widened { params: best.params.clone(), held, hessian }
+        };
+        &mut widened.insert(known.unwrap_or_else(find)).hessian
+    }
+
+    fn forget_hessians(&mut self) {
+        (self.hessian, self.widened) = (None, None);
+    }
+
+    /// The standard deviation of parameter `i`, whatever its range, where -ln L has one.
+    pub(crate) fn width(&mut self, i: usize) -> Option<f64> {
+        let mut column = vec![0.0; self.best.params.len()];
+        self.hessian_with(&[(i, 0.0)]).covariance_column(i, &mut column);
+        (column[i] > 0.0).then(|| column[i].sqrt())
+    }
+
     /// The minimum with each parameter of `held` at its value, which may lie outside its range.
     pub fn at(&mut self, held: &[(usize, f64)]) -> Minimum {
         let predicted = self.predict(held);
@@ -352,7 +394,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let old = best.nll;
         self.best = self.lower_of(best, other);
         if self.best.nll != old {
-            self.hessian = None;
+            self.forget_hessians();
         }
     }
 
@@ -394,7 +436,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// Where the conditional minimum should be if -ln L were a parabola: the free minimum moved along the covariance of the held parameters.
     fn predict(&mut self, held: &[(usize, f64)]) -> Vec<f64> {
         let mut start = self.best.params.clone();
-        let hessian = self.hessian();
+        let hessian = self.hessian_with(held);
         let mut columns = vec![vec![0.0; start.len()]; held.len()];
         for (column, &(i, _)) in columns.iter_mut().zip(held) {
             hessian.covariance_column(i, column);

@@ -74,6 +74,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
     }
 
+    /// Exchanges the memory of the minimiser, with the Hessian that was factorised last, for `other`.
+    pub(crate) fn lend_minimizer(&mut self, other: &mut Option<Minimizer>) {
+        std::mem::swap(&mut self.minimizer, other);
+    }
+
     /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P) knows it; whether the last one did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         self.minimizer.as_mut().is_some_and(|minimizer| minimizer.covariance_column(params, i, out))
@@ -290,25 +295,26 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     domain: &Domain,
     minimum: &Minimum,
 ) -> Vec<Vec<f64>> {
-    let mut starts = Vec::new();
     if !minimum.converged() {
-        return starts;
+        return Vec::new();
     }
-    let (mut at, mut room) = (minimum.params.clone(), vec![0.0; minimum.params.len()]);
-    for i in 0..domain.folded.len() {
-        let value = minimum.params[i];
-        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
-        if !domain.folded[i] || domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
-            continue;
-        }
-        at[i] = -value;
-        let [nll, slope] = likelihood.nll_and_slope(&at, i, &mut room);
+    let params = &minimum.params;
+    let may_hide_another = |&i: &usize| {
+        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-params[i]);
+        domain.folded[i] && !domain.fixed[i] && is_inside && params[i].abs() >= NEAR_FOLD
+    };
+    let which: Vec<usize> = (0..domain.folded.len()).filter(may_hide_another).collect();
+    let mut mirrored = Vec::with_capacity(which.len());
+    likelihood.nll_and_slope_mirrored(params, &which, &mut mirrored);
+    let mut starts = Vec::new();
+    for (&i, [nll, slope]) in which.iter().zip(mirrored) {
         let rise = nll - minimum.nll;
         // Of a parabola the slope there times the distance is twice the rise.
-        if rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0) {
-            starts.push(at.clone());
+        if rise < HIGHEST_RISE && slope * -2.0 * params[i] < rise.max(0.0) {
+            let mut start = params.clone();
+            start[i] = -params[i];
+            starts.push(start);
         }
-        at[i] = value;
     }
     starts
 }

@@ -158,21 +158,12 @@ impl TileWork {
         tile: Tile,
         at: (&Point, &[f64]),
     ) {
-        let (point, params) = at;
         self.lambda[..tile.width].fill(0.0);
         for t in channel.templates.clone() {
-            let template = &plan.templates[t];
-            let mut scale = [point.scale[t]; TILE];
-            multiply_bin_factors(plan, template, tile, params, |x| x, &mut scale);
-            let (wide, narrow) = strips(tile.width);
-            for start in wide {
-                add_yield::<I, 8>(isa, plan, template, tile, point, start, &scale, &mut self.lambda);
-            }
-            for start in narrow {
-                add_yield::<I, PAD>(isa, plan, template, tile, point, start, &scale, &mut self.lambda);
-            }
+            let mut scale = [at.0.scale[t]; TILE];
+            add_template(isa, plan, t, tile, at, |x| x, (&mut scale, &mut self.lambda));
         }
-        self.forget_next_to_nothing(tile);
+        forget_next_to_nothing(&mut self.lambda[..tile.width]);
     }
 
     /// Expected yields, and their derivatives with respect to every column and every local slot.
@@ -205,15 +196,7 @@ impl TileWork {
             self.differentiate_scalars(isa, plan, template, (point, params), i);
             self.differentiate_bin_factors(plan, template, tile, params, i);
         }
-        self.forget_next_to_nothing(tile);
-    }
-
-    /// What only tiny stand-ins for zero factors add up to is zero; with and without derivatives, so that both say the same.
-    #[inline(always)]
-    fn forget_next_to_nothing(&mut self, tile: Tile) {
-        for lambda in &mut self.lambda[..tile.width] {
-            *lambda = if lambda.abs() < NOTHING { 0.0 } else { *lambda };
-        }
+        forget_next_to_nothing(&mut self.lambda[..tile.width]);
     }
 
     #[inline(always)]
@@ -290,54 +273,34 @@ impl TileWork {
     }
 }
 
-/// Σ_b c_b ∂λ_b/∂θ over the bins of a tile for the one parameter `param`, where `first` is c of each bin. Templates that it does not move are passed over.
+/// The yields of template `t`, added to `out`; `scale` is K in every bin and becomes K·Πγ.
 #[inline(always)]
-pub(crate) fn slope_along<I: Isa>(
+pub(crate) fn add_template<I: Isa>(
     isa: I,
     plan: &Plan,
-    (channel, tile): (&ChannelPlan, Tile),
+    t: usize,
+    tile: Tile,
     (point, params): (&Point, &[f64]),
-    param: usize,
-    first: &[f64; TILE],
-) -> f64 {
-    let is_it = |other: u32| other as usize == param;
-    let mut slope = 0.0;
-    for t in channel.templates.clone() {
-        let template = &plan.templates[t];
-        let factors = &plan.normsys[template.normsys.clone()];
-        let log_slopes = factors.iter().zip(&point.factors.log_slope[template.normsys.clone()]);
-        let mut relative: f64 = log_slopes.filter(|(factor, _)| is_it(factor.param)).map(|(_, slope)| slope).sum();
-        let n_scales = plan.scales[template.scales.clone()].iter().filter(|scale| is_it(scale.param)).count();
-        relative += n_scales as f64 / nonzero(params[param]);
-        let shifts = &plan.histosys[template.histosys.clone()];
-        let gammas = &plan.bin_factors[template.bin_factors.clone()];
-        let own_bin = |first: u32| param.checked_sub(first as usize + tile.start).filter(|&bin| bin < tile.len);
-        let moves_bins = gammas.iter().any(|gamma| own_bin(gamma.first_param).is_some());
-        if relative == 0.0 && !moves_bins && !shifts.iter().any(|shift| is_it(shift.param)) {
-            continue;
-        }
-        let (mut scale, mut yields) = ([point.scale[t]; TILE], [0.0; TILE]);
-        multiply_bin_factors(plan, template, tile, params, nonzero, &mut scale);
-        let (wide, narrow) = strips(tile.width);
-        for start in wide {
-            add_yield::<I, 8>(isa, plan, template, tile, point, start, &scale, &mut yields);
-        }
-        for start in narrow {
-            add_yield::<I, PAD>(isa, plan, template, tile, point, start, &scale, &mut yields);
-        }
-        let weighted = yields[..tile.len].iter().zip(first).map(|(y, c)| y * c);
-        slope += relative * weighted.sum::<f64>();
-        for bin in gammas.iter().filter_map(|gamma| own_bin(gamma.first_param)) {
-            slope += first[bin] * yields[bin] / nonzero(params[param]);
-        }
-        for shift in shifts.iter().filter(|shift| is_it(shift.param)) {
-            let ([_, _, p, q, ..], start) = (point.weights[param], shift.cells as usize + tile.start);
-            for bin in 0..tile.len {
-                slope += first[bin] * scale[bin] * (p * plan.up[start + bin] + q * plan.down[start + bin]);
-            }
-        }
+    factor: impl Fn(f64) -> f64,
+    (scale, out): (&mut [f64; TILE], &mut [f64; TILE]),
+) {
+    let template = &plan.templates[t];
+    multiply_bin_factors(plan, template, tile, params, factor, scale);
+    let (wide, narrow) = strips(tile.width);
+    for start in wide {
+        add_yield::<I, 8>(isa, plan, template, tile, point, start, scale, out);
     }
-    slope
+    for start in narrow {
+        add_yield::<I, PAD>(isa, plan, template, tile, point, start, scale, out);
+    }
+}
+
+/// What only tiny stand-ins for zero factors add up to is zero; with and without derivatives, so that both say the same.
+#[inline(always)]
+pub(crate) fn forget_next_to_nothing(lambda: &mut [f64]) {
+    for lambda in lambda {
+        *lambda = if lambda.abs() < NOTHING { 0.0 } else { *lambda };
+    }
 }
 
 /// Where the strips of 8 bins start that cover `width` bins, and the strip of 4 that may be left.

@@ -145,8 +145,8 @@ impl Likelihood for DifferentiableSession {
         self.likelihood.nll_and_grad(params, gradient)
     }
 
-    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
-        self.likelihood.nll_and_slope(params, i, room)
+    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
+        self.likelihood.nll_and_slope_mirrored(params, which, out);
     }
 
     fn set_floor(&mut self, floor: Option<f64>) -> bool {

@@ -1,9 +1,10 @@
 //! The evaluator: a plan, one data set, and scratch memory; implements `ns_core::Likelihood`.
 
-use super::channel::{Point, Tile, TileWork, slope_along, tiles};
+use super::channel::{Point, Tile, TileWork, tiles};
 use super::exact::Sums;
 use super::gram::Gram;
 use super::isa::{self, Body, InstructionSet, Isa, dispatch};
+use super::mirrors::{MOST, Mirrored};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
@@ -155,16 +156,21 @@ impl Likelihood for CpuLikelihood {
         self.differentiate(params, gradient, Output::Gradient)
     }
 
-    fn nll_and_slope(&mut self, params: &[f64], i: usize, room: &mut [f64]) -> [f64; 2] {
+    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
         let Self { plan, isa, data, constant, floor, scratch } = self;
-        let [main, slope] = dispatch(*isa, SlopeAlong { plan, data, floor: *floor, scratch, params, param: i });
-        let value = terms::add_constraints(&plan.terms, &data.aux, params, main + *constant);
-        if !value.is_finite() {
-            return [f64::INFINITY, 0.0];
+        let Scratch { point, work, .. } = scratch;
+        let mut mirrored = params.to_vec();
+        out.clear();
+        for which in which.chunks(MOST) {
+            let sums = dispatch(*isa, Mirrored { plan, data, floor: *floor, point, work, params, which });
+            for (&i, [main, slope]) in which.iter().zip(sums) {
+                mirrored[i] = -params[i];
+                let value = terms::add_constraints(&plan.terms, &data.aux, &mirrored, main + *constant);
+                let slope = slope + terms::constraint_slope(&plan.terms, &data.aux, &mirrored, i);
+                out.push(if value.is_finite() { [value, slope] } else { [f64::INFINITY, 0.0] });
+                mirrored[i] = params[i];
+            }
         }
-        room[i] = 0.0;
-        terms::add_constraint_slopes(&plan.terms, &data.aux, params, room, |_, _| {});
-        [value, slope + room[i]]
     }
 
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
@@ -223,41 +229,6 @@ impl<V: FnMut(std::ops::Range<usize>, &[f64])> Body for Expect<'_, V> {
 pub(crate) fn bins(channel: &ChannelPlan, tile: Tile) -> std::ops::Range<usize> {
     let start = channel.bins.start + tile.start;
     start..start + tile.len
-}
-
-/// The Poisson terms, and their slope along one parameter.
-struct SlopeAlong<'a> {
-    plan: &'a Plan,
-    data: &'a Data,
-    floor: Option<f64>,
-    scratch: &'a mut Scratch,
-    params: &'a [f64],
-    param: usize,
-}
-
-impl Body for SlopeAlong<'_> {
-    type Output = [f64; 2];
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> [f64; 2] {
-        let Self { plan, data, floor, scratch, params, param } = self;
-        let Scratch { point, work, first, second, .. } = scratch;
-        point.set::<I, true>(isa, plan, params);
-        let (mut main, mut slope) = (0.0, 0.0);
-        for channel in &plan.channels {
-            for tile in tiles(channel) {
-                work.expect(isa, plan, channel, tile, (point, params));
-                let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
-                main += terms::poisson_value(observed, lambda, floor);
-                if !main.is_finite() {
-                    return [f64::INFINITY, 0.0];
-                }
-                terms::slopes(observed, lambda, floor, first, second);
-                slope += slope_along(isa, plan, (channel, tile), (point, params), param, first);
-            }
-        }
-        [main, slope]
-    }
 }
 
 /// What is wanted beside value and gradient.

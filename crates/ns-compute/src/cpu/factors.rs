@@ -4,7 +4,7 @@
 //! vector instruction serves eight modifiers. The plain twin is `NormSysFactor::at`.
 
 use super::isa::Isa;
-use ns_core::interpolate::{NormSysFactor, NormSysInterpolation};
+use ns_core::interpolate::{Jet, NormSysFactor, NormSysInterpolation};
 use ns_core::model::Model;
 
 /// Modifiers that are evaluated together.
@@ -52,9 +52,17 @@ impl NormSysTable {
 
     /// ∂f/∂lo and ∂f/∂hi of modifier `entry` at `alpha`.
     pub(crate) fn by_ends(&self, entry: usize, alpha: f64) -> [f64; 2] {
+        self.factor(entry).by_ends(alpha, self.rule).map(|jet| jet.value)
+    }
+
+    /// Modifier `entry` at `alpha`.
+    pub(crate) fn at(&self, entry: usize, alpha: f64) -> Jet {
+        self.factor(entry).at(alpha, self.rule)
+    }
+
+    fn factor(&self, entry: usize) -> NormSysFactor {
         let [ln_hi, ln_lo] = self.logarithms(entry);
-        let factor = NormSysFactor { ln_hi, ln_lo, coefficients: self.coefficients(entry) };
-        factor.by_ends(alpha, self.rule).map(|jet| jet.value)
+        NormSysFactor { ln_hi, ln_lo, coefficients: self.coefficients(entry) }
     }
 
     /// The rule of every modifier.

@@ -13,6 +13,7 @@ mod evaluator;
 mod exact;
 mod factors;
 mod gram;
+mod mirrors;
 pub(crate) mod plan;
 pub(crate) mod terms;
 

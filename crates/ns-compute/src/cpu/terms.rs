@@ -64,3 +64,9 @@ pub(crate) fn add_constraint_slopes(
         curve(param, second);
     }
 }
+
+/// The constraint terms' slope along parameter `i` alone.
+pub(crate) fn constraint_slope(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], i: usize) -> f64 {
+    let own = terms.iter().zip(aux).filter(|(term, _)| term.param as usize == i);
+    own.map(|(term, &aux)| constraint_slopes(term.constraint, aux, params[i]).0).sum()
+}

@@ -131,6 +131,15 @@ impl Follower {
         self.last = found.filter(|_| domain.kinked.is_empty()).unwrap_or_default();
     }
 
+    /// The next fit goes on from `minimum`, where `search` has just ended, with the Hessian factorised there.
+    fn take_over<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: &Minimum) {
+        self.last.clear();
+        if minimum.converged() && !minimum.at_edge && search.domain.kinked.is_empty() {
+            self.last.extend_from_slice(&minimum.params);
+            search.lend_minimizer(&mut self.minimizer);
+        }
+    }
+
     /// `minimum`, which was found from the starting values, as tight as those that follow it: digits are to depend on how it was found as little as theirs. The next fit goes
     /// on from there; not from one at a kink or at the edge of the domain.
     fn settle<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: Minimum) -> Minimum {
@@ -157,7 +166,10 @@ impl Follower {
 pub(super) struct Fits<'a, L: ?Sized> {
     profiler: Profiler<'a, L>,
     poi: usize,
+    /// What the first conditional fit goes on from, if fits follow each other from one set of templates to the next.
     conditional: Option<&'a mut Follower>,
+    /// What later ones go on from, if not.
+    own: Follower,
     /// Whether a conditional minimum has been found.
     is_checked: bool,
 }
@@ -214,7 +226,7 @@ fn with_held<L: ?Sized, T>(search: &mut Search<'_, L>, poi: usize, work: impl Fn
 impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// Round the free minimum of `profiler`.
     pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut Follower>) -> Self {
-        Self { profiler, poi, conditional, is_checked: false }
+        Self { profiler, poi, conditional, own: Follower::default(), is_checked: false }
     }
 
     /// The free minimum. It changes when a conditional one lies below it.
@@ -226,18 +238,48 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
         self.profiler.domain()
     }
 
+    /// The standard deviation of the parameter of interest, for a first guess; 1 where it has none.
+    pub(super) fn width(&mut self) -> f64 {
+        self.profiler.width(self.poi).unwrap_or(1.0)
+    }
+
     /// The minimum with the parameter of interest at `mu`.
     pub(super) fn at(&mut self, mu: f64) -> Minimum {
-        let held = [(self.poi, mu)];
+        let is_first = !std::mem::replace(&mut self.is_checked, true);
+        if is_first && self.conditional.is_none() {
+            return self.first(mu);
+        }
+        self.following(mu, if is_first { Checks::WithFolds } else { Checks::None })
+    }
+
+    /// The same with all checks, for the value that counts.
+    pub(super) fn checked_at(&mut self, mu: f64) -> Minimum {
+        let is_first = !std::mem::replace(&mut self.is_checked, true);
+        match self.conditional {
+            Some(_) if !is_first => self.following(mu, Checks::None),
+            None if is_first => self.first(mu),
+            _ => self.following(mu, Checks::WithFolds),
+        }
+    }
+
+    /// The minimum with the parameter of interest at `mu`, found from the free one.
+    fn first(&mut self, mu: f64) -> Minimum {
+        let minimum = self.profiler.at_with_last_factor(self.poi, mu);
+        let (poi, own) = (self.poi, &mut self.own);
+        with_held(self.profiler.search(), poi, |search| own.take_over(search, &minimum));
+        minimum
+    }
+
+    /// The minimum with the parameter of interest at `mu`, next to the last one.
+    fn following(&mut self, mu: f64, checks: Checks) -> Minimum {
+        let (poi, held) = (self.poi, [(self.poi, mu)]);
         // Where other free minima are known, conditional ones are looked for from them too: nothing to follow.
-        let is_alone = self.profiler.best().converged() && self.profiler.others().is_empty();
-        let Some(follower) = self.conditional.as_mut().filter(|_| is_alone) else {
-            return self.profiler.at_with_last_factor(self.poi, mu);
-        };
+        if !(self.profiler.best().converged() && self.profiler.others().is_empty()) {
+            return self.profiler.at_with_last_factor(poi, mu);
+        }
+        let follower = self.conditional.as_deref_mut().unwrap_or(&mut self.own);
         let mut start = self.profiler.best().params.clone();
-        start[self.poi] = mu;
-        let checks = if std::mem::replace(&mut self.is_checked, true) { Checks::None } else { Checks::WithFolds };
-        let poi = self.poi;
+        start[poi] = mu;
         let followed = with_held(self.profiler.search(), poi, |search| follower.follow(search, &start, checks));
         match followed {
             Followed::There(minimum) => {

@@ -5,7 +5,7 @@
 use super::asimov::Asimov;
 use super::error::{DifferentiableError, Of, arrived, finite};
 use super::follow::{self, FitStart, Fits};
-use super::statistics::{Compared, TestValues};
+use super::statistics::{Compared, TestValues, compare};
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{ln_cls, root_asimov_at};
 use crate::limit::LimitOptions;
@@ -52,6 +52,24 @@ struct Search {
     nearest: f64,
 }
 
+impl Search {
+    fn new() -> Self {
+        Self { root: Root::Unknown, failure: None, nearest: f64::INFINITY }
+    }
+
+    /// The limit, if one was found.
+    fn limit(&self, which: Which) -> Result<f64, DifferentiableError> {
+        let reason = match self.root {
+            Root::At(_) if self.nearest > AT_LIMIT => JUMPS,
+            Root::At(mu) => return Ok(mu),
+            Root::Below => "every value tested is excluded",
+            Root::Above => "no value tested is excluded",
+            Root::Unknown => self.failure.unwrap_or("CLs could not be computed where it had to be"),
+        };
+        Err(DifferentiableError::NoLimit { which: which.to_string(), reason })
+    }
+}
+
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// The upper limit `which`; its gradient is written to `by_inputs` (M).
     ///
@@ -64,68 +82,67 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         by_inputs: Option<&mut [f64]>,
     ) -> Result<f64, DifferentiableError> {
         let asimov = self.make_asimov(0.0)?;
-        let interval = self.interval(&asimov, wanted, which);
-        let found = match which {
-            Which::Expected(n) => self.expected_root(&asimov, wanted, n, interval),
-            Which::Observed => self.observed_root(&asimov, wanted, interval)?,
+        let mu = match which {
+            Which::Expected(n) => self.expected_limit(&asimov, wanted, n, by_inputs)?,
+            Which::Observed => self.observed_limit(&asimov, wanted, by_inputs)?,
         };
-        let reason = match found.root {
-            Root::At(_) if found.nearest > AT_LIMIT => JUMPS,
-            Root::At(mu) => {
-                self.last_limits.retain(|last| (last.0, last.1) != (wanted, which));
-                self.last_limits.truncate(MOST_REMEMBERED);
-                self.last_limits.insert(0, (wanted, which, mu));
-                if let Some(by_inputs) = by_inputs {
-                    self.limit_gradient(&asimov, wanted, (which, mu), by_inputs)?;
-                }
-                return Ok(mu);
-            }
-            Root::Below => "every value tested is excluded",
-            Root::Above => "no value tested is excluded",
-            Root::Unknown => found.failure.unwrap_or("CLs could not be computed where it had to be"),
-        };
-        Err(DifferentiableError::NoLimit { which: which.to_string(), reason })
+        self.last_limits.retain(|last| (last.0, last.1) != (wanted, which));
+        self.last_limits.truncate(MOST_REMEMBERED);
+        self.last_limits.insert(0, (wanted, which, mu));
+        Ok(mu)
     }
 
-    /// Where a limit is looked for: if fits follow each other first where the last one of its kind was, else where it would be if the likelihood were a parabola.
-    fn interval(&mut self, asimov: &Asimov, wanted: LimitOptions, which: Which) -> Interval {
+    /// Where a limit is looked for: if fits follow each other first where the last one of its kind was; else there is no guess yet.
+    fn interval(&self, asimov: &Asimov, wanted: LimitOptions, which: Which) -> (Interval, bool) {
         let (lower, range_end) = (asimov.params[self.poi], self.model.parameters.upper[self.poi]);
         let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
         let follows = self.options.start == FitStart::Followed;
         let is_known =
             |last: &&(LimitOptions, Which, f64)| follows && (last.0, last.1) == (wanted, which) && last.2 > lower;
-        let known = self.last_limits.iter().find(is_known).copied();
-        let guess = known.map_or_else(
-            || {
-                let n = if let Which::Expected(n) = which { n } else { 0.0 };
-                lower + root_asimov_at(wanted.level, n) * self.asimov_width(asimov)
-            },
-            |(.., last)| last,
-        );
-        Interval { lower, upper, guess: guess.min(upper) }
+        let known = self.last_limits.iter().find(is_known).map(|last| last.2.min(upper));
+        (Interval { lower, upper, guess: known.unwrap_or(lower) }, known.is_some())
     }
 
-    fn expected_root(&mut self, asimov: &Asimov, wanted: LimitOptions, n: f64, interval: Interval) -> Search {
-        let target = root_asimov_at(wanted.level, n);
-        let mut fits = self.asimov_fits(asimov);
-        let (mut failure, mut nearest) = (None, f64::INFINITY);
-        let root = increasing(interval, |mu| {
-            let tested = fits.test(wanted.statistic, mu);
-            failure = tested.failure.or(failure);
-            let root = tested.value?.sqrt();
-            nearest = nearest.min((root - target).abs());
-            Some([root - target, tested.slope / root])
-        });
-        Search { root, failure, nearest }
-    }
-
-    fn observed_root(
+    fn expected_limit(
         &mut self,
         asimov: &Asimov,
         wanted: LimitOptions,
-        interval: Interval,
-    ) -> Result<Search, DifferentiableError> {
+        n: f64,
+        by_inputs: Option<&mut [f64]>,
+    ) -> Result<f64, DifferentiableError> {
+        let (poi, which, target) = (self.poi, Which::Expected(n), root_asimov_at(wanted.level, n));
+        let (mut interval, is_known) = self.interval(asimov, wanted, which);
+        let mut fits = self.asimov_fits(asimov);
+        if !is_known {
+            interval.guess_from(target, fits.width());
+        }
+        let mut search = Search::new();
+        search.root = increasing(interval, |mu| {
+            let tested = fits.test(wanted.statistic, mu);
+            search.failure = tested.failure.or(search.failure);
+            let root = tested.value?.sqrt();
+            search.nearest = search.nearest.min((root - target).abs());
+            Some([root - target, tested.slope / root])
+        });
+        let mu = search.limit(which)?;
+        let at_limit = compare(&mut fits, wanted.statistic, poi, mu, Of::Asimov)?;
+        require_level(which, at_limit.q.sqrt() - target)?;
+        if let Some(by_inputs) = by_inputs {
+            self.asimov_gradient(asimov, &at_limit, by_inputs)?;
+            by_inputs.iter_mut().for_each(|slope| *slope /= -at_limit.by_mu);
+            finite("the limit", &*by_inputs)?;
+        }
+        Ok(mu)
+    }
+
+    fn observed_limit(
+        &mut self,
+        asimov: &Asimov,
+        wanted: LimitOptions,
+        by_inputs: Option<&mut [f64]>,
+    ) -> Result<f64, DifferentiableError> {
         self.ask_device(Kind::Free, None)?;
+        let (mut interval, is_known) = self.interval(asimov, wanted, Which::Observed);
         let (poi, statistic, start, followers) = (self.poi, wanted.statistic, self.start(), &mut self.followers);
         let free = follow::wanted(&mut followers.free, start);
         let observed = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
@@ -133,53 +150,53 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         arrived("the free fit", Of::Observed, observed.free())?;
         let expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
         let mut expected = Fits::new(expected, poi, follow::wanted(&mut followers.asimov, start));
+        if !is_known {
+            interval.guess_from(root_asimov_at(wanted.level, 0.0), expected.width());
+        }
         let ln_level = wanted.level.ln();
-        let (mut failure, mut nearest) = (None, f64::INFINITY);
-        let root = increasing(interval, |mu| {
+        let mut search = Search::new();
+        search.root = increasing(interval, |mu| {
             let pair = [observed.test(statistic, mu), expected.test(statistic, mu)];
-            failure = pair[0].failure.or(pair[1].failure).or(failure);
+            search.failure = pair[0].failure.or(pair[1].failure).or(search.failure);
             let [root, asimov] = [along_mu(&pair[0])?, along_mu(&pair[1])?];
             let [value, slope] = ln_cls(statistic, root, asimov);
-            nearest = nearest.min((ln_level - value).abs());
+            search.nearest = search.nearest.min((ln_level - value).abs());
             Some([ln_level - value, -slope])
         });
-        Ok(Search { root, failure, nearest })
+        let mu = search.limit(Which::Observed)?;
+        let observed = compare(&mut observed, statistic, poi, mu, Of::Observed)?;
+        let expected = compare(&mut expected, statistic, poi, mu, Of::Asimov)?;
+        let cls = observed_cls(statistic, observed.q, &expected);
+        require_level(Which::Observed, (cls[0] / wanted.level).ln())?;
+        if let Some(by_inputs) = by_inputs {
+            self.observed_gradient(asimov, [&observed, &expected], cls, by_inputs)?;
+        }
+        Ok(mu)
     }
 
-    /// dμ/dx at the limit `mu`, written to `by_inputs` (M).
-    fn limit_gradient(
+    /// dμ/dx of an observed limit, where the statistics of both data sets were `compared` and CLs has these slopes, written to `by_inputs` (M).
+    fn observed_gradient(
         &mut self,
         asimov: &Asimov,
-        wanted: LimitOptions,
-        (which, mu): (Which, f64),
+        [observed, expected]: [&Compared; 2],
+        [_, by_q, by_q_asimov]: [f64; 3],
         by_inputs: &mut [f64],
     ) -> Result<(), DifferentiableError> {
-        let statistic = wanted.statistic;
-        let at_limit = self.compare_asimov(asimov, statistic, mu)?;
-        self.asimov_gradient(asimov, &at_limit, by_inputs)?;
-        if let Which::Expected(n) = which {
-            require_level(which, at_limit.q.sqrt() - root_asimov_at(wanted.level, n))?;
-            by_inputs.iter_mut().for_each(|slope| *slope /= -at_limit.by_mu);
-            return finite("the limit", &*by_inputs);
-        }
-        let mut observed = vec![0.0; by_inputs.len()];
-        let [q, q_by_mu] = self.statistic(statistic, mu, Some(&mut observed))?;
-        let [cls, by_q, by_q_asimov] = observed_cls(statistic, q, &at_limit);
-        require_level(which, (cls / wanted.level).ln())?;
-        let by_mu = by_q * q_by_mu + by_q_asimov * at_limit.by_mu;
-        for (slope, of_q) in by_inputs.iter_mut().zip(&observed) {
+        let mut of_observed = vec![0.0; by_inputs.len()];
+        self.difference(Of::Observed, observed, &mut of_observed)?;
+        self.asimov_gradient(asimov, expected, by_inputs)?;
+        let by_mu = by_q * observed.by_mu + by_q_asimov * expected.by_mu;
+        for (slope, of_q) in by_inputs.iter_mut().zip(&of_observed) {
             *slope = -(by_q * of_q + by_q_asimov * *slope) / by_mu;
         }
         finite("the limit", &*by_inputs)
     }
+}
 
-    /// σ of the parameter of interest in the Asimov data set, for a first guess; 1 where it has none.
-    fn asimov_width(&mut self, asimov: &Asimov) -> f64 {
-        let mut column = vec![0.0; asimov.params.len()];
-        if let Ok(mut hessian) = self.asimov_curvature(asimov) {
-            hessian.covariance_column(self.poi, &mut column);
-        }
-        if column[self.poi] > 0.0 { column[self.poi].sqrt() } else { 1.0 }
+impl Interval {
+    /// Begins where a limit would be if the likelihood were a parabola of standard deviation `width`.
+    fn guess_from(&mut self, target: f64, width: f64) {
+        self.guess = (self.lower + target * width).min(self.upper);
     }
 }
 

@@ -150,7 +150,12 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 
     /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], the data held, written to `by_inputs` (M).
-    fn difference(&mut self, of: Of, compared: &Compared, by_inputs: &mut [f64]) -> Result<(), DifferentiableError> {
+    pub(super) fn difference(
+        &mut self,
+        of: Of,
+        compared: &Compared,
+        by_inputs: &mut [f64],
+    ) -> Result<(), DifferentiableError> {
         if compared.is_constant {
             by_inputs.fill(0.0);
             return Ok(());
@@ -213,7 +218,7 @@ pub(super) fn tested(statistic: TestStatistic, mu: f64) -> f64 {
 }
 
 /// The statistic of the data that `fits` are to.
-fn compare<L: TemplateLikelihood>(
+pub(super) fn compare<L: TemplateLikelihood>(
     fits: &mut Fits<'_, L>,
     statistic: TestStatistic,
     poi: usize,
@@ -221,7 +226,7 @@ fn compare<L: TemplateLikelihood>(
     of: Of,
 ) -> Result<Compared, DifferentiableError> {
     arrived("the free fit", of, fits.free())?;
-    let conditional = fits.at(mu);
+    let conditional = fits.checked_at(mu);
     arrived("the conditional fit", of, &conditional)?;
     let best = fits.free();
     arrived("the free fit", of, best)?;

@@ -1,0 +1,181 @@
+//! The Poisson terms where one parameter has changed its sign, for several parameters at once: of each only what it moves is computed again.
+//!
+//! A template (S + Σ shifts)·K·Πγ = y whose shifts change by δ and whose factors by r yields y + (r - 1)·y + r·K·Πγ·δ, and its slope along the parameter is
+//! u·(y + r·K·Πγ·δ + (r - 1)·y) + r·K·Πγ·δ' with u = Σ f'/f of the changed factors.
+
+use super::channel::{Point, Tile, TileWork, add_template, forget_next_to_nothing, tiles};
+use super::evaluator::bins;
+use super::isa::{Body, Isa};
+use super::nonzero;
+use super::plan::{Plan, TILE, TemplatePlan};
+use super::terms;
+use ns_core::Data;
+
+/// As many parameters are mirrored in one pass.
+pub(super) const MOST: usize = 16;
+
+/// What stands for a parameter that is not mirrored.
+const NONE: u8 = u8::MAX;
+
+/// The Poisson terms and their slope along the parameter, for each parameter of `which` (at most [`MOST`]) mirrored alone; +∞ outside the domain.
+pub(super) struct Mirrored<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) data: &'a Data,
+    pub(super) floor: Option<f64>,
+    pub(super) point: &'a mut Point,
+    pub(super) work: &'a mut TileWork,
+    pub(super) params: &'a [f64],
+    pub(super) which: &'a [usize],
+}
+
+impl Body for Mirrored<'_> {
+    type Output = [[f64; 2]; MOST];
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Self::Output {
+        let Self { plan, data, floor, point, work, params, which } = self;
+        point.set::<I, true>(isa, plan, params);
+        let mut mirrors = Mirrors::new(plan, params, which);
+        let mut sums = [[0.0; 2]; MOST];
+        for channel in &plan.channels {
+            for tile in tiles(channel) {
+                mirrors.begin_tile();
+                work.lambda[..tile.width].fill(0.0);
+                for t in channel.templates.clone() {
+                    let (mut scale, mut yields) = ([point.scale[t]; TILE], [0.0; TILE]);
+                    add_template(isa, plan, t, tile, (point, params), nonzero, (&mut scale, &mut yields));
+                    mirrors.add_template(&plan.templates[t], tile, point, (&scale, &yields));
+                    (0..tile.width).for_each(|bin| work.lambda[bin] += yields[bin]);
+                }
+                let observed = &data.main[bins(channel, tile)];
+                mirrors.add_terms(observed, &work.lambda, floor, &mut sums);
+            }
+        }
+        sums
+    }
+}
+
+/// What the mirrored parameters change in one tile.
+struct Mirrors<'a> {
+    plan: &'a Plan,
+    params: &'a [f64],
+    which: &'a [usize],
+    /// Place of each parameter (P) in `which`.
+    places: Vec<u8>,
+    /// Histosys weights: changes of p and q, and p', q' after them.
+    weights: [[f64; 4]; MOST],
+    /// r and u of the template at hand.
+    factors: [[f64; 2]; MOST],
+    /// By how much λ changes, and how fast then.
+    changes: [[f64; TILE]; MOST],
+    rates: [[f64; TILE]; MOST],
+}
+
+impl<'a> Mirrors<'a> {
+    fn new(plan: &'a Plan, params: &'a [f64], which: &'a [usize]) -> Self {
+        let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MOST]);
+        for (c, &i) in which.iter().enumerate() {
+            places[i] = c as u8;
+            let [before, after] = [params[i], -params[i]].map(|alpha| plan.histosys_rule.weights(alpha));
+            let change = [after.0.value - before.0.value, after.1.value - before.1.value];
+            weights[c] = [change[0], change[1], after.0.first, after.1.first];
+        }
+        let zeros = [[0.0; TILE]; MOST];
+        Self { plan, params, which, places, weights, factors: [[1.0, 0.0]; MOST], changes: zeros, rates: zeros }
+    }
+
+    fn begin_tile(&mut self) {
+        let n = self.which.len();
+        self.changes[..n].fill([0.0; TILE]);
+        self.rates[..n].fill([0.0; TILE]);
+    }
+
+    fn place(&self, param: u32) -> Option<usize> {
+        let place = self.places[param as usize];
+        (place != NONE).then_some(place as usize)
+    }
+
+    /// Adds what changes in a template of which K·Πγ is `scale` and the yield `yields`, bin by bin.
+    #[inline(always)]
+    fn add_template(
+        &mut self,
+        template: &TemplatePlan,
+        tile: Tile,
+        point: &Point,
+        (scale, yields): (&[f64; TILE], &[f64; TILE]),
+    ) {
+        self.collect_factors(template, point);
+        self.add_shifts(template, tile, scale);
+        for c in 0..self.which.len() {
+            let [ratio, slope] = std::mem::replace(&mut self.factors[c], [1.0, 0.0]);
+            if ratio != 1.0 || slope != 0.0 {
+                for bin in 0..tile.len {
+                    self.changes[c][bin] += (ratio - 1.0) * yields[bin];
+                    self.rates[c][bin] += slope * ratio * yields[bin];
+                }
+            }
+        }
+        self.add_bin_factors(template, tile, yields);
+    }
+
+    /// r and u of the scale and normsys factors.
+    #[inline(always)]
+    fn collect_factors(&mut self, template: &TemplatePlan, point: &Point) {
+        for scale in &self.plan.scales[template.scales.clone()] {
+            let Some(c) = self.place(scale.param) else { continue };
+            let before = self.params[scale.param as usize];
+            self.factors[c][0] *= nonzero(-before) / nonzero(before);
+            self.factors[c][1] += 1.0 / nonzero(-before);
+        }
+        for e in template.normsys.clone() {
+            let Some(c) = self.place(self.plan.normsys[e].param) else { continue };
+            let after = self.plan.normsys_table.at(e, -self.params[self.which[c]]);
+            self.factors[c][0] *= nonzero(after.value) / nonzero(point.factors.value[e]);
+            self.factors[c][1] += after.first / nonzero(after.value);
+        }
+    }
+
+    #[inline(always)]
+    fn add_shifts(&mut self, template: &TemplatePlan, tile: Tile, scale: &[f64; TILE]) {
+        for shift in &self.plan.histosys[template.histosys.clone()] {
+            let Some(c) = self.place(shift.param) else { continue };
+            let ([ratio, slope], [dp, dq, p, q]) = (self.factors[c], self.weights[c]);
+            let start = shift.cells as usize + tile.start;
+            let (up, down) = (&self.plan.up[start..][..tile.len], &self.plan.down[start..][..tile.len]);
+            for bin in 0..tile.len {
+                let scale = ratio * scale[bin];
+                let change = scale * (dp * up[bin] + dq * down[bin]);
+                self.changes[c][bin] += change;
+                self.rates[c][bin] += scale * (p * up[bin] + q * down[bin]) + slope * change;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_bin_factors(&mut self, template: &TemplatePlan, tile: Tile, yields: &[f64; TILE]) {
+        for factor in &self.plan.bin_factors[template.bin_factors.clone()] {
+            for bin in 0..tile.len {
+                let param = factor.first_param + (tile.start + bin) as u32;
+                let Some(c) = self.place(param) else { continue };
+                let gamma = nonzero(self.params[param as usize]);
+                self.changes[c][bin] -= 2.0 * yields[bin];
+                self.rates[c][bin] += yields[bin] / gamma;
+            }
+        }
+    }
+
+    /// Adds the tile's terms and their slopes to `sums`; `lambda` is what is expected with nothing mirrored.
+    #[inline(always)]
+    fn add_terms(&self, observed: &[f64], lambda: &[f64; TILE], floor: Option<f64>, sums: &mut [[f64; 2]; MOST]) {
+        let (mut first, mut second) = ([0.0; TILE], [0.0; TILE]);
+        for (c, sum) in sums[..self.which.len()].iter_mut().enumerate() {
+            let mut mirrored = [0.0; TILE];
+            (0..observed.len()).for_each(|bin| mirrored[bin] = lambda[bin] + self.changes[c][bin]);
+            forget_next_to_nothing(&mut mirrored);
+            let mirrored = &mirrored[..observed.len()];
+            sum[0] += terms::poisson_value(observed, mirrored, floor);
+            terms::slopes(observed, mirrored, floor, &mut first, &mut second);
+            sum[1] += self.rates[c].iter().zip(&first).take(observed.len()).map(|(rate, w)| rate * w).sum::<f64>();
+        }
+    }
+}
