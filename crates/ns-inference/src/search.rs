@@ -29,8 +29,11 @@ const FOLDS: usize = 3;
 /// Nearer than this to its fold, in standard deviations, a parameter has no minimum of any consequence on the other side.
 const NEAR_FOLD: f64 = 0.1;
 
-/// A point across a fold that is higher than this above a minimum in -ln L is not minimised from.
+/// A point across a fold that is higher than this above a minimum in -ln L is not minimised from, if that is not done anyway.
 const HIGHEST_RISE: f64 = 8.0;
+
+/// Minimising so many times the number of parameters costs so little that it is done from every point across a fold.
+const CHEAP: usize = 512;
 
 /// A likelihood with everything that is needed to minimise it again and again.
 #[derive(Debug)]
@@ -126,7 +129,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     pub fn try_across_folds(&mut self, best: Minimum) -> (Minimum, Vec<Minimum>) {
         let (mut lowest, mut others) = (best, Vec::new());
         for _ in 0..FOLDS {
-            let starts = across_folds(self.likelihood, &self.domain, &lowest);
+            let starts = self.starts_across_folds(&lowest);
             let mut found: Vec<Minimum> = starts.iter().map(|start| self.run(start)).collect();
             found.retain(|m| m.converged() && (m.nll - lowest.nll).abs() > DISTINCT);
             let lower = (0..found.len()).min_by(|&a, &b| found[a].nll.total_cmp(&found[b].nll));
@@ -140,6 +143,21 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             others.push(std::mem::replace(&mut lowest, lower));
         }
         (lowest, others)
+    }
+
+    /// Where minima across folds are looked for: where -ln L says that there may be one, and everywhere if that costs little.
+    fn starts_across_folds(&mut self, minimum: &Minimum) -> Vec<Vec<f64>> {
+        let which = folds_to_cross(&self.domain, minimum);
+        if self.is_cheap(which.len()) {
+            mirrored(minimum, &which)
+        } else {
+            across_folds(self.likelihood, &self.domain, minimum)
+        }
+    }
+
+    /// Whether it costs little to minimise `n` times.
+    pub(crate) fn is_cheap(&self, n: usize) -> bool {
+        n * self.domain.fixed.len() <= CHEAP
     }
 
     /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
@@ -295,28 +313,36 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     domain: &Domain,
     minimum: &Minimum,
 ) -> Vec<Vec<f64>> {
-    if !minimum.converged() {
-        return Vec::new();
-    }
-    let params = &minimum.params;
-    let may_hide_another = |&i: &usize| {
-        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-params[i]);
-        domain.folded[i] && !domain.fixed[i] && is_inside && params[i].abs() >= NEAR_FOLD
-    };
-    let which: Vec<usize> = (0..domain.folded.len()).filter(may_hide_another).collect();
-    let mut mirrored = Vec::with_capacity(which.len());
-    likelihood.nll_and_slope_mirrored(params, &which, &mut mirrored);
-    let mut starts = Vec::new();
-    for (&i, [nll, slope]) in which.iter().zip(mirrored) {
+    let (params, which) = (&minimum.params, folds_to_cross(domain, minimum));
+    let mut found = Vec::with_capacity(which.len());
+    likelihood.nll_and_slope_mirrored(params, &which, &mut found);
+    let is_promising = |&(&i, [nll, slope]): &(&usize, [f64; 2])| {
         let rise = nll - minimum.nll;
         // Of a parabola the slope there times the distance is twice the rise.
-        if rise < HIGHEST_RISE && slope * -2.0 * params[i] < rise.max(0.0) {
-            let mut start = params.clone();
-            start[i] = -params[i];
-            starts.push(start);
-        }
-    }
-    starts
+        rise < HIGHEST_RISE && slope * -2.0 * params[i] < rise.max(0.0)
+    };
+    let promising: Vec<usize> = which.iter().zip(found).filter(is_promising).map(|(&i, _)| i).collect();
+    mirrored(minimum, &promising)
+}
+
+/// The parameters across whose folds there may be another minimum than `minimum`.
+fn folds_to_cross(domain: &Domain, minimum: &Minimum) -> Vec<usize> {
+    let may_hide_another = |&i: &usize| {
+        let value = minimum.params[i];
+        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
+        domain.folded[i] && !domain.fixed[i] && is_inside && value.abs() >= NEAR_FOLD
+    };
+    if minimum.converged() { (0..domain.folded.len()).filter(may_hide_another).collect() } else { Vec::new() }
+}
+
+/// `minimum` with each of the parameters `which` across its fold, one at a time.
+fn mirrored(minimum: &Minimum, which: &[usize]) -> Vec<Vec<f64>> {
+    let across = |&i: &usize| {
+        let mut start = minimum.params.clone();
+        start[i] = -start[i];
+        start
+    };
+    which.iter().map(across).collect()
 }
 
 fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {

@@ -3,6 +3,7 @@
 use ns_compute::CpuLikelihood;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{CompileOptions, DataLikelihood, Likelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::result::Side;
@@ -358,4 +359,31 @@ fn the_asimov_data_set_is_fitted_by_its_own_parameters() {
             assert_all_close(&[x], &[t], 1e-6, &result.par_names[i]);
         }
     }
+}
+
+#[test]
+fn small_models_with_folded_systematics_are_fitted_to_their_lowest_minimum() {
+    let shape = Shape { oddities: false, ..Shape::SMALL };
+    let (mut n_fits, mut n_other, mut n_higher) = (0, 0, 0);
+    for seed in 0..200 {
+        let mut model = random::model(seed, shape, Interpolation::default());
+        // Templates as few simulated events would give them: what moves a bin up on one side often does on the other, too.
+        let selections = model
+            .samples
+            .iter()
+            .map(|sample| Selection { sample: sample.clone(), channel: None, variations: Variations::All })
+            .collect::<Vec<_>>();
+        let inputs = Inputs::new(&model, &selections).expect("samples of the model");
+        let mut random = Random::new(seed + 77);
+        let moved: Vec<f64> = inputs.values(&model).iter().map(|v| v * (1.0 + random.between(-0.2, 0.2))).collect();
+        inputs.apply(&moved, &mut model);
+        let [one, many] = [None, Some(MultiStart { n_starts: 20, seed: 1 })].map(|multi_start| {
+            fit_model(&model, &FitOptions { multi_start, errors: Errors::None, ..FitOptions::default() })
+        });
+        n_fits += usize::from(one.converged && many.converged);
+        n_other += usize::from(many.minima.len() > 1);
+        n_higher += usize::from(one.converged && many.nll < one.nll - 1e-6);
+    }
+    assert!(n_fits > 180 && n_other > 60, "{n_fits} fitted, {n_other} with several minima");
+    assert!(25 * n_higher <= n_fits, "{n_higher} of {n_fits} fits did not find the lowest minimum");
 }
