@@ -36,7 +36,7 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     assert!(tensor("Q4", "[4]", "[0, 16]").contains("tensor `x`: the type `Q4` is not supported"));
     assert!(tensor("F32", "[9223372036854775807, 9223372036854775807]", "[0, 16]").contains("tensor `x`"));
     let twice = r#"{"x": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}, "x": {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}}"#;
-    assert!(said(twice, 32).contains("the header: `/x` is there twice at line 1 column 64"));
+    assert!(said(twice, 32).contains("the header: `/x` is there twice at line 1 column "));
     let twice = r#"{"x": {"dtype": "F32", "shape": [4], "shape": [2, 2], "data_offsets": [0, 16]}}"#;
     assert!(said(twice, 16).contains("the header: `/x/shape` is there twice"));
     assert!(said("[", 64).contains("the header: it should be an object"));
@@ -110,7 +110,8 @@ fn an_index_that_lies_is_refused_by_file_and_field() {
     in_index(&message, "more`: there is no file `model-00004-of-00003.safetensors` beside it");
     std::fs::create_dir(folder.join("folder")).expect("a folder");
     in_index(&indexed(&folder, |map| map["more"] = json!("folder")), "more`: there is no file `folder` beside it");
-    in_index(&indexed(&folder, |map| *map = json!([])), "");
+    let message = indexed(&folder, |map| *map = json!([]));
+    assert!(message.contains("model.safetensors.index.json`: the file: invalid type: sequence"), "{message}");
 }
 
 #[test]
