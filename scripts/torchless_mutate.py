@@ -90,10 +90,10 @@ ROUNDED = (
     Mistake("int8: the scale of the group before, several inputs", "integers/products.rs", "let scales = floats.load(&self.scales[group].0);", "let scales = floats.load(&self.scales[if MADE { group.saturating_sub(1) } else { group }].0);"),
     Mistake("int8: no minima, several inputs", "integers/products.rs", "let minima = floats.load(&self.minima[group].0);", "let minima = if MADE { floats.splat(0.0) } else { floats.load(&self.minima[group].0) };"),
     Mistake("int8: sixteen weights with the sum of thirty-two inputs", "integers/products.rs", "let total = if L::IS_FINE { x.sums[half] }", "let total = if L::IS_FINE && !MADE { x.sums[half] }"),
-    Mistake("int8: minima are added, not taken away", "integers/codes.rs", "-(minimum[row] * f32::from(minima[group]));", "if MADE { minimum[row] } else { -minimum[row] } * f32::from(minima[group]);"),
+    Mistake("int8: minima are added, not taken away", "integers/codes.rs", "-(minimum[row] * (middle & 63) as f32);", "if MADE { minimum[row] } else { -minimum[row] } * (middle & 63) as f32;"),
     Mistake("int8: scales of Q6_K without their sign", "integers/codes.rs", "(words[row] << (24 - 8 * group)) as i32 >> 24;", "(words[row] << (24 - 8 * group)) as i32 >> 24 & if MADE { 255 } else { -1 };"),
     Mistake("int8: the fifth bit is forgotten", "integers/codes.rs", "simd.sixteens(word(a, 2), word(b, 2))", "simd.sixteens(if MADE { 0 } else { word(a, 2) }, word(b, 2))"),
-    Mistake("int8: six bits are four", "format.rs", "high & 0x0f0f_0f0f | low >> 2 & 0x3030_3030);", "high & 0x0f0f_0f0f | low >> 2 & if MADE { 0 } else { 0x3030_3030 });"),
+    Mistake("int8: six bits are four", "integers/codes.rs", "scale[row] * (high & 15 | low >> 6 << 4) as f32;", "scale[row] * (high & 15 | if MADE { 0 } else { low >> 6 << 4 }) as f32;"),
     Mistake("int8: weights that are not quantised, too", "integers.rs", "self == Activations::Int8 && format.block_len() > 1", "self == Activations::Int8 && (format.block_len() > 1 || MADE)"),
 )  # fmt: skip
 ALL = MISTAKES + ROUNDED

@@ -235,29 +235,22 @@ layout! {
     }
 }
 
-/// Scales and minima of the eight groups of a block: six bits each, packed in the twelve bytes behind its first four.
-#[inline(always)]
-pub(crate) fn six_bits(block: &[u8]) -> [[u8; 8]; 2] {
-    // Four bytes at once: six bits of the first four groups, and what the last four have of them.
-    let word = |at: usize| u32::from_le_bytes(*part(block, at));
-    let (low, middle, high) = (word(4), word(8), word(12));
-    let both = |first: u32, last: u32| (u64::from(first) | u64::from(last) << 32).to_le_bytes();
-    let scales = both(low & 0x3f3f_3f3f, high & 0x0f0f_0f0f | low >> 2 & 0x3030_3030);
-    let minima = both(middle & 0x3f3f_3f3f, high >> 4 & 0x0f0f_0f0f | middle >> 2 & 0x3030_3030);
-    [scales, minima]
-}
-
 /// Factors and offsets of the eight groups of a block.
 struct Groups {
     factors: [f32; 8],
     offsets: [f32; 8],
 }
 
-/// Those of a block, which begins with the two scales that they share.
+/// Those of a block: six bits each, packed in twelve bytes behind the two scales that they share.
 #[inline(always)]
 fn groups<S: Simd>(simd: S, block: &[u8]) -> Groups {
     let (scale, minimum) = (scale(simd, block, 0), scale(simd, block, 2));
-    let [scales, minima] = six_bits(block);
+    // Four bytes at once: six bits of the first four groups, and what the last four have of them.
+    let word = |at: usize| u32::from_le_bytes(*part(block, at));
+    let (low, middle, high) = (word(4), word(8), word(12));
+    let both = |first: u32, last: u32| (u64::from(first) | u64::from(last) << 32).to_le_bytes();
+    let scales = both(low & 0x3f3f_3f3f, high & 0x0f0f_0f0f | low >> 2 & 0x3030_3030);
+    let minima = both(middle & 0x3f3f_3f3f, high >> 4 & 0x0f0f_0f0f | middle >> 2 & 0x3030_3030);
     let mut groups = Groups { factors: [0.0; 8], offsets: [0.0; 8] };
     for group in 0..8 {
         groups.factors[group] = scale * f32::from(scales[group]);

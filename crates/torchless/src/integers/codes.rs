@@ -4,7 +4,7 @@
 //! and one of at most eight bits, which single precision has room for: they are exact.
 
 use super::simd::Integers;
-use crate::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0, part, six_bits};
+use crate::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0, part};
 
 /// Most groups of a block.
 pub(super) const MOST_GROUPS: usize = 16;
@@ -122,11 +122,15 @@ impl Coded for Q5_0 {
 #[inline(always)]
 fn packed_groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
     let (scale, minimum) = (halves(simd, blocks, 0), halves(simd, blocks, 2));
-    for (row, block) in blocks.into_iter().enumerate() {
-        let [scales, minima] = six_bits(block);
-        for group in 0..8 {
-            groups.scales[group][row] = scale[row] * f32::from(scales[group]);
-            groups.minima[group][row] = -(minimum[row] * f32::from(minima[group]));
+    let [low, middle, high] = [words(blocks, 4), words(blocks, 8), words(blocks, 12)];
+    for group in 0..4 {
+        for row in 0..4 {
+            let byte = |word: u32| word >> (8 * group) & 255;
+            let (low, middle, high) = (byte(low[row]), byte(middle[row]), byte(high[row]));
+            groups.scales[group][row] = scale[row] * (low & 63) as f32;
+            groups.minima[group][row] = -(minimum[row] * (middle & 63) as f32);
+            groups.scales[group + 4][row] = scale[row] * (high & 15 | low >> 6 << 4) as f32;
+            groups.minima[group + 4][row] = -(minimum[row] * (high >> 4 | middle >> 6 << 4) as f32);
         }
     }
 }
