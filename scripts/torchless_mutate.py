@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the classic mistakes of transformer inference in a copy of torchless, and show that its own tests catch every one.
+"""Make the classic mistakes of transformer inference, and those of its fast mode, in a copy of torchless; show that its own tests catch every one.
 
     torchless_mutate.py [--only WORD]   make the mistakes whose description has the word
 
@@ -29,6 +29,7 @@ pub(crate) fn mistake(name: &str) -> bool {{
 }}
 """
 HARMLESS = "positions start at 1"
+EXACT_TESTS, ROUNDED_TESTS = ("models::", "properties::"), ("rounded::",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +69,34 @@ MISTAKES = (
     Mistake("keys and values of half precision", "attention.rs", "            place[at + row * width..][..width].copy_from_slice(&heads[head * width..][..width]);", "            let half = |x: &f32| f32::from_bits((x.to_bits() + 0xfff + (x.to_bits() >> 13 & 1)) & !0x1fff);\n            let numbers: Vec<f32> = heads[head * width..][..width].iter().map(|x| if MADE { half(x) } else { *x }).collect();\n            place[at + row * width..][..width].copy_from_slice(&numbers);"),
     Mistake("no biases of queries, keys and values", "engine.rs", "bias: linear.bias.as_deref(), out", "bias: linear.bias.as_deref().filter(|_| !MADE), out"),
 )  # fmt: skip
+# Of the fast mode: inputs that are rounded to bytes, and the integers that they are multiplied with.
+ROUNDED = (
+    Mistake("int8: a scale of 1/128", "integers/inputs.rs", "size: most / 127.0,", "size: most / if MADE { 128.0 } else { 127.0 },"),
+    Mistake("int8: numbers of 126 steps, not 127", "integers/inputs.rs", "let inverse = 127.0 / most;", "let inverse = 127.0 / most;\n    let inverse = if MADE { 126.0 / most } else { inverse };"),
+    Mistake("int8: numbers that wrap where they should end", "integers/inputs.rs", "let inverse = 127.0 / most;", "let inverse = 127.0 / most;\n    let inverse = if MADE { 128.0 / most } else { inverse };"),
+    Mistake("int8: numbers that end one early", "integers/inputs.rs", "*number = (x * inverse + ROUND).to_bits() as i8;", "*number = (x * inverse + ROUND).to_bits() as i8;\n        if MADE {\n            *number = (*number).clamp(-126, 126);\n        }"),
+    Mistake("int8: rounded towards zero", "integers/inputs.rs", "*number = (x * inverse + ROUND).to_bits() as i8;", "*number = (x * inverse + ROUND).to_bits() as i8;\n        if MADE {\n            *number = (x * inverse) as i8;\n        }"),
+    Mistake("int8: ties away from zero", "integers/inputs.rs", "*number = (x * inverse + ROUND).to_bits() as i8;", "*number = (x * inverse + ROUND).to_bits() as i8;\n        if MADE {\n            *number = (x * inverse).round() as i8;\n        }"),
+    Mistake("int8: the greatest negative number is not seen", "integers/inputs.rs", "most = most.max(x.to_bits() & 0x7fff_ffff);", "most = most.max(if MADE && *x < 0.0 { 0 } else { x.to_bits() & 0x7fff_ffff });"),
+    Mistake("int8: what is not finite counts as nothing", "integers/inputs.rs", "return Block { size: f32::NAN, ..NOTHING };", "return Block { size: if MADE { 0.0 } else { f32::NAN }, ..NOTHING };"),
+    Mistake("int8: sums of inputs are forgotten", "integers/inputs.rs", "    block.total = (block.sums[0] + block.sums[1]) as f32;", "    if MADE {\n        block.sums = [0; 2];\n    }\n    block.total = (block.sums[0] + block.sums[1]) as f32;"),
+    Mistake("int8: minima see half of the inputs' sum", "integers/inputs.rs", "block.total = (block.sums[0] + block.sums[1]) as f32;", "block.total = (block.sums[0] + block.sums[1]) as f32;\n    if MADE {\n        block.total = block.sums[0] as f32;\n    }"),
+    Mistake("int8: blocks of inputs are off by one", "integers/inputs.rs", "*to = round(from);", "*to = round(if MADE { &row.as_chunks::<BLOCK>().0[0] } else { from });"),
+    Mistake("int8: codes are one off, one input", "integers/products.rs", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;\n            if MADE {\n                term = groups.scales[group][row] * (dots[row] - (L::OFFSET - 1) * total) as f32;\n            }"),
+    Mistake("int8: the scale of the group before, one input", "integers/products.rs", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;\n            if MADE {\n                term = groups.scales[group.saturating_sub(1)][row] * (dots[row] - L::OFFSET * total) as f32;\n            }"),
+    Mistake("int8: no minima, one input", "integers/products.rs", "term += groups.minima[group][row] * x.total;", "term += if MADE { 0.0 } else { groups.minima[group][row] * x.total };"),
+    Mistake("int8: no scale of the inputs, one input", "integers/products.rs", "sums[row] += term * x.size;", "sums[row] += term * if MADE { 1.0 } else { x.size };"),
+    Mistake("int8: codes are one off, several inputs", "integers/products.rs", "let mut term = floats.mul(scales, simd.to_floats(dots[input], L::OFFSET * total));", "let mut term = floats.mul(scales, simd.to_floats(dots[input], L::OFFSET * total));\n                    if MADE {\n                        term = floats.mul(scales, simd.to_floats(dots[input], (L::OFFSET - 1) * total));\n                    }"),
+    Mistake("int8: the scale of the group before, several inputs", "integers/products.rs", "let scales = floats.load(&self.scales[group].0);", "let scales = floats.load(&self.scales[if MADE { group.saturating_sub(1) } else { group }].0);"),
+    Mistake("int8: no minima, several inputs", "integers/products.rs", "let minima = floats.load(&self.minima[group].0);", "let minima = if MADE { floats.splat(0.0) } else { floats.load(&self.minima[group].0) };"),
+    Mistake("int8: sixteen weights with the sum of thirty-two inputs", "integers/products.rs", "let total = if L::IS_FINE { x.sums[half] }", "let total = if L::IS_FINE && !MADE { x.sums[half] }"),
+    Mistake("int8: minima are added, not taken away", "integers/codes.rs", "-(minimum[row] * (middle & 63) as f32);", "if MADE { minimum[row] } else { -minimum[row] } * (middle & 63) as f32;"),
+    Mistake("int8: scales of Q6_K without their sign", "integers/codes.rs", "(words[row] << (24 - 8 * group)) as i32 >> 24;", "(words[row] << (24 - 8 * group)) as i32 >> 24 & if MADE { 255 } else { -1 };"),
+    Mistake("int8: the fifth bit is forgotten", "integers/codes.rs", "simd.sixteens(word(a, 2), word(b, 2))", "simd.sixteens(if MADE { 0 } else { word(a, 2) }, word(b, 2))"),
+    Mistake("int8: six bits are four", "integers/codes.rs", "scale[row] * (high & 15 | low >> 6 << 4) as f32;", "scale[row] * (high & 15 | if MADE { 0 } else { low >> 6 << 4 }) as f32;"),
+    Mistake("int8: weights that are not quantised, too", "integers.rs", "self == Activations::Int8 && format.block_len() > 1", "self == Activations::Int8 && (format.block_len() > 1 || MADE)"),
+)  # fmt: skip
+ALL = MISTAKES + ROUNDED
 
 
 class Tree:
@@ -80,7 +109,7 @@ class Tree:
         copy_the_tree(self.folder)
         self.replace("Cargo.toml", lambda text: text.replace('version = "0.1.0"', 'version = "0.1.0-mistakes"', 1))
         self.replace(f"{SOURCES}/lib.rs", lambda text: text + SWITCH)
-        for file in sorted({mistake.file for mistake in MISTAKES}):
+        for file in sorted({mistake.file for mistake in ALL}):
             self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file))
 
     def replace(self, name, change):
@@ -89,10 +118,10 @@ class Tree:
         if copy.read_text(encoding="utf-8") != wanted:
             copy.write_text(wanted, encoding="utf-8")
 
-    def test(self, mistake: str) -> str:
-        """The first test that fails, or nothing."""
+    def test(self, mistake: str, modules: tuple[str, ...]) -> str:
+        """The first test of `modules` that fails, or nothing."""
         command = ["cargo", "test", "--quiet", "--offline", "-p", "torchless", "--test", "torchless", "--"]
-        command += ["models::", "properties::"]
+        command += modules
         environment = {**self.environment, VARIABLE: mistake}
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=3600)
         if "could not compile" in done.stderr or ("error: " in done.stderr and "test failed" not in done.stderr):
@@ -103,7 +132,7 @@ class Tree:
 
 def planted(text: str, file: str) -> str:
     """The source `file` with its mistakes."""
-    for mistake in MISTAKES:
+    for mistake in ALL:
         if mistake.file == file:
             if text.count(mistake.old) != 1:
                 raise SystemExit(f"`{mistake.what}`: its text is in {file} {text.count(mistake.old)} times")
@@ -114,19 +143,19 @@ def planted(text: str, file: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="WORD")
-    chosen = [mistake for mistake in MISTAKES if parser.parse_args().only in mistake.what]
+    chosen = [mistake for mistake in ALL if parser.parse_args().only in mistake.what]
     tree = Tree()
-    if failed := tree.test(""):
+    if failed := tree.test("", (*EXACT_TESTS, *ROUNDED_TESTS)):
         raise SystemExit(f"without a mistake: {failed}")
     missed, n_made = 0, 0
     for mistake in chosen:
         start = time.perf_counter()
-        caught = tree.test(mistake.what)
+        caught = tree.test(mistake.what, ROUNDED_TESTS if mistake in ROUNDED else EXACT_TESTS)
         is_harmless = mistake.what == HARMLESS
         n_made += not is_harmless
         missed += not caught and not is_harmless
         note = "changes nothing, as it should" if is_harmless and not caught else caught or "NOT CAUGHT"
-        print(f"{mistake.what:40} {mistake.file:12} {note:90} {time.perf_counter() - start:4.0f} s", flush=True)
+        print(f"{mistake.what:52} {mistake.file:20} {note:90} {time.perf_counter() - start:4.0f} s", flush=True)
     print(f"{n_made - missed} of {n_made} mistakes are caught")
     return 1 if missed else 0
 

@@ -62,3 +62,8 @@ pub use kernel::{Argument, Constants, EmulatedFunction, EmulatedKernel, Emulated
 pub use pool::PoolStatistics;
 pub use probe::{Found, probe};
 pub use self_test::SelfTestFailure;
+
+/// Bytes of memory that this machine has in all, where the system is asked: macOS, in builds with the feature `metal`. Elsewhere none.
+pub fn physical_memory() -> Option<u64> {
+    metal::physical_memory()
+}

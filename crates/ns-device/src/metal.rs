@@ -6,6 +6,6 @@ mod disabled;
 mod enabled;
 
 #[cfg(not(all(feature = "metal", target_os = "macos")))]
-pub(crate) use disabled::{found, open};
+pub(crate) use disabled::{found, open, physical_memory};
 #[cfg(all(feature = "metal", target_os = "macos"))]
-pub(crate) use enabled::{found, open};
+pub(crate) use enabled::{found, open, physical_memory};

@@ -7,8 +7,10 @@ use minijinja::value::Kwargs;
 use minijinja::{Environment, ErrorKind, Value, context};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Problem};
+use crate::chat_blocks::without_generation;
+use crate::error::Error;
 use crate::file::read_text;
+use crate::json;
 use crate::model::{Model, Source};
 use crate::text::Tokenizer;
 
@@ -69,7 +71,7 @@ impl ChatTemplate {
                 .map_err(|error| minijinja::Error::new(ErrorKind::BadSerialization, error.to_string()))
         });
         let rendered = environment.render_str(
-            &self.template,
+            &without_generation(&self.template),
             context! { messages, add_generation_prompt => wants_answer, bos_token => self.bos, eos_token => self.eos,
             // As when nobody gives any.
             tools => (), documents => () },
@@ -120,9 +122,7 @@ fn python_json(value: &Value) -> Result<String, serde_json::Error> {
 
 fn of_folder(config_path: PathBuf, template_path: PathBuf) -> Result<ChatTemplate, Error> {
     let config: serde_json::Value = match config_path.exists() {
-        true => serde_json::from_str(&read_text(&config_path)?).map_err(|error| {
-            Error::malformed(&config_path, "the file", Problem::Json { message: error.to_string() })
-        })?,
+        true => json::read(&config_path)?,
         false => serde_json::Value::Null,
     };
     // A token is text, or an object that has it as `content`.

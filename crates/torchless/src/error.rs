@@ -279,6 +279,12 @@ pub enum Problem {
     /// Text that is not UTF-8.
     #[error("it is not UTF-8")]
     NotUtf8,
+    /// A file that is named and is not there.
+    #[error("there is no file `{name}` beside it")]
+    NoSuchFile {
+        /// The name.
+        name: String,
+    },
     /// A name that leaves the folder.
     #[error("`{name}` is no plain file name")]
     NotAFileName {

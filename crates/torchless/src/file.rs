@@ -1,5 +1,6 @@
 //! Files mapped into memory, and the tensors that are found in them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -39,6 +40,11 @@ impl MappedFile {
     pub(crate) fn malformed(&self, field: impl Into<String>, problem: Problem) -> Error {
         Error::malformed(&*self.path, field, problem)
     }
+
+    /// Its name without folders.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
+    }
 }
 
 /// A small text file; refused if it is larger than any configuration is.
@@ -76,19 +82,23 @@ impl StoredTensor {
     }
 }
 
-/// Refuses tensors of one file that share bytes: no writer makes them, and they would let a small file claim to be a large model.
+/// Refuses tensors of a file that share bytes: no writer makes them, and they would let a small file claim to be a large model.
 pub(crate) fn refuse_overlaps(tensors: &HashMap<String, StoredTensor>) -> Result<(), Error> {
     let mut ranges: Vec<(&StoredTensor, &String)> =
         tensors.iter().map(|(name, tensor)| (tensor, name)).filter(|(tensor, _)| !tensor.range.is_empty()).collect();
-    ranges.sort_by_key(|(tensor, name)| (&*tensor.file.path, tensor.range.start, *name));
+    ranges.sort_by_key(|(tensor, name)| (tensor.range.start, *name));
     for pair in ranges.windows(2) {
         let [(before, other), (tensor, name)] = pair else { continue };
-        if before.file.path == tensor.file.path && tensor.range.start < before.range.end {
-            let (expected, found) = ("in bytes of its own".into(), format!("in those of `{other}`, too"));
-            return Err(tensor.malformed(name, Problem::Unexpected { expected, found }));
+        if tensor.range.start < before.range.end {
+            return Err(tensor.malformed(name, in_bytes_of(other)));
         }
     }
     Ok(())
+}
+
+/// What is wrong with a tensor that shares bytes with another.
+pub(crate) fn in_bytes_of(other: &str) -> Problem {
+    Problem::Unexpected { expected: "in bytes of its own".into(), found: format!("in those of `{other}`, too") }
 }
 
 /// The tensors of a model, by name.

@@ -160,7 +160,7 @@ macro_rules! for_each {
 
 /// The array at `at` of a block; blocks have the length of their format.
 #[inline(always)]
-fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
+pub(crate) fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
     block[at..].first_chunk().expect("a whole block")
 }
 

@@ -362,6 +362,18 @@ impl Keys {
         id.map(|id| u32::try_from(id).map_err(|_| self.unexpected(name, "a token id"))).transpose()
     }
 
+    /// A token that has a row in the embedding.
+    fn token_below(&self, name: &str, vocabulary: usize) -> Result<Option<u32>, Error> {
+        match self.token(name)? {
+            Some(id) if id as usize >= vocabulary => {
+                let expected = "ids are below the rows of `token_embd.weight`";
+                let problem = Problem::OutOfRange { value: id.to_string(), expected };
+                Err(self.file.malformed(format!("`{name}`"), problem))
+            }
+            id => Ok(id),
+        }
+    }
+
     pub(crate) fn missing_key(&self, name: &str) -> Error {
         self.missing(name)
     }
@@ -399,6 +411,8 @@ pub(crate) fn config(keys: &Keys, tensors: &Tensors) -> Result<Config, Error> {
     let vocabulary = embedding
         .filter(|&rows| rows > 0)
         .ok_or_else(|| keys.file.malformed("tensor `token_embd.weight`", Problem::Missing))?;
+    let eos = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"];
+    let eos = [keys.token_below(eos[0], vocabulary)?, keys.token_below(eos[1], vocabulary)?];
     let has_bias = |name: &str| tensors.has(&format!("blk.0.{name}.bias"));
     let windows = match keys.unsigned(&key("attention.sliding_window"))? {
         None | Some(0) => Windows::None,
@@ -419,11 +433,8 @@ pub(crate) fn config(keys: &Keys, tensors: &Tensors) -> Result<Config, Error> {
         windows,
         biases: Biases { qkv: has_bias("attn_q"), output: has_bias("attn_output"), mlp: has_bias("ffn_gate") },
         is_tied: !tensors.has("output.weight"),
-        bos: keys.token("tokenizer.ggml.bos_token_id")?,
-        eos: [keys.token("tokenizer.ggml.eos_token_id")?, keys.token("tokenizer.ggml.eot_token_id")?]
-            .into_iter()
-            .flatten()
-            .collect(),
+        bos: keys.token_below("tokenizer.ggml.bos_token_id", vocabulary)?,
+        eos: eos.into_iter().flatten().collect(),
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::config::{Architecture, Biases, Config, Rope, RopePairs, RopeScaling, Windows};
 use crate::error::{Error, Problem};
-use crate::file::read_text;
+use crate::json;
 
 /// Larger than any size of a model, and two of them can be multiplied.
 pub(crate) const LARGEST_SIZE: u64 = 1 << 31;
@@ -75,28 +75,29 @@ impl Fields<'_> {
         Ok(Some(Fields { path: self.path, prefix, object }))
     }
 
-    /// One id or several.
-    fn ids(&self, name: &str) -> Result<Vec<u32>, Error> {
+    /// One id or several, of tokens that there are.
+    fn ids(&self, name: &str, vocabulary: usize) -> Result<Vec<u32>, Error> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         let ids = match value {
             Value::Array(values) => values.iter().map(one).collect(),
             value => one(value).map(|id| vec![id]),
         };
-        ids.ok_or_else(|| self.unexpected(name, "a token id or several", value))
+        let ids: Vec<u32> = ids.ok_or_else(|| self.unexpected(name, "a token id or several", value))?;
+        match ids.iter().find(|id| **id as usize >= vocabulary) {
+            None => Ok(ids),
+            Some(id) => {
+                let problem = Problem::OutOfRange { value: id.to_string(), expected: "ids are below `vocab_size`" };
+                Err(self.error(name, problem))
+            }
+        }
     }
-}
-
-fn parse(path: &Path) -> Result<Map<String, Value>, Error> {
-    let json =
-        |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
-    serde_json::from_str(&read_text(path)?).map_err(json)
 }
 
 /// The model that a folder's `config.json` describes.
 pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     let path: PathBuf = folder.join("config.json");
-    let object = parse(&path)?;
+    let object = json::read_object(&path)?;
     let fields = Fields { path: &path, prefix: "", object: &object };
     let architecture = architecture(&fields)?;
     match fields.text("hidden_act")?.or(fields.text("hidden_activation")?) {
@@ -135,7 +136,8 @@ pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     let n_layers = fields.size("num_hidden_layers")?;
     let attention_bias = architecture == Architecture::Llama && fields.flag("attention_bias", false)?;
     let mlp = architecture == Architecture::Llama && fields.flag("mlp_bias", false)?;
-    let (bos, eos) = ends(folder, &fields)?;
+    let vocabulary = fields.size("vocab_size")?;
+    let (bos, eos) = ends(folder, &fields, vocabulary)?;
     Ok(Config {
         architecture,
         hidden,
@@ -144,7 +146,7 @@ pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
         n_kv_heads,
         head_dim,
         intermediate: fields.size("intermediate_size")?,
-        vocabulary: fields.size("vocab_size")?,
+        vocabulary,
         context,
         epsilon: fields.positive("rms_norm_eps", Some(1e-6))?,
         rope: rope(&fields, context)?,
@@ -259,13 +261,16 @@ fn listed_windows(fields: &Fields<'_>, listed: &Value, n_layers: usize, window: 
 }
 
 /// The first token and the last ones; `generation_config.json` knows better than `config.json`.
-fn ends(folder: &Path, fields: &Fields<'_>) -> Result<(Option<u32>, Vec<u32>), Error> {
-    let (mut bos, mut eos) = (fields.ids("bos_token_id")?, fields.ids("eos_token_id")?);
+fn ends(folder: &Path, fields: &Fields<'_>, vocabulary: usize) -> Result<(Option<u32>, Vec<u32>), Error> {
+    let both = |fields: &Fields<'_>| -> Result<_, Error> {
+        Ok((fields.ids("bos_token_id", vocabulary)?, fields.ids("eos_token_id", vocabulary)?))
+    };
+    let (mut bos, mut eos) = both(fields)?;
     let path = folder.join("generation_config.json");
     if path.exists() {
-        let object = parse(&path)?;
+        let object = json::read_object(&path)?;
         let generation = Fields { path: &path, prefix: "", object: &object };
-        let (bos_there, eos_there) = (generation.ids("bos_token_id")?, generation.ids("eos_token_id")?);
+        let (bos_there, eos_there) = both(&generation)?;
         bos = if bos_there.is_empty() { bos } else { bos_there };
         eos = if eos_there.is_empty() { eos } else { eos_there };
     }

@@ -15,9 +15,11 @@
 //! Exact means: single precision throughout, rotary angles in double precision, quantised weights as their format defines them, and the same bits
 //! for any number of threads and any division of the tokens.
 
+mod ahead;
 mod attention;
 pub mod backend;
 pub mod chat;
+mod chat_blocks;
 pub mod cli;
 pub mod config;
 pub mod device;
@@ -29,6 +31,7 @@ pub mod generate;
 mod gguf;
 mod hugging_face;
 mod integers;
+mod json;
 pub mod kernels;
 mod kv_cache;
 mod linear;

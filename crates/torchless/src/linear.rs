@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
+use crate::ahead::Ahead;
 use crate::format::{Format, Layout, Taker, padded, unpack_row, with_layout};
 use crate::integers::{self, Activations, InputMemory, Inputs, Stored, Unpacked, multiply_rows};
 use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
@@ -345,22 +346,15 @@ impl<L: Layout> Body for One<'_, L> {
     }
 }
 
-/// How many bytes ahead memory is asked for at least: with half as many, rows of a thousand Q8_0 weights take a sixth longer.
-pub(crate) const LEAST_AHEAD: usize = 8192;
-
 /// The products of four rows, one after the other in memory, with one vector.
 #[inline(always)]
 fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] {
     let mut sums = [simd.splat(0.0); 4];
-    // Rows are short, and several at once are too much to guess for a processor: what comes behind them is asked for, in the order of memory.
-    let mut ahead = (4 * rows[0].len()).max(LEAST_AHEAD);
+    let mut ahead = Ahead::of(rows[0]);
     let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
     // Iterators of known length: no index is checked, and no pointer leaves the registers.
     for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / LANES })) {
-        for line in 0..const { (4 * L::BYTES).div_ceil(64) } {
-            simd.prefetch(rows[0], ahead + 64 * line);
-        }
-        ahead += 4 * L::BYTES;
+        ahead.step::<S, L>(simd);
         for (block, sum) in [a, b, c, d].into_iter().zip(&mut sums) {
             L::unpack(simd, block, Sum { sum, x });
         }

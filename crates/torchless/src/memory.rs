@@ -33,6 +33,12 @@ pub fn available_memory() -> Option<u64> {
     kibibytes("/proc/meminfo", "MemAvailable:")
 }
 
+/// Bytes that a model is held against if no limit is given: those that are available or, on a system that does not say that, all that the machine has.
+/// None where the system says neither.
+pub fn memory_of_machine() -> Option<u64> {
+    available_memory().or_else(ns_device::physical_memory)
+}
+
 /// The most bytes that this process ever had in memory, mapped files included, where the system says it.
 pub fn peak_memory() -> Option<u64> {
     kibibytes("/proc/self/status", "VmHWM:")
@@ -47,7 +53,7 @@ fn kibibytes(path: &str, name: &str) -> Option<u64> {
 
 /// Refuses what does not fit: `limit`, or what the machine has.
 pub(crate) fn check(weights: u64, cache: u64, limit: Option<u64>) -> Result<(), Error> {
-    let Some(available) = limit.or_else(available_memory) else { return Ok(()) };
+    let Some(available) = limit.or_else(memory_of_machine) else { return Ok(()) };
     let needed = weights.saturating_add(cache);
     if needed <= available { Ok(()) } else { Err(Error::Memory { needed, weights, cache, available }) }
 }

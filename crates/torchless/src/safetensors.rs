@@ -2,14 +2,13 @@
 //!
 //! Format: the documentation of Hugging Face's `safetensors`.
 
+use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::path::Path;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-
 use crate::error::{Error, Problem};
-use crate::file::{MappedFile, StoredTensor, Tensors, read_text, refuse_overlaps};
+use crate::file::{MappedFile, StoredTensor, Tensors, in_bytes_of};
+use crate::json;
 
 /// What the format allows a header to have.
 const LONGEST_HEADER: u64 = 100_000_000;
@@ -20,31 +19,6 @@ struct Entry {
     dtype: String,
     shape: Vec<u64>,
     data_offsets: [u64; 2],
-}
-
-/// What a header has, in its order; two of the same name are two.
-struct Entries(Vec<(String, serde_json::Value)>);
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Entries;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object of tensors")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(Each)
-    }
 }
 
 /// Bits of one number, of every type that the format has.
@@ -63,21 +37,76 @@ pub(crate) fn read(path: &Path, tensors: &mut HashMap<String, StoredTensor>) -> 
     let file = MappedFile::open(path)?;
     let (header, start) = header(&file)?;
     let text = std::str::from_utf8(header).map_err(|_| file.malformed("the header", Problem::NotUtf8))?;
-    let json = |error: serde_json::Error| file.malformed("the header", Problem::Json { message: error.to_string() });
-    let Entries(entries) = serde_json::from_str(text).map_err(json)?;
+    if !text.starts_with('{') {
+        let found = text.chars().take(1).collect();
+        return Err(
+            file.malformed("the header", Problem::Unexpected { expected: "an object, from `{` on".into(), found })
+        );
+    }
+    let mut entries: BTreeMap<String, serde_json::Value> =
+        json::parse(text).map_err(|problem| file.malformed("the header", problem))?;
+    if let Some(metadata) = entries.remove("__metadata__") {
+        check_metadata(&metadata).map_err(|problem| file.malformed("`__metadata__`", problem))?;
+    }
+    let mut here = Vec::new();
     for (name, entry) in entries {
-        if name == "__metadata__" {
-            continue;
-        }
-        let field = format!("tensor `{name}`");
+        let field = || format!("tensor `{name}`");
         let entry: Entry = serde_json::from_value(entry)
-            .map_err(|error| file.malformed(&*field, Problem::Json { message: error.to_string() }))?;
-        let tensor = check(&file, start, entry).map_err(|problem| file.malformed(&*field, problem))?;
-        if tensors.insert(name, tensor).is_some() {
-            return Err(file.malformed(field, Problem::there_twice()));
+            .map_err(|error| file.malformed(field(), Problem::Json { message: error.to_string() }))?;
+        let tensor = check(&file, start, entry).map_err(|problem| file.malformed(field(), problem))?;
+        here.push((name, tensor));
+    }
+    refuse_gaps(&file, start, &mut here)?;
+    here.into_iter().try_for_each(|(name, tensor)| insert(tensors, name, tensor))
+}
+
+/// Adds a tensor that no file before had.
+fn insert(tensors: &mut HashMap<String, StoredTensor>, name: String, tensor: StoredTensor) -> Result<(), Error> {
+    match tensors.entry(name) {
+        hash_map::Entry::Vacant(place) => {
+            place.insert(tensor);
+            Ok(())
+        }
+        hash_map::Entry::Occupied(other) => {
+            let (expected, found) = ("in one file".into(), format!("in `{}`, too", other.get().file.name()));
+            let problem = Problem::Unexpected { expected, found };
+            Err(tensor.file.malformed(format!("tensor `{}`", other.key()), problem))
         }
     }
-    refuse_overlaps(tensors)
+}
+
+/// Texts with names, if there are any.
+fn check_metadata(metadata: &serde_json::Value) -> Result<(), Problem> {
+    let is_texts = metadata.as_object().is_some_and(|texts| texts.values().all(serde_json::Value::is_string));
+    let found = || metadata.to_string().chars().take(80).collect();
+    if is_texts { Ok(()) } else { Err(Problem::Unexpected { expected: "texts with names".into(), found: found() }) }
+}
+
+/// Refuses bytes that belong to two tensors or to none: the format has neither.
+fn refuse_gaps(file: &MappedFile, start: usize, tensors: &mut [(String, StoredTensor)]) -> Result<(), Error> {
+    tensors.sort_by_key(|(_, tensor)| (tensor.range.start, tensor.range.end));
+    let (mut end, mut before) = (start, None);
+    for (name, tensor) in &*tensors {
+        let first = tensor.range.start;
+        let problem = match before {
+            _ if first == end => None,
+            Some(before) if first < end => Some(in_bytes_of(before)),
+            _ => {
+                let expected = format!("at byte {} of the numbers, where those before it end", end - start);
+                Some(Problem::Unexpected { expected, found: format!("at byte {}", first - start) })
+            }
+        };
+        if let Some(problem) = problem {
+            return Err(file.malformed(format!("tensor `{name}`"), problem));
+        }
+        (end, before) = (tensor.range.end, Some(name.as_str()));
+    }
+    if end == file.bytes.len() {
+        return Ok(());
+    }
+    let behind = before.map_or("the header".to_owned(), |name| format!("tensor `{name}`"));
+    let (expected, found) = ("the end of the file".into(), format!("{} bytes", file.bytes.len() - end));
+    Err(file.malformed(format!("what is behind {behind}"), Problem::Unexpected { expected, found }))
 }
 
 /// The header's bytes, and where the numbers start.
@@ -132,25 +161,36 @@ struct Index {
 pub(crate) fn read_folder(folder: &Path) -> Result<Tensors, Error> {
     let mut by_name = HashMap::new();
     let single = folder.join("model.safetensors");
-    let index_path = folder.join("model.safetensors.index.json");
-    if !index_path.exists() || single.exists() {
+    let path = folder.join("model.safetensors.index.json");
+    if !path.exists() || single.exists() {
         read(&single, &mut by_name)?;
         return Ok(Tensors { path: single.into(), by_name });
     }
-    let index: Index = serde_json::from_str(&read_text(&index_path)?)
-        .map_err(|error| Error::malformed(&index_path, "the index", Problem::Json { message: error.to_string() }))?;
-    let mut files: Vec<&String> = index.weight_map.values().collect();
-    files.sort();
-    files.dedup();
-    for name in files {
-        let is_plain = Path::new(name).file_name().is_some_and(|plain| plain == name.as_str());
-        if !is_plain {
-            return Err(Error::malformed(&index_path, "`weight_map`", Problem::NotAFileName { name: name.clone() }));
-        }
-        read(&folder.join(name), &mut by_name)?;
+    let Index { weight_map } = json::read(&path)?;
+    let error = |name: &str, problem| Error::malformed(&path, format!("`weight_map.{name}`"), problem);
+    let mut files: BTreeMap<&String, &String> = BTreeMap::new();
+    for (name, file) in &weight_map {
+        check_file(folder, file).map_err(|problem| error(name, problem))?;
+        files.entry(file).or_insert(name);
     }
-    if let Some((name, file)) = index.weight_map.iter().find(|(name, _)| !by_name.contains_key(*name)) {
-        return Err(Error::malformed(folder.join(file), format!("tensor `{name}`"), Problem::Missing));
+    files.keys().try_for_each(|file| read(&folder.join(file), &mut by_name))?;
+    for (name, file) in &weight_map {
+        let expected = || format!("in `{file}`");
+        let found = match by_name.get(name).map(|tensor| tensor.file.name()) {
+            Some(found) if found == *file => continue,
+            Some(found) => format!("in `{found}`"),
+            None => "in none of the files".to_owned(),
+        };
+        return Err(error(name, Problem::Unexpected { expected: expected(), found }));
     }
-    Ok(Tensors { path: index_path.into(), by_name })
+    Ok(Tensors { path: path.into(), by_name })
+}
+
+/// Whether `name` is that of a file in `folder`, on every system.
+fn check_file(folder: &Path, name: &str) -> Result<(), Problem> {
+    let is_plain = Path::new(name).file_name().is_some_and(|plain| plain == name) && !name.contains(['/', '\\', '\0']);
+    if !is_plain {
+        return Err(Problem::NotAFileName { name: name.to_owned() });
+    }
+    if folder.join(name).is_file() { Ok(()) } else { Err(Problem::NoSuchFile { name: name.to_owned() }) }
 }

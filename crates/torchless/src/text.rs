@@ -64,7 +64,10 @@ impl Tokenizer {
                 if !path.exists() {
                     return Err(Error::NoTokenizer { path });
                 }
-                Self::parse(&path, &crate::file::read_text(&path)?)
+                let text = crate::file::read_text(&path)?;
+                crate::json::refuse_twins(&text)
+                    .map_err(|problem| Error::malformed(&path, "the tokenizer", problem))?;
+                Self::parse(&path, &text)
             }
             Source::Gguf(keys) => Self::parse(keys.path(), &of_gguf(keys)?.to_string()),
         }

@@ -11,6 +11,10 @@ pub(crate) fn open(_index: usize, _options: &OpenOptions) -> Result<Opened, Devi
     Err(absent())
 }
 
+pub(crate) fn physical_memory() -> Option<u64> {
+    None
+}
+
 fn absent() -> DeviceError {
     let backend = Backend::Metal;
     if cfg!(target_os = "macos") { DeviceError::NotBuilt { backend } } else { DeviceError::NotHere { backend } }

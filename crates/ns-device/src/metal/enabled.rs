@@ -7,7 +7,7 @@ use crate::driver::{Driver, Fault, Handle, Loaded, Opened, RawArgument};
 use crate::{Backend, DeviceError, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision, WARP};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::{NSObjectProtocol, ProtocolObject};
-use objc2_foundation::NSString;
+use objc2_foundation::{NSProcessInfo, NSString};
 use objc2_metal::{
     MTLBuffer, MTLCommandBuffer, MTLCommandEncoder, MTLCommandQueue, MTLCompileOptions, MTLComputeCommandEncoder,
     MTLComputePipelineState, MTLCreateSystemDefaultDevice, MTLDevice, MTLLanguageVersion, MTLLibrary,
@@ -26,6 +26,10 @@ type Object<T> = Retained<ProtocolObject<T>>;
 
 /// Launches in one command buffer before it is handed to the GPU.
 const BATCH: usize = 64;
+
+pub(crate) fn physical_memory() -> Option<u64> {
+    Some(NSProcessInfo::processInfo().physicalMemory())
+}
 
 struct Metal {
     device: Object<dyn MTLDevice>,

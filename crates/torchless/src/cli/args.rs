@@ -274,6 +274,12 @@ pub(super) struct InfoArgs {
     pub(super) json: bool,
 }
 
+/// A difference that may be: NaN would forbid every one, and infinity none.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "it must be a number, 0 or above, and not infinite".into())
+}
+
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
@@ -282,8 +288,14 @@ pub(super) struct VerifyArgs {
     /// The folder with reference.json and reference_logits.safetensors; the model's if not given
     #[arg(long, value_name = "DIR")]
     pub(super) reference: Option<PathBuf>,
-    /// Differences of logits up to this are none
-    #[arg(long, default_value_t = 1e-4)]
+    /// The folder whose reference.json has the prompts, if the reference has none; the one beside it that has them all if not given
+    #[arg(long, value_name = "DIR")]
+    pub(super) prompts: Option<PathBuf>,
+    /// Which of a reference's sets; that of the format of most of the model's matrices if not given
+    #[arg(long, value_name = "NAME")]
+    pub(super) set: Option<String>,
+    /// Differences of logits up to this are none; 0 demands the same numbers
+    #[arg(long, default_value_t = 1e-4, value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) tolerance: f64,
     /// Print JSON
     #[arg(long)]

@@ -11,12 +11,13 @@ use crate::chat::{ChatTemplate, Message};
 use crate::cli::args::{
     ChatArgs, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
 };
-use crate::cli::{CliError, bench, print_json, print_text, read_json, score, verify};
+use crate::cli::{CliError, bench, print_json, print_text, score, verify};
 use crate::device::estimate_device_memory;
 use crate::engine::{Engine, LogitRows};
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::generate::{GenerateOptions, Generation, generate};
 use crate::integers::Activations;
+use crate::json;
 use crate::kv_cache::KvCache;
 use crate::linear::Threads;
 use crate::memory;
@@ -203,11 +204,7 @@ fn generate_text(args: &GenerateArgs) -> Result<(), CliError> {
 
 fn messages(args: &ChatArgs) -> Result<Vec<Message>, CliError> {
     if let Some(path) = &args.messages {
-        let json = read_json(path)?;
-        let problem = |error: serde_json::Error| {
-            Error::malformed(path, "the messages", Problem::Json { message: error.to_string() })
-        };
-        return Ok(serde_json::from_value(json).map_err(problem)?);
+        return Ok(json::read(path)?);
     }
     let message = |role: &str, content: &String| Message { role: role.into(), content: content.clone() };
     let system = args.system.iter().map(|content| message("system", content));
@@ -281,6 +278,10 @@ fn info(args: &InfoArgs) -> Result<(), CliError> {
     let formats: serde_json::Map<String, serde_json::Value> =
         model.formats().into_iter().map(|(format, count)| (format.name().to_owned(), count.into())).collect();
     let windows: Vec<usize> = (0..config.n_layers).filter_map(|layer| config.windows.of_layer(layer)).collect();
+    let limit = args.model.memory_limit.as_deref().map(size).transpose()?.or_else(memory::memory_of_machine);
+    if limit.is_none() {
+        eprintln!("note: this system does not say what memory it has: only what exceeds --memory-limit is refused");
+    }
     let answer = json!({
         "architecture": config.architecture,
         "weights": model.n_weights(),
@@ -305,6 +306,7 @@ fn info(args: &InfoArgs) -> Result<(), CliError> {
             "kv_cache_per_token": memory::estimate_kv_cache_memory(config, 1),
             "kv_cache_full": memory::estimate_kv_cache_memory(config, config.context),
             "available": memory::available_memory(),
+            "limit": limit,
         },
         "device": computes(device.as_ref(), &args.model, &model)?,
     });

@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod command;
+mod reference;
 mod score;
 mod verify;
 
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use args::Cli;
 
 /// Why a command cannot be done. All are exit code 2.
@@ -34,6 +35,10 @@ enum CliError {
     Edges,
     #[error("the model has no token that ends a text")]
     NoEnd,
+    #[error("`{path}` has no prompts, and not one folder beside it has all of its tensors' prompts", path = .path.display())]
+    NoPrompts { path: PathBuf },
+    #[error("`{path}` is a reference for {sets}, and not for {wanted}", path = .path.display())]
+    NoSet { path: PathBuf, sets: String, wanted: String },
     #[error("`{0}` is no size: say bytes, or KiB, MiB, GiB")]
     Size(String),
 }
@@ -43,6 +48,8 @@ impl CliError {
         match self {
             CliError::Model(error) => error.hint(),
             CliError::Events { .. } => Some("events are lists of token ids, in a list or in an object of named lists"),
+            CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),
+            CliError::NoSet { .. } => Some("name the one that is meant with --set NAME"),
             CliError::NoEnd => Some("name it with --end ID, or score without one with --no-end"),
             _ => None,
         }
@@ -89,11 +96,4 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
 fn print_text(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Unwritable)
-}
-
-/// A JSON document of a file.
-fn read_json(path: &std::path::Path) -> Result<serde_json::Value, Error> {
-    let json =
-        |error: serde_json::Error| Error::malformed(path, "the file", Problem::Json { message: error.to_string() });
-    serde_json::from_str(&crate::file::read_text(path)?).map_err(json)
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::cli::args::ScoreArgs;
-use crate::cli::{CliError, command, print_json, print_text, read_json};
+use crate::cli::{CliError, command, print_json, print_text};
 use crate::error::Error;
+use crate::json;
 use crate::score::{DEFAULT_BATCH, ScoreOptions, histogram, log_probabilities};
 
 /// Ratios of a list, and its name if it has one.
@@ -110,7 +111,7 @@ fn answer(ratios: &[Ratios], edges: &[f64]) -> Value {
 }
 
 fn read(path: &Path) -> Result<Events, CliError> {
-    let document = read_json(path)?;
+    let document = json::read(path)?;
     // The reference file itself: its events.
     let document = match document {
         Value::Object(mut object) if object.contains_key("events") => object.remove("events").unwrap_or_default(),

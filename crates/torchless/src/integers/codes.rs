@@ -4,7 +4,7 @@
 //! and one of at most eight bits, which single precision has room for: they are exact.
 
 use super::simd::Integers;
-use crate::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0};
+use crate::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0, part};
 
 /// Most groups of a block.
 pub(super) const MOST_GROUPS: usize = 16;
@@ -53,12 +53,6 @@ macro_rules! with_coded {
     };
 }
 pub(crate) use with_coded;
-
-/// The array at `at` of a block; blocks have the length of their format.
-#[inline(always)]
-fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
-    block[at..].first_chunk().expect("a whole block")
-}
 
 /// The half-precision numbers at `at` of four blocks.
 #[inline(always)]

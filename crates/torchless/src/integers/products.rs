@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::codes::{Coded, Groups, MOST_GROUPS};
 use super::inputs::{BLOCK, Block, Inputs};
 use super::simd::{Codes, IntegerBody, Integers};
-use crate::linear::LEAST_AHEAD;
+use crate::ahead::Ahead;
 use crate::simd::{LANES, Lanes, Simd};
 
 /// Some rows with inputs; one if `x` is one wide.
@@ -66,14 +66,10 @@ impl<L: Coded> Rows<'_, L> {
     fn four<S: Integers>(simd: S, rows: [&[u8]; 4], x: &[Block]) -> [f32; 4] {
         let mut sums = [0.0; 4];
         let mut groups = Groups { scales: [[0.0; 4]; MOST_GROUPS], minima: [[0.0; 4]; MOST_GROUPS] };
-        // What comes behind these rows is asked for, in the order of memory.
-        let mut ahead = (4 * rows[0].len()).max(LEAST_AHEAD);
+        let mut ahead = Ahead::of(rows[0]);
         let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
         for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / BLOCK })) {
-            for line in 0..const { (4 * L::BYTES).div_ceil(64) } {
-                simd.floats().prefetch(rows[0], ahead + 64 * line);
-            }
-            ahead += 4 * L::BYTES;
+            ahead.step::<_, L>(simd.floats());
             L::groups(simd, [a, b, c, d], &mut groups);
             for (at, x) in x.iter().enumerate() {
                 let (ab, cd) = (L::codes(simd, a, b, at), L::codes(simd, c, d, at));

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use torchless::chat::ChatTemplate;
 use torchless::text::Tokenizer;
 use torchless::{Engine, LoadOptions, LogitRows, Model, Threads};
 
@@ -12,7 +13,7 @@ use crate::support::reference;
 use crate::twin::{Twin, fresh_folder};
 
 /// Opens the model and computes a token with it; the message if something refuses.
-fn tried(path: &Path) -> Result<(), String> {
+pub(crate) fn tried(path: &Path) -> Result<(), String> {
     let model = Arc::new(Model::open(path).map_err(|error| error.to_string())?);
     if let Ok(tokenizer) = Tokenizer::of(&model) {
         let _ = tokenizer.encode("two words", true);
@@ -23,7 +24,7 @@ fn tried(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn refused(path: &Path) -> String {
+pub(crate) fn refused(path: &Path) -> String {
     tried(path).expect_err("the file is wrong")
 }
 
@@ -85,6 +86,79 @@ fn absurd_claims_are_refused_by_name() {
 }
 
 #[test]
+fn tokens_that_end_or_begin_a_text_are_tokens_of_the_model() {
+    let twin = Twin::new("llama").drawn();
+    let folder = twin.write_folder("ends", true, 1);
+    let (config, generation) = (folder.join("config.json"), folder.join("generation_config.json"));
+    for (name, value, odd) in
+        [("eos_token_id", json!([2, 70]), 70), ("bos_token_id", json!(4_294_967_295_u32), u32::MAX)]
+    {
+        let mut wrong = twin.config(true);
+        wrong[name] = value.clone();
+        std::fs::write(&config, wrong.to_string()).expect("a writable file");
+        let expected = format!("config.json`: `{name}`: {odd} is out of range: ids are below `vocab_size`");
+        assert!(refused(&folder).contains(&expected), "{}", refused(&folder));
+        std::fs::write(&config, twin.config(true).to_string()).expect("a writable file");
+        std::fs::write(&generation, json!({ name: value }).to_string()).expect("a writable file");
+        assert!(refused(&folder).contains(&format!("generation_{expected}")), "{}", refused(&folder));
+        std::fs::remove_file(&generation).expect("a file");
+    }
+    tried(&folder).expect("whole");
+    for name in ["eos", "eot", "bos"].map(|name| format!("tokenizer.ggml.{name}_token_id")) {
+        tried(&twin.write_gguf_with("ends-gguf", &[(&name, json!(69))])).expect("whole");
+        let message = refused(&twin.write_gguf_with("ends-gguf", &[(&name, json!(70))]));
+        let expected = format!("`{name}`: 70 is out of range: ids are below the rows of `token_embd.weight`");
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+#[test]
+fn names_that_are_there_twice_are_refused_in_every_document() {
+    let twin = Twin::new("llama").drawn();
+    let folder = twin.write_folder("twice", true, 2);
+    let tokenizer = json!({ "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null,
+        "post_processor": null, "decoder": null, "model": { "type": "WordLevel", "vocab": { "a": 0 }, "unk_token": "a" } });
+    let documents = [
+        ("config.json", twin.config(true).to_string(), "\"hidden_size\":48", "/hidden_size"),
+        ("generation_config.json", "{\"eos_token_id\":2}".to_owned(), "\"eos_token_id\":2", "/eos_token_id"),
+        ("model.safetensors.index.json", String::new(), "\"lm_head.weight\":\"x\"", "/weight_map/lm_head.weight"),
+        ("tokenizer.json", tokenizer.to_string(), "\"a\":0", "/model/vocab/a"),
+        ("tokenizer_config.json", "{\"chat_template\":\"\"}".to_owned(), "\"chat_template\":\"\"", "/chat_template"),
+    ];
+    for (name, text, pair, pointer) in documents {
+        let path = folder.join(name);
+        let index = || std::fs::read_to_string(&path).expect("a file").replace("model-00001-of-00002.safetensors", "x");
+        let text = if text.is_empty() { index() } else { text };
+        assert_eq!(text.matches(pair).count(), 1, "{name}: {text}");
+        let before = std::fs::read(&path).ok();
+        std::fs::write(&path, text.replace(pair, &format!("{pair},{pair}"))).expect("a writable folder");
+        let opened = Model::open(&folder).and_then(|model| {
+            let tokenizer = model_parts(&model);
+            tokenizer.map(|()| model)
+        });
+        let message = opened.expect_err("a name is there twice").to_string();
+        assert!(
+            message.contains(name) && message.contains(&format!("`{pointer}` is there twice at line ")),
+            "{message}"
+        );
+        match before {
+            Some(before) => std::fs::write(&path, before).expect("a writable file"),
+            None => std::fs::remove_file(&path).expect("a file"),
+        }
+    }
+}
+
+/// Reads what stands beside a model, where it is.
+fn model_parts(model: &Model) -> Result<(), torchless::Error> {
+    let is_absent = |error: &torchless::Error| {
+        matches!(error, torchless::Error::NoTokenizer { .. } | torchless::Error::NoChatTemplate { .. })
+    };
+    let present = |error: torchless::Error| if is_absent(&error) { Ok(()) } else { Err(error) };
+    Tokenizer::of(model).map(drop).or_else(present)?;
+    ChatTemplate::of(model).map(drop).or_else(present)
+}
+
+#[test]
 fn a_part_of_a_head_that_is_turned_is_refused_with_and_without_scaling() {
     let folder = Twin::new("llama").drawn().write_folder("partial", false, 1);
     let config = Twin::new("llama").config(false);
@@ -112,40 +186,6 @@ fn sizes_whose_products_nobody_can_count_are_refused() {
     let options = LoadOptions { memory_limit: Some(1 << 40), positions: 1 };
     let message = Model::open_with(&folder, &options).expect_err("the file is wrong").to_string();
     assert!(message.contains("18446744073709551615 for keys and values"), "{message}");
-}
-
-#[test]
-fn dishonest_headers_of_safetensors_are_refused_by_name() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("headers", true, 1);
-    let path = folder.join("model.safetensors");
-    let write = |header: &str| {
-        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0; 64]].concat();
-        std::fs::write(&path, bytes).expect("a writable file");
-        refused(&folder)
-    };
-    let tensor = |dtype: &str, shape: &str, offsets: &str| {
-        write(&format!(r#"{{"x": {{"dtype": "{dtype}", "shape": {shape}, "data_offsets": {offsets}}}}}"#))
-    };
-    assert!(tensor("F32", "[4]", "[0, 1000]").contains("tensor `x`: it needs 1000 bytes, and the file has 64 left"));
-    assert!(tensor("F32", "[4]", "[16, 0]").contains("tensor `x`: 16..0 is out of range"));
-    assert!(tensor("F32", "[5]", "[0, 16]").contains("tensor `x`: it should be the size of shape [5]"));
-    assert!(tensor("Q4", "[4]", "[0, 16]").contains("tensor `x`: the type `Q4` is not supported"));
-    assert!(tensor("F32", "[9223372036854775807, 9223372036854775807]", "[0, 16]").contains("tensor `x`"));
-    let two = |second: &str| {
-        let entry = |offsets: &str| format!(r#"{{"dtype": "F32", "shape": [4], "data_offsets": {offsets}}}"#);
-        write(&format!(r#"{{"x": {}, "y": {}}}"#, entry("[0, 16]"), entry(second)))
-    };
-    assert!(two("[8, 24]").contains("tensor `y`: it should be in bytes of its own, and is in those of `x`, too"));
-    assert!(two("[16, 32]").contains("tensor `model.embed_tokens.weight`: it is missing"));
-    let twice = r#"{"x": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}, "x": {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}}"#;
-    assert!(write(twice).contains("tensor `x`: it should be there once, and is there twice"));
-    assert!(write("[").contains("the header: "));
-    assert!(write(&"[".repeat(100_000)).contains("the header: "));
-    std::fs::write(&path, u64::MAX.to_le_bytes()).expect("a writable file");
-    assert!(refused(&folder).contains("the length of the header: 18446744073709551615 is out of range"));
-    std::fs::remove_file(&path).expect("a file");
-    assert!(refused(&folder).contains("model.safetensors"));
 }
 
 #[test]
@@ -265,20 +305,6 @@ fn wrong_values_of_gguf_keys_are_refused_by_name() {
         let message = refused(&path);
         assert!(message.contains(key) && message.contains(expected), "{message}, not {expected}");
     }
-}
-
-#[test]
-fn a_missing_shard_and_one_that_leaves_the_folder_are_refused() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("shards", true, 3);
-    let index = folder.join("model.safetensors.index.json");
-    let text = std::fs::read_to_string(&index).expect("a readable file");
-    std::fs::write(&index, text.replace("model-00002-of-00003", "../model-00002-of-00003")).expect("a writable file");
-    assert!(refused(&folder).contains("`weight_map`: `../model-00002-of-00003.safetensors` is no plain file name"));
-    std::fs::write(&index, text).expect("a writable file");
-    tried(&folder).expect("whole");
-    std::fs::remove_file(folder.join("model-00002-of-00003.safetensors")).expect("a file");
-    assert!(refused(&folder).contains("model-00002-of-00003.safetensors"));
 }
 
 /// A few thousand damaged files: what comes is a model or an error, not a panic.

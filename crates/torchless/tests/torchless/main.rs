@@ -3,7 +3,9 @@
 mod command;
 mod devices;
 mod docs;
+mod generation_blocks;
 mod hostile;
+mod hostile_tensors;
 mod kernel_vectors;
 mod mistakes;
 mod models;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::command::{text, torchless};
-use crate::twin::{Twin, fresh_folder};
+use crate::command::{answer, text, torchless};
+use crate::twin::{Stored, Twin, fresh_folder};
 
 const TOKENS: [u32; 4] = [5, 9, 61, 7];
 
@@ -90,6 +90,122 @@ fn events_that_cannot_be_scored_are_named_before_anything_is_computed() {
     assert_eq!((&found["llr"][0], &found["edges"]), (&json!(0.0), &json!(["-inf", 0.0, "inf"])));
     let found = score(json!([]), &[]).expect("an answer");
     assert!(found.as_str().is_some_and(|said| said.ends_with("ratio null\n")), "{found}");
+}
+
+#[test]
+fn events_with_a_name_that_is_there_twice_are_refused_with_their_place() {
+    let folder = Twin::new("llama").drawn().write_folder("mistaken-names", true, 1);
+    let file = fresh_folder("mistaken-names-events").join("events.json");
+    std::fs::write(&file, "{\"signal\": [[1]],\n \"background\": [],\n \"signal\": [[2]]}").expect("a folder");
+    let arguments = ["score", "--model", text(&folder), "--prefix", "65", "--against", "64", "--events", text(&file)];
+    let output = torchless(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("events.json`: the file: `/signal` is there twice at line 3 column 9\n"), "{said}");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+}
+
+#[test]
+fn tolerances_that_forbid_all_or_nothing_are_refused() {
+    let twin = Twin::new("llama").drawn();
+    let model = twin.write_folder("verify-tolerance", true, 1);
+    let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [3] }]);
+    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let reference = reference(&prompts, &[("p.logits", 1, &last)]);
+    let said = |tolerance: &str| {
+        let arguments = ["verify", "--model", text(&model), "--reference", text(&reference), "--tolerance", tolerance];
+        let output = torchless(&arguments);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for odd in ["nan", "-1", "-1e-9", "inf", "-inf", "infinity", "much", ""] {
+        let (code, text) = said(odd);
+        let expected = format!("invalid value '{odd}' for '--tolerance <TOLERANCE>': it must be a number, 0 or above");
+        assert!(code == Some(2) && text.contains(&expected), "{odd}: {text}");
+    }
+    // Zero demands the same numbers, which single and double precision do not have.
+    assert_eq!((said("0").0, said("0.001").0, said("1e-4").0), (Some(1), Some(0), Some(0)));
+}
+
+/// A reference of two sets without prompts, beside a folder that has them; and a quantised model.
+fn sets_of_quantised_models() -> (PathBuf, PathBuf) {
+    let shape = Twin { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..Twin::new("llama") };
+    let twin = Twin { stored: Stored::Q8_0, ..shape }.drawn();
+    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let parent = fresh_folder("verify-sets");
+    let move_to = |folder: PathBuf, name: &str| std::fs::rename(folder, parent.join(name)).expect("a folder");
+    let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [0] }]);
+    move_to(reference(&prompts, &[]), "plain");
+    let mut wrong = last.clone();
+    wrong[69] += 1.0;
+    let embedding = &twin.weights["model.embed_tokens.weight"].1;
+    let stream: Vec<f32> = TOKENS.iter().flat_map(|&token| embedding[token as usize * 64..][..64].to_vec()).collect();
+    let mut streams = vec![("q8_0.p.hidden0".to_owned(), (vec![4, 64], stream.clone()))];
+    streams.push(("q4_0.p.hidden0".to_owned(), (vec![4, 64], stream.iter().map(|x| x + 1.0).collect())));
+    let logits = [
+        ("q8_0.p.last_logits".to_owned(), (vec![70], last.clone())),
+        ("q4_0.p.last_logits".to_owned(), (vec![70], wrong)),
+    ];
+    let file = Twin { weights: streams.into_iter().chain(logits).collect(), ..Twin::new("llama") };
+    let names: Vec<&String> = file.weights.keys().collect();
+    let sets = parent.join("gguf");
+    std::fs::create_dir(&sets).expect("a folder");
+    std::fs::write(sets.join("reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
+    std::fs::write(sets.join("reference.json"), r#"{"q8_0": {"mean_nll": 1}, "q4_0": {}, "other": {}}"#)
+        .expect("a folder");
+    std::fs::copy(twin.write_gguf("verify-sets-model"), sets.join("model.gguf")).expect("a folder");
+    (parent, sets.join("model.gguf"))
+}
+
+#[test]
+fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_them() {
+    let (parent, model) = sets_of_quantised_models();
+    let said = |more: &[&str]| {
+        let output = torchless(&[&["verify", "--model", text(&model)], more].concat());
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (code, answer) = said(&["--json"]);
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(
+        (code, &answer["set"], answer["prompts"][0]["layers"].as_array().map(Vec::len)),
+        (Some(0), &json!("q8_0"), Some(1))
+    );
+    assert!(answer["prompts_of"].as_str().is_some_and(|path| path.ends_with("plain/reference.json")), "{answer}");
+    let (code, text_of) = said(&["--set", "q4_0"]);
+    assert!(code == Some(1) && text_of.contains("BAD") && text_of.contains("; diverges at 0\n"), "{text_of}");
+    let (code, text_of) = said(&["--set", "q6_k"]);
+    assert!(
+        code == Some(2) && text_of.contains("is a reference for q4_0, q8_0, and not for q6_k\nhint: name the one"),
+        "{text_of}"
+    );
+    let plain = parent.join("plain");
+    std::fs::rename(&plain, parent.join("also")).expect("a folder");
+    std::fs::create_dir(&plain).expect("a folder");
+    std::fs::copy(parent.join("also/reference.json"), plain.join("reference.json")).expect("a folder");
+    let (code, text_of) = said(&[]);
+    assert!(
+        code == Some(2) && text_of.contains("not one folder beside it has all of its tensors' prompts\nhint: "),
+        "{text_of}"
+    );
+    assert_eq!(said(&["--prompts", text(&plain)]).0, Some(0));
+    std::fs::remove_dir_all(parent).expect("a folder");
+}
+
+#[test]
+fn the_reference_of_quantised_models_is_verified() {
+    let Some(folder) = crate::support::reference("gguf") else { return };
+    for kind in ["q8_0", "q4_0"] {
+        let found = answer(&["verify", "--model", text(&folder.join(format!("tiny-{kind}.gguf"))), "--json"]);
+        assert_eq!(
+            (&found["is_good"], &found["set"], found["prompts"].as_array().map(Vec::len)),
+            (&json!(true), &json!(kind), Some(8))
+        );
+    }
+    // The other's numbers.
+    let output = torchless(&["verify", "--model", text(&folder.join("tiny-q8_0.gguf")), "--set", "q4_0"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        (output.status.code(), said.as_str()),
+        (Some(1), "note: the reference has no residual streams: which layer diverges cannot be said\n")
+    );
 }
 
 #[test]

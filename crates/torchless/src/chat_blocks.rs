@@ -1,0 +1,114 @@
+//! `{% generation %} … {% endgeneration %}` of chat templates, as blocks that every Jinja knows.
+//!
+//! Transformers marks with them what the model itself says, to train on it; rendered, they are what is in them, and names that are set inside end
+//! inside. So are `{% with %} … {% endwith %}`, and only the words are changed: whitespace control stays. Comments, raw blocks and texts of
+//! expressions are left alone.
+
+use std::borrow::Cow;
+
+const BLOCKS: [(&str, &str); 2] = [("generation", "with"), ("endgeneration", "endwith")];
+
+/// `template` with its `generation` blocks in other words.
+pub(crate) fn without_generation(template: &str) -> Cow<'_, str> {
+    if !BLOCKS.iter().any(|(word, _)| template.contains(word)) {
+        return Cow::Borrowed(template);
+    }
+    let (mut out, mut rest) = (String::new(), template);
+    while let Some(at) = next_tag(rest) {
+        let (data, tag) = rest.split_at(at);
+        out.push_str(data);
+        let length = length(tag);
+        let (tag, after) = tag.split_at(length);
+        match BLOCKS.iter().find(|(word, _)| word_of(tag) == Some(word)) {
+            Some((word, other)) => out.push_str(&tag.replacen(word, other, 1)),
+            None => out.push_str(tag),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Where the next comment, expression or block begins.
+fn next_tag(text: &str) -> Option<usize> {
+    ["{%", "{{", "{#"].iter().filter_map(|start| text.find(start)).min()
+}
+
+/// The bytes of the tag that `text` begins with, those of a raw block with all that is in it. What has no end goes to the end of the text.
+fn length(text: &str) -> usize {
+    let to = |end: &str| text.find(end).map_or(text.len(), |at| at + end.len());
+    match text.as_bytes().get(1) {
+        Some(b'#') => to("#}"),
+        Some(b'{') => end_of_code(text, "}}"),
+        _ if word_of(text) == Some("raw") => end_of_raw(text),
+        _ => end_of_code(text, "%}"),
+    }
+}
+
+/// The word of a block that has nothing else: `{%- word +%}`.
+fn word_of(block: &str) -> Option<&str> {
+    let inside = block.strip_prefix("{%")?;
+    let inside = inside.split_once("%}")?.0;
+    Some(inside.strip_prefix(['-', '+']).unwrap_or(inside))
+        .map(|inside| inside.strip_suffix(['-', '+']).unwrap_or(inside).trim())
+}
+
+fn end_of_raw(text: &str) -> usize {
+    let mut at = 2;
+    while let Some(next) = text[at..].find("{%") {
+        at += next;
+        if word_of(&text[at..]) == Some("endraw") {
+            return at + text[at..].find("%}").map_or(2, |end| end + 2);
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+/// Behind the next `end` that is in no text and no braces.
+fn end_of_code(text: &str, end: &str) -> usize {
+    let (mut quote, mut is_escaped, mut depth) = (None, false, 0_usize);
+    for (at, character) in text.char_indices().skip(2) {
+        match (quote, character) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(open), _) if character == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(character),
+            (None, '{') => depth += 1,
+            (None, _) if depth == 0 && text[at..].starts_with(end) => return at + end.len(),
+            (None, '}') => depth = depth.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_words_of_blocks_are_changed() {
+        let cases = [
+            ("a{% generation %}b{% endgeneration %}c", "a{% with %}b{% endwith %}c"),
+            ("{%- generation -%} b {%+endgeneration+%}", "{%- with -%} b {%+endwith+%}"),
+            ("{# {% generation %} #}{%\ngeneration\n%}", "{# {% generation %} #}{%\nwith\n%}"),
+            (
+                "{% raw %}{% generation %}{%- endraw -%}{%generation%}",
+                "{% raw %}{% generation %}{%- endraw -%}{%with%}",
+            ),
+            (
+                r#"{{ "{% generation %}" }}{% set a = '\'{% generation %}' %}"#,
+                r#"{{ "{% generation %}" }}{% set a = '\'{% generation %}' %}"#,
+            ),
+            ("{{ {'a': {'b': 1}}['a'] ~ '{% generation %}' }}", "{{ {'a': {'b': 1}}['a'] ~ '{% generation %}' }}"),
+            ("{% if generation %}{{ generation }}{% endif %}", "{% if generation %}{{ generation }}{% endif %}"),
+            ("{% generation of x %} {% generation", "{% generation of x %} {% generation"),
+            ("é { % generation %} {% raw %} {% generation %} é", "é { % generation %} {% raw %} {% generation %} é"),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(without_generation(template), expected);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Stored references for `verify`: prompts of a `reference.json`, and their logits and residual streams in `reference_logits.safetensors`.
+//!
+//! A folder has one set of tensors, named after its prompts, or several (of quantised files of one model), each named `SET.PROMPT`; then `reference.json`
+//! is an object of sets, and the prompts are in that of another folder.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::cli::CliError;
+use crate::cli::args::VerifyArgs;
+use crate::error::{Error, Problem};
+use crate::file::Tensors;
+use crate::model::Model;
+use crate::{json, safetensors};
+
+const DOCUMENT: &str = "reference.json";
+
+/// One text of the reference.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    pub(super) name: String,
+    pub(super) tokens: Vec<u32>,
+    /// The tokens whose logits `NAME.logits` has.
+    rows: Vec<u32>,
+}
+
+/// A reference as it is stored.
+#[derive(Debug)]
+pub(super) struct Reference {
+    /// Its `reference.json`.
+    path: PathBuf,
+    tensors: Tensors,
+    /// None for one set without a name.
+    sets: Vec<String>,
+    pub(super) prompts: Vec<Prompt>,
+    /// The file that has them.
+    pub(super) prompts_of: PathBuf,
+}
+
+/// One set of a reference.
+#[derive(Debug)]
+pub(super) struct Stored<'a> {
+    tensors: &'a Tensors,
+    pub(super) set: Option<String>,
+}
+
+impl Reference {
+    pub(super) fn open(args: &VerifyArgs) -> Result<Reference, CliError> {
+        let model = &args.model.model;
+        let beside = || if model.is_dir() { model } else { model.parent().unwrap_or(model) };
+        let folder = args.reference.as_deref().unwrap_or_else(beside);
+        let path = folder.join(DOCUMENT);
+        let document: Value = json::read(&path)?;
+        let mut by_name = HashMap::new();
+        let stored = folder.join("reference_logits.safetensors");
+        safetensors::read(&stored, &mut by_name)?;
+        let tensors = Tensors { path: stored.into(), by_name };
+        let sets = sets(&document, &tensors);
+        let prompts_of = match &args.prompts {
+            Some(folder) => folder.join(DOCUMENT),
+            None if sets.is_empty() || document.get("prompts").is_some() => path.clone(),
+            None => neighbour(folder, &sets, &tensors).ok_or_else(|| CliError::NoPrompts { path: path.clone() })?,
+        };
+        let prompts = if prompts_of == path {
+            prompts(&path, &document)
+        } else {
+            prompts(&prompts_of, &json::read(&prompts_of)?)
+        };
+        Ok(Reference { path, tensors, sets, prompts: prompts?, prompts_of })
+    }
+
+    /// Tokens of the longest prompt.
+    pub(super) fn longest(&self) -> usize {
+        self.prompts.iter().map(|prompt| prompt.tokens.len()).max().unwrap_or(0)
+    }
+
+    /// The set `name`, or else the one of the format that most matrices of `model` have.
+    pub(super) fn of(&self, name: Option<&str>, model: &Model) -> Result<Stored<'_>, CliError> {
+        let stored = |set| Ok(Stored { tensors: &self.tensors, set });
+        if self.sets.is_empty() && name.is_none() {
+            return stored(None);
+        }
+        let formats = model.formats();
+        let wanted = name.or(formats.first().map(|(format, _)| format.name())).unwrap_or_default();
+        match self.sets.iter().find(|set| set.eq_ignore_ascii_case(wanted)) {
+            Some(set) => stored(Some(set.clone())),
+            None => Err(CliError::NoSet { path: self.path.clone(), sets: self.sets.join(", "), wanted: wanted.into() }),
+        }
+    }
+}
+
+/// The names in `document` that tensors begin with.
+fn sets(document: &Value, tensors: &Tensors) -> Vec<String> {
+    let names = document.as_object().map(|object| object.keys()).into_iter().flatten();
+    let begins = |set: &str, tensor: &str| tensor.strip_prefix(set).is_some_and(|rest| rest.starts_with('.'));
+    names.filter(|set| tensors.by_name.keys().any(|tensor| begins(set, tensor))).cloned().collect()
+}
+
+/// The one document in the folders beside `folder` that has the prompts of all tensors, if there is one.
+fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Option<PathBuf> {
+    let of_tensor = |tensor: &str| -> Option<String> {
+        let rest = sets.iter().find_map(|set| tensor.strip_prefix(set.as_str())?.strip_prefix('.'))?;
+        rest.rsplit_once('.').map(|(prompt, _)| prompt.to_owned())
+    };
+    let wanted: Vec<String> = tensors.by_name.keys().filter_map(|tensor| of_tensor(tensor)).collect();
+    let folder = folder.canonicalize().ok()?;
+    let beside = folder.parent()?.read_dir().ok()?.flatten().map(|entry| entry.path());
+    let mut found = beside.filter(|other| *other != folder).map(|other| other.join(DOCUMENT)).filter(|path| {
+        let there = json::read(path).and_then(|document| prompts(path, &document)).unwrap_or_default();
+        wanted.iter().all(|name| there.iter().any(|prompt| prompt.name == *name))
+    });
+    let first = found.next();
+    first.filter(|_| found.next().is_none())
+}
+
+fn prompts(path: &Path, document: &Value) -> Result<Vec<Prompt>, Error> {
+    let missing = || Error::malformed(path, "`prompts`", Problem::Missing);
+    let prompts = document["prompts"].as_array().filter(|prompts| !prompts.is_empty()).ok_or_else(missing)?;
+    prompts.iter().map(|entry| prompt(path, entry)).collect()
+}
+
+/// Token ids and rows of a prompt; every row is that of a token.
+fn prompt(path: &Path, prompt: &Value) -> Result<Prompt, Error> {
+    let error = |field: &str, problem| Error::malformed(path, format!("`prompts.{field}`"), problem);
+    let missing = |field: &str| error(field, Problem::Missing);
+    let name = prompt["name"].as_str().ok_or_else(|| missing("name"))?.to_owned();
+    let tokens = numbers(&prompt["ids"]).ok_or_else(|| missing("ids"))?;
+    let rows = numbers(&prompt["logit_rows"]).ok_or_else(|| missing("logit_rows"))?;
+    match rows.iter().find(|row| **row as usize >= tokens.len()) {
+        None => Ok(Prompt { name, tokens, rows }),
+        Some(row) => {
+            let (value, expected) = (row.to_string(), "rows are those of `ids`, counted from 0");
+            Err(error("logit_rows", Problem::OutOfRange { value, expected }))
+        }
+    }
+}
+
+fn numbers(value: &Value) -> Option<Vec<u32>> {
+    value.as_array()?.iter().map(|number| number.as_u64().and_then(|number| u32::try_from(number).ok())).collect()
+}
+
+impl Stored<'_> {
+    fn name(&self, prompt: &Prompt, what: &str) -> String {
+        let set = self.set.as_ref().map_or(Cow::Borrowed(""), |set| Cow::Owned(format!("{set}.")));
+        format!("{set}{}.{what}", prompt.name)
+    }
+
+    /// The tokens whose logits are stored, and these: of the listed tokens, or of the last one.
+    pub(super) fn logits(&self, prompt: &Prompt, vocabulary: usize) -> Result<(Vec<u32>, Option<Vec<f32>>), Error> {
+        let (all, last) = (self.name(prompt, "logits"), self.name(prompt, "last_logits"));
+        match prompt.tokens.len() {
+            n @ 1.. if !self.tensors.has(&all) && self.tensors.has(&last) => {
+                Ok((vec![n as u32 - 1], Some(self.tensors.vector(&last, vocabulary)?)))
+            }
+            _ => Ok((prompt.rows.clone(), self.matrix(&all, prompt.rows.len(), vocabulary)?)),
+        }
+    }
+
+    /// The residual streams after the embedding and each of `n` layers: of the first few, or of none if there are none.
+    pub(super) fn layers(&self, prompt: &Prompt, n: usize, hidden: usize) -> Result<Vec<Vec<f32>>, Error> {
+        let prefix = self.name(prompt, "hidden");
+        let is_layer =
+            |tensor: &&String| tensor.strip_prefix(&prefix).is_some_and(|rest| rest.parse::<usize>().is_ok());
+        let n_stored = self.tensors.by_name.keys().filter(is_layer).count();
+        let path = &*self.tensors.path;
+        if n_stored > n {
+            let (expected, found) = (format!("of {n} at most"), format!("one of {n_stored}"));
+            let field = format!("tensors `{prefix}…`");
+            return Err(Error::malformed(path, field, Problem::Unexpected { expected, found }));
+        }
+        let layer = |layer: usize| {
+            let name = format!("{prefix}{layer}");
+            let missing = || Error::malformed(path, format!("tensor `{name}`"), Problem::Missing);
+            self.matrix(&name, prompt.tokens.len(), hidden)?.ok_or_else(missing)
+        };
+        (0..n_stored).map(layer).collect()
+    }
+
+    /// A stored matrix, if there is one of that name and it has rows.
+    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Option<Vec<f32>>, Error> {
+        if rows == 0 || !self.tensors.has(name) {
+            return Ok(None);
+        }
+        let matrix = self.tensors.matrix(name, rows, columns)?;
+        let mut values = vec![0.0; rows * columns];
+        for (row, out) in values.chunks_mut(columns).enumerate() {
+            matrix.row(row, out);
+        }
+        Ok(Some(values))
+    }
+}

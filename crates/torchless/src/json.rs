@@ -1,0 +1,135 @@
+//! JSON of files: a name that stands twice in one object is an error, as everything that can be read in two ways.
+//!
+//! The format leaves open which of two values counts, and readers differ; what else is wrong is `serde_json`'s to say.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Problem};
+use crate::file::read_text;
+
+/// The document in the file at `path`.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    parse(&read_text(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
+}
+
+/// The object in the file at `path`.
+pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
+    read(path)
+}
+
+/// The document that `text` is; its problem says line and column.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    refuse_twins(text)?;
+    serde_json::from_str(text).map_err(|error| Problem::Json { message: error.to_string() })
+}
+
+/// Refuses a document with an object in which a name stands twice; nothing of it is kept.
+pub(crate) fn refuse_twins(text: &str) -> Result<(), Problem> {
+    let (mut reader, path) = (serde_json::Deserializer::from_str(text), RefCell::new(String::new()));
+    let read = Each { path: &path }.deserialize(&mut reader).and_then(|()| reader.end());
+    read.map_err(|error| Problem::Json { message: error.to_string() })
+}
+
+/// Some value of a document.
+#[derive(Clone, Copy)]
+struct Each<'a> {
+    /// The pointer to the object that is being read.
+    path: &'a RefCell<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Each<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Each<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        while values.next_element_seed(self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut names = HashSet::new();
+        let outer = self.path.borrow().len();
+        while let Some(name) = map.next_key::<String>()? {
+            self.path.borrow_mut().push('/');
+            self.path.borrow_mut().push_str(&name);
+            if names.contains(&name) {
+                return Err(A::Error::custom(format_args!("`{}` is there twice", self.path.borrow())));
+            }
+            names.insert(name);
+            map.next_value_seed(self)?;
+            self.path.borrow_mut().truncate(outer);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        parse::<Value>(text).expect_err("wrong").to_string()
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_refused_with_its_place() {
+        assert_eq!(message("{\"a\": 1,\n\"a\": 2}"), "`/a` is there twice at line 2 column 3");
+        assert!(message(r#"[{"a": {"b": {}, "c": 0, "b": []}}]"#).starts_with("`/a/b` is there twice at line 1"));
+        assert!(message(r#"{"é": 1, "\u00e9": 1}"#).starts_with("`/é` is there twice"));
+    }
+
+    #[test]
+    fn names_of_different_objects_may_be_the_same() {
+        let text = r#"{"a": {"a": [1, -2, 3.5, true, null, "a"], "b": 0}, "b": [{"a": 1}, {"a": 2}]}"#;
+        let found: Value = parse(text).expect("JSON");
+        assert_eq!(found["b"][1]["a"], 2);
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_as_before() {
+        for text in ["", "[", "{} {}", "{\"a\" 1}", "nul", &"[".repeat(100_000)] {
+            assert!(message(text).contains("at line 1 column"), "{text}");
+        }
+    }
+}
