@@ -465,17 +465,7 @@ impl<L: Layout> Several<'_, L> {
 fn tile<S: Simd, const R: usize, const T: usize>(simd: S, rows: &[Lanes], x: &[Lanes]) -> [[f32; T]; R] {
     let mut sums = [[simd.splat(0.0); T]; R];
     for (rows, x) in rows.as_chunks::<R>().0.iter().zip(x.as_chunks::<T>().0) {
-        // Not `map`: its closure would not be compiled for the instruction set.
-        let mut inputs = [simd.splat(0.0); T];
-        for input in 0..T {
-            inputs[input] = simd.load(&x[input].0);
-        }
-        for row in 0..R {
-            let weights = simd.load(&rows[row].0);
-            for input in 0..T {
-                sums[row][input] = simd.fma(weights, inputs[input], sums[row][input]);
-            }
-        }
+        simd.add_products(&mut sums, rows, x);
     }
     let mut out = [[0.0; T]; R];
     for input in 0..T {
