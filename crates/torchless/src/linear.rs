@@ -214,12 +214,14 @@ fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,
         4.. if isa == InstructionSet::Avx512 && isa.is_available() => WIDE,
+        _ if isa == InstructionSet::Neon => QUARTERED,
         _ => NARROW,
     }
 }
 
-/// Inputs of a tile where 32 registers hold a vector each, and elsewhere.
+/// Inputs of a tile where 32 registers hold a vector each, where they hold a quarter, and elsewhere.
 const WIDE: usize = 6;
+const QUARTERED: usize = 2;
 const NARROW: usize = 3;
 
 impl<'a> Panels<'a> {
@@ -423,6 +425,8 @@ impl<L: Layout> Body for Several<'_, L> {
             self.tiles::<S, 4, WIDE>(simd);
         } else if S::IS_WIDE {
             self.tiles::<S, 4, NARROW>(simd);
+        } else if self.x.width == QUARTERED {
+            self.tiles::<S, 2, QUARTERED>(simd);
         } else {
             self.tiles::<S, 2, NARROW>(simd);
         }
@@ -465,7 +469,17 @@ impl<L: Layout> Several<'_, L> {
 fn tile<S: Simd, const R: usize, const T: usize>(simd: S, rows: &[Lanes], x: &[Lanes]) -> [[f32; T]; R] {
     let mut sums = [[simd.splat(0.0); T]; R];
     for (rows, x) in rows.as_chunks::<R>().0.iter().zip(x.as_chunks::<T>().0) {
-        simd.add_products(&mut sums, rows, x);
+        // Not `map`: its closure would not be compiled for the instruction set.
+        let mut inputs = [simd.splat(0.0); T];
+        for input in 0..T {
+            inputs[input] = simd.load(&x[input].0);
+        }
+        for row in 0..R {
+            let weights = simd.load(&rows[row].0);
+            for input in 0..T {
+                sums[row][input] = simd.fma(weights, inputs[input], sums[row][input]);
+            }
+        }
     }
     let mut out = [[0.0; T]; R];
     for input in 0..T {

@@ -148,27 +148,6 @@ pub(crate) trait Simd: Copy {
     /// a·b + c of single numbers, fused where the instruction set has it.
     fn fma1(self, a: f32, b: f32, c: f32) -> f32;
 
-    /// Adds to each sum the products of its row's weights and its input.
-    #[inline(always)]
-    fn add_products<const R: usize, const T: usize>(
-        self,
-        sums: &mut [[Self::Vector; T]; R],
-        rows: &[Lanes; R],
-        x: &[Lanes; T],
-    ) {
-        // Not `map`: its closure would not be compiled for the instruction set.
-        let mut inputs = [self.splat(0.0); T];
-        for input in 0..T {
-            inputs[input] = self.load(&x[input].0);
-        }
-        for row in 0..R {
-            let weights = self.load(&rows[row].0);
-            for input in 0..T {
-                sums[row][input] = self.fma(weights, inputs[input], sums[row][input]);
-            }
-        }
-    }
-
     #[inline(always)]
     fn lanes(self, vector: Self::Vector) -> [f32; LANES] {
         let mut lanes = [0.0; LANES];

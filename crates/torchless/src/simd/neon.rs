@@ -1,7 +1,7 @@
 //! Vectors of NEON: four registers of four lanes each. Made only by `dispatch`, inside a function that enables it.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
-use super::{LANES, Lanes, Line, Simd, Zero};
+use super::{LANES, Line, Simd, Zero};
 use std::arch::aarch64::*;
 
 /// Four 128-bit registers.
@@ -121,30 +121,6 @@ impl Simd for Neon {
     fn joined(self, low: uint8x16_t, high: uint8x16_t, offset: i32) -> [float32x4_t; 4] {
         // SAFETY: `new` promises the features.
         unsafe { floats(vsubq_u8(vorrq_u8(low, vshlq_n_u8::<4>(high)), vdupq_n_u8(offset as u8))) }
-    }
-    /// Quarter by quarter: two rows with three inputs have 24 sums, and 32 registers have room for a quarter of what they are made of.
-    #[inline(always)]
-    fn add_products<const R: usize, const T: usize>(
-        self,
-        sums: &mut [[[float32x4_t; 4]; T]; R],
-        rows: &[Lanes; R],
-        x: &[Lanes; T],
-    ) {
-        for quarter in 0..4 {
-            let load = |from: &Lanes| {
-                let (quarters, _) = from.0.as_chunks::<4>();
-                // SAFETY: `new` promises the features; the array has 16 bytes.
-                unsafe { vld1q_f32(quarters[quarter].as_ptr()) }
-            };
-            let inputs: [float32x4_t; T] = std::array::from_fn(|input| load(&x[input]));
-            for (sums, weights) in sums.iter_mut().zip(rows) {
-                let weights = load(weights);
-                for (sum, input) in sums.iter_mut().zip(inputs) {
-                    // SAFETY: `new` promises the features.
-                    sum[quarter] = unsafe { vfmaq_f32(sum[quarter], weights, input) };
-                }
-            }
-        }
     }
     #[inline(always)]
     fn sum4(self, [a, b, c, d]: [[float32x4_t; 4]; 4]) -> [f32; 4] {
