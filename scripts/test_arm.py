@@ -26,10 +26,16 @@ def missing(emulator):
     for compiler in ("gcc", "g++"):
         if shutil.which(f"aarch64-linux-gnu-{compiler}") is None:
             yield f"aarch64-linux-gnu-{compiler} (Debian: {compiler}-aarch64-linux-gnu)"
+    if not has_target():
+        yield f"Rust's target {TARGET} (`rustup target add {TARGET}`)"
+
+
+def has_target():
+    if shutil.which("rustc") is None:
+        return False
     library = ["rustc", "--print", "target-libdir", "--target", TARGET]
     folder = subprocess.run(library, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    if not folder or not pathlib.Path(folder).is_dir():
-        yield f"Rust's target {TARGET} (`rustup target add {TARGET}`)"
+    return folder != "" and pathlib.Path(folder).is_dir()
 
 
 def main():
