@@ -20,7 +20,7 @@ TEST_EXTRAS ?= $(EXTRAS),jax
 # A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package index it would be 5.4 GB.
 TORCH_PYTHON ?= /usr/bin/python3
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ kernels-mutate: ## plant bugs in copies of the kernels and show that the tests c
 
 kernels-fused: ## hold the emulated kernels against the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)
 	NEXTSTAT_KERNEL_FLAGS="-ffp-contract=fast -mfma" $(CARGO) test --locked --package ns-compute --test devices
+
+test-arm: ## run the tests of torchless and of fits on aarch64, under emulation, with and without `dotprod` (needs QEMU, a cross compiler and Rust's target; an hour)
+	$(PYTHON) scripts/test_arm.py
 
 mistakes: ## make the classic mistakes of inference in a copy of torchless and show that its tests catch them (five minutes)
 	$(PYTHON) scripts/torchless_mutate.py

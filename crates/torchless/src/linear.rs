@@ -215,12 +215,14 @@ fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,
         4.. if isa == InstructionSet::Avx512 && isa.is_available() => WIDE,
+        _ if isa == InstructionSet::Neon => QUARTERED,
         _ => NARROW,
     }
 }
 
-/// Inputs of a tile where 32 registers hold a vector each, and elsewhere.
+/// Inputs of a tile where 32 registers hold a vector each, where they hold a quarter, and elsewhere.
 const WIDE: usize = 6;
+const QUARTERED: usize = 2;
 const NARROW: usize = 3;
 
 impl<'a> Panels<'a> {
@@ -417,6 +419,8 @@ impl<L: Layout> Body for Several<'_, L> {
             self.tiles::<S, 4, WIDE>(simd);
         } else if S::IS_WIDE {
             self.tiles::<S, 4, NARROW>(simd);
+        } else if self.x.width == QUARTERED {
+            self.tiles::<S, 2, QUARTERED>(simd);
         } else {
             self.tiles::<S, 2, NARROW>(simd);
         }

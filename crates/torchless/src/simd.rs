@@ -21,24 +21,28 @@ pub enum InstructionSet {
     Avx512,
     /// Two 256-bit registers to a vector, with fused multiply-add and half-precision conversion.
     Avx2,
-    /// What the target always has: SSE2 on x86-64, NEON with fused multiply-add on aarch64.
+    /// Four 128-bit registers to a vector, with fused multiply-add: every aarch64 processor.
+    Neon,
+    /// What the compiler makes of arrays with what the target always has: SSE2 on x86-64, fused multiply-add on aarch64.
     Baseline,
 }
 
 impl InstructionSet {
     /// Best first.
-    const ALL: [InstructionSet; 3] = [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Baseline];
+    const ALL: [InstructionSet; 4] =
+        [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Neon, InstructionSet::Baseline];
 
     /// The name that `NEXTSTAT_ISA` knows.
     pub fn name(self) -> &'static str {
         match self {
             InstructionSet::Avx512 => "avx512",
             InstructionSet::Avx2 => "avx2",
+            InstructionSet::Neon => "neon",
             InstructionSet::Baseline => "baseline",
         }
     }
 
-    /// The best one here, but none above the one that `NEXTSTAT_ISA=baseline|avx2|avx512` names.
+    /// The best one here, but none above the one that `NEXTSTAT_ISA=baseline|neon|avx2|avx512` names.
     pub fn best() -> InstructionSet {
         static BEST: OnceLock<InstructionSet> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -67,11 +71,20 @@ impl InstructionSet {
                     && is_x86_feature_detected!("avx512dq")
             }
             InstructionSet::Avx2 => avx2(),
+            InstructionSet::Neon => false,
             InstructionSet::Baseline => true,
         }
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    pub(crate) fn is_available(self) -> bool {
+        match self {
+            InstructionSet::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            _ => self == InstructionSet::Baseline,
+        }
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
     pub(crate) fn is_available(self) -> bool {
         self == InstructionSet::Baseline
     }
@@ -81,8 +94,10 @@ impl InstructionSet {
 pub(crate) trait Simd: Copy {
     /// Sixteen `f32`.
     type Vector: Copy;
-    /// Sixteen `u32`.
+    /// Sixteen unsigned numbers of at most eight bits.
     type Numbers: Copy;
+    /// What sixteen codes of four bits stand for.
+    type Table: Copy;
     /// Whether there are 32 registers that hold a whole vector each: how large a tile of sums stays in registers.
     const IS_WIDE: bool;
 
@@ -101,8 +116,9 @@ pub(crate) trait Simd: Copy {
     fn load_bf16(self, from: &[u8; 32]) -> Self::Vector;
     /// Signed bytes.
     fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
+    fn table(self, line: Line<Self::Vector>) -> Self::Table;
     /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high` which its high four bits choose.
-    fn look_up(self, codes: &[u8; LANES], low: Self::Vector, high: Self::Vector) -> [Self::Vector; 2];
+    fn look_up(self, codes: &[u8; LANES], low: Self::Table, high: Self::Table) -> [Self::Vector; 2];
 
     /// Bytes as numbers.
     fn numbers(self, from: &[u8; LANES]) -> Self::Numbers;
@@ -110,7 +126,7 @@ pub(crate) trait Simd: Copy {
     fn number_of_bits(self, bits: u16) -> Self::Numbers;
     /// The bits of `mask`, after `right` others.
     fn bits_of(self, numbers: Self::Numbers, right: usize, mask: u32) -> Self::Numbers;
-    /// `low` | `high` << 4, less `offset`.
+    /// `low` | `high` << 4, less `offset`: at most 127 in size.
     fn joined(self, low: Self::Numbers, high: Self::Numbers, offset: i32) -> Self::Vector;
 
     /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need not be anything's.
@@ -158,6 +174,41 @@ pub(crate) trait Simd: Copy {
     }
 }
 
+/// What codes of four bits stand for, if all of them lie on a line: `factor`·(code − `zero`), and `offset` more if there is one. Both are rounded.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<V> {
+    pub(crate) factor: V,
+    pub(crate) zero: Zero,
+    pub(crate) offset: Option<V>,
+}
+
+/// The code that stands for 0 where there is no offset.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Zero {
+    First,
+    Eighth,
+}
+
+impl<V: Copy> Line<V> {
+    /// The numbers of all sixteen codes.
+    #[inline(always)]
+    fn numbers<S: Simd<Vector = V>>(self, simd: S) -> V {
+        const FIRST: [f32; LANES] =
+            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+        const EIGHTH: [f32; LANES] =
+            [-8.0, -7.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+        let codes = match self.zero {
+            Zero::First => simd.load(&FIRST),
+            Zero::Eighth => simd.load(&EIGHTH),
+        };
+        let numbers = simd.mul(self.factor, codes);
+        match self.offset {
+            Some(offset) => simd.add(numbers, offset),
+            None => numbers,
+        }
+    }
+}
+
 /// A body, generic over the instruction set.
 pub(crate) trait Body {
     type Output;
@@ -182,6 +233,7 @@ impl Array {
 impl Simd for Array {
     type Vector = [f32; LANES];
     type Numbers = [u32; LANES];
+    type Table = [f32; LANES];
     const IS_WIDE: bool = false;
 
     #[inline(always)]
@@ -226,6 +278,10 @@ impl Simd for Array {
     #[inline(always)]
     fn load_i8(self, from: &[u8; LANES]) -> [f32; LANES] {
         Self::each(|lane| f32::from(from[lane] as i8))
+    }
+    #[inline(always)]
+    fn table(self, line: Line<[f32; LANES]>) -> [f32; LANES] {
+        line.numbers(self)
     }
     #[inline(always)]
     fn look_up(self, codes: &[u8; LANES], low: [f32; LANES], high: [f32; LANES]) -> [[f32; LANES]; 2] {
@@ -274,6 +330,8 @@ pub(crate) fn brain_half(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(crate) mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
@@ -291,58 +349,24 @@ pub(crate) fn dispatch<B: Body>(isa: InstructionSet, body: B) -> B::Output {
     }
 }
 
+/// Runs `body` compiled for `isa`, or for what the target always has if this machine has no `isa`.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[expect(unsafe_code, reason = "calling a function compiled for an instruction set that was detected at run time")]
+#[inline]
+pub(crate) fn dispatch<B: Body>(isa: InstructionSet, body: B) -> B::Output {
+    match isa {
+        // SAFETY: the guard asked the CPU for this feature.
+        InstructionSet::Neon if isa.is_available() => unsafe { neon::run_neon(body) },
+        _ => body.run(Array),
+    }
+}
+
 /// Runs `body` as the target has it.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 #[inline]
 pub(crate) fn dispatch<B: Body>(_: InstructionSet, body: B) -> B::Output {
     body.run(Array)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_half_is_converted_exactly() {
-        for bits in 0..=u16::MAX {
-            let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-            let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-            let expected = match exponent {
-                0 => sign * fraction * 2f64.powi(-24),
-                31 if fraction == 0.0 => sign * f64::INFINITY,
-                31 => f64::NAN,
-                _ => sign * (1024.0 + fraction) * 2f64.powi(exponent - 25),
-            };
-            let got = f64::from(half(bits));
-            assert!(got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan(), "{bits:04x}: {got}");
-        }
-    }
-
-    struct Loads([u8; 64]);
-    impl Body for Loads {
-        type Output = Vec<[u32; LANES]>;
-        fn run<S: Simd>(self, simd: S) -> Self::Output {
-            let bytes = self.0;
-            let half: &[u8; 32] = bytes.first_chunk().expect("64 bytes");
-            let codes: &[u8; LANES] = bytes.first_chunk().expect("64 bytes");
-            let numbers = simd.load_f32(&bytes);
-            let [low, high] = simd.look_up(codes, numbers, simd.load_i8(codes));
-            let vectors = [numbers, simd.load_f16(half), simd.load_bf16(half), simd.load_i8(codes), low, high];
-            let [a, b, c, d] = simd.sum4([low, high, simd.load_bf16(half), simd.load_i8(codes)]);
-            let sums = simd.splat(a + 2.0 * b + 4.0 * c + 8.0 * d);
-            let vectors = [&vectors[..], &[sums]].concat();
-            vectors.iter().map(|vector| simd.lanes(*vector).map(f32::to_bits)).collect()
-        }
-    }
-
-    #[test]
-    fn every_instruction_set_reads_the_same_numbers() {
-        for round in 0..100_u8 {
-            let bytes = std::array::from_fn(|at| (at as u8).wrapping_mul(37).wrapping_add(round) & 0x7b);
-            let plain = dispatch(InstructionSet::Baseline, Loads(bytes));
-            for isa in InstructionSet::available() {
-                assert_eq!(dispatch(isa, Loads(bytes)), plain, "{isa:?}");
-            }
-        }
-    }
-}
+pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! Quantised weights as unsigned bytes with scales and minima: what a block of each format is to a product of integers.
 //!
-//! A block has groups of 32 weights, or of 16: weight = scale·(code − `OFFSET`) + minimum. Scales and minima are products of a half-precision number
+//! A block has groups of 32 weights, or of 16: weight = scale·(code − c₀) + minimum. Scales and minima are products of a half-precision number
 //! and one of at most eight bits, which single precision has room for: they are exact.
 
 use super::simd::Integers;
@@ -17,9 +17,9 @@ pub(super) struct Groups {
 
 /// A quantised format, as integers.
 pub(crate) trait Coded: Layout {
-    /// What a code of the number 0 is.
+    /// What a code of the number 0 is, before it is flipped.
     const OFFSET: i32;
-    /// Whether codes may be above 127.
+    /// Whether codes are flipped bytes, which may be above 127.
     const IS_FULL: bool = false;
     /// Whether groups have 16 weights, and not 32.
     const IS_FINE: bool = false;
@@ -76,7 +76,7 @@ fn word(block: &[u8], at: usize) -> u32 {
 }
 
 impl Coded for Q8_0 {
-    const OFFSET: i32 = 128;
+    const OFFSET: i32 = 0;
     const IS_FULL: bool = true;
 
     #[inline(always)]

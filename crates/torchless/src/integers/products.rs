@@ -79,14 +79,14 @@ impl<L: Coded> Rows<'_, L> {
                     simd.dot_rows::<false>(ab, cd, &x.numbers)
                 };
                 if L::IS_FINE {
-                    Self::add(&mut sums, first, x.sums[0], &groups, 2 * at, x);
-                    Self::add(&mut sums, second, x.sums[1], &groups, 2 * at + 1, x);
+                    Self::add::<S>(&mut sums, first, x.sums[0], &groups, 2 * at, x);
+                    Self::add::<S>(&mut sums, second, x.sums[1], &groups, 2 * at + 1, x);
                 } else {
                     let mut dots = first;
                     for row in 0..4 {
                         dots[row] += second[row];
                     }
-                    Self::add(&mut sums, dots, x.sums[0] + x.sums[1], &groups, at, x);
+                    Self::add::<S>(&mut sums, dots, x.sums[0] + x.sums[1], &groups, at, x);
                 }
             }
         }
@@ -95,9 +95,9 @@ impl<L: Coded> Rows<'_, L> {
 
     /// Adds the term of a group to the sums of four rows.
     #[inline(always)]
-    fn add(sums: &mut [f32; 4], dots: [i32; 4], total: i32, groups: &Groups, group: usize, x: &Block) {
+    fn add<S: Integers>(sums: &mut [f32; 4], dots: [i32; 4], total: i32, groups: &Groups, group: usize, x: &Block) {
         for row in 0..4 {
-            let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;
+            let mut term = groups.scales[group][row] * (dots[row] - offset::<S, L>() * total) as f32;
             if L::HAS_MINIMA {
                 term += groups.minima[group][row] * x.total;
             }
@@ -185,7 +185,7 @@ impl Unpacked {
                 for input in 0..T {
                     let x = &x[input];
                     let total = if L::IS_FINE { x.sums[half] } else { x.sums[0] + x.sums[1] };
-                    let mut term = floats.mul(scales, simd.to_floats(dots[input], L::OFFSET * total));
+                    let mut term = floats.mul(scales, simd.to_floats(dots[input], offset::<S, L>() * total));
                     if L::HAS_MINIMA {
                         let minima = floats.load(&self.minima[group].0);
                         term = floats.add(term, floats.mul(minima, floats.splat(x.total)));
@@ -200,6 +200,12 @@ impl Unpacked {
         }
         out
     }
+}
+
+/// c₀, the code of the number 0, as `S` has it.
+#[inline(always)]
+const fn offset<S: Integers, L: Coded>() -> i32 {
+    L::OFFSET + if L::IS_FULL { S::FLIPPED_ZERO } else { 0 }
 }
 
 /// The codes of two rows to their places, from row `first` on: four at a time.

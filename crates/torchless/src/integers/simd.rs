@@ -22,13 +22,24 @@ pub enum IntegerSet {
     AvxVnni,
     /// Sums of two products at once, in 16 bits.
     Avx2,
+    /// Sums of four products at once, 128 bits wide.
+    NeonDot,
+    /// Products of 16 bits, 128 bits wide.
+    Neon,
     /// What the target always has.
     Baseline,
 }
 
 impl IntegerSet {
     /// Best first.
-    const ALL: [IntegerSet; 4] = [IntegerSet::Avx512Vnni, IntegerSet::AvxVnni, IntegerSet::Avx2, IntegerSet::Baseline];
+    const ALL: [IntegerSet; 6] = [
+        IntegerSet::Avx512Vnni,
+        IntegerSet::AvxVnni,
+        IntegerSet::Avx2,
+        IntegerSet::NeonDot,
+        IntegerSet::Neon,
+        IntegerSet::Baseline,
+    ];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
@@ -36,6 +47,8 @@ impl IntegerSet {
             IntegerSet::Avx512Vnni => "avx512-vnni",
             IntegerSet::AvxVnni => "avx-vnni",
             IntegerSet::Avx2 => "avx2",
+            IntegerSet::NeonDot => "neon-dotprod",
+            IntegerSet::Neon => "neon",
             IntegerSet::Baseline => "baseline",
         }
     }
@@ -45,7 +58,8 @@ impl IntegerSet {
         let first = match isa {
             InstructionSet::Avx512 => 0,
             InstructionSet::Avx2 => 1,
-            InstructionSet::Baseline => 3,
+            InstructionSet::Neon => 3,
+            InstructionSet::Baseline => 5,
         };
         Self::ALL[first..].iter().copied().find(|set| set.is_available()).unwrap_or(IntegerSet::Baseline)
     }
@@ -66,24 +80,37 @@ impl IntegerSet {
             }
             IntegerSet::AvxVnni => InstructionSet::Avx2.is_available() && is_x86_feature_detected!("avxvnni"),
             IntegerSet::Avx2 => InstructionSet::Avx2.is_available(),
+            IntegerSet::NeonDot | IntegerSet::Neon => false,
             IntegerSet::Baseline => true,
         }
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    fn is_available(self) -> bool {
+        let neon = || InstructionSet::Neon.is_available();
+        match self {
+            IntegerSet::NeonDot => neon() && std::arch::is_aarch64_feature_detected!("dotprod"),
+            IntegerSet::Neon => neon(),
+            _ => self == IntegerSet::Baseline,
+        }
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
     fn is_available(self) -> bool {
         self == IntegerSet::Baseline
     }
 }
 
-/// 64 bytes, sixteen sums of 32 bits, and what kernels make of them. Codes are unsigned, inputs signed and at most 127 in size.
+/// 64 bytes, sixteen sums of 32 bits, and what kernels make of them. Codes are unsigned or below 128, inputs signed and at most 127 in size.
 pub(crate) trait Integers: Copy {
     /// Sixteen `f32`, and operations on them.
     type Floats: Simd;
-    /// 64 unsigned bytes.
+    /// 64 bytes.
     type Codes: Copy;
     /// Sixteen `i32`.
     type Sums: Copy;
+    /// What [`flip`](Integers::flip) makes of a signed 0: 128 where products want unsigned codes.
+    const FLIPPED_ZERO: i32 = 128;
 
     fn floats(self) -> Self::Floats;
     fn zero(self) -> Self::Sums;
@@ -95,7 +122,7 @@ pub(crate) trait Integers: Copy {
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> Self::Codes;
     /// 16 where a bit is set, from the lowest bit of `a` to the highest of `b`.
     fn sixteens(self, a: u32, b: u32) -> Self::Codes;
-    /// Each byte with its highest bit turned: signed numbers counted from -128.
+    /// Signed bytes as codes: with the highest bit turned, thus counted from -128, where products want unsigned codes.
     fn flip(self, codes: Self::Codes) -> Self::Codes;
     /// `RIGHT` bits to the right, then what `mask` keeps, then `LEFT` bits to the left; what is kept stays within its byte.
     fn bits<const RIGHT: u32, const LEFT: u32>(self, codes: Self::Codes, mask: u8) -> Self::Codes;
@@ -109,6 +136,13 @@ pub(crate) trait Integers: Copy {
     fn to_floats(self, sums: Self::Sums, offset: i32) -> <Self::Floats as Simd>::Vector;
     /// Half precision to single, four at once; exact.
     fn halves(self, bits: [u16; 4]) -> [f32; 4];
+}
+
+/// Four bytes as one number, to be copied to every lane.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+#[inline(always)]
+fn quad(x: &[i8; 4]) -> i32 {
+    i32::from_le_bytes(x.map(|x| x as u8))
 }
 
 /// A body, generic over the instructions.
@@ -211,6 +245,8 @@ impl Integers for Array {
     }
 }
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -230,8 +266,22 @@ pub(crate) fn dispatch_integers<B: IntegerBody>(set: IntegerSet, body: B) {
     }
 }
 
+/// Runs `body` compiled for `set`, or for what the target always has if this machine has no `set`.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[expect(unsafe_code, reason = "calling a function compiled for instructions that were detected at run time")]
+#[inline]
+pub(crate) fn dispatch_integers<B: IntegerBody>(set: IntegerSet, body: B) {
+    match set {
+        // SAFETY: the guard asked the CPU for these features.
+        IntegerSet::NeonDot if set.is_available() => unsafe { neon::run_neon_dot(body) },
+        // SAFETY: the guard asked the CPU for these features.
+        IntegerSet::Neon if set.is_available() => unsafe { neon::run_neon(body) },
+        _ => body.run(Array),
+    }
+}
+
 /// Runs `body` as the target has it.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 #[inline]
 pub(crate) fn dispatch_integers<B: IntegerBody>(_: IntegerSet, body: B) {
     body.run(Array);

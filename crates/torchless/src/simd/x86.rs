@@ -1,7 +1,7 @@
 //! Vectors of AVX-512 and AVX2. Made only by `dispatch`, inside functions that enable their features.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
-use super::{LANES, Simd};
+use super::{LANES, Line, Simd};
 use std::arch::x86_64::*;
 
 /// One 512-bit register.
@@ -33,6 +33,7 @@ impl Avx2 {
 impl Simd for Avx512 {
     type Vector = __m512;
     type Numbers = __m512i;
+    type Table = __m512;
     const IS_WIDE: bool = true;
 
     #[inline(always)]
@@ -87,6 +88,10 @@ impl Simd for Avx512 {
     fn load_i8(self, from: &[u8; LANES]) -> __m512 {
         // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
         unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
+    }
+    #[inline(always)]
+    fn table(self, line: Line<__m512>) -> __m512 {
+        line.numbers(self)
     }
     #[inline(always)]
     fn look_up(self, codes: &[u8; LANES], low: __m512, high: __m512) -> [__m512; 2] {
@@ -162,6 +167,7 @@ impl Simd for Avx512 {
 impl Simd for Avx2 {
     type Vector = [__m256; 2];
     type Numbers = [__m256i; 2];
+    type Table = [__m256; 2];
     const IS_WIDE: bool = false;
 
     #[inline(always)]
@@ -231,6 +237,10 @@ impl Simd for Avx2 {
                 _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
             ]
         }
+    }
+    #[inline(always)]
+    fn table(self, line: Line<[__m256; 2]>) -> [__m256; 2] {
+        line.numbers(self)
     }
     #[inline(always)]
     fn look_up(self, codes: &[u8; LANES], low: [__m256; 2], high: [__m256; 2]) -> [[__m256; 2]; 2] {

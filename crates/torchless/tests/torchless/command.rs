@@ -5,11 +5,11 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{distance, ids, json, reference, tensors};
+use crate::support::{distance, ids, json, program, reference, tensors};
 use crate::twin::{Stored, Twin, fresh_folder};
 
 pub(crate) fn torchless(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_torchless")).args(arguments).output().expect("the command")
+    Command::new(program()).args(arguments).output().expect("the command")
 }
 
 pub(crate) fn answer(arguments: &[&str]) -> Value {

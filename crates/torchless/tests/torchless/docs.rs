@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::program;
 use crate::twin::fresh_folder;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -38,7 +39,7 @@ fn every_console_block_prints_what_the_page_says() {
 }
 
 fn run(folder: &Path, command: &str) -> Vec<String> {
-    let binary = Path::new(env!("CARGO_BIN_EXE_torchless")).parent().expect("a file in a folder").to_owned();
+    let binary = program().parent().expect("a file in a folder").to_owned();
     let old = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(binary).chain(std::env::split_paths(&old)));
     let output =

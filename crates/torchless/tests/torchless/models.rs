@@ -117,6 +117,10 @@ fn no_number_of_threads_or_tokens_at_once_changes_a_bit() {
         for isa in InstructionSet::available() {
             let found = logits(&path, 7, Threads::new(1).with_instruction_set(isa));
             assert!(distance(&found, &expected) < 1e-4, "{isa:?}");
+            // Products and sums are fused by all but x86-64 without AVX2, and `expected` is of the best.
+            let fuses = |isa| isa != InstructionSet::Baseline || cfg!(target_arch = "aarch64");
+            let is_same = found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(is_same || !(fuses(isa) && fuses(InstructionSet::best())), "{isa:?}");
         }
     }
 }

@@ -15,6 +15,22 @@ pub(crate) fn reference(what: &str) -> Option<PathBuf> {
     None
 }
 
+/// The command that is tested; a script that runs it with `NEXTSTAT_EMULATOR` where that names what runs programs of its processor.
+pub(crate) fn program() -> PathBuf {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_torchless"));
+    let Ok(emulator) = std::env::var("NEXTSTAT_EMULATOR") else { return program };
+    static SCRIPT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    let script = || {
+        let script = crate::twin::fresh_folder("emulated").join("torchless");
+        let lines = format!("#!/bin/sh\nexec {emulator} '{}' \"$@\"\n", program.display());
+        std::fs::write(&script, lines).expect("a fresh folder");
+        let made = std::process::Command::new("chmod").arg("+x").arg(&script).status();
+        assert!(made.is_ok_and(|status| status.success()), "chmod");
+        script
+    };
+    SCRIPT.get_or_init(script).clone()
+}
+
 pub(crate) fn json(path: &std::path::Path) -> serde_json::Value {
     let text = std::fs::read_to_string(path).expect("a readable file");
     serde_json::from_str(&text).expect("JSON")

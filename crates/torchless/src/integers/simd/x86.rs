@@ -1,7 +1,7 @@
 //! Products of bytes with AVX-512 VNNI, AVX-VNNI and AVX2. Made only by `dispatch_integers`, inside functions that enable their features.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
-use super::{BYTES, Codes, IntegerBody, Integers};
+use super::{BYTES, Codes, IntegerBody, Integers, quad};
 use crate::simd::x86::{Avx2, Avx512};
 use std::arch::x86_64::*;
 
@@ -31,12 +31,6 @@ impl<const VNNI: bool> Narrow<VNNI> {
         // SAFETY: the caller promises these features.
         Narrow(unsafe { Avx2::new() })
     }
-}
-
-/// Four bytes as one number, to be copied to every lane.
-#[inline(always)]
-fn quad(x: &[i8; 4]) -> i32 {
-    i32::from_le_bytes(x.map(|x| x as u8))
 }
 
 /// Four half-precision numbers as one.
