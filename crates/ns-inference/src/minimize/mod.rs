@@ -108,9 +108,12 @@ impl Minimum {
 mod tests {
     use super::{MinimizeOptions, Minimizer, Outcome};
     use crate::fit::{FitOptions, domain_and_start};
+    use crate::hessian::Hessian;
     use ns_compute::CpuLikelihood;
     use ns_core::Likelihood;
+    use ns_core::interpolate::Interpolation;
     use ns_core::spec::ModifierData;
+    use ns_testkit::random::{self, Shape};
     use ns_testkit::small::{one_channel, sample};
 
     #[test]
@@ -130,5 +133,25 @@ mod tests {
         // There the other model expects -5 events.
         let second = minimizer.resume(&mut CpuLikelihood::new(&after), &first.params, &domain, &options);
         assert_eq!(second.outcome, Outcome::NotFinite, "{second:?}");
+    }
+    #[test]
+    fn columns_of_the_last_factor_are_those_of_the_covariance_there_and_nowhere_else() {
+        let model = random::model(3, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let (domain, start) = domain_and_start(&model, &FitOptions::default());
+        let mut likelihood = CpuLikelihood::new(&model);
+        let mut minimizer = Minimizer::new(&likelihood.structure());
+        let found = minimizer.minimize(&mut likelihood, &start, &domain, &MinimizeOptions::default());
+        assert!(found.converged(), "{found:?}");
+        let mut hessian = Hessian::at(&mut likelihood, &found.params, &domain);
+        let (mut column, mut exact) = (vec![0.0; start.len()], vec![0.0; start.len()]);
+        let free: Vec<usize> = (0..start.len()).filter(|&i| hessian.free[i]).collect();
+        for &i in &free {
+            assert!(minimizer.covariance_column(&found.params, i, &mut column));
+            hessian.covariance_column(i, &mut exact);
+            // The factor is of a point near the minimum.
+            let scale = exact[i].abs();
+            assert!(column.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 0.05 * scale), "{i}: {column:?}, {exact:?}");
+        }
+        assert!(free.len() > 3 && !minimizer.covariance_column(&start, free[0], &mut column), "of another point");
     }
 }
