@@ -297,20 +297,29 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     let (mut at, mut room) = (minimum.params.clone(), vec![0.0; minimum.params.len()]);
     for i in 0..domain.folded.len() {
         let value = minimum.params[i];
-        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
-        if !domain.folded[i] || domain.fixed[i] || !is_inside || value.abs() < NEAR_FOLD {
+        if !domain.folded[i] || !has_other_side(domain, i, value) {
             continue;
         }
         at[i] = -value;
         let [nll, slope] = likelihood.nll_and_slope(&at, i, &mut room);
-        let rise = nll - minimum.nll;
-        // Of a parabola the slope there times the distance is twice the rise.
-        if rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0) {
+        if may_hide_minimum(value, nll - minimum.nll, slope) {
             starts.push(at.clone());
         }
         at[i] = value;
     }
     starts
+}
+
+/// Whether parameter `i`, which is at `value`, could be on the other side of its fold.
+pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
+    let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
+    !domain.fixed[i] && is_inside && value.abs() >= NEAR_FOLD
+}
+
+/// Whether there may be another minimum across the fold of a parameter that is at `value` in this one, where -ln L is higher by `rise` and has `slope` at `-value`.
+pub(crate) fn may_hide_minimum(value: f64, rise: f64, slope: f64) -> bool {
+    // Of a parabola the slope there times the distance is twice the rise.
+    rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0)
 }
 
 fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {
