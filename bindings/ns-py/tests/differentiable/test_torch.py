@@ -320,3 +320,23 @@ def test_nll_takes_numbers_of_one_point(params, inputs):
     point = torch.tensor(session.model.init.copy()), torch.tensor(session.values.copy())
     with pytest.raises(ValueError, match="floating-point numbers"):
         nt.nll(session, params(*point), inputs(*point))
+
+
+def test_nll_of_rows_is_that_of_each():
+    session = nt.DifferentiableSession(random_model(5), ["signal", "large", "small"], variations=True)
+    random = np.random.default_rng(2)
+    params = leaf(session.model.init + random.uniform(-0.1, 0.1, (3, len(session.model.init))))
+    inputs = leaf(session.values * random.uniform(0.95, 1.05, (3, session.n_inputs)))
+
+    def both(p, x):
+        return nt.nll(session, p, x)
+
+    each = torch.stack([both(params[row], inputs[row]) for row in range(3)])
+    torch.testing.assert_close(both(params, inputs), each, rtol=1e-14, atol=0)
+    for at in [(params, inputs), (params[0], inputs), (params, inputs[0])]:
+        at = tuple(leaf(part.detach()) for part in at)
+        assert torch.autograd.gradcheck(both, at, eps=1e-5, atol=1e-5)
+        assert torch.autograd.gradgradcheck(both, at, eps=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="2 rows of parameters and 3 of inputs"):
+        both(params[:2], inputs)
+    assert both(params[:0], inputs[:0]).shape == (0,)

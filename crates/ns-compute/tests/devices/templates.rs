@@ -72,8 +72,8 @@ pub(crate) fn hold(held: &Held, model: &Model, inputs: &Inputs, (rows, points): 
             off.by_inputs = off.by_inputs.max((ours - theirs).abs() / scale);
         }
     }
-    // Double: some thousand roundings of numbers that add up to the largest. Single: differences of counts from yields near 1e5 have four digits.
-    let most = if held.is_single() { 2e-2 } else { 1e-12 };
+    // Some thousand roundings of numbers that add up to the largest.
+    let most = if held.is_single() { 1e-4 } else { 1e-12 };
     let worst = off.nll.max(off.by_params).max(off.by_inputs);
     assert!(worst <= most, "{off:?}");
 }

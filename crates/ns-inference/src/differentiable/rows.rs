@@ -1,7 +1,7 @@
 //! Profiled statistics of rows of templates that stay on a device: it fits, and the host decides from where the fits ended. Nothing here knows the templates.
 //!
-//! The device begins at the starting values, and is asked for minima across folds as the host would look for them. A row whose fits have not arrived, or where a
-//! lower minimum may be hidden, is left to the host, which has to be given its templates then.
+//! The device begins at the starting values, conditional fits at the free minimum too, and is asked for minima across folds as the host would look for them. A row whose fits have not
+//! arrived, or where another minimum was found or may be hidden, is left to the host, which has to be given its templates then.
 //!
 //! Legend: R rows, P parameters.
 
@@ -11,7 +11,7 @@ use super::error::DifferentiableError;
 use super::statistics::{compared_value, tested};
 use crate::fit::domain_and_start;
 use crate::minimize::Domain;
-use crate::profile::rounding;
+use crate::profile::{DISTINCT, rounding};
 use crate::search::{has_other_side, may_hide_minimum};
 use crate::test_statistic::TestStatistic;
 use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask, RowMinimizer};
@@ -47,6 +47,12 @@ struct RowFits<'a> {
     folded: Vec<bool>,
 }
 
+/// Where fits begin (N × P), and what each holds.
+struct Starts {
+    points: Vec<f64>,
+    fixed: Vec<bool>,
+}
+
 /// A fit that ended in a minimum, or nothing.
 type Ended = Option<RowMinimum>;
 
@@ -64,7 +70,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<Vec<Option<RowMinimum>>, DifferentiableError> {
         let n_rows = device.n_rows();
         let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; n_rows]) };
-        let found = fits.all(self.poi, &[mu])?;
+        let starts = fits.starts(self.poi, mu);
+        let found = fits.run(&starts)?;
         self.count(&found);
         Ok(found)
     }
@@ -82,8 +89,13 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let poi = self.poi;
         let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
         let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; mu.len()]) };
-        let mut free = fits.all(poi, &[None, Some(&mu)])?;
+        let [mut all, held] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
+        all.append(&held);
+        let mut free = fits.run(&all)?;
         let conditional = free.split_off(mu.len());
+        let again = fits.run(&held.moved_to(&free, poi))?;
+        let conditional: Vec<Ended> =
+            conditional.into_iter().zip(again).map(|(one, other)| same(one?, other?)).collect();
         let domain = fits.domain;
         self.count(&free);
         self.count(&conditional);
@@ -126,27 +138,51 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 }
 
-impl RowFits<'_> {
-    /// The minima of all rows, free or with the parameter `poi` at each row's value, for each element of `held`, one after the other.
-    fn all(&mut self, poi: usize, held: &[Option<&[f64]>]) -> Result<Vec<Ended>, DifferentiableError> {
-        let n_rows = self.device.n_rows();
-        let (mut starts, mut fixed) = (Vec::new(), Vec::new());
-        for held in held {
-            for row in 0..n_rows {
-                let first = starts.len();
-                starts.extend_from_slice(&self.start);
-                fixed.extend_from_slice(&self.domain.fixed);
-                if let Some(mu) = held {
-                    (starts[first + poi], fixed[first + poi]) = (mu[row], true);
-                }
+impl Starts {
+    fn append(&mut self, other: &Starts) {
+        self.points.extend_from_slice(&other.points);
+        self.fixed.extend_from_slice(&other.fixed);
+    }
+
+    /// The same from `minima`, where there are any; the parameter `poi` stays.
+    fn moved_to(mut self, minima: &[Ended], poi: usize) -> Starts {
+        let n_params = self.points.len() / minima.len().max(1);
+        for (point, minimum) in self.points.chunks_mut(n_params.max(1)).zip(minima) {
+            if let Some(minimum) = minimum {
+                let held = point[poi];
+                point.copy_from_slice(&minimum.params);
+                point[poi] = held;
             }
         }
+        self
+    }
+}
+
+/// The second of two ends of the same fit, if both are the same minimum.
+fn same(one: RowMinimum, other: RowMinimum) -> Ended {
+    ((one.nll - other.nll).abs() <= DISTINCT).then_some(other)
+}
+
+impl RowFits<'_> {
+    /// The starting values of all rows, with the parameter `poi` at each row's value if those are given.
+    fn starts(&self, poi: usize, held: Option<&[f64]>) -> Starts {
+        let n_rows = self.device.n_rows();
+        let mut starts = Starts { points: self.start.repeat(n_rows), fixed: self.domain.fixed.repeat(n_rows) };
+        for (row, mu) in held.into_iter().flatten().enumerate() {
+            let at = row * self.start.len() + poi;
+            (starts.points[at], starts.fixed[at]) = (*mu, true);
+        }
+        starts
+    }
+
+    /// The minima that `starts` lead to.
+    fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<Ended>, DifferentiableError> {
         let task = BatchTask {
             data: BatchData::Shared(self.data),
-            starts: &starts,
+            starts: points,
             lower: &self.domain.lower,
             upper: &self.domain.upper,
-            fixed: BatchFixed::Each(&fixed),
+            fixed: BatchFixed::Each(fixed),
             kinked: &[],
             variance_of: None,
         };
@@ -157,11 +193,11 @@ impl RowFits<'_> {
             .into_iter()
             .map(|arrival| ended(arrival).map(|(params, nll)| RowMinimum { nll, params }))
             .collect();
-        let crossed: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_cross(i, &fixed, &found)).collect();
+        let crossed: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_cross(i, fixed, &found)).collect();
         let at_once = (self.device.batch_size() / found.len().max(1)).max(1);
         let minima = found.clone();
         for params in crossed.chunks(at_once) {
-            self.look_across(params, &fixed, &minima, &mut found)?;
+            self.look_across(params, fixed, &minima, &mut found)?;
         }
         Ok(found)
     }
