@@ -13,7 +13,7 @@ use ns_core::batch::BatchMinimizer;
 use ns_device::{Backend, DeviceError, Foreign};
 use ns_inference::differentiable::{At, DifferentiableError, Evaluated, RowError};
 use ns_inference::parallel::all_threads;
-use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::differentiable::{PySession, Session, one_sided, shaped};
@@ -42,8 +42,17 @@ type Room = (u64, u64, u64);
 #[derive(Debug)]
 enum Problem {
     Device(AccelError),
-    Row { error: RowError, n_rows: usize },
+    Row {
+        error: RowError,
+        n_rows: usize,
+    },
     Fit(DifferentiableError),
+    /// Of a row that the device has left.
+    Left {
+        error: DifferentiableError,
+        row: usize,
+        n_rows: usize,
+    },
 }
 
 impl From<AccelError> for Problem {
@@ -64,13 +73,21 @@ impl Problem {
             Self::Device(found @ AccelError::Input { .. }) => error::parameter(py, found.to_string(), found.hint()),
             Self::Device(found) => error::device(py, found),
             Self::Row { error: RowError { row, error: found }, n_rows } => {
-                let place = if *n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() };
-                error::parameter(py, format!("{place}{found}"), found.hint())
+                error::parameter(py, format!("{}{found}", place_of(*row, *n_rows)), found.hint())
+            }
+            Self::Left { error: found, row, n_rows } => {
+                let hint = found.hint().map(str::to_owned);
+                error::gradient(py, format!("{}{found}", place_of(*row, *n_rows)), hint)
             }
             Self::Fit(DifferentiableError::Device { reason }) => error::lost_device(py, reason),
             Self::Fit(found) => error::gradient(py, found.to_string(), found.hint().map(str::to_owned)),
         }
     }
+}
+
+/// Which row, where there are several.
+fn place_of(row: usize, n_rows: usize) -> String {
+    if n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() }
 }
 
 impl OnDevice {
@@ -228,8 +245,8 @@ fn nll_rows<'py>(
 
 /// Says of the host's numbers what is wrong with them, which a device could only say of their places.
 fn check_rows(session: &PySession, inputs: &[f64]) -> Result<(), RowError> {
-    let rows = inputs.chunks(session.inputs.len()).enumerate();
-    rows.map(|(row, inputs)| session.inputs.check(inputs).map_err(|error| RowError { row, error })).collect()
+    let mut rows = inputs.chunks(session.inputs.len()).enumerate();
+    rows.try_for_each(|(row, inputs)| session.inputs.check(inputs).map_err(|error| RowError { row, error }))
 }
 
 /// The same of `n` points with tensors in the device's memory, written to `room`. Through the host passes which inputs no template can have, one number of each row.
@@ -274,7 +291,7 @@ fn profiled_nll_resident(
     room: Option<Room>,
 ) -> PyResult<Left> {
     let session = session.get();
-    check_tested(mu.as_deref(), inputs.1)?;
+    let mu = mu.map(|mu| one_each(mu, inputs.1)).transpose()?;
     let (p, m) = (session.n_params, session.inputs.len());
     let (mut values, mut left) = (vec![0.0; inputs.1], Vec::new());
     session.each_part(py, inputs, stream, |host, device, (first, n)| {
@@ -316,7 +333,7 @@ fn statistic_resident(
 ) -> PyResult<Left> {
     let statistic = one_sided(py, test_stat)?;
     let session = session.get();
-    check_tested(Some(&mu), inputs.1)?;
+    let mu = one_each(mu, inputs.1)?;
     let (p, m) = (session.n_params, session.inputs.len());
     let (mut values, mut left) = (vec![0.0; inputs.1], Vec::new());
     session.each_part(py, inputs, stream, |host, device, (first, n)| {
@@ -347,16 +364,47 @@ fn statistic_resident(
     Ok((values, left))
 }
 
-fn check_tested(mu: Option<&[f64]>, n: usize) -> PyResult<()> {
-    match mu {
-        Some(mu) if mu.len() != n => Err(error::data(format!("{} tested values for {n} rows", mu.len()))),
-        _ => Ok(()),
-    }
+/// What the device has left to the host, of row `place.0` of `place.1`: the statistic `test_stat` at `mu`, or the minimum of -ln L; its value and slopes by inputs (M) and by `mu`.
+#[pyfunction]
+#[pyo3(signature = (session, inputs, test_stat, mu, place))]
+fn row_on_host<'py>(
+    py: Python<'py>,
+    session: &Bound<'py, PySession>,
+    inputs: &Bound<'py, PyArray1<f64>>,
+    test_stat: Option<&str>,
+    mu: Option<f64>,
+    place: (usize, usize),
+) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, f64)> {
+    let statistic = test_stat.map(|name| one_sided(py, name)).transpose()?;
+    let borrowed = inputs.try_readonly()?;
+    let given = borrowed.as_slice().map_err(|_| error::data("inputs are to be contiguous".to_owned()))?;
+    let session = session.get();
+    let mut by_inputs = vec![0.0; session.inputs.len()];
+    let run = || {
+        session.lock().on_host(|host| {
+            let (row, n_rows) = place;
+            let refused = |error| Problem::Row { error: RowError { row, error }, n_rows };
+            host.set_inputs(given).map_err(refused)?;
+            let found = match statistic {
+                Some(statistic) => host.statistic(statistic, mu.unwrap_or(0.0), Some(&mut by_inputs)),
+                None => host.profiled_nll(mu, Some(&mut by_inputs)),
+            };
+            found.map_err(|error| Problem::Left { error, row, n_rows })
+        })
+    };
+    let [value, by_mu] = py.detach(run).map_err(|found: Problem| found.raised(py))?;
+    Ok((value, PyArray1::from_vec(py, by_inputs), by_mu))
+}
+
+/// `mu`, if there is one for each of `n` rows.
+fn one_each(mu: Vec<f64>, n: usize) -> PyResult<Vec<f64>> {
+    if mu.len() == n { Ok(mu) } else { Err(error::data(format!("{} tested values for {n} rows", mu.len()))) }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(nll_rows, module)?)?;
     module.add_function(wrap_pyfunction!(nll_resident, module)?)?;
     module.add_function(wrap_pyfunction!(profiled_nll_resident, module)?)?;
-    module.add_function(wrap_pyfunction!(statistic_resident, module)?)
+    module.add_function(wrap_pyfunction!(statistic_resident, module)?)?;
+    module.add_function(wrap_pyfunction!(row_on_host, module)?)
 }

@@ -104,7 +104,7 @@ class RawSession:
         """σ(μ̂) of the observed data, or of the Asimov data set of `mu`."""
 
 def nll_rows(session: RawSession, params: _Array, inputs: _Array) -> tuple[_Array, _Array, _Array]:
-    """-ln L (N) at `params` (1 or N rows) and `inputs` (1 or N rows), and its gradients by parameters (N × P) and inputs (N × M), which are NaN outside the domain."""
+    """-ln L (N) at `params` and `inputs` (1 or N rows each), and its gradients by parameters (N × P) and inputs (N × M), which are NaN outside the domain."""
 
 def nll_resident(
     session: RawSession, stream: int, n: int, params: tuple[int, int], inputs: tuple[int, int], room: tuple[int, int, int]
@@ -120,6 +120,11 @@ def statistic_resident(
     session: RawSession, stream: int, inputs: tuple[int, int], test_stat: str, mu: Sequence[float], room: tuple[int, int, int] | None
 ) -> tuple[list[float], list[int]]:
     """A statistic of the observed data of rows in the device's memory, and the rows that are left to the host."""
+
+def row_on_host(
+    session: RawSession, inputs: _Array, test_stat: str | None, mu: float | None, place: tuple[int, int]
+) -> tuple[float, _Array, float]:
+    """What the device has left to the host of one row: the statistic, or the minimum of -ln L, and its slopes by the inputs and by `mu`."""
 
 @final
 class Model:

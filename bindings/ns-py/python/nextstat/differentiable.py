@@ -17,7 +17,7 @@ array([12., 11.])
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -117,10 +117,6 @@ class Quantity:
         else:
             found = getattr(raw, self.method)(inputs, *self.arguments, gradient)
         return found if self.then is None else _of_q0(self.then, *found)
-
-    def without_function(self) -> Quantity:
-        """The statistic itself, where this is a function of it."""
-        return replace(self, then=None)
 
     def product(self, raw: Any, inputs: Any, mu: Sequence[float], along: Any, along_mu: Sequence[float]) -> tuple[Any, Any]:
         """Of every row the product of the Hessian by inputs and tested value with a direction: by inputs (N × M) and by the tested value (N)."""
@@ -262,8 +258,8 @@ class DifferentiableSession:
         model with several minima may end in another one. Never with `multi_start`. Otherwise every fit begins at the starting values.
     device : ``"cpu"``, ``"cuda"`` or ``"metal"``
         Where fits are done: on a device the free ones, those where Asimov data are made, and those at a tested value. The host goes on from where they
-        end, does the search for a limit, and has the gradients. PyTorch's tensors on that device are read where they are by `nll` and by statistics of the observed
-        data, which the device computes with their gradients then; by all else on the host (`host_copy`).
+        end, does the search for a limit, and has the gradients. PyTorch's tensors on an NVIDIA GPU are read where they are by `nll` and by statistics of the
+        observed data, which the device computes with their gradients then; by all else on the host (`host_copy`).
 
     Examples
     --------

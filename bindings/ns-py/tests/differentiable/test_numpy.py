@@ -250,10 +250,10 @@ def test_nll_of_rows_is_that_of_each(device):
     # As many as several threads are worth.
     params = model.init + random.uniform(-0.1, 0.1, (700, len(model.init)))
     inputs = session.values * random.uniform(0.95, 1.05, (700, session.n_inputs))
-    inputs[3] *= -1.0
+    params[3, model.poi_index] = -1e6
     for at in [(params, inputs), (params[0], inputs), (params, inputs[0])]:
         found = session.nll(*at)
-        for row in [0, 1, 3, 350, 699]:
+        for row in [0, 1, 2, 350, 699]:
             one = session.nll(*(part[row] if part.ndim == 2 else part for part in at))
             for all_rows, expected in zip(found, one):
                 np.testing.assert_allclose(all_rows[row], expected, rtol=1e-12, atol=1e-11)

@@ -45,14 +45,18 @@ def value_and_gradients(function, *leaves):
     return [found.detach(), *torch.autograd.grad((found * weights).sum(), leaves)]
 
 
+def require_same(name, host, device, x):
+    """Value and gradient at `x` of both sessions."""
+    theirs, ours = (value_and_gradients(lambda x, s=session: FUNCTIONS[name](s, x), leaf(x)) for session in (host, device))
+    for mine, yours in zip(ours, theirs):
+        torch.testing.assert_close(mine, yours, **CLOSE)
+
+
 @pytest.mark.parametrize("signal_seen", [1.2, -1.5])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_statistics_and_gradients_are_the_hosts(name, signal_seen):
     host, device = sessions(random_model(3, signal_seen), ["signal", "large", "small"], variations=True)
-    x = rows_of(host, 4)
-    theirs, ours = (value_and_gradients(lambda x, s=session: FUNCTIONS[name](s, x), leaf(x)) for session in (host, device))
-    for mine, yours in zip(ours, theirs):
-        torch.testing.assert_close(mine, yours, **CLOSE)
+    require_same(name, host, device, rows_of(host, 4))
     # Free and conditional fits of four rows there; a row where a lower minimum may be hidden is the host's.
     assert device.n_device_fits >= 4 and device.n_device_points >= 4
     assert host.n_device_fits == host.n_device_points == 0
@@ -137,9 +141,7 @@ def test_rows_of_a_model_with_kinks_are_the_hosts():
     model = nextstat.model_of(random_workspace(3, 1.2), interp_defaults="pyhf")
     host, device = sessions(model, ["signal", "large"], variations=True)
     for name in ("profiled_nll", "q_mu"):
-        theirs, ours = (value_and_gradients(lambda x, s=s: FUNCTIONS[name](s, x), leaf(rows_of(host, 2))) for s in (host, device))
-        for mine, yours in zip(ours, theirs):
-            torch.testing.assert_close(mine, yours, rtol=1e-6, atol=1e-8)
+        require_same(name, host, device, rows_of(host, 2))
 
 
 def test_a_fit_that_fails_everywhere_raises_its_verdict():
@@ -160,6 +162,4 @@ def test_published_models(published):
         host, device = sessions(model, sample)
         x = rows_of(host, 1)[0]
         for name in ("profiled_nll", "q_mu"):
-            theirs, ours = (value_and_gradients(lambda x, s=session: FUNCTIONS[name](s, x), leaf(x)) for session in (host, device))
-            for mine, yours in zip(ours, theirs):
-                torch.testing.assert_close(mine, yours, rtol=1e-6, atol=1e-7)
+            require_same(name, host, device, x)

@@ -252,9 +252,9 @@ def test_names_that_are_not_there_are_explained():
 def test_tensors_of_accelerators_are_refused_unless_a_copy_is_asked_for():
     session = nt.DifferentiableSession(random_model(3), "signal")
     elsewhere = torch.empty(session.n_inputs, device="meta", dtype=torch.float64)
-    with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU") as raised:
+    with pytest.raises(nextstat.DeviceError, match="this is computed on the CPU") as raised:
         nt.q0(session, elsewhere)
-    with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU"):
+    with pytest.raises(nextstat.DeviceError, match="this is computed on the CPU"):
         nt.q_mu(session, leaf(session.values), torch.tensor(2.0, device="meta"))
     assert "host_copy=True" in raised.value.hint
 
@@ -310,12 +310,13 @@ def test_modules_have_no_parameters_and_pass_gradients():
     ("params", "inputs"),
     [
         (lambda p, x: p, lambda p, x: x.to(torch.int64)),
-        (lambda p, x: p, lambda p, x: x.expand(2, -1)),
+        (lambda p, x: p, lambda p, x: x.expand(1, 2, -1)),
+        (lambda p, x: p.expand(1, 2, -1), lambda p, x: x),
         (lambda p, x: p.numpy(), lambda p, x: x),
         (lambda p, x: p.to(torch.int64), lambda p, x: x),
     ],
 )
-def test_nll_takes_numbers_of_one_point(params, inputs):
+def test_nll_takes_numbers_in_vectors_or_rows(params, inputs):
     session = nt.DifferentiableSession(random_model(3), "signal")
     point = torch.tensor(session.model.init.copy()), torch.tensor(session.values.copy())
     with pytest.raises(ValueError, match="floating-point numbers"):

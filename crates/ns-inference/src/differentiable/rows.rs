@@ -5,10 +5,11 @@
 //!
 //! Legend: R rows, P parameters.
 
-use super::ProfiledDifferentiableSession;
 use super::device::failed;
 use super::error::DifferentiableError;
+use super::follow::FitStart;
 use super::statistics::{compared_value, tested};
+use super::{Followers, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::minimize::Domain;
 use crate::profile::{DISTINCT, rounding};
@@ -95,7 +96,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let conditional = free.split_off(mu.len());
         let again = fits.run(&held.moved_to(&free, poi))?;
         let conditional: Vec<Ended> =
-            conditional.into_iter().zip(again).map(|(one, other)| same(one?, other?)).collect();
+            conditional.into_iter().zip(again).map(|(one, other)| same(&one?, other?)).collect();
         let domain = fits.domain;
         self.count(&free);
         self.count(&conditional);
@@ -110,6 +111,21 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             Some(RowStatistic { q, conditional: conditional.params, free: free.params })
         };
         Ok(free.into_iter().zip(conditional).zip(mu).map(judge).collect())
+    }
+
+    /// Does `work` as a session without a device would: for rows that are left to the host.
+    pub fn on_host<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let mut device = self.device.take();
+        if let Some(device) = &mut device {
+            // The inputs may be others then, and no fit goes on from the device's.
+            device.is_current = false;
+            if self.options.start == FitStart::Initial {
+                self.followers = Followers::default();
+            }
+        }
+        let done = work(self);
+        self.device = device;
+        done
     }
 
     /// The fits of all rows, if a device can do them: with kinks and with several starting points they are the host's, as they are in single precision.
@@ -159,7 +175,7 @@ impl Starts {
 }
 
 /// The second of two ends of the same fit, if both are the same minimum.
-fn same(one: RowMinimum, other: RowMinimum) -> Ended {
+fn same(one: &RowMinimum, other: RowMinimum) -> Ended {
     ((one.nll - other.nll).abs() <= DISTINCT).then_some(other)
 }
 

@@ -214,7 +214,7 @@ def _kind(given: Any) -> str:
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """-ln L of the data at `params` (P) and `inputs` (M), or of N rows of either or both; differentiable twice. Outside the domain +∞ with gradients that are NaN.
+    """-ln L of the data at `params` (P) and `inputs` (M), or at N rows of either or both; differentiable twice. Outside the domain +∞, with gradients of NaN.
 
     Examples
     --------

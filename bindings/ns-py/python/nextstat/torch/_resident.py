@@ -1,8 +1,9 @@
 """Tensors that are in the memory of a session's device: it reads them where they are and writes gradients into tensors of theirs.
 
-A call waits for what PyTorch's current stream has been given, and returns when the device is done, so that any stream may use the results. Tensors of other
-precisions, or that are not contiguous, are converted on their device. What passes through the host: the tested values, parameters and -ln L of the fits, and of each row which
-input no template can have. Rows whose fits have not arrived on the device, and those where a lower minimum may be hidden, are copied to the host, which goes on with them.
+A call waits for what PyTorch's current stream has been given, and returns when the device is done, so that any stream may use the results. Tensors of
+other precisions, or that are not contiguous, are converted on their device. What passes through the host: the tested values, parameters and -ln L of the
+fits, and of each row which input no template can have. Rows whose fits have not arrived on the device, and those where another minimum was found or may be
+hidden, are copied to the host, which does them anew.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._common import DeviceError, with_hint
 from .. import _nextstat
+from .._common import DeviceError, with_hint
 from ..differentiable import GradientError, of_q0
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def is_there(session: DifferentiableSession, inputs: torch.Tensor) -> bool:
 
 
 def serves(session: DifferentiableSession, quantity: Quantity, inputs: torch.Tensor) -> bool:
-    """Whether the quantity of such a tensor is the device's: minima and statistics of the observed data, but for fits from several points, which are the host's."""
+    """Whether the quantity of such a tensor is the device's: minima and statistics of the observed data are."""
     is_observed = quantity.method == "profiled_nll" or (quantity.method == "statistic" and not quantity.arguments[1])
     return is_observed and is_there(session, inputs)
 
@@ -131,18 +132,15 @@ def _statistic(session: DifferentiableSession, quantity: Quantity, given: torch.
 
 
 def _finish(session: DifferentiableSession, quantity: Quantity, given: torch.Tensor, mu: list[float], left: list[int], into: tuple[Any, Any, Any]) -> None:
-    """Lets the host go on with the rows `left`, which are copied there; it says why, where it does not arrive either."""
-    plain = quantity.without_function()
+    """Lets the host do the rows `left`, which are copied there; it says why, where it does not arrive either."""
+    test_stat = quantity.arguments[0] if quantity.method == "statistic" else None
+    is_tested = test_stat is not None or quantity.arguments[0]
     for row in left:
-        try:
-            found = plain(session._raw, given[row : row + 1].cpu().numpy(), [mu[row]], into[1] is not None)
-        except GradientError as error:
-            if len(given) == 1:
-                raise
-            raise GradientError(f"row {row} of {len(given)}: {error}") from error
-        for to, part in zip(into, found):
-            if to is not None:
-                to[row] = torch.from_numpy(part[0, 0] if part.ndim == 3 else part[0]).squeeze().to(to)
+        on_host = given[row].cpu().numpy()
+        value, slopes, by_mu = _nextstat.row_on_host(session._raw, on_host, test_stat, mu[row] if is_tested else None, (row, len(given)))
+        into[0][row] = value
+        if into[1] is not None:
+            into[1][row], into[2][row] = torch.from_numpy(slopes).to(given), by_mu
 
 
 def _then(name: str, values: torch.Tensor, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any]:
