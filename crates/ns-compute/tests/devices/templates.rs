@@ -64,11 +64,12 @@ pub(crate) fn hold(held: &Held, model: &Model, inputs: &Inputs, (rows, points): 
         }
         off.nll = off.nll.max((found.values[i] - value).abs() / value.abs().max(1.0));
         let largest = |slopes: &[f64]| slopes.iter().fold(1.0_f64, |most, slope| most.max(slope.abs()));
+        let scales = [largest(&by_params), largest(&by_inputs)];
         for (ours, theirs) in ours.iter().zip(&by_params) {
-            off.by_params = off.by_params.max((ours - theirs).abs() / largest(&by_params));
+            off.by_params = off.by_params.max((ours - theirs).abs() / scales[0]);
         }
         for (ours, theirs) in of_inputs.iter().zip(&by_inputs) {
-            off.by_inputs = off.by_inputs.max((ours - theirs).abs() / largest(&by_inputs));
+            off.by_inputs = off.by_inputs.max((ours - theirs).abs() / scales[1]);
         }
     }
     // Some thousand roundings of numbers that add up to the largest.
