@@ -17,12 +17,12 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::array;
+use crate::convert::{array, shaped};
 use crate::error;
 use crate::model::PyModel;
 use crate::rows::OnDevice;
 use crate::settings::{Setup, setup};
-use crate::tests_of_mu::statistic;
+use crate::tests_of_mu::one_sided;
 
 pub(crate) type Session = ProfiledDifferentiableSession<DifferentiableSession>;
 
@@ -162,10 +162,6 @@ impl PySession {
         })?;
         Ok((shaped(py, by_inputs, &[n, m])?, shaped(py, by_mu, &[n])?))
     }
-}
-
-pub(crate) fn shaped<'py>(py: Python<'py>, values: Vec<f64>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
 }
 
 /// Room for one gradient, if there is any.
@@ -476,16 +472,6 @@ impl PySession {
 
 fn contiguous<'a>(values: &'a PyReadonlyArray1<'_, f64>) -> PyResult<&'a [f64]> {
     values.as_slice().map_err(|_| error::data("values are to be contiguous".to_owned()))
-}
-
-/// The statistic that Python calls `name`, if it has derivatives here.
-pub(crate) fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
-    let found = statistic(py, name)?;
-    if found.is_one_sided() {
-        return Ok(found);
-    }
-    let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
-    Err(error::parameter(py, format!("`{name}` has no derivatives here"), hint))
 }
 
 fn problem(py: Python<'_>, problem: &Problem) -> PyErr {

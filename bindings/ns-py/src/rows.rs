@@ -16,8 +16,10 @@ use ns_inference::parallel::all_threads;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::differentiable::{PySession, Session, one_sided, shaped};
+use crate::convert::shaped;
+use crate::differentiable::{PySession, Session};
 use crate::error;
+use crate::tests_of_mu::one_sided;
 
 /// A session's device, and the observed data.
 #[derive(Debug)]
