@@ -44,3 +44,8 @@ pub(crate) fn frozen_matrix(py: Python<'_>, values: Vec<f64>, shape: [usize; 2])
     array.call_method1("setflags", (false,))?;
     Ok(array.reshape(shape)?.into_any())
 }
+
+/// `values` as an array of this shape.
+pub(crate) fn shaped<'py>(py: Python<'py>, values: Vec<f64>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
+}

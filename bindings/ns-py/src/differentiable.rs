@@ -3,7 +3,7 @@
 //! Every quantity comes back alike: values (N × K), their slopes with respect to the inputs (N × K × M) and to the tested value of the parameter of interest (N × K), where N is the
 //! number of rows of inputs and K what the quantity has of numbers.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use ns_cli::on_device;
 use ns_compute::DifferentiableSession;
@@ -17,13 +17,14 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::array;
+use crate::convert::{array, shaped};
 use crate::error;
 use crate::model::PyModel;
+use crate::rows::OnDevice;
 use crate::settings::{Setup, setup};
-use crate::tests_of_mu::statistic;
+use crate::tests_of_mu::one_sided;
 
-type Session = ProfiledDifferentiableSession<DifferentiableSession>;
+pub(crate) type Session = ProfiledDifferentiableSession<DifferentiableSession>;
 
 /// What to differentiate by: a sample, a channel or all, names of the parameters of variations or `None` for all of them.
 type Chosen = (String, Option<String>, Option<Vec<String>>);
@@ -35,9 +36,11 @@ type Found<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'p
 #[pyclass(name = "RawSession", module = "nextstat._nextstat", frozen)]
 pub(crate) struct PySession {
     session: Mutex<Session>,
-    inputs: Inputs,
+    pub(crate) inputs: Inputs,
     values: Vec<f64>,
-    n_params: usize,
+    pub(crate) n_params: usize,
+    /// Rows of templates on a device, if the session has one.
+    pub(crate) device: Option<OnDevice>,
 }
 
 /// A vector of NumPy's.
@@ -82,6 +85,11 @@ enum Problem {
 }
 
 impl PySession {
+    /// The session, when nobody else uses it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     /// `quantity` of every row of `inputs` (N × M): values, slopes by inputs (none if they are not wanted) and by the tested value.
     fn evaluated<'py>(
         &self,
@@ -100,7 +108,7 @@ impl PySession {
         let mut by_mu = vec![0.0; n * n_values];
         let mut by_inputs = vec![0.0; if gradient { n * n_values * m } else { 0 }];
         let done = py.detach(|| {
-            let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut session = self.lock();
             for row in 0..n {
                 session.set_inputs(&given[row * m..(row + 1) * m]).map_err(Problem::Input)?;
                 let (start, end) = (row * n_values, (row + 1) * n_values);
@@ -156,10 +164,6 @@ impl PySession {
     }
 }
 
-fn shaped<'py>(py: Python<'py>, values: Vec<f64>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
-}
-
 /// Room for one gradient, if there is any.
 fn wanted(by_inputs: &mut [f64]) -> Option<&mut [f64]> {
     (!by_inputs.is_empty()).then_some(by_inputs)
@@ -207,19 +211,33 @@ impl PySession {
         ns_core::DataLikelihood::set_data(&mut likelihood, &data);
         let options = DifferentiableOptions { fit: options, asimov, start };
         let mut session = Session::new(&model, likelihood, poi, options);
+        let mut rows = None;
         if let Some(name) = device {
             let backend = name.parse().map_err(|()| error::unknown_device(&name))?;
-            let made = py.detach(|| on_device::session(backend, &model));
-            let on_device = made.map_err(|problem| error::device(py, &problem))?;
-            session = session.on_device(Box::new(on_device), data);
+            let made = py.detach(|| on_device::session_with_inputs(backend, &model, inputs.clone()));
+            let made = made.map_err(|problem| error::device(py, &problem))?;
+            session = session.on_device(Box::new(made.clone()), data.clone());
+            rows = Some(OnDevice::new(made, data));
         }
-        Ok(Self { session: Mutex::new(session), inputs, values, n_params: model.n_params() })
+        Ok(Self { session: Mutex::new(session), inputs, values, n_params: model.n_params(), device: rows })
+    }
+
+    /// Of which kind of PyTorch's devices tensors are read where they are; nothing if of none.
+    #[getter]
+    fn resident_on(&self) -> Option<&'static str> {
+        self.device.as_ref().and_then(OnDevice::kind_of_tensors)
+    }
+
+    /// At how many points the device has found -ln L and its gradients.
+    #[getter]
+    fn n_device_points(&self) -> u64 {
+        self.device.as_ref().map_or(0, OnDevice::n_points)
     }
 
     /// How many fits have ended in a minimum on the device.
     #[getter]
     fn n_device_fits(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner).n_device_fits())
+        py.detach(|| self.lock().n_device_fits())
     }
 
     /// M, the number of inputs.
@@ -250,7 +268,7 @@ impl PySession {
         let (params, inputs) = (self.point(&borrowed[0])?, contiguous(&borrowed[1])?);
         let (mut gradient, mut by_inputs) = (vec![0.0; self.n_params], vec![0.0; self.inputs.len()]);
         let value = py.detach(|| {
-            let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut session = self.lock();
             session.set_inputs(inputs)?;
             let value = session.nll(params, &mut gradient, &mut by_inputs);
             if !value.is_finite() {
@@ -283,7 +301,7 @@ impl PySession {
         }
         let mut out = Along::default();
         let done = py.detach(|| {
-            let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut session = self.lock();
             session.set_inputs(inputs)?;
             session.hessian_product(params, (of_params, of_inputs), &mut out);
             Ok(())
@@ -454,16 +472,6 @@ impl PySession {
 
 fn contiguous<'a>(values: &'a PyReadonlyArray1<'_, f64>) -> PyResult<&'a [f64]> {
     values.as_slice().map_err(|_| error::data("values are to be contiguous".to_owned()))
-}
-
-/// The statistic that Python calls `name`, if it has derivatives here.
-fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
-    let found = statistic(py, name)?;
-    if found.is_one_sided() {
-        return Ok(found);
-    }
-    let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
-    Err(error::parameter(py, format!("`{name}` has no derivatives here"), hint))
 }
 
 fn problem(py: Python<'_>, problem: &Problem) -> PyErr {

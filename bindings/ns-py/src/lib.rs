@@ -18,6 +18,7 @@ mod memory;
 mod model;
 mod numbers;
 mod ranking;
+mod rows;
 mod settings;
 mod tests_of_mu;
 mod toys;
@@ -60,5 +61,6 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ranking::register(module)?;
     toys::register(module)?;
     differentiable::register(module)?;
+    rows::register(module)?;
     yields::register(module)
 }

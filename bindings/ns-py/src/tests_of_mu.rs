@@ -99,6 +99,16 @@ pub(crate) fn tested(py: Python<'_>, mu: f64) -> PyResult<f64> {
     if mu.is_finite() { Ok(mu) } else { Err(error::parameter(py, format!("{mu} cannot be tested"), None)) }
 }
 
+/// The statistic that Python calls `name`, if it has derivatives here.
+pub(crate) fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
+    let found = statistic(py, name)?;
+    if found.is_one_sided() {
+        return Ok(found);
+    }
+    let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
+    Err(error::parameter(py, format!("`{name}` has no derivatives here"), hint))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hypotest_model, module)?)?;
     module.add_function(wrap_pyfunction!(significance_model, module)?)?;

@@ -1,7 +1,7 @@
 //! A model on a device, for the command and the Python package: what procedures ask of it, and what it did in the end.
 
 use ns_compute::accel::{AccelError, GpuSession, Session};
-use ns_core::{Data, Model};
+use ns_core::{Data, Inputs, Model};
 use ns_device::{Backend, Counters, Device, DeviceError};
 use ns_inference::FitOptions;
 use ns_inference::accelerator::{Accelerator, Assistant, Failure};
@@ -33,6 +33,14 @@ fn open(backend: Backend) -> Result<Device, DeviceError> {
 /// A device that is not there, computes wrongly, or cannot hold the model.
 pub fn session(backend: Backend, model: &Model) -> Result<GpuSession, AccelError> {
     Ok(GpuSession::new(Session::new(&open(backend)?, model)?))
+}
+
+/// The same with templates that are replaced, several rows of them at a time.
+///
+/// # Errors
+/// As of [`session`].
+pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> Result<GpuSession, AccelError> {
+    Ok(GpuSession::new(Session::with_inputs(&open(backend)?, model, inputs)?))
 }
 
 /// A device with a model on it.

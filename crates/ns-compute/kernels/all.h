@@ -5,6 +5,7 @@
 #include "poisson.h"
 #include "yields.h"
 #include "slopes.h"
+#include "templates.h"
 #include "solve.h"
 #include "fit.h"
 #include "kernels.h"

@@ -7,6 +7,8 @@ namespace KERNELS {
 
 EXPORT(nll)
 EXPORT(nll_and_gradient)
+EXPORT(nll_and_gradients)
+EXPORT(set_templates)
 EXPORT(newton)
 EXPORT(fit)
 } // namespace KERNELS

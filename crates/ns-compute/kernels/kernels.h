@@ -1,6 +1,7 @@
 // The kernels: each block takes every N_BLOCKS-th item of a batch, and works in its own part of `work`.
 //
-// An item is a data set with a point. Items that share their data have a step of 0.
+// An item is a data set with a point. Items that share their data or their point have a step of 0. `reals` has the tables of every row of templates: the
+// numbers of templates may be replaced (`set_templates`), everything else is the same for all rows.
 
 FN Context context_of(CONSTANT Layout* layout, const GLOBAL uint* indices, const GLOBAL real* reals, GLOBAL real* work, SHARED real* shared LANES_PARAM) {
     Context context;
@@ -14,7 +15,8 @@ FN Context context_of(CONSTANT Layout* layout, const GLOBAL uint* indices, const
     return context;
 }
 
-FN void take_item(PRIVATE Context* context, CONSTANT Task* task, const GLOBAL real* counts, const GLOBAL real* aux, uint item) {
+FN void take_item(PRIVATE Context* context, CONSTANT Task* task, const GLOBAL real* reals, const GLOBAL real* counts, const GLOBAL real* aux, uint item) {
+    context->reals = reals + (task->first_item + item) % task->n_rows * context->layout->n_row_reals;
     context->counts = counts + item * task->counts_step;
     context->aux = aux + item * task->aux_step;
 }
@@ -25,7 +27,7 @@ KERNEL(nll)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, ind
     ENTER(shared);
     Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
     for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, counts, aux, item);
+        take_item(&context, &task, reals, counts, aux, item);
         const real value = evaluate(context, params + item * layout.n_params LANES_ARG);
         if (LANE == 0u) values[item] = value;
     }
@@ -37,7 +39,7 @@ KERNEL(nll_and_gradient)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1),
     ENTER(shared);
     Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
     for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, counts, aux, item);
+        take_item(&context, &task, reals, counts, aux, item);
         const GLOBAL real* x = params + item * layout.n_params;
         const real value = evaluate(context, x LANES_ARG);
         fill_jacobian(context, x LANES_ARG);
@@ -51,13 +53,57 @@ KERNEL(nll_and_gradient)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1),
     }
 }
 
+// -ln L of every item with its constants, its gradient by the parameters (P) and by the inputs (M), which are not numbers outside the domain: zeros would
+// pass for a minimum.
+KERNEL(nll_and_gradients)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
+                          IN(real, aux, 5), IN(real, constants, 6), IN(real, params, 7), OUT(real, values, 8), OUT(real, gradients, 9),
+                          OUT(real, by_inputs, 10), OUT(real, work, 11) LANES) {
+    ENTER(shared);
+    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
+        take_item(&context, &task, reals, counts, aux, item);
+        const GLOBAL real* x = params + item * task.point_step;
+        const real value = evaluate(context, x LANES_ARG);
+        fill_jacobian(context, x LANES_ARG);
+        BARRIER();
+        fill_gradient(context, x LANES_ARG);
+        BARRIER();
+        const bool is_inside = IS_FINITE(value);
+        if (LANE == 0u) values[item] = value + constants[0];
+        for (uint i = LANE; i < layout.n_params; i += N_LANES)
+            gradients[item * layout.n_params + i] = is_inside ? WORK(gradient)[i] : INF - INF;
+        for (uint i = LANE; i < layout.n_inputs; i += N_LANES)
+            by_inputs[item * layout.n_inputs + i] = is_inside ? input_slope(context, x, i) : INF - INF;
+        BARRIER();
+    }
+}
+
+// The tables of every row of templates, made of its inputs (M) and of the model's own tables, and the first of the inputs that no template can have: M if
+// all are sound.
+KERNEL(set_templates)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, inputs, 4),
+                      OUT(real, tables, 5), OUT(real, verdicts, 6) LANES) {
+    ENTER(shared);
+    Context context;
+    context.layout = &layout;
+    context.indices = indices;
+    context.reals = context.counts = context.aux = reals;
+    context.shared = shared;
+    for (uint row = BLOCK; row < task.n_rows; row += N_BLOCKS) {
+        context.work = tables + row * layout.n_row_reals;
+        const GLOBAL real* own = inputs + row * layout.n_inputs;
+        set_tables(context, own LANES_ARG);
+        const uint refused = first_refused(context, own LANES_ARG);
+        if (LANE == 0u) verdicts[row] = real(refused);
+    }
+}
+
 // One Newton step of every item from its point (P): with the exact Hessian, or with the Gauss-Newton matrix. NaN where that is not positive definite.
 KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
                IN(real, aux, 5), IN(real, domain, 6), IN(real, params, 7), OUT(real, steps, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
     Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
     for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, counts, aux, item);
+        take_item(&context, &task, reals, counts, aux, item);
         const Box box = box_of(domain, layout.n_params, item * task.fixed_step);
         copy_params(context, params + item * layout.n_params, WORK(point) LANES_ARG);
         const real value = evaluate(context, WORK(point) LANES_ARG);
@@ -75,7 +121,7 @@ KERNEL(fit)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, ind
     ENTER(shared);
     Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
     for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, counts, aux, item);
+        take_item(&context, &task, reals, counts, aux, item);
         const Box box = box_of(domain, layout.n_params, item * task.fixed_step);
         fit_one(context, box, task.max_iterations, task.variance_param, params + item * layout.n_params, results + item * RESULT_SIZE LANES_ARG);
     }

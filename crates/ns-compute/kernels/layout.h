@@ -68,6 +68,16 @@ struct Layout {
     uint up;  // template differences hi - nominal
     uint down;  // template differences lo - nominal
     uint term_scale;  // width of a Gaussian, rate of a Poisson term (K)
+    uint n_inputs;  // M, the inputs of a model whose templates are replaced; 0 without
+    uint n_row_reals;  // numbers that every row of templates has tables of its own of: all but those of templates that stay
+    uint input_kind;  // what each input is (M)
+    uint input_template;  // template of each input (M)
+    uint input_place;  // its cell, or of a factor its normsys (M)
+    uint input_use;  // its histosys, or of a factor its scalar modifier; nothing for nominal yields (M)
+    uint histosys_hi;  // first input of the yields at +1 of each histosys, or none
+    uint histosys_lo;  // first input of the yields at -1 of each histosys, or none
+    uint fixed_up;  // yields at +1 of the histosys of chosen templates, where they are no inputs
+    uint fixed_down;  // yields at -1 of the same
     uint work_point;  // the point (P)
     uint work_trial;  // the trial point (P)
     uint work_step;  // the step (P)
@@ -116,6 +126,9 @@ struct Task {
     uint max_iterations;  // steps after which a fit gives up
     uint variance_param;  // parameter whose variance is wanted, or none
     uint exact;  // whether the exact Hessian is wanted
+    uint point_step;  // from one item's point to the next one's, 0 if they share it
+    uint n_rows;  // rows of templates: an item is of the row of its number, from the beginning again after the last
+    uint first_item;  // number of the first item
 };
 
 #define NONE 4294967295u // stands for "there is none" in tables of indices
@@ -129,6 +142,11 @@ struct Task {
 #define SCALAR_ENTRY 0u // kind of an entry: normfactor, lumi or normsys
 #define HISTOSYS_ENTRY 1u // kind of an entry: histosys
 #define FACTOR_ENTRY 2u // kind of an entry: a per-bin factor
+#define NOMINAL_INPUT 0u // kind of an input: a nominal yield
+#define UP_INPUT 1u // kind of an input: a yield of a histosys at +1
+#define DOWN_INPUT 2u // kind of an input: a yield of a histosys at -1
+#define HI_FACTOR_INPUT 3u // kind of an input: the factor of a normsys at +1, which the one at -1 follows
+#define LO_FACTOR_INPUT 4u // kind of an input: the factor of a normsys at -1
 #define RESULT_NLL 0u // place in a fit's result: -ln L without constants
 #define RESULT_EDM 1u // the estimated distance before the last step
 #define RESULT_STATUS 2u // how it ended

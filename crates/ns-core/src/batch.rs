@@ -86,3 +86,15 @@ pub trait TemplateMinimizer: BatchMinimizer {
     /// Whatever the device says.
     fn replace_templates(&mut self, model: &Model) -> Result<(), BatchError>;
 }
+
+/// A [`BatchMinimizer`] of R rows of templates, which stay where they are: fit i, and point i, is of row i modulo R.
+pub trait RowMinimizer: BatchMinimizer {
+    /// R.
+    fn n_rows(&self) -> usize;
+
+    /// -ln L of `data` at `points` (N × P) of the rows (N; +∞ outside the domain), and its gradient by the parameters (N × P).
+    ///
+    /// # Errors
+    /// Whatever the device says.
+    fn slopes(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError>;
+}

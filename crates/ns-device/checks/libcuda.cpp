@@ -3,7 +3,7 @@
 // Kernels run by emulation, found by the names in the PTX that is "compiled". A stream is really asynchronous: copies and
 // kernels happen when the stream is waited for, with whatever is then in host memory. A call without a current context, a copy
 // outside of an allocation, more shared memory than was allowed, a wrong handle: each is an error, as from the driver.
-// STAND_IN_CRASH names a kernel that then crashes; STAND_IN_DEVICES is how many devices there are; with STAND_IN_OLD they
+// STAND_IN_ELSEWHERE: all memory is another device's; STAND_IN_POOLED: it is of no context. STAND_IN_CRASH names a kernel that then crashes; STAND_IN_DEVICES is how many devices there are; with STAND_IN_OLD they
 // are of compute capability 6.0, with STAND_IN_FAIL the driver does not start.
 #include "runtime.h"
 #include <chrono>
@@ -223,6 +223,23 @@ API cuMemcpyDtoHAsync_v2(void* to, Pointer from, size_t bytes, void* stream) {
     return SUCCESS;
 }
 
+// What is known of an address: 1 its context, 2 that it is a device's, 9 of which one, 11 and 12 where its allocation begins and how long it is.
+API cuPointerGetAttribute(void* value, int attribute, Pointer address) {
+    Call call;
+    if (call.state()) return call.state();
+    if (!within(address, 1)) return INVALID_VALUE;
+    const auto allocation = *--allocations.upper_bound(address);
+    switch (attribute) {
+    case 1: *static_cast<void**>(value) = std::getenv("STAND_IN_POOLED") ? nullptr : &context_marker; break;
+    case 2: *static_cast<unsigned*>(value) = 2; break;
+    case 9: *static_cast<int*>(value) = std::getenv("STAND_IN_ELSEWHERE") ? 1 : 0; break;
+    case 11: *static_cast<Pointer*>(value) = allocation.first; break;
+    case 12: *static_cast<size_t*>(value) = allocation.second; break;
+    default: return INVALID_VALUE;
+    }
+    return SUCCESS;
+}
+
 API cuModuleLoadDataEx(void** module, const void* image, unsigned n, int* options, void** values) {
     Call call;
     if (call.state()) return call.state();
@@ -291,13 +308,24 @@ API cuEventCreate(void** event, unsigned) {
 API cuEventRecord(void* event, void* stream) {
     Call call;
     if (call.state()) return call.state();
-    if (!known(events, event) || !known(streams, stream)) return INVALID_HANDLE;
+    if (!known(events, event) || (stream && !known(streams, stream))) return INVALID_HANDLE;
     Event* recorded = static_cast<Event*>(event);
+    // Nothing is ever given to the default stream.
+    if (!stream) return recorded->recorded = true, SUCCESS;
     static_cast<Stream*>(stream)->work.push_back([=] {
         recorded->at = std::chrono::steady_clock::now();
         recorded->recorded = true;
         return SUCCESS;
     });
+    return SUCCESS;
+}
+// The stream goes on when the event has happened, which is when all streams have done what they were given.
+API cuStreamWaitEvent(void* stream, void* event, unsigned) {
+    Call call;
+    if (call.state()) return call.state();
+    if (!known(events, event) || !known(streams, stream)) return INVALID_HANDLE;
+    Event* awaited = static_cast<Event*>(event);
+    static_cast<Stream*>(stream)->work.push_back([=] { return awaited->recorded ? SUCCESS : drain_all(); });
     return SUCCESS;
 }
 API cuEventSynchronize(void* event) {

@@ -154,6 +154,10 @@ impl Device {
         &self.shared.facts
     }
 
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     /// Whether it can still be used: no kernel has crashed on it.
     pub fn is_sound(&self) -> bool {
         self.shared.is_sound().is_ok()
@@ -260,6 +264,20 @@ impl Device {
 }
 
 impl Shared {
+    /// Refuses memory of somebody else that is none of this device's.
+    pub(crate) fn check_foreign(&self, address: Handle, bytes: usize) -> Result<(), DeviceError> {
+        self.is_sound()?;
+        match self.sound(self.driver.check_foreign(address, bytes))? {
+            None => Ok(()),
+            Some(problem) => Err(DeviceError::Foreign { address, problem }),
+        }
+    }
+
+    pub(crate) fn follow_stream(&self, stream: Handle) -> Result<(), DeviceError> {
+        self.is_sound()?;
+        self.sound(self.driver.follow_stream(stream))
+    }
+
     /// Turns a driver's answer into ours; a fatal fault poisons the device.
     fn sound<T>(&self, answer: Result<T, Fault>) -> Result<T, DeviceError> {
         answer.map_err(|fault| {

@@ -71,6 +71,14 @@ pub(crate) trait Driver: Send + Sync {
     fn reused(&self, _block: Handle, _bytes: usize) {}
     fn free(&self, block: Handle, bytes: usize);
     fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault>;
+    /// What is wrong with the `bytes` at `address`, which somebody else allocated, if anything is.
+    fn check_foreign(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, Fault> {
+        Ok(Some("memory of this kind of device is not reached by address"))
+    }
+    /// Lets the work that is asked for from now on wait for what another stream has been given so far.
+    fn follow_stream(&self, _stream: Handle) -> Result<(), Fault> {
+        Ok(())
+    }
     /// When it returns, `from` may change.
     fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault>;
     fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), Fault>;

@@ -145,6 +145,14 @@ pub enum DeviceError {
         /// The buffer's items.
         length: usize,
     },
+    /// An address of somebody else's memory that kernels cannot work in.
+    #[error("the memory at {address:#x} cannot be used: {problem}")]
+    Foreign {
+        /// The address.
+        address: u64,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A buffer, or an event, of another device.
     #[error("what is given to a device must be its own")]
     OtherDevice,

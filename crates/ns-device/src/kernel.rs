@@ -1,7 +1,7 @@
 //! Kernels as a client describes them: modules of compiled text, names, grids and arguments.
 
 use crate::driver::RawArgument;
-use crate::{Buffer, Item, Precision, item};
+use crate::{Buffer, Foreign, Item, Precision, item};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -154,6 +154,16 @@ impl<'a> Argument<'a> {
     /// For `OUT`: the kernel writes the buffer, and may read it.
     pub fn write<T: Item>(buffer: &'a mut Buffer<T>) -> Argument<'a> {
         Argument { raw: buffer.raw(true), device: Some(buffer.device_id()), lifetime: PhantomData }
+    }
+
+    /// For `IN`: the kernel reads memory that somebody else owns.
+    pub fn read_foreign<T: Item>(memory: &'a Foreign<T>) -> Argument<'a> {
+        Argument { raw: memory.raw(false), device: Some(memory.device_id()), lifetime: PhantomData }
+    }
+
+    /// For `OUT`: the kernel writes memory that somebody else owns, and may read it.
+    pub fn write_foreign<T: Item>(memory: &'a mut Foreign<T>) -> Argument<'a> {
+        Argument { raw: memory.raw(true), device: Some(memory.device_id()), lifetime: PhantomData }
     }
 }
 

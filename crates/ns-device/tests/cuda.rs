@@ -205,3 +205,90 @@ fn no_device_no_driver_and_an_old_device_are_told_apart() {
         assert_eq!(line, "cuda: no cuda device was found");
     }
 }
+
+/// Memory that this test allocates as another library would, in the device's primary context.
+struct Other {
+    address: u64,
+    stream: cudarc::driver::sys::CUstream,
+}
+
+#[expect(unsafe_code, reason = "another library's side of the driver interface")]
+impl Other {
+    fn new(bytes: usize) -> Other {
+        use cudarc::driver::result;
+        // SAFETY: an open device has made its context current in this thread.
+        let address = unsafe { result::malloc_sync(bytes) }.expect("it fits");
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("a context is current");
+        Other { address, stream }
+    }
+
+    /// Asks for a copy, which the stand-in makes when somebody waits for the stream.
+    fn upload(&self, numbers: &[f64]) {
+        // SAFETY: the memory has this size, and the test keeps `numbers` until the stream has been waited for.
+        unsafe { cudarc::driver::result::memcpy_htod_async(self.address, numbers, self.stream) }.expect("a right copy");
+    }
+
+    fn problem(&self, device: &Device, offset: u64, length: usize) -> Option<&'static str> {
+        // SAFETY: nothing is launched with what this finds.
+        match unsafe { device.foreign::<f64>(self.address.wrapping_add(offset), length) } {
+            Ok(_) => None,
+            Err(DeviceError::Foreign { problem, .. }) => Some(problem),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+#[expect(unsafe_code, reason = "another library's memory is handed over")]
+fn memory_of_another_library_is_read_when_its_stream_is_done() {
+    if !in_stand_in("memory_of_another_library_is_read_when_its_stream_is_done", &[]) {
+        return;
+    }
+    let device = open();
+    let (numbers, other) = (vec![2.0; 200], Other::new(1600));
+    other.upload(&numbers);
+    // SAFETY: the memory and the stream are of this device's context and live until the end of the test.
+    let memory = unsafe { device.follow_stream(other.stream as u64).and_then(|()| device.foreign(other.address, 200)) };
+    let memory = memory.expect("memory of the device");
+    let mut sums = device.zeroed::<f64>(2).expect("fits");
+    let arguments = [Argument::uints(&[100, 0]), Argument::read_foreign::<f64>(&memory), Argument::write(&mut sums)];
+    device.launch(SUM, GRID, &arguments).expect("a right launch");
+    assert_eq!(sums.download().expect("sound"), [200.0, 200.0]);
+    // SAFETY: CUDA's default stream.
+    unsafe { device.follow_stream(0) }.expect("there is one");
+}
+
+#[test]
+fn wrong_addresses_are_errors() {
+    if !in_stand_in("wrong_addresses_are_errors", &[]) {
+        return;
+    }
+    let device = open();
+    let other = Other::new(1600);
+    assert_eq!(other.problem(&device, 0, 200), None);
+    assert_eq!(other.problem(&device, 800, 100), None);
+    assert_eq!(other.problem(&device, 0, 0), None);
+    assert_eq!(other.problem(&device, 800, 101), Some("it reaches past the end of its allocation"));
+    assert_eq!(other.problem(&device, 4, 1), Some("it is not aligned"));
+    assert_eq!(other.problem(&device, 0, usize::MAX), Some("it reaches past the end of all memory"));
+    assert_eq!(other.problem(&device, other.address.wrapping_neg(), 1), Some("it is no address"));
+    let on_host = std::ptr::from_ref(&other.address) as u64;
+    assert_eq!(other.problem(&device, on_host.wrapping_sub(other.address), 1), Some("the driver does not know it"));
+}
+
+#[test]
+fn memory_of_another_device_is_refused() {
+    if in_stand_in("memory_of_another_device_is_refused", &[("STAND_IN_ELSEWHERE", "1")]) {
+        let device = open();
+        assert_eq!(Other::new(80).problem(&device, 0, 1), Some("it is another device's"));
+    }
+}
+
+/// PyTorch's expandable segments are of no context, and an allocation there says nothing of its neighbours.
+#[test]
+fn memory_of_no_context_is_held_to_its_device_only() {
+    if in_stand_in("memory_of_no_context_is_held_to_its_device_only", &[("STAND_IN_POOLED", "1")]) {
+        let device = open();
+        assert_eq!(Other::new(80).problem(&device, 0, 1000), None);
+    }
+}

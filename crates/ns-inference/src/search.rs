@@ -316,23 +316,15 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     let (params, which) = (&minimum.params, folds_to_cross(domain, minimum));
     let mut found = Vec::with_capacity(which.len());
     likelihood.nll_and_slope_mirrored(params, &which, &mut found);
-    let is_promising = |&(&i, [nll, slope]): &(&usize, [f64; 2])| {
-        let rise = nll - minimum.nll;
-        // Of a parabola the slope there times the distance is twice the rise.
-        rise < HIGHEST_RISE && slope * -2.0 * params[i] < rise.max(0.0)
-    };
+    let is_promising = |&(&i, [nll, slope]): &(&usize, [f64; 2])| may_hide_minimum(params[i], nll - minimum.nll, slope);
     let promising: Vec<usize> = which.iter().zip(found).filter(is_promising).map(|(&i, _)| i).collect();
     mirrored(minimum, &promising)
 }
 
 /// The parameters across whose folds there may be another minimum than `minimum`.
 fn folds_to_cross(domain: &Domain, minimum: &Minimum) -> Vec<usize> {
-    let may_hide_another = |&i: &usize| {
-        let value = minimum.params[i];
-        let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
-        domain.folded[i] && !domain.fixed[i] && is_inside && value.abs() >= NEAR_FOLD
-    };
-    if minimum.converged() { (0..domain.folded.len()).filter(may_hide_another).collect() } else { Vec::new() }
+    let is_one = |&i: &usize| domain.folded[i] && has_other_side(domain, i, minimum.params[i]);
+    if minimum.converged() { (0..domain.folded.len()).filter(is_one).collect() } else { Vec::new() }
 }
 
 /// `minimum` with each of the parameters `which` across its fold, one at a time.
@@ -343,6 +335,18 @@ fn mirrored(minimum: &Minimum, which: &[usize]) -> Vec<Vec<f64>> {
         start
     };
     which.iter().map(across).collect()
+}
+
+/// Whether parameter `i`, which is at `value`, could be on the other side of its fold.
+pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
+    let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
+    !domain.fixed[i] && is_inside && value.abs() >= NEAR_FOLD
+}
+
+/// Whether there may be another minimum across the fold of a parameter that is at `value` in this one, where -ln L is higher by `rise` and has `slope` at `-value`.
+pub(crate) fn may_hide_minimum(value: f64, rise: f64, slope: f64) -> bool {
+    // Of a parabola the slope there times the distance is twice the rise.
+    rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0)
 }
 
 fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {

@@ -67,6 +67,12 @@ class RawSession:
     def n_device_fits(self) -> int:
         """How many fits have ended in a minimum on the device."""
     @property
+    def n_device_points(self) -> int:
+        """At how many points the device has found -ln L and its gradients."""
+    @property
+    def resident_on(self) -> str | None:
+        """Of which kind of PyTorch's devices tensors are read where they are; nothing if of none."""
+    @property
     def n_inputs(self) -> int:
         """M, the number of inputs."""
     @property
@@ -96,6 +102,29 @@ class RawSession:
         """Upper limits: `None` is the observed one, a number the one expected as many standard deviations from the median."""
     def sigma(self, inputs: _Array, mu: float | None, gradient: bool) -> _Found:
         """σ(μ̂) of the observed data, or of the Asimov data set of `mu`."""
+
+def nll_rows(session: RawSession, params: _Array, inputs: _Array) -> tuple[_Array, _Array, _Array]:
+    """-ln L (N) at `params` and `inputs` (1 or N rows each), and its gradients by parameters (N × P) and inputs (N × M), which are NaN outside the domain."""
+
+def nll_resident(
+    session: RawSession, stream: int, n: int, params: tuple[int, int], inputs: tuple[int, int], room: tuple[int, int, int]
+) -> None:
+    """The same of tensors in the device's memory, given by their address and number of rows, written to the addresses `room`."""
+
+def profiled_nll_resident(
+    session: RawSession, stream: int, inputs: tuple[int, int], mu: Sequence[float] | None, room: tuple[int, int, int] | None
+) -> tuple[list[float], list[int]]:
+    """The minima of -ln L of rows in the device's memory, and the rows that are left to the host."""
+
+def statistic_resident(
+    session: RawSession, stream: int, inputs: tuple[int, int], test_stat: str, mu: Sequence[float], room: tuple[int, int, int] | None
+) -> tuple[list[float], list[int]]:
+    """A statistic of the observed data of rows in the device's memory, and the rows that are left to the host."""
+
+def row_on_host(
+    session: RawSession, inputs: _Array, test_stat: str | None, mu: float | None, place: tuple[int, int]
+) -> tuple[float, _Array, float]:
+    """What the device has left to the host of one row: the statistic, or the minimum of -ln L, and its slopes by the inputs and by `mu`."""
 
 @final
 class Model:

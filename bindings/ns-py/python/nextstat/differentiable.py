@@ -163,6 +163,12 @@ def _of_q0(then: str, q: Any, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any
     return value, None if by_inputs is None else slope[..., None] * by_inputs, by_mu
 
 
+def of_q0(then: str, q: Any) -> tuple[Any, Any]:
+    """√q₀, or its p-value, and its derivative by q₀."""
+    value, slope, _ = _function_of_q0(then, q)
+    return value, slope
+
+
 def _function_of_q0(then: str, q: Any) -> tuple[Any, Any, Any]:
     """√q₀, or its p-value, and two derivatives by q₀. Both are constant where q₀ is 0 on one side; their derivatives there are taken as 0."""
     root = np.sqrt(q)
@@ -246,13 +252,14 @@ class DifferentiableSession:
     data, init, fixed, bounds, multi_start, seed
         As of `nextstat.fit`.
     host_copy : bool
-        Whether tensors of an accelerator may be copied to the host and back; otherwise they are refused, because this session computes on the CPU.
+        Whether tensors of an accelerator may be copied to the host and back; otherwise they are refused by all that is computed on the CPU.
     warm_start : bool
         Whether a fit begins where the last one of its kind ended, as long as that seems to lead to the minimum that a fit from the starting values finds; a
         model with several minima may end in another one. Never with `multi_start`. Otherwise every fit begins at the starting values.
     device : ``"cpu"``, ``"cuda"`` or ``"metal"``
         Where fits are done: on a device the free ones, those where Asimov data are made, and those at a tested value. The host goes on from where they
-        end, does the search for a limit, and has the gradients. Tensors are read on the host all the same (`host_copy`).
+        end, does the search for a limit, and has the gradients. PyTorch's tensors on an NVIDIA GPU are read where they are by `nll` and by statistics of the
+        observed data, which the device computes with their gradients then; by all else on the host (`host_copy`).
 
     Examples
     --------
@@ -310,6 +317,11 @@ class DifferentiableSession:
         """How many fits have ended in a minimum on the device; 0 on the CPU."""
         return self._raw.n_device_fits
 
+    @property
+    def n_device_points(self) -> int:
+        """At how many points the device has found -ln L with its gradients; 0 on the CPU."""
+        return self._raw.n_device_points
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.model!r}: {self.n_inputs} inputs in {len(self.blocks)} blocks>"
 
@@ -332,8 +344,10 @@ class DifferentiableSession:
                 return block
         raise ParameterError(f"there is no block `{name}`; there are `{'`, `'.join(block.name for block in self.blocks)}`")
 
-    def nll(self, params: ArrayLike, inputs: ArrayLike) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    def nll(self, params: ArrayLike, inputs: ArrayLike) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """-ln L of the data at `params` (P) and `inputs` (M), its gradient by the parameters (P) and by the inputs (M); outside the domain +∞ and NaN.
+
+        With N rows of parameters, of inputs or of both, there are N of each: on all threads, or on the session's device if that has double precision.
 
         Examples
         --------
@@ -345,7 +359,10 @@ class DifferentiableSession:
         >>> round(value, 4), by_params.round(4), by_inputs.round(4)
         (12.7994, array([0.9677, 4.0323, 0.    ]), array([0.0806, 0.    ]))
         """
-        return self._raw.nll(_vector(params), _vector(inputs))
+        point, given = _vector(params), _vector(inputs)
+        if point.ndim == 1 and given.ndim == 1:
+            return self._raw.nll(point, given)
+        return nll_rows(self._raw, point, given)
 
     def profiled_nll(self, inputs: ArrayLike, mu: float | Iterable[float] | None = None) -> Gradient:
         """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given."""
@@ -458,6 +475,17 @@ def tested(mu: float | Iterable[float], n_rows: int, name: str = "mu") -> list[f
     if len(values) not in (1, n_rows):
         raise ParameterError(f"{len(values)} values of `{name}` for {n_rows} rows of inputs")
     return values
+
+
+def nll_rows(raw: Any, params: NDArray[np.float64], inputs: NDArray[np.float64]) -> tuple[Any, Any, Any]:
+    """-ln L (N) and its gradients (N × P and N × M) at rows of parameters, of inputs, or of both."""
+    if params.ndim not in (1, 2) or inputs.ndim not in (1, 2):
+        raise ParameterError("parameters and inputs of `nll` are vectors, or rows of them")
+    if params.ndim == 2 and inputs.ndim == 2 and len(params) != len(inputs):
+        raise ParameterError(f"{len(params)} rows of parameters and {len(inputs)} of inputs")
+    if 0 in (*params.shape[:-1], *inputs.shape[:-1]):
+        return np.zeros(0), np.zeros((0, params.shape[-1])), np.zeros((0, inputs.shape[-1]))
+    return _nextstat.nll_rows(raw, np.atleast_2d(params), np.atleast_2d(inputs))
 
 
 def _vector(values: ArrayLike) -> NDArray[np.float64]:

@@ -238,3 +238,29 @@ def test_where_cls_jumps_across_the_level_there_is_no_limit(root):
             assert "limit" in str(error)
         else:
             assert session.cls(factor * session.values, float(limit.value)).value[3] == pytest.approx(0.05, rel=1e-4)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+def test_nll_of_rows_is_that_of_each(device):
+    if device == "emulated" and device not in nextstat.devices():
+        pytest.skip("this build has no emulated device")
+    model = random_model(4)
+    session = DifferentiableSession(model, ["signal", "large"], variations=True, device=device)
+    random = np.random.default_rng(3)
+    # As many as several threads are worth.
+    params = model.init + random.uniform(-0.1, 0.1, (700, len(model.init)))
+    inputs = session.values * random.uniform(0.95, 1.05, (700, session.n_inputs))
+    params[3, model.poi_index] = -1e6
+    for at in [(params, inputs), (params[0], inputs), (params, inputs[0])]:
+        found = session.nll(*at)
+        for row in [0, 1, 2, 350, 699]:
+            one = session.nll(*(part[row] if part.ndim == 2 else part for part in at))
+            for all_rows, expected in zip(found, one):
+                np.testing.assert_allclose(all_rows[row], expected, rtol=1e-12, atol=1e-11)
+    assert np.isposinf(session.nll(params, inputs)[0][3]) and np.isnan(session.nll(params, inputs)[2][3]).all()
+    assert (session.n_device_points > 0) == (device == "emulated")
+    inputs[5, 1] = np.nan
+    with pytest.raises(nextstat.ParameterError, match=r"row 5 of 700: NaN is no value for"):
+        session.nll(params, inputs)
+    with pytest.raises(nextstat.ParameterError, match="699 rows of parameters and 700 of inputs"):
+        session.nll(params[1:], inputs)

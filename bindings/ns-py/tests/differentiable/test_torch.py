@@ -252,9 +252,9 @@ def test_names_that_are_not_there_are_explained():
 def test_tensors_of_accelerators_are_refused_unless_a_copy_is_asked_for():
     session = nt.DifferentiableSession(random_model(3), "signal")
     elsewhere = torch.empty(session.n_inputs, device="meta", dtype=torch.float64)
-    with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU") as raised:
+    with pytest.raises(nextstat.DeviceError, match="this is computed on the CPU") as raised:
         nt.q0(session, elsewhere)
-    with pytest.raises(nextstat.DeviceError, match="this session computes on the CPU"):
+    with pytest.raises(nextstat.DeviceError, match="this is computed on the CPU"):
         nt.q_mu(session, leaf(session.values), torch.tensor(2.0, device="meta"))
     assert "host_copy=True" in raised.value.hint
 
@@ -310,13 +310,34 @@ def test_modules_have_no_parameters_and_pass_gradients():
     ("params", "inputs"),
     [
         (lambda p, x: p, lambda p, x: x.to(torch.int64)),
-        (lambda p, x: p, lambda p, x: x.expand(2, -1)),
+        (lambda p, x: p, lambda p, x: x.expand(1, 2, -1)),
+        (lambda p, x: p.expand(1, 2, -1), lambda p, x: x),
         (lambda p, x: p.numpy(), lambda p, x: x),
         (lambda p, x: p.to(torch.int64), lambda p, x: x),
     ],
 )
-def test_nll_takes_numbers_of_one_point(params, inputs):
+def test_nll_takes_numbers_in_vectors_or_rows(params, inputs):
     session = nt.DifferentiableSession(random_model(3), "signal")
     point = torch.tensor(session.model.init.copy()), torch.tensor(session.values.copy())
     with pytest.raises(ValueError, match="floating-point numbers"):
         nt.nll(session, params(*point), inputs(*point))
+
+
+def test_nll_of_rows_is_that_of_each():
+    session = nt.DifferentiableSession(random_model(5), ["signal", "large", "small"], variations=True)
+    random = np.random.default_rng(2)
+    params = leaf(session.model.init + random.uniform(-0.1, 0.1, (3, len(session.model.init))))
+    inputs = leaf(session.values * random.uniform(0.95, 1.05, (3, session.n_inputs)))
+
+    def both(p, x):
+        return nt.nll(session, p, x)
+
+    each = torch.stack([both(params[row], inputs[row]) for row in range(3)])
+    torch.testing.assert_close(both(params, inputs), each, rtol=1e-14, atol=0)
+    for at in [(params, inputs), (params[0], inputs), (params, inputs[0])]:
+        at = tuple(leaf(part.detach()) for part in at)
+        assert torch.autograd.gradcheck(both, at, eps=1e-5, atol=1e-5)
+        assert torch.autograd.gradgradcheck(both, at, eps=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="2 rows of parameters and 3 of inputs"):
+        both(params[:2], inputs)
+    assert both(params[:0], inputs[:0]).shape == (0,)

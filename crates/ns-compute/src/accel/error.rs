@@ -1,5 +1,6 @@
 //! Why a model, or a batch of fits of it, cannot be had on a device.
 
+use ns_core::templates::InputError;
 use ns_device::DeviceError;
 use thiserror::Error;
 
@@ -44,6 +45,19 @@ pub enum AccelError {
         /// How many there should be.
         expected: usize,
     },
+    /// Inputs that no template can have.
+    #[error("{}{error}", place_of_row(*row, *n_rows))]
+    Input {
+        /// Their row.
+        row: usize,
+        /// Of how many.
+        n_rows: usize,
+        /// What is wrong.
+        error: InputError,
+    },
+    /// Numbers of another library are doubles, and the device has none.
+    #[error("the device computes in single precision, and memory that is not its own is of double precision")]
+    Single,
     /// Single precision cannot hold what a term of the model needs.
     #[error("the constraint of `{parameter}` has a rate of {tau:e}, which single precision cannot resolve")]
     TooPrecise {
@@ -61,10 +75,17 @@ impl AccelError {
         match self {
             Self::Device(error) => error.hint(),
             Self::TooMany { .. } => Some("ask for fewer at a time".to_owned()),
+            Self::Input { error, .. } => error.hint(),
+            Self::Single => Some("copy the numbers to the host".to_owned()),
             Self::Size { .. } => None,
             Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => {
                 Some("the CPU can do it".to_owned())
             }
         }
     }
+}
+
+/// Which row, where there are several.
+fn place_of_row(row: usize, n_rows: usize) -> String {
+    if n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() }
 }

@@ -9,6 +9,10 @@ pub(crate) enum LikelihoodKernel {
     Nll,
     /// The same with its gradient.
     NllAndGradient,
+    /// The same with the gradient by inputs too.
+    NllAndGradients,
+    /// The tables of every row of templates, made of its inputs.
+    SetTemplates,
     /// One Newton step of every item.
     Newton,
     /// A whole fit of every item.
@@ -21,7 +25,7 @@ static MODULE: Module = Module {
     ptx_f32: None,
     // Put together by the build script in the order of kernels/all.h.
     msl: Some(include_str!(concat!(env!("OUT_DIR"), "/likelihood.metal"))),
-    emulated: emulated_kernels![nll, nll_and_gradient, newton, fit],
+    emulated: emulated_kernels![nll, nll_and_gradient, nll_and_gradients, set_templates, newton, fit],
 };
 
 impl Kernel for LikelihoodKernel {
@@ -33,6 +37,8 @@ impl Kernel for LikelihoodKernel {
         match self {
             Self::Nll => "nll",
             Self::NllAndGradient => "nll_and_gradient",
+            Self::NllAndGradients => "nll_and_gradients",
+            Self::SetTemplates => "set_templates",
             Self::Newton => "newton",
             Self::Fit => "fit",
         }

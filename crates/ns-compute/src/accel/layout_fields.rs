@@ -137,6 +137,26 @@ constants! {
         down,
         /// width of a Gaussian, rate of a Poisson term (K)
         term_scale,
+        /// M, the inputs of a model whose templates are replaced; 0 without
+        n_inputs,
+        /// numbers that every row of templates has tables of its own of: all but those of templates that stay
+        n_row_reals,
+        /// what each input is (M)
+        input_kind,
+        /// template of each input (M)
+        input_template,
+        /// its cell, or of a factor its normsys (M)
+        input_place,
+        /// its histosys, or of a factor its scalar modifier; nothing for nominal yields (M)
+        input_use,
+        /// first input of the yields at +1 of each histosys, or none
+        histosys_hi,
+        /// first input of the yields at -1 of each histosys, or none
+        histosys_lo,
+        /// yields at +1 of the histosys of chosen templates, where they are no inputs
+        fixed_up,
+        /// yields at -1 of the same
+        fixed_down,
         /// the point (P)
         work_point,
         /// the trial point (P)
@@ -231,6 +251,12 @@ constants! {
         variance_param,
         /// whether the exact Hessian is wanted
         exact,
+        /// from one item's point to the next one's, 0 if they share it
+        point_step,
+        /// rows of templates: an item is of the row of its number, from the beginning again after the last
+        n_rows,
+        /// number of the first item
+        first_item,
     }
 }
 
@@ -257,6 +283,16 @@ numbers! {
     HISTOSYS_ENTRY = 1,
     /// kind of an entry: a per-bin factor
     FACTOR_ENTRY = 2,
+    /// kind of an input: a nominal yield
+    NOMINAL_INPUT = 0,
+    /// kind of an input: a yield of a histosys at +1
+    UP_INPUT = 1,
+    /// kind of an input: a yield of a histosys at -1
+    DOWN_INPUT = 2,
+    /// kind of an input: the factor of a normsys at +1, which the one at -1 follows
+    HI_FACTOR_INPUT = 3,
+    /// kind of an input: the factor of a normsys at -1
+    LO_FACTOR_INPUT = 4,
     /// place in a fit's result: -ln L without constants
     RESULT_NLL = 0,
     /// the estimated distance before the last step

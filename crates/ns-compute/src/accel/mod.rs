@@ -1,10 +1,11 @@
 //! Batches of likelihoods and whole fits on an accelerator: one kernel text for CUDA, Metal and the emulation on the host.
 //!
-//! A [`Session`] is a model on a device of `ns_device`. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
+//! A [`Session`] is a model on a device of `ns_device`; its templates may be replaced, several rows of them at a time. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
 
 mod cost;
 mod error;
 mod gpu_session;
+mod input_tables;
 mod kernels;
 mod layout;
 mod reals;
@@ -17,4 +18,5 @@ pub use cost::Cost;
 pub use error::AccelError;
 pub use gpu_session::GpuSession;
 pub use self_test::self_test;
+pub use session::rows::{Given, Gradients, Slopes};
 pub use session::{Items, Session};

@@ -1,13 +1,15 @@
 //! A small model on a device against the CPU, before anything else is trusted to it.
 //!
-//! The model has every kind of modifier. Values, gradients and one fit must be the CPU's within what the device's precision allows.
+//! The model has every kind of modifier. Values, gradients, by templates too, and one fit must be the CPU's within what the device's precision allows.
 
 use super::error::AccelError;
+use super::session::rows::Given;
 use super::session::{Items, Session};
-use crate::cpu::CpuLikelihood;
+use crate::cpu::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
-use ns_core::{CompileOptions, Likelihood, Model, compile};
+use ns_core::templates::{Selection, Variations};
+use ns_core::{CompileOptions, Inputs, Likelihood, Model, TemplateLikelihood, compile};
 use ns_device::{Backend, Device, Precision};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -42,7 +44,8 @@ fn run(device: &Device) -> Result<(), AccelError> {
     let mut session = Session::untested(device, &model)?;
     let mut cpu = CpuLikelihood::new(&model);
     compare_values(&mut session, &mut cpu, &model)?;
-    compare_fit(&mut session, &mut cpu, &model)
+    compare_fit(&mut session, &mut cpu, &model)?;
+    compare_inputs(device, &model)
 }
 
 /// How far a number may be off, relative to the larger of 1 and its size.
@@ -58,12 +61,16 @@ fn check(device: &Device, what: &'static str, value: f64, expected: f64) -> Resu
     if is_right { Ok(()) } else { Err(AccelError::SelfTest { what, value, expected }) }
 }
 
+/// A point some way from the start (P).
+fn moved_start(model: &Model) -> Vec<f64> {
+    let init = &model.parameters.init;
+    let moved = |(i, &x): (usize, &f64)| x + [0.3, -0.7, 0.05, 1.4, -1.2][i % 5] * if x == 0.0 { 1.0 } else { 0.1 };
+    init.iter().enumerate().map(moved).collect()
+}
+
 fn compare_values(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
     let device = session.device().clone();
-    let mut point = model.parameters.init.clone();
-    for (i, value) in point.iter_mut().enumerate() {
-        *value += [0.3, -0.7, 0.05, 1.4, -1.2][i % 5] * if model.parameters.init[i] == 0.0 { 1.0 } else { 0.1 };
-    }
+    let point = moved_start(model);
     let items = Items { data: BatchData::Shared(&model.observed), points: &point };
     let (values, gradients) = session.nll_and_grad(&items)?;
     let mut gradient = vec![0.0; point.len()];
@@ -72,6 +79,31 @@ fn compare_values(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model)
     check(&device, "-ln L alone", session.nll(&items)?[0], value)?;
     for (found, expected) in gradients.iter().zip(&gradient) {
         check(&device, "the gradient", *found, *expected)?;
+    }
+    Ok(())
+}
+
+/// With templates that are replaced there: -ln L and both its gradients.
+fn compare_inputs(device: &Device, model: &Model) -> Result<(), AccelError> {
+    let all = |sample: &String| Selection { sample: sample.clone(), channel: None, variations: Variations::All };
+    let Ok(inputs) = Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()) else {
+        return Err(AccelError::SelfTest { what: "the inputs of the test", value: f64::NAN, expected: 0.0 });
+    };
+    let values: Vec<f64> = inputs.values(model).iter().enumerate().map(|(i, x)| x * [1.1, 0.95, 1.02][i % 3]).collect();
+    let mut cpu = DifferentiableSession::new(model, inputs.clone());
+    cpu.set_inputs(&values);
+    let mut session = Session::untested_with_inputs(device, model, inputs)?;
+    session.set_rows(Given::Host(&values))?;
+    let point = moved_start(model);
+    let found = session.nll_and_gradients(&model.observed, Given::Host(&point), 1)?;
+    let (mut by_params, mut by_inputs) = (vec![0.0; point.len()], vec![0.0; values.len()]);
+    let value = cpu.nll_and_gradients(&point, &mut by_params, &mut by_inputs);
+    check(device, "-ln L with replaced templates", found.values[0], value)?;
+    for (found, expected) in found.by_params.iter().zip(&by_params) {
+        check(device, "the gradient with replaced templates", *found, *expected)?;
+    }
+    for (found, expected) in found.by_inputs.iter().zip(&by_inputs) {
+        check(device, "the gradient by templates", *found, *expected)?;
     }
     Ok(())
 }

@@ -17,7 +17,10 @@ use crate::cpu::terms;
 use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer, BatchTask};
 use ns_core::model::{Data, Model};
 use ns_core::parameters::Constraint;
+use ns_core::templates::Inputs;
 use ns_device::{Argument, Backend, Buffer, Device, DeviceError, Grid, Precision};
+
+pub(super) mod rows;
 
 /// Lanes of a block.
 const LANES: u32 = 128;
@@ -55,6 +58,10 @@ pub struct Session {
     reals: Reals,
     n_entries: usize,
     lanes: u32,
+    /// What of the templates is replaced, if anything is.
+    inputs: Option<Inputs>,
+    /// The rows of templates, once there are any; before, everything is of the model's own.
+    rows: Option<rows::Rows>,
     /// The memory that kernels worked in, for a test that looks at it.
     #[cfg(test)]
     kept: Vec<Reals>,
@@ -98,11 +105,16 @@ impl Session {
 
     /// The same on a device that is still to be tested.
     pub(super) fn untested(device: &Device, model: &Model) -> Result<Self, AccelError> {
+        Self::made(device, model, None)
+    }
+
+    fn made(device: &Device, model: &Model, inputs: Option<Inputs>) -> Result<Self, AccelError> {
         let plan = Plan::new(model);
         if device.precision() == Precision::Single {
             check_rates(model)?;
         }
-        let tables = Tables::new(model, &plan).map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
+        let tables = Tables::new(model, &plan, inputs.as_ref())
+            .map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
         // The tables and the least to work in: one block.
         let numbers = tables.reals.len() as u64 + u64::from(tables.layout.workspace);
         device.check_fits(4 * tables.indices.len() as u64 + numbers * device.precision().bytes() as u64)?;
@@ -115,6 +127,8 @@ impl Session {
             reals,
             n_entries: tables.n_entries,
             lanes: if device.backend() == Backend::Emulated { EMULATED_LANES } else { LANES },
+            inputs,
+            rows: None,
             #[cfg(test)]
             kept: Vec::new(),
         })
@@ -216,20 +230,26 @@ impl Session {
                 BatchFixed::Each(fixed) => BatchFixed::Each(&fixed[rows.clone()]),
             };
             let starts = &task.starts[rows];
-            arrivals.extend(self.fit_at_once(&BatchTask { data, starts, fixed, ..*task })?);
+            arrivals.extend(self.fit_at_once(first, &BatchTask { data, starts, fixed, ..*task })?);
         }
         Ok(arrivals)
     }
 
-    fn fit_at_once(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
+    /// The fits of `task`, which are those from number `first` on.
+    fn fit_at_once(&mut self, first: usize, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
         let n = self.n_items(task.starts);
         let data = self.upload_data(task.data)?;
         let domain = Reals::upload(&self.device, &domain(task))?;
         let mut params = Reals::upload(&self.device, task.starts)?;
         let mut results = Reals::uninitialised(&self.device, n * RESULT)?;
         let variance_param = task.variance_of.map_or(NONE, |param| param as u32);
-        let wanted =
-            Task { max_iterations: MAX_ITERATIONS, variance_param, fixed_step: fixed_step(task), ..Task::default() };
+        let wanted = Task {
+            max_iterations: MAX_ITERATIONS,
+            variance_param,
+            fixed_step: fixed_step(task),
+            first_item: first as u32,
+            ..Task::default()
+        };
         let constants = self.task(n, &data, wanted);
         let arguments = vec![data.counts.read(), data.aux.read(), domain.read(), params.write(), results.write()];
         self.run(LikelihoodKernel::Fit, &constants, arguments)?;
@@ -254,7 +274,8 @@ impl Session {
 
     /// Items whose numbers can be counted with 32 bits, as kernels do.
     fn most_items(&self) -> usize {
-        let longest = self.plan.n_params.max(self.plan.n_bins()).max(self.plan.terms.len()).max(RESULT);
+        let longest =
+            self.plan.n_params.max(self.plan.n_bins()).max(self.plan.terms.len()).max(RESULT).max(self.n_inputs());
         u32::MAX as usize / longest
     }
 
@@ -265,7 +286,8 @@ impl Session {
     }
 
     fn task(&self, n: usize, data: &Uploaded, wanted: Task) -> Task {
-        Task { n_items: n as u32, counts_step: data.counts_step, aux_step: data.aux_step, ..wanted }
+        let n_rows = self.rows.as_ref().map_or(1, |rows| rows.n);
+        Task { n_items: n as u32, n_rows, counts_step: data.counts_step, aux_step: data.aux_step, ..wanted }
     }
 
     fn upload_data(&self, data: BatchData<'_>) -> Result<Uploaded, DeviceError> {
@@ -287,7 +309,8 @@ impl Session {
             return Ok(());
         }
         let Work { blocks, mut numbers } = self.room(task.n_items)?;
-        let Self { device, layout, indices, reals, lanes, .. } = self;
+        let Self { device, layout, indices, reals, lanes, rows, .. } = self;
+        let reals = rows.as_ref().map_or(&*reals, |rows| &rows.tables);
         let lanes = *lanes;
         let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
         let grid = Grid { blocks, lanes, shared_reals };

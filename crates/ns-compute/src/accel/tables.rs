@@ -7,6 +7,7 @@ use crate::cpu::plan::{BinFactorTarget, ChannelPlan, Plan, TemplatePlan};
 use ns_core::interpolate::{HistoSysInterpolation, NormSysFactor, NormSysInterpolation};
 use ns_core::model::Model;
 use ns_core::parameters::Constraint;
+use ns_core::templates::Inputs;
 
 /// Rows of Jacobians are padded to a multiple of this.
 const TILE: usize = layout::TILE as usize;
@@ -34,11 +35,11 @@ struct Entry {
 }
 
 impl Tables {
-    /// The tables of `model`, laid out like `plan`.
+    /// The tables of `model`, laid out like `plan`; with those that say what `inputs` replace, if there are any.
     ///
     /// # Errors
     /// The number of working numbers if they cannot be counted with 32 bits.
-    pub(crate) fn new(model: &Model, plan: &Plan) -> Result<Self, TooLarge> {
+    pub(crate) fn new(model: &Model, plan: &Plan, inputs: Option<&Inputs>) -> Result<Self, TooLarge> {
         let mut tables = Self { layout: Layout::default(), indices: Vec::new(), reals: Vec::new(), n_entries: 0 };
         tables.add_sizes(model, plan);
         tables.add_templates(plan);
@@ -49,18 +50,22 @@ impl Tables {
         tables.add_columns(plan);
         let extent = tables.add_channels(plan);
         tables.add_slots(plan);
+        tables.layout.n_row_reals = tables.reals.len() as u32;
+        if let Some(inputs) = inputs {
+            tables.add_inputs(plan, inputs);
+        }
         tables.add_workspace(plan, &extent)?;
         let longest = tables.indices.len().max(tables.reals.len()) as u64;
         if longest > u64::from(u32::MAX) { Err(TooLarge { numbers: longest }) } else { Ok(tables) }
     }
 
-    fn index(&mut self, values: impl IntoIterator<Item = u32>) -> u32 {
+    pub(super) fn index(&mut self, values: impl IntoIterator<Item = u32>) -> u32 {
         let start = self.indices.len() as u32;
         self.indices.extend(values);
         start
     }
 
-    fn real(&mut self, values: impl IntoIterator<Item = f64>) -> u32 {
+    pub(super) fn real(&mut self, values: impl IntoIterator<Item = f64>) -> u32 {
         let start = self.reals.len() as u32;
         self.reals.extend(values);
         start

@@ -1,19 +1,21 @@
-//! A model on a device whose templates are replaced between fits: its tables are made and uploaded anew, which is a few kilobytes for most models.
+//! A shared session whose templates are replaced between fits, or stand there in rows.
 
 use super::gpu_session::GpuSession;
-use super::session::Session;
-use ns_core::batch::{BatchError, TemplateMinimizer};
-use ns_core::model::Model;
-
-impl TemplateMinimizer for Session {
-    fn replace_templates(&mut self, model: &Model) -> Result<(), BatchError> {
-        *self = Self::untested(&self.device().clone(), model)?;
-        Ok(())
-    }
-}
+use ns_core::batch::{BatchError, RowMinimizer, TemplateMinimizer};
+use ns_core::model::{Data, Model};
 
 impl TemplateMinimizer for GpuSession {
     fn replace_templates(&mut self, model: &Model) -> Result<(), BatchError> {
         self.lock().replace_templates(model)
+    }
+}
+
+impl RowMinimizer for GpuSession {
+    fn n_rows(&self) -> usize {
+        self.lock().n_rows()
+    }
+
+    fn slopes(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
+        self.lock().slopes(data, points)
     }
 }

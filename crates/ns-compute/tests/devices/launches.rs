@@ -115,5 +115,6 @@ fn recorded_for_the_sanitizers() {
         }
         everything(&device, &random_model(4), 3);
         with_lanes(&device, &random_model(3), 2, Some(128));
+        crate::templates::recorded(&device);
     }
 }

@@ -8,6 +8,7 @@ mod launches;
 mod models;
 mod published;
 mod steps;
+mod templates;
 mod values;
 
 use ns_compute::CpuLikelihood;

@@ -2,11 +2,12 @@
 
 use crate::fits::{Tally, hold as hold_fits};
 use crate::values::{Off, hold as hold_values};
-use crate::{Held, devices};
+use crate::{Held, devices, templates};
 use ns_compute::accel::{AccelError, Session};
 use ns_inference::FitOptions;
 use ns_inference::fit::domain_and_start;
 use ns_testkit::published::{self, Case};
+use ns_testkit::random::Random;
 use std::time::Instant;
 
 /// Whether `held` takes the model at all; in single precision some have constraints that it cannot resolve.
@@ -32,6 +33,23 @@ fn values_and_gradients_of_published_likelihoods_are_the_cpus() {
             for (_, point) in &case.points {
                 hold_values(&held, &case.model, std::slice::from_ref(&case.model.observed), point, &mut off);
             }
+            println!("{} {}: {off:?} in {:.1?}", case.name, held.device.precision(), start.elapsed());
+        }
+    }
+}
+
+#[test]
+fn gradients_by_templates_of_published_likelihoods_are_the_cpus() {
+    for case in published::cases() {
+        for held in devices() {
+            if !takes(&held, &case) {
+                continue;
+            }
+            let (start, mut off) = (Instant::now(), templates::Off::default());
+            let inputs = templates::inputs_of(&case.model, 1);
+            let rows = templates::rows_of(&held, &case.model, &inputs, &mut Random::new(1), case.points.len());
+            let points: Vec<f64> = case.points.iter().flat_map(|(_, point)| point.clone()).collect();
+            templates::hold(&held, &case.model, &inputs, (&rows, &points), &mut off);
             println!("{} {}: {off:?} in {:.1?}", case.name, held.device.precision(), start.elapsed());
         }
     }

@@ -133,6 +133,14 @@ pub enum InputError {
         /// The value.
         value: f64,
     },
+    /// The same of a value that only a device has seen.
+    #[error("the device has found a value of `{block}` that no template can have (element {element})")]
+    Refused {
+        /// The block's name.
+        block: String,
+        /// The element in it.
+        element: usize,
+    },
 }
 
 impl InputError {
@@ -145,7 +153,9 @@ impl InputError {
             }
             Self::UnknownTemplate { channels, .. } if channels.is_empty() => None,
             Self::UnknownTemplate { channels, .. } => Some(format!("it is in `{}`", channels.join("`, `"))),
-            Self::Value { .. } => Some("yields are finite, factors of a normsys positive".to_owned()),
+            Self::Value { .. } | Self::Refused { .. } => {
+                Some("yields are finite, factors of a normsys positive".to_owned())
+            }
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use std::ffi::{CString, c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod pointer;
 mod signature;
 
 /// Shared memory that a kernel may have without asking for more.
@@ -19,6 +20,7 @@ const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 const LOG_BYTES: usize = 16 << 10;
 
 struct Cuda {
+    index: usize,
     context: Arc<CudaContext>,
     stream: sys::CUstream,
     precision: Precision,
@@ -48,7 +50,7 @@ pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, Device
     let context = CudaContext::new(index).map_err(fault("opening the device"))?;
     let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(fault("making a stream"))?;
     let precision = options.precision.unwrap_or(Precision::Double);
-    Ok((Box::new(Cuda { context, stream, precision }), facts, precision))
+    Ok((Box::new(Cuda { index, context, stream, precision }), facts, precision))
 }
 
 /// The number of devices; says so if there is no driver to ask.
@@ -163,6 +165,29 @@ impl Driver for Cuda {
         self.current()?;
         // SAFETY: a buffer asks for no more bytes than its block has.
         unsafe { result::memset_d8_async(block, 0, bytes, self.stream) }.map_err(fault("clearing memory"))
+    }
+
+    fn check_foreign(&self, address: Handle, bytes: usize) -> Result<Option<&'static str>, Fault> {
+        self.current()?;
+        let own = self.context.cu_ctx() as usize as u64;
+        pointer::problem(address, bytes as u64, (self.index, own)).map_err(fault("asking about an address"))
+    }
+
+    fn follow_stream(&self, stream: Handle) -> Result<(), Fault> {
+        self.current()?;
+        let follow = || {
+            let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
+            // SAFETY: who asks vouches for the stream; the event was made just now, and what waits for it does so after it is destroyed, too.
+            unsafe {
+                let recorded = result::event::record(event, stream as usize as sys::CUstream);
+                let waits = recorded.and_then(|()| {
+                    let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+                    result::stream::wait_event(self.stream, event, flags)
+                });
+                result::event::destroy(event).and(waits)
+            }
+        };
+        follow().map_err(fault("waiting for another stream"))
     }
 
     fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault> {

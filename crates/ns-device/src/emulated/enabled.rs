@@ -126,6 +126,10 @@ impl Driver for Emulation {
         Ok(())
     }
 
+    fn check_foreign(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, Fault> {
+        Ok(None)
+    }
+
     fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault> {
         // SAFETY: the buffer has checked the range, and no slice of the host overlaps a block.
         unsafe { address(block, offset).copy_from_nonoverlapping(from.as_ptr(), from.len()) };

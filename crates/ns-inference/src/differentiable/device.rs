@@ -46,7 +46,7 @@ impl Helper {
     }
 }
 
-fn failed(error: &BatchError) -> DifferentiableError {
+pub(super) fn failed(error: &BatchError) -> DifferentiableError {
     DifferentiableError::Device { reason: error.to_string() }
 }
 

@@ -17,6 +17,8 @@ mod device;
 mod error;
 mod follow;
 mod limit;
+mod points;
+mod rows;
 mod second;
 mod sigma;
 mod statistics;
@@ -25,6 +27,8 @@ pub use asimov::AsimovPoint;
 pub use error::{DifferentiableError, Of};
 pub use follow::FitStart;
 pub use limit::Which;
+pub use points::{At, Evaluated, RowError};
+pub use rows::{RowMinimum, RowStatistic};
 pub use statistics::{CLS, TestValues};
 
 use crate::fit::{FitOptions, domain_and_start};
@@ -63,6 +67,8 @@ pub struct ProfiledDifferentiableSession<L> {
     memory: Memory,
     followers: Followers,
     device: Option<Helper>,
+    /// Of the observed data too, one for each thread that evaluates rows.
+    evaluators: Vec<L>,
     /// The last limits found, and which they were: the next one of that kind is looked for there first.
     last_limits: Vec<(LimitOptions, Which, f64)>,
 }
@@ -121,6 +127,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             memory,
             followers: Followers::default(),
             device: None,
+            evaluators: Vec::new(),
             last_limits: Vec::new(),
         }
     }

@@ -230,22 +230,26 @@ pub(super) fn compare<L: TemplateLikelihood>(
     arrived("the conditional fit", of, &conditional)?;
     let best = fits.free();
     arrived("the free fit", of, best)?;
-    let rise = conditional.nll - best.nll;
-    if rise < -rounding(best.nll) {
+    if conditional.nll - best.nll < -rounding(best.nll) {
         return Err(DifferentiableError::Below { of });
     }
-    let rise = told_apart(rise, best.nll);
-    let mu_hat = best.params[poi];
-    let q = statistic.value(mu, mu_hat, rise);
-    // At a best fit that is where the statistic is tested, what is left of the difference is rounding.
-    let is_at_test = fits.domain().bound_at(poi, mu_hat).is_some() && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0);
-    let is_constant = q == 0.0 || is_at_test;
+    let at = (mu, best.params[poi], fits.domain().bound_at(poi, best.params[poi]).is_some());
+    let q = compared_value(statistic, at, conditional.nll, best.nll);
+    let is_constant = q == 0.0;
     let by_mu = if is_constant || statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional.gradient[poi] };
-    Ok(Compared {
-        q: if is_constant { 0.0 } else { q },
-        by_mu,
-        free: best.params.clone(),
-        conditional: conditional.params,
-        is_constant,
-    })
+    Ok(Compared { q, by_mu, free: best.params.clone(), conditional: conditional.params, is_constant })
+}
+
+/// The statistic at `mu` where the best fit is at `mu_hat`, at an end of its range or not, from -ln L at the conditional minimum and at the free one; 0 where it is constant.
+pub(super) fn compared_value(
+    statistic: TestStatistic,
+    (mu, mu_hat, is_at_end): (f64, f64, bool),
+    conditional: f64,
+    free: f64,
+) -> f64 {
+    // At a best fit that is where the statistic is tested, what is left of the difference is rounding.
+    if is_at_end && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0) {
+        return 0.0;
+    }
+    statistic.value(mu, mu_hat, told_apart(conditional - free, free))
 }

@@ -1,6 +1,7 @@
 //! Gradients of profiled statistics against differences of tight fits, at and away from bounds.
 
 mod failures;
+mod rows;
 mod second;
 mod starts;
 

@@ -1,9 +1,9 @@
 """Profiled statistics as differentiable functions of histograms, for PyTorch: train a network on the expected limit itself.
 
 Every function takes a `DifferentiableSession` and its inputs: a tensor of M numbers, a batch of them (N × M), or a dictionary of blocks by name, in which
-what is missing stays as the model has it. Gradients are exact (`docs/differentiable.md`) and computed with the values, in double precision on the CPU;
-tensors in single precision are converted, those of an accelerator are refused unless the session says `host_copy=True`. A fit that fails raises
-`GradientError`.
+what is missing stays as the model has it. Gradients are exact (`docs/differentiable.md`) and computed with the values, in double precision; tensors in
+single precision are converted. With a session on an NVIDIA GPU, `nll` and statistics of the observed data read CUDA tensors where they are; all else is
+computed on the CPU, and refuses an accelerator's tensors unless the session says `host_copy=True`. A fit that fails raises `GradientError`.
 
 >>> import nextstat, torch
 >>> from nextstat.torch import DifferentiableSession, upper_limit

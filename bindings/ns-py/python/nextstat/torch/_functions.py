@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from .._common import DeviceError, with_hint
-from ..differentiable import ONCE, TWICE, Quantities, tested
+from ..differentiable import ONCE, TWICE, Quantities, nll_rows, tested
+from . import _resident as resident
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +26,15 @@ if TYPE_CHECKING:
 def _on_host(session: DifferentiableSession, tensor: torch.Tensor) -> torch.Tensor:
     """The tensor's numbers in double precision, contiguous, on the CPU: the tensor itself where it is that already."""
     if tensor.device.type != "cpu" and not session.host_copy:
-        error = DeviceError(f"the inputs are on `{tensor.device}`, and this session computes on the CPU")
+        error = DeviceError(f"the inputs are on `{tensor.device}`, and this is computed on the CPU")
         raise with_hint(error, "`DifferentiableSession(..., host_copy=True)` copies them to the host and the gradients back")
     return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous()
+
+
+def _of_host(session: DifferentiableSession, quantity: Quantity, rows: torch.Tensor, mu: Sequence[float], wants_slopes: bool) -> tuple[Any, Any, Any]:
+    """Values (N × K) and slopes by inputs (N × K × M) and by tested values (N × K), where they are wanted, of rows that are read on the host."""
+    found = quantity(session._raw, _on_host(session, rows).numpy(), mu, wants_slopes)
+    return tuple(None if part is None else torch.from_numpy(part) for part in found)  # type: ignore[return-value]
 
 
 class _Evaluated(torch.autograd.Function):
@@ -33,17 +42,21 @@ class _Evaluated(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: torch.Tensor, mu: Any, session: DifferentiableSession, quantity: Quantity) -> torch.Tensor:
-        by_inputs, by_mu = ctx.needs_input_grad[0], ctx.needs_input_grad[1]
-        rows = _on_host(session, inputs).numpy().reshape(-1, inputs.shape[-1])
-        values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, len(rows))
-        values, slopes, slopes_of_mu = quantity(session._raw, rows, values_of_mu, by_inputs or by_mu)
+        wants_slopes = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        rows = inputs.detach().reshape(-1, inputs.shape[-1])
+        if resident.serves(session, quantity, inputs):
+            values_of_mu = tested(mu.tolist() if isinstance(mu, torch.Tensor) else mu, len(rows))
+            found = resident.evaluated(session, quantity, rows, values_of_mu, wants_slopes)
+        else:
+            values_of_mu = tested(_on_host(session, mu).numpy() if isinstance(mu, torch.Tensor) else mu, len(rows))
+            found = _of_host(session, quantity, rows, values_of_mu, wants_slopes)
         like = {"device": inputs.device, "dtype": inputs.dtype}
-        if by_inputs or by_mu:
+        if wants_slopes:
             ctx.session, ctx.quantity = session, quantity
             given = mu if isinstance(mu, torch.Tensor) else torch.tensor(values_of_mu, dtype=torch.float64).expand(len(rows))
-            ctx.save_for_backward(inputs, given, torch.from_numpy(slopes).to(**like), torch.from_numpy(slopes_of_mu).to(**like))
+            ctx.save_for_backward(inputs, given, found[1].to(**like), found[2].to(**like))
         shape = (*inputs.shape[:-1], *(() if quantity.n_values is None else (quantity.n_values,)))
-        return torch.from_numpy(values.reshape(shape)).to(**like)
+        return found[0].reshape(shape).to(**like)
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
@@ -83,22 +96,30 @@ class _Slopes(torch.autograd.Function):
 
 
 class _Nll(torch.autograd.Function):
-    """-ln L at parameters (P) and inputs (M)."""
+    """-ln L at parameters (P, or N × P) and inputs (M, or N × M)."""
 
     @staticmethod
     def forward(ctx: Any, params: torch.Tensor, inputs: torch.Tensor, session: DifferentiableSession) -> torch.Tensor:
-        value, by_params, by_inputs = session._raw.nll(_on_host(session, params).numpy(), _on_host(session, inputs).numpy())
         ctx.session = session
-        gradients = (torch.from_numpy(by_params).to(params), torch.from_numpy(by_inputs).to(inputs))
-        ctx.save_for_backward(params, inputs, *gradients)
-        return inputs.new_tensor(value)
+        if resident.is_there(session, inputs):
+            value, by_params, by_inputs = resident.nll(session, params, inputs)
+        else:
+            point, given = _on_host(session, params).numpy(), _on_host(session, inputs).numpy()
+            of = session._raw.nll if point.ndim == given.ndim == 1 else functools.partial(nll_rows, session._raw)
+            value, by_params, by_inputs = (torch.as_tensor(part, dtype=torch.float64) for part in of(point, given))
+        ctx.save_for_backward(params, inputs, by_params.to(params), by_inputs.to(inputs))
+        return value.to(inputs)
 
     @staticmethod
     def backward(ctx: Any, *upstream: torch.Tensor) -> Any:
         params, inputs, by_params, by_inputs = ctx.saved_tensors
         if torch.is_grad_enabled():
-            by_params, by_inputs = _NllGradient.apply(params, inputs, by_params.detach(), by_inputs.detach(), ctx.session)
-        return upstream[0] * by_params, upstream[0] * by_inputs, None
+            # One point, or one row of inputs, for all.
+            rows = by_params.shape[:-1]
+            at = (params.expand(*rows, -1), inputs.expand(*rows, -1))
+            by_params, by_inputs = _NllGradient.apply(*at, by_params.detach(), by_inputs.detach(), ctx.session)
+        weights = upstream[0].unsqueeze(-1)
+        return (weights * by_params).sum_to_size(params.shape), (weights * by_inputs).sum_to_size(inputs.shape), None
 
 
 class _NllGradient(torch.autograd.Function):
@@ -115,7 +136,11 @@ class _NllGradient(torch.autograd.Function):
         session = ctx.session
 
         def product(*given: torch.Tensor) -> Any:
-            return session._raw.hessian_product(*(_on_host(session, one).numpy() for one in given))
+            # One product after the other, each of a row of all four.
+            on_host = [_on_host(session, one) for one in given]
+            rows = zip(*(one.reshape(-1, one.shape[-1]).numpy() for one in on_host))
+            found = [session._raw.hessian_product(*row) for row in rows]
+            return tuple(np.stack(part).reshape(like.shape) for part, like in zip(zip(*found), on_host))
 
         params, inputs = (_Point.apply(given) for given in ctx.saved_tensors)
         of_params, of_inputs = _HessianProduct.apply(params, inputs, *upstream, product)
@@ -189,7 +214,7 @@ def _kind(given: Any) -> str:
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """-ln L of the data at `params` (P) and `inputs` (M); differentiable twice. Outside the domain +∞ with gradients that are NaN.
+    """-ln L of the data at `params` (P) and `inputs` (M), or at N rows of either or both; differentiable twice. Outside the domain +∞, with gradients of NaN.
 
     Examples
     --------
@@ -202,10 +227,12 @@ def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) ->
     12.7994
     """
     given = _flat(session, inputs)
-    if not isinstance(params, torch.Tensor) or params.dim() != 1 or not params.dtype.is_floating_point:
-        raise ValueError(f"parameters are a tensor of floating-point numbers (P), not {_kind(params)}")
-    if given.dim() != 1 or not given.dtype.is_floating_point:
-        raise ValueError(f"inputs of `nll` are floating-point numbers (M), not {_kind(given)}")
+    if not isinstance(params, torch.Tensor) or params.dim() not in (1, 2) or not params.dtype.is_floating_point:
+        raise ValueError(f"parameters are a tensor of floating-point numbers (P) or (N, P), not {_kind(params)}")
+    if given.dim() not in (1, 2) or not given.dtype.is_floating_point:
+        raise ValueError(f"inputs of `nll` are floating-point numbers (M) or (N, M), not {_kind(given)}")
+    if params.dim() == given.dim() == 2 and len(params) != len(given):
+        raise ValueError(f"{len(params)} rows of parameters and {len(given)} of inputs")
     return _Nll.apply(params, given, session)  # type: ignore[no-any-return]
 
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use ns_core::interpolate::Interpolation;
+use ns_core::templates::{Selection, Variations};
 use ns_testkit::random::{self, Shape};
 
 /// Numbers before and after every table of a block's memory.
@@ -20,6 +21,12 @@ fn move_apart(layout: &mut Layout) -> Vec<u32> {
     gaps.push(layout.workspace);
     layout.workspace += GUARD;
     gaps
+}
+
+/// All templates with their variations.
+fn everything(model: &Model) -> Inputs {
+    let all = |sample: &String| Selection { sample: sample.clone(), channel: None, variations: Variations::All };
+    Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("its samples")
 }
 
 fn results(session: &mut Session, model: &Model) -> Vec<u64> {
@@ -44,6 +51,9 @@ fn results(session: &mut Session, model: &Model) -> Vec<u64> {
         all.extend(arrival.params);
         all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0)]);
     }
+    let point = rows::Given::Host(&parameters.init);
+    let found = session.nll_and_gradients(&model.observed, point, 1).expect("the device computes");
+    all.extend([found.values, found.by_params, found.by_inputs].concat());
     all.into_iter().map(f64::to_bits).collect()
 }
 
@@ -54,11 +64,11 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
     for seed in 0..40 {
         let rule = if seed % 2 == 0 { Interpolation::default() } else { Interpolation::KINKED };
         let model = random::model(seed, Shape::SMALL, rule);
-        let mut usual = Session::new(&device, &model).expect("the model fits");
-        let mut guarded = Session::new(&device, &model).expect("the model fits");
+        let [mut usual, mut guarded] =
+            [(); 2].map(|()| Session::with_inputs(&device, &model, everything(&model)).expect("the model fits"));
         let gaps = move_apart(&mut guarded.layout);
         assert_eq!(results(&mut usual, &model), results(&mut guarded, &model), "seed {seed}: what is read");
-        assert_eq!(guarded.kept.len(), 5, "every kernel ran");
+        assert_eq!(guarded.kept.len(), 6, "every kernel ran");
         for work in guarded.kept.drain(..) {
             let work = work.download().expect("the device computes");
             for gap in &gaps {
@@ -67,4 +77,33 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
             }
         }
     }
+}
+
+/// A batch that is too large for one launch is done in several, whose items go on counting rows.
+#[test]
+fn items_of_a_later_launch_are_of_their_own_rows() {
+    let device = Device::open(Backend::Emulated, 0).expect("the emulated device opens");
+    let model = random::model(3, Shape::SMALL, Interpolation::default());
+    let inputs = everything(&model);
+    let values = inputs.values(&model);
+    let scaled = |factor: f64| values.iter().map(|x| x * factor).collect::<Vec<f64>>();
+    let mut session = Session::with_inputs(&device, &model, inputs).expect("the model fits");
+    session.set_rows(rows::Given::Host(&[scaled(1.0), scaled(1.01), scaled(1.02)].concat())).expect("sound templates");
+    let parameters = &model.parameters;
+    let mut fit = |first: usize, n: usize| -> Vec<u64> {
+        let task = BatchTask {
+            data: BatchData::Shared(&model.observed),
+            starts: &parameters.init.repeat(n),
+            lower: &parameters.lower,
+            upper: &parameters.upper,
+            fixed: BatchFixed::Shared(&parameters.fixed),
+            kinked: &[],
+            variance_of: None,
+        };
+        let arrivals = session.fit_at_once(first, &task).expect("the device computes");
+        arrivals.iter().map(|arrival| arrival.nll.to_bits()).collect()
+    };
+    let all = fit(0, 5);
+    assert!(all[0] != all[1] && all[1] != all[2] && all[0] == all[3]);
+    assert_eq!(fit(2, 3), all[2..]);
 }

@@ -1,0 +1,264 @@
+//! Profiled statistics of rows of templates that stay on a device: it fits, and the host decides from where the fits ended. Nothing here knows the templates.
+//!
+//! The device begins at the starting values, conditional fits at the free minimum too, and is asked for minima across folds as the host would look for them. A row whose fits have not
+//! arrived, or where another minimum was found or may be hidden, is left to the host, which has to be given its templates then.
+//!
+//! Legend: R rows, P parameters.
+
+use super::device::failed;
+use super::error::DifferentiableError;
+use super::follow::FitStart;
+use super::statistics::{compared_value, tested};
+use super::{Followers, ProfiledDifferentiableSession};
+use crate::fit::domain_and_start;
+use crate::minimize::Domain;
+use crate::profile::{DISTINCT, rounding};
+use crate::search::{has_other_side, may_hide_minimum};
+use crate::test_statistic::TestStatistic;
+use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask, RowMinimizer};
+use ns_core::{Data, TemplateLikelihood};
+
+/// The minimum of -ln L of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowMinimum {
+    /// -ln L there.
+    pub nll: f64,
+    /// Where it is (P).
+    pub params: Vec<f64>,
+}
+
+/// A statistic of the observed data, of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowStatistic {
+    /// Its value; 0 where it is constant.
+    pub q: f64,
+    /// The conditional minimum (P).
+    pub conditional: Vec<f64>,
+    /// The free one (P).
+    pub free: Vec<f64>,
+}
+
+/// The fits of all rows of a device.
+struct RowFits<'a> {
+    device: &'a mut dyn RowMinimizer,
+    data: &'a Data,
+    domain: Domain,
+    start: Vec<f64>,
+    /// Parameters that templates of some row may fold (P).
+    folded: Vec<bool>,
+}
+
+/// Where fits begin (N × P), and what each holds.
+struct Starts {
+    points: Vec<f64>,
+    fixed: Vec<bool>,
+}
+
+/// A fit that ended in a minimum, or nothing.
+type Ended = Option<RowMinimum>;
+
+impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
+    /// The minima of -ln L of `data`, which are the observed ones, with the parameter of interest at the row's value of `mu` if those are given; nothing for rows that are
+    /// left to the host.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn profiled_nll_of_rows(
+        &mut self,
+        device: &mut dyn RowMinimizer,
+        data: &Data,
+        mu: Option<&[f64]>,
+    ) -> Result<Vec<Option<RowMinimum>>, DifferentiableError> {
+        let n_rows = device.n_rows();
+        let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; n_rows]) };
+        let starts = fits.starts(self.poi, mu);
+        let found = fits.run(&starts)?;
+        self.count(&found);
+        Ok(found)
+    }
+
+    /// The statistic of `data`, which are the observed ones, at each row's value of `mu` (R; q₀: at 0); nothing for rows that are left to the host.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn statistic_of_rows(
+        &mut self,
+        device: &mut dyn RowMinimizer,
+        data: &Data,
+        (statistic, mu): (TestStatistic, &[f64]),
+    ) -> Result<Vec<Option<RowStatistic>>, DifferentiableError> {
+        let poi = self.poi;
+        let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
+        let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; mu.len()]) };
+        let [mut all, held] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
+        all.append(&held);
+        let mut free = fits.run(&all)?;
+        let conditional = free.split_off(mu.len());
+        let again = fits.run(&held.moved_to(&free, poi))?;
+        let conditional: Vec<Ended> =
+            conditional.into_iter().zip(again).map(|(one, other)| same(&one?, other?)).collect();
+        let domain = fits.domain;
+        self.count(&free);
+        self.count(&conditional);
+        let judge = |((free, conditional), mu): ((Ended, Ended), f64)| {
+            let (free, conditional) = (free?, conditional?);
+            if conditional.nll - free.nll < -rounding(free.nll) {
+                // The free minimum is another one.
+                return None;
+            }
+            let at = (mu, free.params[poi], domain.bound_at(poi, free.params[poi]).is_some());
+            let q = compared_value(statistic, at, conditional.nll, free.nll);
+            Some(RowStatistic { q, conditional: conditional.params, free: free.params })
+        };
+        Ok(free.into_iter().zip(conditional).zip(mu).map(judge).collect())
+    }
+
+    /// Does `work` as a session without a device would: for rows that are left to the host.
+    pub fn on_host<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let mut device = self.device.take();
+        if let Some(device) = &mut device {
+            // The inputs may be others then, and no fit goes on from the device's.
+            device.is_current = false;
+            if self.options.start == FitStart::Initial {
+                self.followers = Followers::default();
+            }
+        }
+        let done = work(self);
+        self.device = device;
+        done
+    }
+
+    /// The fits of all rows, if a device can do them: with kinks and with several starting points they are the host's, as they are in single precision.
+    fn row_fits<'a>(&self, device: &'a mut dyn RowMinimizer, data: &'a Data) -> Option<RowFits<'a>> {
+        let (domain, start) = domain_and_start(&self.model, &self.options.fit);
+        if !device.is_exact() || !domain.kinked.is_empty() || self.options.fit.multi_start.is_some() {
+            return None;
+        }
+        let mut folded = self.model.folded();
+        for input in self.inputs.templates() {
+            let layout = &self.model.layout;
+            for histosys in &input.histosys {
+                folded[self.model.table(layout.histosys_param)[histosys.entry] as usize] = true;
+            }
+            for normsys in &input.normsys {
+                folded[self.model.table(layout.normsys_param)[normsys.entry] as usize] = true;
+            }
+        }
+        Some(RowFits { device, data, domain, start, folded })
+    }
+
+    fn count(&mut self, found: &[Ended]) {
+        if let Some(device) = &mut self.device {
+            device.n_fits += found.iter().flatten().count() as u64;
+        }
+    }
+}
+
+impl Starts {
+    fn append(&mut self, other: &Starts) {
+        self.points.extend_from_slice(&other.points);
+        self.fixed.extend_from_slice(&other.fixed);
+    }
+
+    /// The same from `minima`, where there are any; the parameter `poi` stays.
+    fn moved_to(mut self, minima: &[Ended], poi: usize) -> Starts {
+        let n_params = self.points.len() / minima.len().max(1);
+        for (point, minimum) in self.points.chunks_mut(n_params.max(1)).zip(minima) {
+            if let Some(minimum) = minimum {
+                let held = point[poi];
+                point.copy_from_slice(&minimum.params);
+                point[poi] = held;
+            }
+        }
+        self
+    }
+}
+
+/// The second of two ends of the same fit, if both are the same minimum.
+fn same(one: &RowMinimum, other: RowMinimum) -> Ended {
+    ((one.nll - other.nll).abs() <= DISTINCT).then_some(other)
+}
+
+impl RowFits<'_> {
+    /// The starting values of all rows, with the parameter `poi` at each row's value if those are given.
+    fn starts(&self, poi: usize, held: Option<&[f64]>) -> Starts {
+        let n_rows = self.device.n_rows();
+        let mut starts = Starts { points: self.start.repeat(n_rows), fixed: self.domain.fixed.repeat(n_rows) };
+        for (row, mu) in held.into_iter().flatten().enumerate() {
+            let at = row * self.start.len() + poi;
+            (starts.points[at], starts.fixed[at]) = (*mu, true);
+        }
+        starts
+    }
+
+    /// The minima that `starts` lead to.
+    fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<Ended>, DifferentiableError> {
+        let task = BatchTask {
+            data: BatchData::Shared(self.data),
+            starts: points,
+            lower: &self.domain.lower,
+            upper: &self.domain.upper,
+            fixed: BatchFixed::Each(fixed),
+            kinked: &[],
+            variance_of: None,
+        };
+        let arrivals = self.device.minimize(&task).map_err(|error| failed(&error))?;
+        let ended =
+            |Arrival { params, nll, has_arrived, .. }| (has_arrived && nll.is_finite()).then_some((params, nll));
+        let mut found: Vec<Ended> = arrivals
+            .into_iter()
+            .map(|arrival| ended(arrival).map(|(params, nll)| RowMinimum { nll, params }))
+            .collect();
+        let crossed: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_cross(i, fixed, &found)).collect();
+        let at_once = (self.device.batch_size() / found.len().max(1)).max(1);
+        let minima = found.clone();
+        for params in crossed.chunks(at_once) {
+            self.look_across(params, fixed, &minima, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Whether any of `minima` may have a lower one across the fold of parameter `i`.
+    fn may_cross(&self, i: usize, fixed: &[bool], minima: &[Ended]) -> bool {
+        self.folded[i] && minima.iter().enumerate().any(|(k, minimum)| self.crosses(i, fixed, (k, minimum)))
+    }
+
+    fn crosses(&self, i: usize, fixed: &[bool], (k, minimum): (usize, &Ended)) -> bool {
+        let is_held = fixed[k * self.start.len() + i];
+        !is_held && minimum.as_ref().is_some_and(|minimum| has_other_side(&self.domain, i, minimum.params[i]))
+    }
+
+    /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `crossed`.
+    fn look_across(
+        &mut self,
+        crossed: &[usize],
+        fixed: &[bool],
+        minima: &[Ended],
+        found: &mut [Ended],
+    ) -> Result<(), DifferentiableError> {
+        let n_params = self.start.len();
+        // Every fit has a point for every parameter, so that points are of the same rows as fits.
+        let mut points = Vec::with_capacity(crossed.len() * minima.len() * n_params);
+        for &i in crossed {
+            for minimum in minima {
+                points.extend_from_slice(minimum.as_ref().map_or(&self.start, |minimum| &minimum.params));
+                let at = points.len() - n_params + i;
+                points[at] = -points[at];
+            }
+        }
+        let (values, slopes) = self.device.slopes(self.data, &points).map_err(|error| failed(&error))?;
+        for (layer, &i) in crossed.iter().enumerate() {
+            for (k, ended) in minima.iter().enumerate().filter(|&(k, minimum)| self.crosses(i, fixed, (k, minimum))) {
+                let point = layer * minima.len() + k;
+                let hides = ended.as_ref().is_some_and(|minimum| {
+                    let rise = values[point] - minimum.nll;
+                    may_hide_minimum(minimum.params[i], rise, slopes[point * n_params + i])
+                });
+                if hides {
+                    found[k] = None;
+                }
+            }
+        }
+        Ok(())
+    }
+}
