@@ -148,16 +148,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     /// Where minima across folds are looked for: where -ln L says that there may be one, and everywhere if that costs little.
     fn starts_across_folds(&mut self, minimum: &Minimum) -> Vec<Vec<f64>> {
         let which = folds_to_cross(&self.domain, minimum);
-        if self.is_cheap(which.len()) {
+        if is_cheap(which.len(), minimum.params.len()) {
             mirrored(minimum, &which)
         } else {
             across_folds(self.likelihood, &self.domain, minimum)
         }
-    }
-
-    /// Whether it costs little to minimise `n` times.
-    pub(crate) fn is_cheap(&self, n: usize) -> bool {
-        n * self.domain.fixed.len() <= CHEAP
     }
 
     /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
@@ -319,6 +314,11 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
     let is_promising = |&(&i, [nll, slope]): &(&usize, [f64; 2])| may_hide_minimum(params[i], nll - minimum.nll, slope);
     let promising: Vec<usize> = which.iter().zip(found).filter(is_promising).map(|(&i, _)| i).collect();
     mirrored(minimum, &promising)
+}
+
+/// Whether it costs little to minimise `n` times.
+pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
+    n * n_params <= CHEAP
 }
 
 /// The parameters across whose folds there may be another minimum than `minimum`.

@@ -13,7 +13,7 @@ use super::{Followers, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::minimize::Domain;
 use crate::profile::{DISTINCT, rounding};
-use crate::search::{has_other_side, may_hide_minimum};
+use crate::search::{has_other_side, is_cheap, may_hide_minimum};
 use crate::test_statistic::TestStatistic;
 use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask, RowMinimizer};
 use ns_core::{Data, TemplateLikelihood};
@@ -191,11 +191,11 @@ impl RowFits<'_> {
         starts
     }
 
-    /// The minima that `starts` lead to.
-    fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<Ended>, DifferentiableError> {
+    /// Where fits from `starts` (N × P) end, with nothing looked for across folds.
+    fn minimize(&mut self, starts: &[f64], fixed: &[bool]) -> Result<Vec<Ended>, DifferentiableError> {
         let task = BatchTask {
             data: BatchData::Shared(self.data),
-            starts: points,
+            starts,
             lower: &self.domain.lower,
             upper: &self.domain.upper,
             fixed: BatchFixed::Each(fixed),
@@ -205,17 +205,36 @@ impl RowFits<'_> {
         let arrivals = self.device.minimize(&task).map_err(|error| failed(&error))?;
         let ended =
             |Arrival { params, nll, has_arrived, .. }| (has_arrived && nll.is_finite()).then_some((params, nll));
-        let mut found: Vec<Ended> = arrivals
-            .into_iter()
-            .map(|arrival| ended(arrival).map(|(params, nll)| RowMinimum { nll, params }))
-            .collect();
+        Ok(arrivals.into_iter().map(|arrival| ended(arrival).map(|(params, nll)| RowMinimum { nll, params })).collect())
+    }
+
+    /// The minima that `starts` lead to.
+    fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<Ended>, DifferentiableError> {
+        let mut found = self.minimize(points, fixed)?;
         let crossed: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_cross(i, fixed, &found)).collect();
         let at_once = (self.device.batch_size() / found.len().max(1)).max(1);
         let minima = found.clone();
+        let [few, many] = self.by_number_of_folds(fixed, &minima);
         for params in crossed.chunks(at_once) {
-            self.look_across(params, fixed, &minima, &mut found)?;
+            let points = self.points_across(params, &minima);
+            self.look_across((params, &points), fixed, &many, &mut found)?;
+            self.go_across((params, &points), fixed, &few, &mut found)?;
         }
         Ok(found)
+    }
+
+    /// Each of `minima` with each of the parameters `crossed` across its fold. Every fit has a point for every parameter, so that points are of the same rows as fits.
+    fn points_across(&self, crossed: &[usize], minima: &[Ended]) -> Vec<f64> {
+        let n_params = self.start.len();
+        let mut points = Vec::with_capacity(crossed.len() * minima.len() * n_params);
+        for &i in crossed {
+            for minimum in minima {
+                points.extend_from_slice(minimum.as_ref().map_or(&self.start, |minimum| &minimum.params));
+                let at = points.len() - n_params + i;
+                points[at] = -points[at];
+            }
+        }
+        points
     }
 
     /// Whether any of `minima` may have a lower one across the fold of parameter `i`.
@@ -228,25 +247,35 @@ impl RowFits<'_> {
         !is_held && minimum.as_ref().is_some_and(|minimum| has_other_side(&self.domain, i, minimum.params[i]))
     }
 
-    /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `crossed`.
+    /// Those of `minima` that have so few folds that the host would cross each, and the others.
+    fn by_number_of_folds(&self, fixed: &[bool], minima: &[Ended]) -> [Vec<Ended>; 2] {
+        let n_params = self.start.len();
+        let are_few = |at: (usize, &Ended)| {
+            let n = (0..n_params).filter(|&i| self.folded[i] && self.crosses(i, fixed, at)).count();
+            is_cheap(n, n_params)
+        };
+        [true, false].map(|few| {
+            minima
+                .iter()
+                .enumerate()
+                .map(|(k, minimum)| minimum.clone().filter(|_| are_few((k, minimum)) == few))
+                .collect()
+        })
+    }
+
+    /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `crossed`, from what -ln L and its slope are there.
     fn look_across(
         &mut self,
-        crossed: &[usize],
+        (crossed, points): (&[usize], &[f64]),
         fixed: &[bool],
         minima: &[Ended],
         found: &mut [Ended],
     ) -> Result<(), DifferentiableError> {
-        let n_params = self.start.len();
-        // Every fit has a point for every parameter, so that points are of the same rows as fits.
-        let mut points = Vec::with_capacity(crossed.len() * minima.len() * n_params);
-        for &i in crossed {
-            for minimum in minima {
-                points.extend_from_slice(minimum.as_ref().map_or(&self.start, |minimum| &minimum.params));
-                let at = points.len() - n_params + i;
-                points[at] = -points[at];
-            }
+        if minima.iter().all(Option::is_none) {
+            return Ok(());
         }
-        let (values, slopes) = self.device.slopes(self.data, &points).map_err(|error| failed(&error))?;
+        let n_params = self.start.len();
+        let (values, slopes) = self.device.slopes(self.data, points).map_err(|error| failed(&error))?;
         for (layer, &i) in crossed.iter().enumerate() {
             for (k, ended) in minima.iter().enumerate().filter(|&(k, minimum)| self.crosses(i, fixed, (k, minimum))) {
                 let point = layer * minima.len() + k;
@@ -255,6 +284,30 @@ impl RowFits<'_> {
                     may_hide_minimum(minimum.params[i], rise, slopes[point * n_params + i])
                 });
                 if hides {
+                    found[k] = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up those of `found` that have a lower minimum across the fold of one of the parameters `crossed`, or where that could not be found out.
+    fn go_across(
+        &mut self,
+        (crossed, points): (&[usize], &[f64]),
+        fixed: &[bool],
+        minima: &[Ended],
+        found: &mut [Ended],
+    ) -> Result<(), DifferentiableError> {
+        if minima.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let arrivals = self.minimize(points, &fixed.repeat(crossed.len()))?;
+        for (layer, &i) in crossed.iter().enumerate() {
+            for (k, ended) in minima.iter().enumerate().filter(|&(k, minimum)| self.crosses(i, fixed, (k, minimum))) {
+                let Some(minimum) = ended else { continue };
+                let across = arrivals[layer * minima.len() + k].as_ref();
+                if across.is_none_or(|across| across.nll < minimum.nll - DISTINCT) {
                     found[k] = None;
                 }
             }
