@@ -219,3 +219,17 @@ fn observed_cls(statistic: TestStatistic, q: f64, asimov: &Compared) -> [f64; 3]
     let values = TestValues { statistic, q, q_asimov: asimov.q, q_by_mu: 0.0, q_asimov_by_mu: asimov.by_mu };
     values.cls()[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bracket_whose_values_stay_away_from_the_level_is_a_jump_and_no_limit() {
+        let found = |nearest| Search { root: Root::At(2.5), failure: None, nearest }.limit(Which::Expected(1.0));
+        assert_eq!(found(1e-9).expect("a limit"), 2.5);
+        let error = found(0.1).expect_err("a jump").to_string();
+        assert!(error.contains("expected (+1σ)") && error.contains(JUMPS), "{error}");
+        assert!(require_level(Which::Observed, 1e-9).is_ok() && require_level(Which::Observed, -0.1).is_err());
+    }
+}
