@@ -32,8 +32,8 @@ const NEAR_FOLD: f64 = 0.1;
 /// A point across a fold that is higher than this above a minimum in -ln L is not minimised from, if that is not done anyway.
 const HIGHEST_RISE: f64 = 8.0;
 
-/// Minimising so many times the number of parameters costs so little that it is done from every point across a fold.
-const CHEAP: usize = 512;
+/// Minimising from every point across a fold is done where their number times the square of that of the parameters is at most this: it costs little then.
+const CHEAP: usize = 10_000;
 
 /// A likelihood with everything that is needed to minimise it again and again.
 #[derive(Debug)]
@@ -318,7 +318,7 @@ pub(crate) fn across_folds<L: Likelihood + ?Sized>(
 
 /// Whether it costs little to minimise `n` times.
 pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
-    n * n_params <= CHEAP
+    n * n_params * n_params <= CHEAP
 }
 
 /// The parameters across whose folds there may be another minimum than `minimum`.
