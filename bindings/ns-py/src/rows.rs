@@ -220,7 +220,8 @@ fn nll_rows<'py>(
 ) -> PyResult<Arrays<'py>> {
     let session = session.get();
     let (p, m) = (session.n_params, session.inputs.len());
-    let n = params.shape()[0].max(inputs.shape()[0]);
+    let inputs_given = inputs.shape()[0];
+    let n = params.shape()[0].max(inputs_given);
     let fits =
         |array: &Bound<'py, PyArray2<f64>>, width| [1, n].contains(&array.shape()[0]) && array.shape()[1] == width;
     if !fits(params, p) || !fits(inputs, m) {
@@ -234,10 +235,10 @@ fn nll_rows<'py>(
         let mut host = session.lock();
         match session.device.as_ref().filter(|device| device.rows.is_exact()) {
             Some(device) => {
-                check_rows(session, at.inputs).map_err(|error| Problem::Row { error, n_rows: n })?;
+                check_rows(session, at.inputs).map_err(|error| Problem::Row { error, n_rows: inputs_given })?;
                 Ok(device.evaluated(&at, (p, m))?)
             }
-            None => host.nll_at(&at, all_threads()).map_err(|error| Problem::Row { error, n_rows: n }),
+            None => host.nll_at(&at, all_threads()).map_err(|error| Problem::Row { error, n_rows: inputs_given }),
         }
     };
     let found = py.detach(run).map_err(|found: Problem| found.raised(py))?;

@@ -28,7 +28,7 @@ pub trait Likelihood {
     /// -ln L at `params` (P), and its gradient written to `gradient` (P).
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// -ln L where one parameter of `params` (P) has changed its sign, and its slope along that parameter there: for each of `which` alone, written to `out`.
+    /// -ln L where one parameter of `params` (P) has changed its sign, and its slope along that parameter there: for each of `which` alone, all different, written to `out`.
     fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
         let (mut mirrored, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
         out.clear();

@@ -155,6 +155,18 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
     }
 
+    /// Whether there is a lower minimum than `minimum` across a fold, or, where it would cost too much to know, whether there may be one.
+    pub(crate) fn may_be_lower_across_folds(&mut self, minimum: &Minimum) -> bool {
+        let which = folds_to_cross(&self.domain, minimum);
+        if !is_cheap(which.len(), minimum.params.len()) {
+            return !across_folds(self.likelihood, &self.domain, minimum).is_empty();
+        }
+        mirrored(minimum, &which).iter().any(|start| {
+            let other = self.run(start);
+            other.converged() && other.nll < minimum.nll - DISTINCT
+        })
+    }
+
     /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
     fn enter(&mut self, start: &[f64], failed: Minimum) -> Minimum {
         if !self.likelihood.set_floor(Some(ENTRY_FLOOR)) {
@@ -303,11 +315,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
 }
 
 /// Points across the folds of parameters from `minimum`, one parameter at a time, where -ln L has risen less than a parabola would have.
-pub(crate) fn across_folds<L: Likelihood + ?Sized>(
-    likelihood: &mut L,
-    domain: &Domain,
-    minimum: &Minimum,
-) -> Vec<Vec<f64>> {
+fn across_folds<L: Likelihood + ?Sized>(likelihood: &mut L, domain: &Domain, minimum: &Minimum) -> Vec<Vec<f64>> {
     let (params, which) = (&minimum.params, folds_to_cross(domain, minimum));
     let mut found = Vec::with_capacity(which.len());
     likelihood.nll_and_slope_mirrored(params, &which, &mut found);

@@ -7,7 +7,7 @@
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimizer, Minimum};
 use crate::profile::{DISTINCT, Profiler, rounding};
-use crate::search::{Search, across_folds};
+use crate::search::Search;
 use crate::test_statistic::{TestStatistic, Tested, judge};
 use ns_core::{Likelihood, Model};
 
@@ -75,7 +75,6 @@ impl Follower {
         let fixed = &search.domain.fixed;
         let from: Vec<f64> = (0..start.len()).map(|i| if fixed[i] { start[i] } else { self.last[i] }).collect();
         let minimum = self.resume(search, &from);
-        let domain = &search.domain;
         if !is_tight(&minimum, search) {
             return Followed::Doubtful(None);
         }
@@ -87,12 +86,12 @@ impl Follower {
         if self.n_followed > MOST_FOLLOWED {
             return Followed::Doubtful(Some(minimum));
         }
-        let Some([far, near]) = self.rises_of_one_valley(search.likelihood, domain, start, &minimum) else {
+        let Some([far, near]) = self.rises_of_one_valley(search.likelihood, &search.domain, start, &minimum) else {
             return Followed::Doubtful(Some(minimum));
         };
         // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
         let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
-        if seen != self.seen && !across_folds(search.likelihood, domain, &minimum).is_empty() {
+        if seen != self.seen && search.may_be_lower_across_folds(&minimum) {
             return Followed::Doubtful(Some(minimum));
         }
         self.last.clone_from(&minimum.params);
@@ -131,7 +130,7 @@ impl Follower {
         self.last = found.filter(|_| domain.kinked.is_empty()).unwrap_or_default();
     }
 
-    /// The next fit goes on from `minimum`, where `search` has just ended, with the Hessian factorised there.
+    /// The next fit goes on from `minimum`, with the Hessian that `search` has factorised last: that of `minimum`, or of one that it was compared with, which costs a few steps.
     fn take_over<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: &Minimum) {
         self.last.clear();
         if minimum.converged() && !minimum.at_edge && search.domain.kinked.is_empty() {
@@ -255,11 +254,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// The same with all checks, for the value that counts.
     pub(super) fn checked_at(&mut self, mu: f64) -> Minimum {
         let is_first = !std::mem::replace(&mut self.is_checked, true);
-        match self.conditional {
-            Some(_) if !is_first => self.following(mu, Checks::None),
-            None if is_first => self.first(mu),
-            _ => self.following(mu, Checks::WithFolds),
-        }
+        if is_first && self.conditional.is_none() { self.first(mu) } else { self.following(mu, Checks::WithFolds) }
     }
 
     /// The minimum with the parameter of interest at `mu`, found from the free one.

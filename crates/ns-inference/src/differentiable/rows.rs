@@ -1,6 +1,7 @@
 //! Profiled statistics of rows of templates that stay on a device: it fits, and the host decides from where the fits ended. Nothing here knows the templates.
 //!
-//! The device begins at the starting values, conditional fits at the free minimum too, and is asked for minima across folds as the host would look for them. A row whose fits have not
+//! The device begins at the starting values, conditional fits at the free minimum too, and is asked for minima across folds as the host would look for them; only, every parameter that
+//! inputs might fold counts as one that is folded. A row whose fits have not
 //! arrived, or where another minimum was found or may be hidden, is left to the host, which has to be given its templates then.
 //!
 //! Legend: R rows, P parameters.
@@ -70,6 +71,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: Option<&[f64]>,
     ) -> Result<Vec<Option<RowMinimum>>, DifferentiableError> {
         let n_rows = device.n_rows();
+        self.forget_templates_of_device();
         let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; n_rows]) };
         let starts = fits.starts(self.poi, mu);
         let found = fits.run(&starts)?;
@@ -89,6 +91,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<Vec<Option<RowStatistic>>, DifferentiableError> {
         let poi = self.poi;
         let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
+        self.forget_templates_of_device();
         let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; mu.len()]) };
         let [mut all, held] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
         all.append(&held);
@@ -145,6 +148,13 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             }
         }
         Some(RowFits { device, data, domain, start, folded })
+    }
+
+    /// The device may be the session's own: it has the templates of the rows then.
+    fn forget_templates_of_device(&mut self) {
+        if let Some(device) = &mut self.device {
+            device.is_current = false;
+        }
     }
 
     fn count(&mut self, found: &[Ended]) {

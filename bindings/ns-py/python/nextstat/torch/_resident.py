@@ -96,8 +96,11 @@ def evaluated(session: DifferentiableSession, quantity: Quantity, rows: torch.Te
     values, by_inputs, by_mu, left = of(session, quantity, given, each, wants_slopes)
     if left:
         _finish(session, quantity, given, each, left, (values, by_inputs, by_mu))
-    if wants_slopes and not bool(torch.isfinite(by_inputs).all() & torch.isfinite(by_mu).all()):
-        raise GradientError("the gradient is not finite")
+    if wants_slopes:
+        bad = ~(torch.isfinite(by_inputs).flatten(1).all(1) & torch.isfinite(by_mu).flatten(1).all(1))
+        if bool(bad.any()):
+            row = f"row {int(bad.nonzero()[0])} of {len(bad)}: " if len(bad) > 1 else ""
+            raise GradientError(f"{row}the gradient of `{quantity.method}` is not finite")
     if quantity.then is not None:
         values, by_inputs, by_mu = _then(quantity.then, values, by_inputs, by_mu)
     return values.unsqueeze(1), None if by_inputs is None else by_inputs.unsqueeze(1), None if by_mu is None else by_mu.unsqueeze(1)
