@@ -10,7 +10,7 @@ use crate::hypotest::{TestedPair, Tester};
 use crate::profile::DISTINCT;
 use crate::root::{Interval, Root, increasing};
 use crate::scan::ROUNDS;
-use crate::test_statistic::{TestStatistic, Tested, test};
+use crate::test_statistic::{TestStatistic, Tested, test_from};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
 
@@ -203,7 +203,9 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
 
     /// √q_A at `mu` and its slope.
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
-        let tested = test(&mut self.tester.asimov, self.wanted.statistic, self.tester.poi, mu);
+        let Tester { asimov, poi, .. } = &mut self.tester;
+        let starts = asimov.cheap_starts();
+        let tested = test_from(asimov, self.wanted.statistic, (*poi, mu), &starts);
         self.last_failure = tested.failure.or(self.last_failure);
         let q = tested.value?;
         let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));

@@ -9,7 +9,7 @@ use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::result::BestFit;
-use crate::search::Search;
+use crate::search::{Search, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -271,6 +271,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// What fits of this model and data set share.
     pub(crate) fn search(&mut self) -> &mut Search<'a, L> {
         &mut self.search
+    }
+
+    /// Where conditional minima are looked for beside where they are predicted, if that costs little: the starting values.
+    pub(crate) fn cheap_starts(&self) -> Vec<Vec<f64>> {
+        if is_cheap(1, self.start.len()) { vec![self.start.clone()] } else { Vec::new() }
     }
 
     /// The likelihood.

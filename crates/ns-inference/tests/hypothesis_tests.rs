@@ -188,6 +188,32 @@ fn cls_at_a_limit_is_the_level_asked_for() {
 }
 
 #[test]
+fn limits_are_those_of_the_lower_of_two_conditional_minima() {
+    let shift = json!({"hi_data": [58.0, 52.7], "lo_data": [48.7, 54.9]});
+    let model = model_of(
+        &json!({
+            "channels": [{"name": "c", "samples": [
+                {"name": "s", "data": [5.1, 4.8], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+                {"name": "b", "data": [64.2, 54.9], "modifiers": [{"name": "s0", "type": "histosys", "data": shift}]},
+            ]}],
+            "observations": [{"name": "c", "data": [83.0, 60.0]}],
+            "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+            "version": "1.0.0",
+        }),
+        Interpolation::default(),
+    );
+    let found = limits(&model, LimitOptions::default());
+    for (i, mu) in found.expected.into_iter().enumerate() {
+        let mu = mu.expect("a limit");
+        let options = FitOptions { multi_start: Some(MultiStart { n_starts: 20, seed: 1 }), ..FitOptions::default() };
+        let cls = test(&model, TestStatistic::QTilde, mu, &options).cls_exp.expect("fits that converge")[i];
+        assert_close(cls, 0.05, 1e-6, &format!("CLs at {mu}"));
+    }
+    // From a profile of -ln L on a grid of the systematic.
+    assert_close(found.expected[4].expect("a limit"), 5.6953, 1e-4, "the limit at +2σ");
+}
+
+#[test]
 fn limits_from_a_fine_grid_are_those_of_the_root_finder() {
     let model = on_off(30.0, 100.0, 20.0, 95.0, [0.0, 10.0]);
     let grid: Vec<f64> = (0..=500).map(|i| f64::from(i) * 0.01).collect();

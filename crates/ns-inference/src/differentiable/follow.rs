@@ -171,6 +171,8 @@ pub(super) struct Fits<'a, L: ?Sized> {
     own: Follower,
     /// Whether a conditional minimum has been found.
     is_checked: bool,
+    /// Whether each conditional fit is done from the free minimum, as if it were the first.
+    is_each_first: bool,
 }
 
 /// The followers of a fit, if fits follow each other at all.
@@ -225,7 +227,7 @@ fn with_held<L: ?Sized, T>(search: &mut Search<'_, L>, poi: usize, work: impl Fn
 impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// Round the free minimum of `profiler`.
     pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut Follower>) -> Self {
-        Self { profiler, poi, conditional, own: Follower::default(), is_checked: false }
+        Self { profiler, poi, conditional, own: Follower::default(), is_checked: false, is_each_first: false }
     }
 
     /// The free minimum. It changes when a conditional one lies below it.
@@ -242,8 +244,16 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
         self.profiler.width(self.poi).unwrap_or(1.0)
     }
 
+    /// From now on no conditional fit goes on from another: where following has led to minima that are not the lowest.
+    pub(super) fn follow_no_more(&mut self) {
+        self.is_each_first = true;
+    }
+
     /// The minimum with the parameter of interest at `mu`.
     pub(super) fn at(&mut self, mu: f64) -> Minimum {
+        if self.is_each_first {
+            return self.thorough(mu);
+        }
         let is_first = !std::mem::replace(&mut self.is_checked, true);
         if is_first && self.conditional.is_none() {
             return self.first(mu);
@@ -253,8 +263,25 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
 
     /// The same with all checks, for the value that counts.
     pub(super) fn checked_at(&mut self, mu: f64) -> Minimum {
+        if self.is_each_first {
+            return self.thorough(mu);
+        }
         let is_first = !std::mem::replace(&mut self.is_checked, true);
-        if is_first && self.conditional.is_none() { self.first(mu) } else { self.following(mu, Checks::WithFolds) }
+        if is_first && self.conditional.is_none() {
+            return self.first(mu);
+        }
+        let minimum = self.following(mu, Checks::WithFolds);
+        if self.profiler.cheap_starts().is_empty() {
+            return minimum;
+        }
+        let other = self.thorough(mu);
+        if is_lower(&other, &minimum) { other } else { minimum }
+    }
+
+    /// The minimum with the parameter of interest at `mu`, found from the free one and, if that costs little, from the starting values.
+    fn thorough(&mut self, mu: f64) -> Minimum {
+        let starts = self.profiler.cheap_starts();
+        self.profiler.at_across_folds(&[(self.poi, mu)], &starts)
     }
 
     /// The minimum with the parameter of interest at `mu`, found from the free one.

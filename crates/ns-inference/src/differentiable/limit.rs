@@ -116,17 +116,21 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         if !is_known {
             interval.guess_from(target, fits.width());
         }
-        let mut search = Search::new();
-        search.root = increasing(interval, |mu| {
-            let tested = fits.test(wanted.statistic, mu);
-            search.failure = tested.failure.or(search.failure);
-            let root = tested.value?.sqrt();
-            search.nearest = search.nearest.min((root - target).abs());
-            Some([root - target, tested.slope / root])
+        let found = search_twice(&mut fits, Fits::follow_no_more, |fits| {
+            let mut search = Search::new();
+            search.root = increasing(interval, |mu| {
+                let tested = fits.test(wanted.statistic, mu);
+                search.failure = tested.failure.or(search.failure);
+                let root = tested.value?.sqrt();
+                search.nearest = search.nearest.min((root - target).abs());
+                Some([root - target, tested.slope / root])
+            });
+            let mu = search.limit(which)?;
+            let at_limit = compare(fits, wanted.statistic, poi, mu, Of::Asimov)?;
+            require_level(which, at_limit.q.sqrt() - target)?;
+            Ok((mu, at_limit))
         });
-        let mu = search.limit(which)?;
-        let at_limit = compare(&mut fits, wanted.statistic, poi, mu, Of::Asimov)?;
-        require_level(which, at_limit.q.sqrt() - target)?;
+        let (mu, at_limit) = found?;
         if let Some(by_inputs) = by_inputs {
             self.asimov_gradient(asimov, &at_limit, by_inputs)?;
             by_inputs.iter_mut().for_each(|slope| *slope /= -at_limit.by_mu);
@@ -146,7 +150,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let (poi, statistic, start, followers) = (self.poi, wanted.statistic, self.start(), &mut self.followers);
         let free = follow::wanted(&mut followers.free, start);
         let observed = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
-        let mut observed = Fits::new(observed, poi, follow::wanted(&mut followers.conditional, start));
+        let observed = Fits::new(observed, poi, follow::wanted(&mut followers.conditional, start));
         arrived("the free fit", Of::Observed, observed.free())?;
         let expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
         let mut expected = Fits::new(expected, poi, follow::wanted(&mut followers.asimov, start));
@@ -154,20 +158,28 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             interval.guess_from(root_asimov_at(wanted.level, 0.0), expected.width());
         }
         let ln_level = wanted.level.ln();
-        let mut search = Search::new();
-        search.root = increasing(interval, |mu| {
-            let pair = [observed.test(statistic, mu), expected.test(statistic, mu)];
-            search.failure = pair[0].failure.or(pair[1].failure).or(search.failure);
-            let [root, asimov] = [along_mu(&pair[0])?, along_mu(&pair[1])?];
-            let [value, slope] = ln_cls(statistic, root, asimov);
-            search.nearest = search.nearest.min((ln_level - value).abs());
-            Some([ln_level - value, -slope])
+        let follow_no_more = |pair: &mut (Fits<'_, L>, Fits<'_, L>)| {
+            pair.0.follow_no_more();
+            pair.1.follow_no_more();
+        };
+        let found = search_twice(&mut (observed, expected), follow_no_more, |(observed, expected)| {
+            let mut search = Search::new();
+            search.root = increasing(interval, |mu| {
+                let pair = [observed.test(statistic, mu), expected.test(statistic, mu)];
+                search.failure = pair[0].failure.or(pair[1].failure).or(search.failure);
+                let [root, asimov] = [along_mu(&pair[0])?, along_mu(&pair[1])?];
+                let [value, slope] = ln_cls(statistic, root, asimov);
+                search.nearest = search.nearest.min((ln_level - value).abs());
+                Some([ln_level - value, -slope])
+            });
+            let mu = search.limit(Which::Observed)?;
+            let observed = compare(observed, statistic, poi, mu, Of::Observed)?;
+            let expected = compare(expected, statistic, poi, mu, Of::Asimov)?;
+            let cls = observed_cls(statistic, observed.q, &expected);
+            require_level(Which::Observed, (cls[0] / wanted.level).ln())?;
+            Ok((mu, [observed, expected], cls))
         });
-        let mu = search.limit(Which::Observed)?;
-        let observed = compare(&mut observed, statistic, poi, mu, Of::Observed)?;
-        let expected = compare(&mut expected, statistic, poi, mu, Of::Asimov)?;
-        let cls = observed_cls(statistic, observed.q, &expected);
-        require_level(Which::Observed, (cls[0] / wanted.level).ln())?;
+        let (mu, [observed, expected], cls) = found?;
         if let Some(by_inputs) = by_inputs {
             self.observed_gradient(asimov, [&observed, &expected], cls, by_inputs)?;
         }
@@ -198,6 +210,18 @@ impl Interval {
     fn guess_from(&mut self, target: f64, width: f64) {
         self.guess = (self.lower + target * width).min(self.upper);
     }
+}
+
+/// What `search` finds with `fits` that follow each other; where they end in no limit, with fits that do not.
+fn search_twice<F, T>(
+    fits: &mut F,
+    follow_no_more: impl FnOnce(&mut F),
+    search: impl Fn(&mut F) -> Result<T, DifferentiableError>,
+) -> Result<T, DifferentiableError> {
+    search(fits).or_else(|_| {
+        follow_no_more(fits);
+        search(fits)
+    })
 }
 
 /// √q and its slope along μ.

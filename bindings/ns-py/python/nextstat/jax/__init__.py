@@ -193,7 +193,10 @@ _nll.defvjp(_nll_forward, _nll_backward)
 
 def nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
     """-ln L of the data at `params` (P) and `inputs` (M); outside the domain +∞ with gradients that are NaN."""
-    return _nll(session, jnp.asarray(params, dtype=float), jnp.asarray(inputs, dtype=float))
+    params, inputs = jnp.asarray(params, dtype=float), jnp.asarray(inputs, dtype=float)
+    if params.ndim != 1 or inputs.ndim != 1:
+        raise ValueError(f"one point and one row of inputs are needed, and shapes {params.shape} and {inputs.shape} were given; `jax.vmap` takes batches")
+    return _nll(session, params, inputs)
 
 
 def profiled_nll(session: DifferentiableSession, inputs: Any, mu: Any = None) -> Any:
