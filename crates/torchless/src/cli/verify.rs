@@ -34,6 +34,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<bool, CliError> {
             "tolerance": args.tolerance, "is_good": is_good });
         return print_json(&answer).map(|()| is_good);
     }
+    if let Some(set) = stored.set.as_ref().filter(|_| args.prompts.is_none() && reference.is_of_two_documents()) {
+        eprintln!("note: prompts are those of `{}`; the set is `{set}`", reference.prompts_of.display());
+    }
     verdicts.iter().try_for_each(print)?;
     if !is_good && verdicts.iter().all(|verdict| verdict.layers.is_empty()) {
         eprintln!("note: the reference has no residual streams: which layer diverges cannot be said");

@@ -1,10 +1,12 @@
 //! References, events and settings that say nothing or something wrong: the command never calls them good.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::command::{answer, text, torchless};
+use crate::support::program;
 use crate::twin::{Stored, Twin, fresh_folder};
 
 const TOKENS: [u32; 4] = [5, 9, 61, 7];
@@ -176,6 +178,16 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
         code == Some(2) && text_of.contains("is a reference for q4_0, q8_0, and not for q6_k\nhint: name the one"),
         "{text_of}"
     );
+    // By its name alone.
+    let mut command = Command::new(program());
+    command.args(["verify", "--model", "model.gguf"]).current_dir(parent.join("gguf"));
+    let output = command.output().expect("the command");
+    let note = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{note}");
+    assert!(
+        note.starts_with("note: prompts are those of `")
+            && note.ends_with("plain/reference.json`; the set is `q8_0`\n")
+    );
     let plain = parent.join("plain");
     std::fs::rename(&plain, parent.join("also")).expect("a folder");
     std::fs::create_dir(&plain).expect("a folder");
@@ -185,8 +197,40 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
         code == Some(2) && text_of.contains("not one folder beside it has all of its tensors' prompts\nhint: "),
         "{text_of}"
     );
-    assert_eq!(said(&["--prompts", text(&plain)]).0, Some(0));
+    let (code, text_of) = said(&["--prompts", text(&plain)]);
+    assert!(code == Some(0) && !text_of.contains("note"), "{text_of}");
     std::fs::remove_dir_all(parent).expect("a folder");
+}
+
+#[test]
+fn tensors_of_no_prompt_are_of_no_folder_beside_them() {
+    let (parent, model) = sets_of_quantised_models();
+    let tensors = ("q8_0.last_logits".to_owned(), (vec![1], vec![0.0]));
+    let file = Twin { weights: [tensors].into_iter().collect(), ..Twin::new("llama") };
+    let names: Vec<&String> = file.weights.keys().collect();
+    std::fs::write(parent.join("gguf/reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
+    let output = torchless(&["verify", "--model", text(&model)]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("has no prompts, and not one folder beside it"), "{said}");
+    std::fs::remove_dir_all(parent).expect("a folder");
+}
+
+#[test]
+fn a_document_with_prompts_has_no_sets_unless_one_is_named() {
+    let twin = Twin::new("llama").drawn();
+    let model = twin.write_folder("verify-named", true, 1);
+    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [3] }]);
+    let folder = reference(&prompts, &[("p.logits", 1, &last), ("f32.p.logits", 1, &last)]);
+    let document = json!({ "prompts": prompts, "p": { "of": "the prompt" }, "f32": {} });
+    std::fs::write(folder.join("reference.json"), document.to_string()).expect("a folder");
+    let said = |set: &[&str]| {
+        let arguments = ["verify", "--model", text(&model), "--reference", text(&folder), "--json"];
+        let answer: Value = answer(&[&arguments[..], set].concat());
+        (answer["is_good"].clone(), answer["set"].clone())
+    };
+    assert_eq!(said(&[]), (json!(true), Value::Null));
+    assert_eq!(said(&["--set", "f32"]), (json!(true), json!("f32")));
 }
 
 #[test]
@@ -202,9 +246,14 @@ fn the_reference_of_quantised_models_is_verified() {
     // The other's numbers.
     let output = torchless(&["verify", "--model", text(&folder.join("tiny-q8_0.gguf")), "--set", "q4_0"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(
-        (output.status.code(), said.as_str()),
-        (Some(1), "note: the reference has no residual streams: which layer diverges cannot be said\n")
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.starts_with("note: prompts are those of `") && said.contains("`; the set is `q4_0`\nnote: "),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("\nnote: the reference has no residual streams: which layer diverges cannot be said\n"),
+        "{said}"
     );
 }
 
