@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -13,7 +14,9 @@ const TOKENS: [u32; 4] = [5, 9, 61, 7];
 
 /// A reference of one prompt with these tensors of `TOKENS`: a name, rows and numbers.
 fn reference(prompts: &Value, tensors: &[(&str, usize, &[f32])]) -> PathBuf {
-    let folder = fresh_folder("verify-reference");
+    // Tests run beside each other.
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let folder = fresh_folder(&format!("verify-reference-{}", MADE.fetch_add(1, Ordering::Relaxed)));
     std::fs::write(folder.join("reference.json"), json!({ "prompts": prompts }).to_string()).expect("a folder");
     let stored = |(name, rows, values): &(&str, usize, &[f32])| {
         let shape = vec![*rows, values.len() / rows.max(&1)];
@@ -128,11 +131,11 @@ fn tolerances_that_forbid_all_or_nothing_are_refused() {
 }
 
 /// A reference of two sets without prompts, beside a folder that has them; and a quantised model.
-fn sets_of_quantised_models() -> (PathBuf, PathBuf) {
+fn sets_of_quantised_models(name: &str) -> (PathBuf, PathBuf) {
     let shape = Twin { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..Twin::new("llama") };
     let twin = Twin { stored: Stored::Q8_0, ..shape }.drawn();
     let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
-    let parent = fresh_folder("verify-sets");
+    let parent = fresh_folder(name);
     let move_to = |folder: PathBuf, name: &str| std::fs::rename(folder, parent.join(name)).expect("a folder");
     let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [0] }]);
     move_to(reference(&prompts, &[]), "plain");
@@ -153,13 +156,13 @@ fn sets_of_quantised_models() -> (PathBuf, PathBuf) {
     std::fs::write(sets.join("reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
     std::fs::write(sets.join("reference.json"), r#"{"q8_0": {"mean_nll": 1}, "q4_0": {}, "other": {}}"#)
         .expect("a folder");
-    std::fs::copy(twin.write_gguf("verify-sets-model"), sets.join("model.gguf")).expect("a folder");
+    std::fs::copy(twin.write_gguf(&format!("{name}-model")), sets.join("model.gguf")).expect("a folder");
     (parent, sets.join("model.gguf"))
 }
 
 #[test]
 fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_them() {
-    let (parent, model) = sets_of_quantised_models();
+    let (parent, model) = sets_of_quantised_models("verify-sets");
     let said = |more: &[&str]| {
         let output = torchless(&[&["verify", "--model", text(&model)], more].concat());
         (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
@@ -204,7 +207,7 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
 
 #[test]
 fn tensors_of_no_prompt_are_of_no_folder_beside_them() {
-    let (parent, model) = sets_of_quantised_models();
+    let (parent, model) = sets_of_quantised_models("verify-no-prompt");
     let tensors = ("q8_0.last_logits".to_owned(), (vec![1], vec![0.0]));
     let file = Twin { weights: [tensors].into_iter().collect(), ..Twin::new("llama") };
     let names: Vec<&String> = file.weights.keys().collect();
