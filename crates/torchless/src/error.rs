@@ -298,6 +298,11 @@ pub enum Problem {
 const NAME: usize = 80;
 const SENTENCE: usize = 160;
 
+/// A name from a file as messages quote it.
+pub(crate) fn quoted(name: &str) -> String {
+    brief(name, NAME)
+}
+
 /// `text` of a file as messages quote it: what does not print is escaped, and of more than `most` characters the middle is left out.
 fn brief(text: &str, most: usize) -> String {
     let escaped = |text: &str| -> String {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::CliError;
 use crate::cli::args::VerifyArgs;
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, quoted};
 use crate::file::Tensors;
 use crate::model::Model;
 use crate::{json, safetensors};
@@ -90,7 +90,11 @@ impl Reference {
         let wanted = name.or(formats.first().map(|(format, _)| format.name())).unwrap_or_default();
         match self.sets.iter().find(|set| set.eq_ignore_ascii_case(wanted)) {
             Some(set) => stored(Some(set.clone())),
-            None => Err(CliError::NoSet { path: self.path.clone(), sets: self.sets.join(", "), wanted: wanted.into() }),
+            None if self.sets.is_empty() => Err(CliError::NoSets { path: self.path.clone(), wanted: wanted.into() }),
+            None => {
+                let sets: Vec<String> = self.sets.iter().map(|set| quoted(set)).collect();
+                Err(CliError::NoSet { path: self.path.clone(), sets: sets.join(", "), wanted: wanted.into() })
+            }
         }
     }
 }

@@ -83,6 +83,8 @@ fn events_that_cannot_be_scored_are_named_before_anything_is_computed() {
     let score = |events: Value, more: &[&str]| scored(&folder, &events, more);
     let named = score(json!({ "a": [[1]], "b": [[1], [2, 70]] }), &[]).expect_err("an error");
     assert!(named.contains("event 1 of b in `") && named.contains("events.json`: token 1 is 70, and"), "{named}");
+    let odd = score(json!({ format!("\u{1b}[2J{}", "x".repeat(1000)): [[70]] }), &[]).expect_err("an error");
+    assert!(odd.contains("event 0 of \\u{1b}[2Jxxx") && odd.contains("xxx in `") && odd.len() < 400, "{odd}");
     let long = score(json!([[1], vec![1; 64]]), &[]).expect_err("an error");
     assert!(long.contains("event 1 of the list in `") && long.contains("65 tokens do not fit"), "{long}");
     // The last token is asked for and not computed.
@@ -189,7 +191,8 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
     assert_eq!(output.status.code(), Some(0), "{note}");
     assert!(
         note.starts_with("note: prompts are those of `")
-            && note.ends_with("plain/reference.json`; the set is `q8_0`\n")
+            && note.ends_with("plain/reference.json`; the set is `q8_0`\n"),
+        "{note}"
     );
     let plain = parent.join("plain");
     std::fs::rename(&plain, parent.join("also")).expect("a folder");
@@ -234,6 +237,10 @@ fn a_document_with_prompts_has_no_sets_unless_one_is_named() {
     };
     assert_eq!(said(&[]), (json!(true), Value::Null));
     assert_eq!(said(&["--set", "f32"]), (json!(true), json!("f32")));
+    std::fs::write(folder.join("reference.json"), json!({ "prompts": prompts }).to_string()).expect("a folder");
+    let arguments = ["verify", "--model", text(&model), "--reference", text(&folder), "--set", "f32"];
+    let said = String::from_utf8_lossy(&torchless(&arguments).stderr).into_owned();
+    assert!(said.ends_with("reference.json` has no sets, and so not f32\n"), "{said}");
 }
 
 #[test]
