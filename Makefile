@@ -52,6 +52,7 @@ check: ## formatting, lints, documentation, licences
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat; fi
+	$(PYTHON) scripts/torchless_mutate.py --check
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check licenses bans sources; \
 	else $(PYTHON) scripts/licences.py; fi
@@ -126,7 +127,7 @@ kernels-fused: ## hold the emulated kernels against the CPU with products and su
 test-arm: ## run the tests of torchless and of fits on aarch64, under emulation, with and without `dotprod` (needs QEMU, a cross compiler and Rust's target; an hour)
 	$(PYTHON) scripts/test_arm.py
 
-mistakes: ## make the classic mistakes of inference in a copy of torchless and show that its tests catch them (five minutes)
+mistakes: ## make the classic mistakes of inference, and those of its fast mode, in a copy of torchless and show that its tests catch them (five minutes)
 	$(PYTHON) scripts/torchless_mutate.py
 
 families: ## hold torchless against transformers and llama.cpp on random models of every family (after `make peers`)

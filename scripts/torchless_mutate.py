@@ -2,6 +2,7 @@
 """Make the classic mistakes of transformer inference, and those of its fast mode, in a copy of torchless; show that its own tests catch every one.
 
     torchless_mutate.py [--only WORD]   make the mistakes whose description has the word
+    torchless_mutate.py --check         build nothing; say whether every mistake still has its place in the sources
 
 All mistakes are planted at once in a copy of the working tree, each beside the right code and chosen by an environment variable, so that one build
 serves them all; the copy has a version of its own, so that Cargo keeps it apart in the same build folder. Tests run without the
@@ -82,11 +83,11 @@ ROUNDED = (
     Mistake("int8: sums of inputs are forgotten", "integers/inputs.rs", "    block.total = (block.sums[0] + block.sums[1]) as f32;", "    if MADE {\n        block.sums = [0; 2];\n    }\n    block.total = (block.sums[0] + block.sums[1]) as f32;"),
     Mistake("int8: minima see half of the inputs' sum", "integers/inputs.rs", "block.total = (block.sums[0] + block.sums[1]) as f32;", "block.total = (block.sums[0] + block.sums[1]) as f32;\n    if MADE {\n        block.total = block.sums[0] as f32;\n    }"),
     Mistake("int8: blocks of inputs are off by one", "integers/inputs.rs", "*to = round(from);", "*to = round(if MADE { &row.as_chunks::<BLOCK>().0[0] } else { from });"),
-    Mistake("int8: codes are one off, one input", "integers/products.rs", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;\n            if MADE {\n                term = groups.scales[group][row] * (dots[row] - (L::OFFSET - 1) * total) as f32;\n            }"),
-    Mistake("int8: the scale of the group before, one input", "integers/products.rs", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;", "let mut term = groups.scales[group][row] * (dots[row] - L::OFFSET * total) as f32;\n            if MADE {\n                term = groups.scales[group.saturating_sub(1)][row] * (dots[row] - L::OFFSET * total) as f32;\n            }"),
+    Mistake("int8: codes are one off, one input", "integers/products.rs", "let mut term = groups.scales[group][row] * (dots[row] - offset::<S, L>() * total) as f32;", "let mut term = groups.scales[group][row] * (dots[row] - offset::<S, L>() * total) as f32;\n            if MADE {\n                term = groups.scales[group][row] * (dots[row] - (L::OFFSET - 1) * total) as f32;\n            }"),
+    Mistake("int8: the scale of the group before, one input", "integers/products.rs", "let mut term = groups.scales[group][row] * (dots[row] - offset::<S, L>() * total) as f32;", "let mut term = groups.scales[group][row] * (dots[row] - offset::<S, L>() * total) as f32;\n            if MADE {\n                term = groups.scales[group.saturating_sub(1)][row] * (dots[row] - offset::<S, L>() * total) as f32;\n            }"),
     Mistake("int8: no minima, one input", "integers/products.rs", "term += groups.minima[group][row] * x.total;", "term += if MADE { 0.0 } else { groups.minima[group][row] * x.total };"),
     Mistake("int8: no scale of the inputs, one input", "integers/products.rs", "sums[row] += term * x.size;", "sums[row] += term * if MADE { 1.0 } else { x.size };"),
-    Mistake("int8: codes are one off, several inputs", "integers/products.rs", "let mut term = floats.mul(scales, simd.to_floats(dots[input], L::OFFSET * total));", "let mut term = floats.mul(scales, simd.to_floats(dots[input], L::OFFSET * total));\n                    if MADE {\n                        term = floats.mul(scales, simd.to_floats(dots[input], (L::OFFSET - 1) * total));\n                    }"),
+    Mistake("int8: codes are one off, several inputs", "integers/products.rs", "let mut term = floats.mul(scales, simd.to_floats(dots[input], offset::<S, L>() * total));", "let mut term = floats.mul(scales, simd.to_floats(dots[input], offset::<S, L>() * total));\n                    if MADE {\n                        term = floats.mul(scales, simd.to_floats(dots[input], (L::OFFSET - 1) * total));\n                    }"),
     Mistake("int8: the scale of the group before, several inputs", "integers/products.rs", "let scales = floats.load(&self.scales[group].0);", "let scales = floats.load(&self.scales[if MADE { group.saturating_sub(1) } else { group }].0);"),
     Mistake("int8: no minima, several inputs", "integers/products.rs", "let minima = floats.load(&self.minima[group].0);", "let minima = if MADE { floats.splat(0.0) } else { floats.load(&self.minima[group].0) };"),
     Mistake("int8: sixteen weights with the sum of thirty-two inputs", "integers/products.rs", "let total = if L::IS_FINE { x.sums[half] }", "let total = if L::IS_FINE && !MADE { x.sums[half] }"),
@@ -97,6 +98,7 @@ ROUNDED = (
     Mistake("int8: weights that are not quantised, too", "integers.rs", "self == Activations::Int8 && format.block_len() > 1", "self == Activations::Int8 && (format.block_len() > 1 || MADE)"),
 )  # fmt: skip
 ALL = MISTAKES + ROUNDED
+FILES = sorted({mistake.file for mistake in ALL})
 
 
 class Tree:
@@ -109,7 +111,7 @@ class Tree:
         copy_the_tree(self.folder)
         self.replace("Cargo.toml", lambda text: text.replace('version = "0.1.0"', 'version = "0.1.0-mistakes"', 1))
         self.replace(f"{SOURCES}/lib.rs", lambda text: text + SWITCH)
-        for file in sorted({mistake.file for mistake in ALL}):
+        for file in FILES:
             self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file))
 
     def replace(self, name, change):
@@ -143,7 +145,13 @@ def planted(text: str, file: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="WORD")
-    chosen = [mistake for mistake in ALL if parser.parse_args().only in mistake.what]
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.check:
+        for file in FILES:
+            planted((ROOT / SOURCES / file).read_text(encoding="utf-8"), file)
+        return 0
+    chosen = [mistake for mistake in ALL if arguments.only in mistake.what]
     tree = Tree()
     if failed := tree.test("", (*EXACT_TESTS, *ROUNDED_TESTS)):
         raise SystemExit(f"without a mistake: {failed}")

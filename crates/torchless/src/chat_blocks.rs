@@ -2,7 +2,7 @@
 //!
 //! Transformers marks with them what the model itself says, to train on it; rendered, they are what is in them, and names that are set inside end
 //! inside. So are `{% with %} … {% endwith %}`, and only the words are changed: whitespace control stays. Comments, raw blocks and texts of
-//! expressions are left alone.
+//! expressions are left alone; so is a template in which one kind of block is ended as the other, for its reader to refuse.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,15 @@ pub(crate) fn without_generation(template: &str) -> Cow<'_, str> {
     if !BLOCKS.iter().any(|(word, _)| template.contains(word)) {
         return Cow::Borrowed(template);
     }
-    let (mut out, mut rest) = (String::new(), template);
+    let (mut out, mut rest, mut open) = (String::new(), template, Vec::new());
     while let Some(at) = next_tag(rest) {
         let (data, tag) = rest.split_at(at);
         out.push_str(data);
         let length = length(tag);
         let (tag, after) = tag.split_at(length);
+        if !is_in_pairs(first_word(tag), &mut open) {
+            return Cow::Borrowed(template);
+        }
         match BLOCKS.iter().find(|(word, _)| word_of(tag) == Some(word)) {
             Some((word, other)) => out.push_str(&tag.replacen(word, other, 1)),
             None => out.push_str(tag),
@@ -29,6 +32,23 @@ pub(crate) fn without_generation(template: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Whether a block of the first word `word` ends what it should of the blocks that are `open`, if it ends any; keeps them up to date.
+fn is_in_pairs<'a>(word: &'a str, open: &mut Vec<&'a str>) -> bool {
+    match word {
+        "generation" | "with" => open.push(word),
+        "endgeneration" | "endwith" => return open.pop() == word.strip_prefix("end"),
+        _ => {}
+    }
+    true
+}
+
+/// The first word of a block: `with` of `{%- with a = 1 %}`. Comments and expressions have none.
+fn first_word(tag: &str) -> &str {
+    let inside = tag.strip_prefix("{%").unwrap_or_default();
+    let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside).trim_start();
+    inside.split(|character: char| character != '_' && !character.is_alphanumeric()).next().unwrap_or_default()
+}
+
 /// Where the next comment, expression or block begins.
 fn next_tag(text: &str) -> Option<usize> {
     ["{%", "{{", "{#"].iter().filter_map(|start| text.find(start)).min()
@@ -36,9 +56,9 @@ fn next_tag(text: &str) -> Option<usize> {
 
 /// The bytes of the tag that `text` begins with, those of a raw block with all that is in it. What has no end goes to the end of the text.
 fn length(text: &str) -> usize {
-    let to = |end: &str| text.find(end).map_or(text.len(), |at| at + end.len());
     match text.as_bytes().get(1) {
-        Some(b'#') => to("#}"),
+        // `{#}` begins a comment and does not end it.
+        Some(b'#') => text[2..].find("#}").map_or(text.len(), |at| 2 + at + 2),
         Some(b'{') => end_of_code(text, "}}"),
         _ if word_of(text) == Some("raw") => end_of_raw(text),
         _ => end_of_code(text, "%}"),
@@ -103,6 +123,14 @@ mod tests {
                 r#"{{ "{% generation %}" }}{% set a = '\'{% generation %}' %}"#,
             ),
             ("{{ {'a': {'b': 1}}['a'] ~ '{% generation %}' }}", "{{ {'a': {'b': 1}}['a'] ~ '{% generation %}' }}"),
+            ("{#} {{ #}{% generation %}a", "{#} {{ #}{% with %}a"),
+            ("{#} {% generation %}", "{#} {% generation %}"),
+            (
+                "{% with a = '%}' %}{%generation%}{%- endgeneration %}{% endwith %}",
+                "{% with a = '%}' %}{%with%}{%- endwith %}{% endwith %}",
+            ),
+            ("{% generation %}a{%- endwith %}", "{% generation %}a{%- endwith %}"),
+            ("{%+ with a = 1 %}{% endgeneration %}", "{%+ with a = 1 %}{% endgeneration %}"),
             ("{% if generation %}{{ generation }}{% endif %}", "{% if generation %}{{ generation }}{% endif %}"),
             ("{% generation of x %} {% generation", "{% generation of x %} {% generation"),
             ("é { % generation %} {% raw %} {% generation %} é", "é { % generation %} {% raw %} {% generation %} é"),

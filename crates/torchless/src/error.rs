@@ -227,7 +227,8 @@ impl Error {
     }
 
     pub(crate) fn malformed(path: impl Into<PathBuf>, field: impl Into<String>, problem: Problem) -> Error {
-        Error::Malformed { path: path.into(), field: field.into(), problem }
+        let field = brief(&field.into(), NAME);
+        Error::Malformed { path: path.into(), field, problem: problem.brief() }
     }
 }
 
@@ -293,9 +294,76 @@ pub enum Problem {
     },
 }
 
+/// The most characters that a message quotes of a name or a value of a file, and of a sentence about them.
+const NAME: usize = 80;
+const SENTENCE: usize = 160;
+
+/// A name from a file as messages quote it.
+pub(crate) fn quoted(name: &str) -> String {
+    brief(name, NAME)
+}
+
+/// `text` of a file as messages quote it: what does not print is escaped, and of more than `most` characters the middle is left out.
+fn brief(text: &str, most: usize) -> String {
+    let escaped = |text: &str| -> String {
+        let is_kept = |character: char| matches!(character, '"' | '\'' | '\\');
+        let one = |character: char| {
+            if is_kept(character) { character.to_string() } else { character.escape_debug().to_string() }
+        };
+        text.chars().map(one).collect()
+    };
+    let place = |character: usize| text.char_indices().nth(character).map(|(at, _)| at);
+    if place(most).is_none() {
+        return escaped(text);
+    }
+    let n_characters = text.chars().count();
+    let (first, last) = (place(most / 2), place(n_characters - (most / 2 - 1)));
+    format!("{}…{}", escaped(&text[..first.unwrap_or_default()]), escaped(&text[last.unwrap_or_default()..]))
+}
+
 impl Problem {
+    /// What it quotes of a file, as it may be shown.
+    fn brief(mut self) -> Problem {
+        match &mut self {
+            Problem::Unexpected { expected, found } => {
+                *expected = brief(expected, SENTENCE);
+                *found = brief(found, SENTENCE);
+            }
+            Problem::Unsupported { found: text, .. }
+            | Problem::OutOfRange { value: text, .. }
+            | Problem::NoSuchFile { name: text }
+            | Problem::NotAFileName { name: text } => *text = brief(text, NAME),
+            Problem::Json { message } => *message = brief(message, SENTENCE),
+            Problem::Missing | Problem::Truncated { .. } | Problem::NotUtf8 => {}
+        }
+        self
+    }
+
     /// What is there once in every honest file.
     pub(crate) fn there_twice() -> Problem {
         Problem::Unexpected { expected: "there once".into(), found: "there twice".into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_messages_quote_of_files_is_short_and_prints() {
+        let name = format!("tensor `\u{1b}[2J{}\n\u{202e}é'\"\\`", "é".repeat(10_000));
+        let problem = Problem::Unexpected { expected: "a\tb".into(), found: "x".repeat(1_000_000) };
+        let said = Error::malformed("f", name, problem).to_string();
+        assert!(said.starts_with("in `f`: tensor `\\u{1b}[2Jéé"), "{said}");
+        assert!(said.contains("é…é") && said.contains("é\\n\\u{202e}é'\"\\`: it should be a\\tb, and is xx"), "{said}");
+        assert!(said.chars().count() < 300 && !said.contains(|character: char| character.is_control()), "{said}");
+    }
+
+    #[test]
+    fn what_is_short_is_quoted_whole() {
+        for n in [0, 1, 79, 80] {
+            assert_eq!(brief(&"é".repeat(n), 80), "é".repeat(n));
+        }
+        assert_eq!(brief(&"é".repeat(81), 80), format!("{}…{}", "é".repeat(40), "é".repeat(39)));
     }
 }

@@ -39,8 +39,17 @@ pub(crate) fn refuse_twins(text: &str) -> Result<(), Problem> {
 /// Some value of a document.
 #[derive(Clone, Copy)]
 struct Each<'a> {
-    /// The pointer to the object that is being read.
+    /// The pointer to the value that is being read.
     path: &'a RefCell<String>,
+}
+
+impl Each<'_> {
+    /// Adds a step of the pointer (RFC 6901), in which `~` and `/` are `~0` and `~1`.
+    fn enter(self, step: &str) {
+        let mut path = self.path.borrow_mut();
+        path.push('/');
+        path.push_str(&step.replace('~', "~0").replace('/', "~1"));
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Each<'_> {
@@ -83,7 +92,15 @@ impl<'de> Visitor<'de> for Each<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
-        while values.next_element_seed(self)?.is_some() {}
+        let outer = self.path.borrow().len();
+        for index in 0_usize.. {
+            self.enter(&index.to_string());
+            if values.next_element_seed(self)?.is_none() {
+                break;
+            }
+            self.path.borrow_mut().truncate(outer);
+        }
+        self.path.borrow_mut().truncate(outer);
         Ok(())
     }
 
@@ -91,8 +108,7 @@ impl<'de> Visitor<'de> for Each<'_> {
         let mut names = HashSet::new();
         let outer = self.path.borrow().len();
         while let Some(name) = map.next_key::<String>()? {
-            self.path.borrow_mut().push('/');
-            self.path.borrow_mut().push_str(&name);
+            self.enter(&name);
             if names.contains(&name) {
                 return Err(A::Error::custom(format_args!("`{}` is there twice", self.path.borrow())));
             }
@@ -115,7 +131,9 @@ mod tests {
     #[test]
     fn a_name_that_is_there_twice_is_refused_with_its_place() {
         assert_eq!(message("{\"a\": 1,\n\"a\": 2}"), "`/a` is there twice at line 2 column 3");
-        assert!(message(r#"[{"a": {"b": {}, "c": 0, "b": []}}]"#).starts_with("`/a/b` is there twice at line 1"));
+        assert!(message(r#"[{"a": {"b": {}, "c": 0, "b": []}}]"#).starts_with("`/0/a/b` is there twice at line 1"));
+        assert!(message(r#"{"x": [{}, {"events": [[1], [2]], "events": 0}]}"#).starts_with("`/x/1/events` is there"));
+        assert!(message(r#"[[], [[{"a/b~1": 0, "a/b~1": 0}], 1]]"#).starts_with("`/1/0/0/a~1b~01` is there twice"));
         assert!(message(r#"{"é": 1, "\u00e9": 1}"#).starts_with("`/é` is there twice"));
     }
 

@@ -38,10 +38,9 @@ pub(crate) fn read(path: &Path, tensors: &mut HashMap<String, StoredTensor>) -> 
     let (header, start) = header(&file)?;
     let text = std::str::from_utf8(header).map_err(|_| file.malformed("the header", Problem::NotUtf8))?;
     if !text.starts_with('{') {
-        let found = text.chars().take(1).collect();
-        return Err(
-            file.malformed("the header", Problem::Unexpected { expected: "an object, from `{` on".into(), found })
-        );
+        let found = text.chars().next().map_or("empty".to_owned(), |first| format!("{:?}", first.to_string()));
+        let problem = Problem::Unexpected { expected: "an object, from `{` on".into(), found };
+        return Err(file.malformed("the header", problem));
     }
     let mut entries: BTreeMap<String, serde_json::Value> =
         json::parse(text).map_err(|problem| file.malformed("the header", problem))?;

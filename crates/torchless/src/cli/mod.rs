@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::error::Error;
+use crate::error::{Error, quoted};
 use args::Cli;
 
 /// Why a command cannot be done. All are exit code 2.
@@ -27,9 +27,9 @@ enum CliError {
     Unwritable(io::Error),
     #[error("neither --tokens nor --prompt is given")]
     NothingGiven,
-    #[error("`{name}` in `{path}` {problem}", path = .path.display())]
+    #[error("`{name}` in `{path}` {problem}", name = quoted(.name), path = .path.display())]
     Events { path: PathBuf, name: String, problem: &'static str },
-    #[error("event {index} of {list} in `{path}`: {source}", path = .path.display())]
+    #[error("event {index} of {list} in `{path}`: {source}", list = quoted(.list), path = .path.display())]
     Event { path: PathBuf, index: usize, list: String, source: Box<Error> },
     #[error("--edges are at least two numbers, each above the one before")]
     Edges,
@@ -39,6 +39,8 @@ enum CliError {
     NoPrompts { path: PathBuf },
     #[error("`{path}` is a reference for {sets}, and not for {wanted}", path = .path.display())]
     NoSet { path: PathBuf, sets: String, wanted: String },
+    #[error("`{path}` has no sets, and so not {wanted}", path = .path.display())]
+    NoSets { path: PathBuf, wanted: String },
     #[error("`{0}` is no size: say bytes, or KiB, MiB, GiB")]
     Size(String),
 }

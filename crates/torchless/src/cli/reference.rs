@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::CliError;
 use crate::cli::args::VerifyArgs;
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, quoted};
 use crate::file::Tensors;
 use crate::model::Model;
 use crate::{json, safetensors};
@@ -49,20 +49,18 @@ pub(super) struct Stored<'a> {
 
 impl Reference {
     pub(super) fn open(args: &VerifyArgs) -> Result<Reference, CliError> {
-        let model = &args.model.model;
-        let beside = || if model.is_dir() { model } else { model.parent().unwrap_or(model) };
-        let folder = args.reference.as_deref().unwrap_or_else(beside);
+        let folder = args.reference.as_deref().unwrap_or_else(|| folder_of(&args.model.model));
         let path = folder.join(DOCUMENT);
         let document: Value = json::read(&path)?;
         let mut by_name = HashMap::new();
         let stored = folder.join("reference_logits.safetensors");
         safetensors::read(&stored, &mut by_name)?;
         let tensors = Tensors { path: stored.into(), by_name };
-        let sets = sets(&document, &tensors);
+        let sets = sets(&document, &tensors, args.set.is_some());
         let prompts_of = match &args.prompts {
             Some(folder) => folder.join(DOCUMENT),
             None if sets.is_empty() || document.get("prompts").is_some() => path.clone(),
-            None => neighbour(folder, &sets, &tensors).ok_or_else(|| CliError::NoPrompts { path: path.clone() })?,
+            None => neighbour(folder, &sets, &tensors)?.ok_or_else(|| CliError::NoPrompts { path: path.clone() })?,
         };
         let prompts = if prompts_of == path {
             prompts(&path, &document)
@@ -70,6 +68,11 @@ impl Reference {
             prompts(&prompts_of, &json::read(&prompts_of)?)
         };
         Ok(Reference { path, tensors, sets, prompts: prompts?, prompts_of })
+    }
+
+    /// Whether its prompts are another document's.
+    pub(super) fn is_of_two_documents(&self) -> bool {
+        self.prompts_of != self.path
     }
 
     /// Tokens of the longest prompt.
@@ -87,33 +90,62 @@ impl Reference {
         let wanted = name.or(formats.first().map(|(format, _)| format.name())).unwrap_or_default();
         match self.sets.iter().find(|set| set.eq_ignore_ascii_case(wanted)) {
             Some(set) => stored(Some(set.clone())),
-            None => Err(CliError::NoSet { path: self.path.clone(), sets: self.sets.join(", "), wanted: wanted.into() }),
+            None if self.sets.is_empty() => Err(CliError::NoSets { path: self.path.clone(), wanted: wanted.into() }),
+            None => {
+                let sets: Vec<String> = self.sets.iter().map(|set| quoted(set)).collect();
+                Err(CliError::NoSet { path: self.path.clone(), sets: sets.join(", "), wanted: wanted.into() })
+            }
         }
     }
 }
 
-/// The names in `document` that tensors begin with.
-fn sets(document: &Value, tensors: &Tensors) -> Vec<String> {
+/// The folder that is the model, or that its file is in.
+fn folder_of(model: &Path) -> &Path {
+    match model.parent() {
+        _ if model.is_dir() => model,
+        // Of a name without folders.
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        folder => folder.unwrap_or(model),
+    }
+}
+
+/// The names in `document` that tensors begin with. One that has prompts may have names like theirs, and has no sets unless one `is_wanted`.
+fn sets(document: &Value, tensors: &Tensors, is_wanted: bool) -> Vec<String> {
+    if document.get("prompts").is_some() && !is_wanted {
+        return Vec::new();
+    }
     let names = document.as_object().map(|object| object.keys()).into_iter().flatten();
     let begins = |set: &str, tensor: &str| tensor.strip_prefix(set).is_some_and(|rest| rest.starts_with('.'));
     names.filter(|set| tensors.by_name.keys().any(|tensor| begins(set, tensor))).cloned().collect()
 }
 
-/// The one document in the folders beside `folder` that has the prompts of all tensors, if there is one.
-fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Option<PathBuf> {
+/// The one document in the folders beside `folder` that has the prompts of all tensors, if there is one and tensors are of prompts.
+fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Result<Option<PathBuf>, Error> {
     let of_tensor = |tensor: &str| -> Option<String> {
         let rest = sets.iter().find_map(|set| tensor.strip_prefix(set.as_str())?.strip_prefix('.'))?;
         rest.rsplit_once('.').map(|(prompt, _)| prompt.to_owned())
     };
     let wanted: Vec<String> = tensors.by_name.keys().filter_map(|tensor| of_tensor(tensor)).collect();
-    let folder = folder.canonicalize().ok()?;
-    let beside = folder.parent()?.read_dir().ok()?.flatten().map(|entry| entry.path());
-    let mut found = beside.filter(|other| *other != folder).map(|other| other.join(DOCUMENT)).filter(|path| {
-        let there = json::read(path).and_then(|document| prompts(path, &document)).unwrap_or_default();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let mut found = documents_beside(folder)?.into_iter().filter(|path| {
+        // What is no document with prompts is none of ours: others' folders may be there.
+        let Ok(there) = json::read(path).and_then(|document| prompts(path, &document)) else { return false };
         wanted.iter().all(|name| there.iter().any(|prompt| prompt.name == *name))
     });
     let first = found.next();
-    first.filter(|_| found.next().is_none())
+    Ok(first.filter(|_| found.next().is_none()))
+}
+
+/// Where the folders beside `folder` would have a document.
+fn documents_beside(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let unreadable = |path: &Path, source| Error::Unreadable { path: path.to_owned(), source };
+    let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
+    let Some(parent) = folder.parent() else { return Ok(Vec::new()) };
+    let entries = parent.read_dir().and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|error| unreadable(parent, error))?.into_iter().map(|entry| entry.path());
+    Ok(entries.filter(|other| *other != folder).map(|other| other.join(DOCUMENT)).collect())
 }
 
 fn prompts(path: &Path, document: &Value) -> Result<Vec<Prompt>, Error> {

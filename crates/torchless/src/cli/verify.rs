@@ -7,6 +7,7 @@ use crate::cli::reference::{Prompt, Reference, Stored};
 use crate::cli::{CliError, command, print_json, print_text};
 use crate::config::Config;
 use crate::engine::{Engine, LogitRows};
+use crate::error::quoted;
 
 /// One prompt of the reference.
 #[derive(Debug, Serialize)]
@@ -34,6 +35,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<bool, CliError> {
             "tolerance": args.tolerance, "is_good": is_good });
         return print_json(&answer).map(|()| is_good);
     }
+    if let Some(set) = stored.set.as_ref().filter(|_| args.prompts.is_none() && reference.is_of_two_documents()) {
+        eprintln!("note: prompts are those of `{}`; the set is `{}`", reference.prompts_of.display(), quoted(set));
+    }
     verdicts.iter().try_for_each(print)?;
     if !is_good && verdicts.iter().all(|verdict| verdict.layers.is_empty()) {
         eprintln!("note: the reference has no residual streams: which layer diverges cannot be said");
@@ -45,6 +49,7 @@ fn print(verdict: &Verdict) -> Result<(), CliError> {
     let Verdict { name, logits, layers, diverges_at, is_good } = verdict;
     let logits = logits.map_or("no logits".to_owned(), |off| format!("{off:.2e}"));
     let verdict = if *is_good { "good" } else { "BAD" };
+    let name = quoted(name);
     print_text(&format!("{name:<20} {logits:<10} {verdict}"))?;
     for (layer, off) in layers.iter().enumerate() {
         print_text(&format!("{}{layer}: {off:.1e}", if layer == 0 { "  after layer " } else { ", " }))?;

@@ -1,6 +1,8 @@
 //! Vectors of NEON: four registers of four lanes each. Made only by `dispatch`, inside a function that enables it.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
+// PERF: these choices (four registers for a vector, no prefetching) ran under emulation only and have never been timed.
+
 use super::{LANES, Line, Simd, Zero};
 use std::arch::aarch64::*;
 

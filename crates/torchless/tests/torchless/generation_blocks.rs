@@ -6,7 +6,7 @@ use torchless::{Error, Model};
 use crate::twin::Twin;
 
 /// Templates, and what `render_jinja_template` of transformers 5.23.0 (jinja2 3.1.6) makes of the messages below.
-const RENDERED: [(&str, &str); 11] = [
+const RENDERED: [(&str, &str); 13] = [
     (
         "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}|{% endgeneration %}{% else %}{{ m.role }}:{{ m.content }}\n{% endif %}{% endfor %}",
         "system:S\nuser:Hi\nA{}|",
@@ -42,10 +42,13 @@ const RENDERED: [(&str, &str); 11] = [
         "{% macro f(a) %}{% generation %}<{{ a }}>{% endgeneration %}{% endmacro %}{{ f('q') }}{{ {'a': {'b': 1}}['a']['b'] }}",
         "<q>1",
     ),
+    ("{#} {{ #}{% generation %}a{% endgeneration %}", "a"),
+    ("{#} {% raw %} #}{% generation %}a{% endgeneration %}", "a"),
 ];
 
 /// Templates that it refuses.
-const REFUSED: [&str; 2] = ["{% generation %}a", "{% endgeneration %}"];
+const REFUSED: [&str; 4] =
+    ["{% generation %}a", "{% endgeneration %}", "{% generation %}a{% endwith %}", "{% with %}a{% endgeneration %}"];
 
 const MESSAGES: [(&str, &str); 3] = [("system", "S"), ("user", "Hi"), ("assistant", "A{}")];
 

@@ -39,8 +39,13 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     assert!(said(twice, 32).contains("the header: `/x` is there twice at line 1 column "));
     let twice = r#"{"x": {"dtype": "F32", "shape": [4], "shape": [2, 2], "data_offsets": [0, 16]}}"#;
     assert!(said(twice, 16).contains("the header: `/x/shape` is there twice"));
-    assert!(said("[", 64).contains("the header: it should be an object"));
-    assert!(said(" {}", 0).contains("the header: it should be an object"));
+    for (header, found) in [("[", r#""[""#), (" {}", r#"" ""#), ("\n{}", r#""\n""#), ("", "empty")] {
+        let message = said(header, 64);
+        let expected = format!("the header: it should be an object, from `{{` on, and is {found}");
+        assert!(message.ends_with(&expected), "{message}");
+    }
+    let odd = said(&json!({ format!("\u{1b}[2J{}", "x".repeat(100_000)): entry(4, 0, 1000) }).to_string(), 64);
+    assert!(odd.contains("tensor `\\u{1b}[2Jxxx") && odd.contains("x…x") && odd.contains("x`: it needs 1000"), "{odd}");
     assert!(said(&format!("{{\"a\":{}", "[".repeat(100_000)), 64).contains("the header: recursion limit exceeded"));
     assert!(said(r#"{"__metadata__": {"a": 1}}"#, 0).contains("`__metadata__`: it should be texts with names"));
     let folder = Twin::new("llama").drawn().write_folder("lengths", true, 1);

@@ -1,17 +1,22 @@
 //! References, events and settings that say nothing or something wrong: the command never calls them good.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::command::{answer, text, torchless};
+use crate::support::program;
 use crate::twin::{Stored, Twin, fresh_folder};
 
 const TOKENS: [u32; 4] = [5, 9, 61, 7];
 
 /// A reference of one prompt with these tensors of `TOKENS`: a name, rows and numbers.
 fn reference(prompts: &Value, tensors: &[(&str, usize, &[f32])]) -> PathBuf {
-    let folder = fresh_folder("verify-reference");
+    // Tests run beside each other.
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let folder = fresh_folder(&format!("verify-reference-{}", MADE.fetch_add(1, Ordering::Relaxed)));
     std::fs::write(folder.join("reference.json"), json!({ "prompts": prompts }).to_string()).expect("a folder");
     let stored = |(name, rows, values): &(&str, usize, &[f32])| {
         let shape = vec![*rows, values.len() / rows.max(&1)];
@@ -78,6 +83,8 @@ fn events_that_cannot_be_scored_are_named_before_anything_is_computed() {
     let score = |events: Value, more: &[&str]| scored(&folder, &events, more);
     let named = score(json!({ "a": [[1]], "b": [[1], [2, 70]] }), &[]).expect_err("an error");
     assert!(named.contains("event 1 of b in `") && named.contains("events.json`: token 1 is 70, and"), "{named}");
+    let odd = score(json!({ format!("\u{1b}[2J{}", "x".repeat(1000)): [[70]] }), &[]).expect_err("an error");
+    assert!(odd.contains("event 0 of \\u{1b}[2Jxxx") && odd.contains("xxx in `") && odd.len() < 400, "{odd}");
     let long = score(json!([[1], vec![1; 64]]), &[]).expect_err("an error");
     assert!(long.contains("event 1 of the list in `") && long.contains("65 tokens do not fit"), "{long}");
     // The last token is asked for and not computed.
@@ -126,11 +133,11 @@ fn tolerances_that_forbid_all_or_nothing_are_refused() {
 }
 
 /// A reference of two sets without prompts, beside a folder that has them; and a quantised model.
-fn sets_of_quantised_models() -> (PathBuf, PathBuf) {
+fn sets_of_quantised_models(name: &str) -> (PathBuf, PathBuf) {
     let shape = Twin { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..Twin::new("llama") };
     let twin = Twin { stored: Stored::Q8_0, ..shape }.drawn();
     let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
-    let parent = fresh_folder("verify-sets");
+    let parent = fresh_folder(name);
     let move_to = |folder: PathBuf, name: &str| std::fs::rename(folder, parent.join(name)).expect("a folder");
     let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [0] }]);
     move_to(reference(&prompts, &[]), "plain");
@@ -151,13 +158,13 @@ fn sets_of_quantised_models() -> (PathBuf, PathBuf) {
     std::fs::write(sets.join("reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
     std::fs::write(sets.join("reference.json"), r#"{"q8_0": {"mean_nll": 1}, "q4_0": {}, "other": {}}"#)
         .expect("a folder");
-    std::fs::copy(twin.write_gguf("verify-sets-model"), sets.join("model.gguf")).expect("a folder");
+    std::fs::copy(twin.write_gguf(&format!("{name}-model")), sets.join("model.gguf")).expect("a folder");
     (parent, sets.join("model.gguf"))
 }
 
 #[test]
 fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_them() {
-    let (parent, model) = sets_of_quantised_models();
+    let (parent, model) = sets_of_quantised_models("verify-sets");
     let said = |more: &[&str]| {
         let output = torchless(&[&["verify", "--model", text(&model)], more].concat());
         (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
@@ -176,6 +183,17 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
         code == Some(2) && text_of.contains("is a reference for q4_0, q8_0, and not for q6_k\nhint: name the one"),
         "{text_of}"
     );
+    // By its name alone.
+    let mut command = Command::new(program());
+    command.args(["verify", "--model", "model.gguf"]).current_dir(parent.join("gguf"));
+    let output = command.output().expect("the command");
+    let note = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{note}");
+    assert!(
+        note.starts_with("note: prompts are those of `")
+            && note.ends_with("plain/reference.json`; the set is `q8_0`\n"),
+        "{note}"
+    );
     let plain = parent.join("plain");
     std::fs::rename(&plain, parent.join("also")).expect("a folder");
     std::fs::create_dir(&plain).expect("a folder");
@@ -185,8 +203,44 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
         code == Some(2) && text_of.contains("not one folder beside it has all of its tensors' prompts\nhint: "),
         "{text_of}"
     );
-    assert_eq!(said(&["--prompts", text(&plain)]).0, Some(0));
+    let (code, text_of) = said(&["--prompts", text(&plain)]);
+    assert!(code == Some(0) && !text_of.contains("note"), "{text_of}");
     std::fs::remove_dir_all(parent).expect("a folder");
+}
+
+#[test]
+fn tensors_of_no_prompt_are_of_no_folder_beside_them() {
+    let (parent, model) = sets_of_quantised_models("verify-no-prompt");
+    let tensors = ("q8_0.last_logits".to_owned(), (vec![1], vec![0.0]));
+    let file = Twin { weights: [tensors].into_iter().collect(), ..Twin::new("llama") };
+    let names: Vec<&String> = file.weights.keys().collect();
+    std::fs::write(parent.join("gguf/reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
+    let output = torchless(&["verify", "--model", text(&model)]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("has no prompts, and not one folder beside it"), "{said}");
+    std::fs::remove_dir_all(parent).expect("a folder");
+}
+
+#[test]
+fn a_document_with_prompts_has_no_sets_unless_one_is_named() {
+    let twin = Twin::new("llama").drawn();
+    let model = twin.write_folder("verify-named", true, 1);
+    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [3] }]);
+    let folder = reference(&prompts, &[("p.logits", 1, &last), ("f32.p.logits", 1, &last)]);
+    let document = json!({ "prompts": prompts, "p": { "of": "the prompt" }, "f32": {} });
+    std::fs::write(folder.join("reference.json"), document.to_string()).expect("a folder");
+    let said = |set: &[&str]| {
+        let arguments = ["verify", "--model", text(&model), "--reference", text(&folder), "--json"];
+        let answer: Value = answer(&[&arguments[..], set].concat());
+        (answer["is_good"].clone(), answer["set"].clone())
+    };
+    assert_eq!(said(&[]), (json!(true), Value::Null));
+    assert_eq!(said(&["--set", "f32"]), (json!(true), json!("f32")));
+    std::fs::write(folder.join("reference.json"), json!({ "prompts": prompts }).to_string()).expect("a folder");
+    let arguments = ["verify", "--model", text(&model), "--reference", text(&folder), "--set", "f32"];
+    let said = String::from_utf8_lossy(&torchless(&arguments).stderr).into_owned();
+    assert!(said.ends_with("reference.json` has no sets, and so not f32\n"), "{said}");
 }
 
 #[test]
@@ -202,9 +256,14 @@ fn the_reference_of_quantised_models_is_verified() {
     // The other's numbers.
     let output = torchless(&["verify", "--model", text(&folder.join("tiny-q8_0.gguf")), "--set", "q4_0"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(
-        (output.status.code(), said.as_str()),
-        (Some(1), "note: the reference has no residual streams: which layer diverges cannot be said\n")
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.starts_with("note: prompts are those of `") && said.contains("`; the set is `q4_0`\nnote: "),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("\nnote: the reference has no residual streams: which layer diverges cannot be said\n"),
+        "{said}"
     );
 }
 

@@ -189,6 +189,20 @@ fn products_that_threads_share_have_the_bits_of_the_plain_loop_with_all_instruct
 }
 
 #[test]
+fn inputs_halfway_between_two_steps_go_to_the_even_one() {
+    let bytes = stored(Format::Q8_0, 1, 32, 5);
+    let matrix = Matrix::from_bytes(&bytes, Format::Q8_0, 1, 32).expect("a matrix");
+    // Of the greatest one a step is 1, and all others are halves: from -14.5 to 15.5.
+    let x: Vec<f32> = (0..32_u8).map(|at| if at == 0 { 127.0 } else { f32::from(at) - 15.5 }).collect();
+    let expected = plain(Format::Q8_0, &bytes, &x).to_bits();
+    for set in IntegerSet::available() {
+        let mut out = [0.0];
+        fast(Threads::new(1).with_integer_set(set)).matmul_vec(&matrix, &x, &mut out).expect("shapes");
+        assert_eq!(out[0].to_bits(), expected, "{set:?}");
+    }
+}
+
+#[test]
 fn greatest_codes_and_inputs_do_not_overflow() {
     // Every byte -128 or 127 in Q8_0, every bit set in the others.
     for (format, byte) in [(Format::Q8_0, 0x80), (Format::Q8_0, 0x7f), (Format::Q4_1, 0xff), (Format::Q5_0, 0xff)] {
