@@ -97,7 +97,7 @@ def evaluated(session: DifferentiableSession, quantity: Quantity, rows: torch.Te
     if left:
         _finish(session, quantity, given, each, left, (values, by_inputs, by_mu))
     if wants_slopes:
-        bad = ~(torch.isfinite(by_inputs).flatten(1).all(1) & torch.isfinite(by_mu).flatten(1).all(1))
+        bad = ~(torch.isfinite(by_inputs).all(1) & torch.isfinite(by_mu))
         if bool(bad.any()):
             row = f"row {int(bad.nonzero()[0])} of {len(bad)}: " if len(bad) > 1 else ""
             raise GradientError(f"{row}the gradient of `{quantity.method}` is not finite")
