@@ -14,8 +14,9 @@ use crate::json;
 use crate::model::{Model, Source};
 use crate::text::Tokenizer;
 
-/// One message of a conversation.
+/// One message of a conversation. Further fields, such as calls of tools, are refused: a template that asks for them would take the wrong branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Message {
     /// Who speaks: `system`, `user` or `assistant`.
     pub role: String,

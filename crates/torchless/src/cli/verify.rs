@@ -51,10 +51,15 @@ fn print(verdict: &Verdict) -> Result<(), CliError> {
     let verdict = if *is_good { "good" } else { "BAD" };
     let name = quoted(name);
     print_text(&format!("{name:<20} {logits:<10} {verdict}"))?;
-    for (layer, off) in layers.iter().enumerate() {
-        print_text(&format!("{}{layer}: {off:.1e}", if layer == 0 { "  after layer " } else { ", " }))?;
+    for (stream, off) in layers.iter().enumerate() {
+        print_text(&format!("{}{}: {off:.1e}", if stream == 0 { "  after " } else { ", " }, part(stream)))?;
     }
-    print_text(&diverges_at.map_or("\n".to_owned(), |layer| format!("; diverges at {layer}\n")))
+    print_text(&diverges_at.map_or("\n".to_owned(), |stream| format!("; diverges at {}\n", part(stream))))
+}
+
+/// What a residual stream comes out of, by the names that tensors have: the first one is the embedding, before layer 0.
+fn part(stream: usize) -> String {
+    stream.checked_sub(1).map_or("the embedding".to_owned(), |layer| format!("layer {layer}"))
 }
 
 fn one(engine: &mut Engine, stored: &Stored<'_>, prompt: &Prompt, tolerance: f64) -> Result<Verdict, CliError> {

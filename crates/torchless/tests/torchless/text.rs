@@ -280,3 +280,12 @@ fn ends_of_text_are_added_as_the_gguf_file_says_or_as_its_kind_usually_has_them(
     assert_eq!(ids("qwen2", &[(add_bos, json!(true)), (add_eos, json!(true))]), [2, 0, 1, 3]);
     assert_eq!(ids("qwen2", &[(add_eos, json!(true))]), [0, 1, 3]);
 }
+
+#[test]
+fn fields_of_messages_that_templates_would_miss_are_refused() {
+    let message = |text: &str| serde_json::from_str::<Message>(text).map_err(|error| error.to_string());
+    assert!(message(r#"{"role": "user", "content": "x"}"#).is_ok());
+    let error =
+        message(r#"{"role": "user", "content": "x", "tool_calls": []}"#).expect_err("a template may ask for it");
+    assert!(error.contains("unknown field `tool_calls`"), "{error}");
+}

@@ -26,7 +26,10 @@ pub(super) fn problem(
     if attribute::<i32>(address, Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)? != index as i32 {
         return Ok(Some("it is another device's"));
     }
-    let context = attribute::<u64>(address, Attribute::CU_POINTER_ATTRIBUTE_CONTEXT).unwrap_or(0);
+    let context = match attribute::<u64>(address, Attribute::CU_POINTER_ATTRIBUTE_CONTEXT) {
+        Err(DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => 0,
+        found => found?,
+    };
     if context == 0 {
         return Ok(None);
     }
