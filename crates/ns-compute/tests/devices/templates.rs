@@ -107,6 +107,16 @@ fn gradients_by_templates_of_odd_models_are_the_cpus() {
     }
 }
 
+/// Holds `ours` against `theirs`, to rounding beside the largest of them.
+fn require_close(ours: &[f64], theirs: &[f64], what: &str) {
+    let finite = theirs.iter().filter(|value| value.is_finite());
+    let scale = finite.fold(0.0, |most: f64, value| most.max(value.abs()));
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        assert!(ours == theirs || (ours - theirs).abs() <= 1e-13 * scale, "{what}: {ours} and {theirs}");
+    }
+    assert_eq!(ours.len(), theirs.len(), "{what}");
+}
+
 /// A model whose templates were replaced there is the model that was uploaded with them.
 #[test]
 fn replaced_templates_are_those_of_a_model_that_has_them() {
@@ -124,8 +134,9 @@ fn replaced_templates_are_those_of_a_model_that_has_them() {
             let data = model.observed.clone();
             let (ours, slopes) = replaced.slopes(&data, &at).expect("it computes");
             let (theirs, expected) = compiled.slopes(&data, &at).expect("it computes");
-            assert_eq!(bits(&ours), bits(&theirs), "seed {seed}");
-            assert_eq!(bits(&slopes), bits(&expected), "seed {seed}");
+            // The same bits where products and sums are rounded apart, as the host does; where they are fused, as on NVIDIA GPUs, the tables have other roundings.
+            require_close(&ours, &theirs, &format!("seed {seed}"));
+            require_close(&slopes, &expected, &format!("slopes, seed {seed}"));
             // Through the trait that fits of gradients use: the same but for the rounding of what is absolute.
             replaced.replace_templates(&model).expect("it computes");
             let (again, _) = replaced.slopes(&data, &at).expect("it computes");
