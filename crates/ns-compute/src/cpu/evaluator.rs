@@ -11,7 +11,8 @@ use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use std::sync::Arc;
 
-/// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data; allocates nothing per evaluation.
+/// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data; allocates nothing per evaluation, but for a few vectors where
+/// parameters are mirrored.
 #[derive(Debug, Clone)]
 pub struct CpuLikelihood {
     plan: Arc<Plan>,

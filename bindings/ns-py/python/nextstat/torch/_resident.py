@@ -2,7 +2,7 @@
 
 A call waits for what PyTorch's current stream has been given, and returns when the device is done, so that any stream may use the results. Tensors of
 other precisions, or that are not contiguous, are converted on their device. What passes through the host: the tested values, parameters and -ln L of the
-fits, and of each row which input no template can have. Rows whose fits have not arrived on the device, and those where another minimum was found or may be
+fits, slopes by the parameters where minima are looked for across folds, and of each row which input no template can have. Rows whose fits have not arrived on the device, and those where another minimum was found or may be
 hidden, are copied to the host, which does them anew.
 """
 
