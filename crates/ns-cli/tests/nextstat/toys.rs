@@ -200,6 +200,19 @@ fn a_killed_run_is_continued_as_if_nothing_had_been() {
 }
 
 #[test]
+fn a_second_run_on_the_same_file_is_refused() {
+    let scratch = Scratch::new("second-run");
+    let file = scratch.path("toys.npy");
+    let mut child = start(&file, &[]);
+    for more in [&[][..], &["--resume"], &["--seed", "1"]] {
+        let run = examples(&[&LONG[..], &[&file], more].concat());
+        assert!(run.code == Some(2) && run.stderr.contains("another run is writing `"), "{more:?}: {}", run.stderr);
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ended");
+}
+
+#[test]
 #[cfg(unix)]
 fn ctrl_c_leaves_what_is_done() {
     let scratch = Scratch::new("interrupted");

@@ -22,6 +22,12 @@ pub enum ToyFileError {
         /// Toys in it.
         n_records: u64,
     },
+    /// Another process holds the file.
+    #[error("another run is writing {name}")]
+    Busy {
+        /// The file in backticks.
+        name: String,
+    },
     /// No document beside a file, or one that does not describe toys.
     #[error("{name} does not say which toys are in the file beside it")]
     NoIdentity {
@@ -111,6 +117,7 @@ impl ToyFileError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Busy { .. } => Some("wait for it, or write to another file".to_owned()),
             Self::Unfinished { .. } => Some("continue it with `--resume`, or remove the file".to_owned()),
             Self::NoIdentity { .. } => {
                 Some("a file of toys is only of use together with the `.json` file written beside it".to_owned())

@@ -1,9 +1,10 @@
 //! Writing a file of toys: append, survive, resume, finish.
 //!
 //! Records go to `OUT.npy.part` in whole batches; its header is renewed after each, so that NumPy can read it at any time. After a kill, even in the middle
-//! of a write, what is torn or foreign at the end is cut off and the run goes on behind it.
+//! of a write, what is torn or foreign at the end is cut off and the run goes on behind it. The part is locked while a run writes it, so that two runs
+//! never share one file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -76,33 +77,40 @@ impl ToyFile {
         is_unit: impl Fn(u64, &[u8]) -> bool,
     ) -> Result<Self, ToyFileError> {
         let (part, document) = (with_suffix(path, ".part"), with_suffix(path, ".part.json"));
-        let left = if part.exists() { read_identity(&document)? } else { None };
-        match (left, mode) {
-            (None, Mode::Resume) => {
-                let finished = if path.exists() { read_identity(&with_suffix(path, ".json"))? } else { None };
-                match finished {
-                    Some((theirs, Some(n_records))) => Self::complete(path, identity, &theirs, n_records),
-                    _ => Self::create(path, identity),
-                }
-            }
-            (None, Mode::Fresh) => Self::create(path, identity),
-            (Some((theirs, _)), Mode::Fresh) => {
-                let n_records = whole_records(&part, &theirs)?;
-                if n_records > 0 {
-                    return Err(ToyFileError::Unfinished { name: name_of(&part), n_records });
-                }
-                Self::create(path, identity)
-            }
-            (Some((theirs, _)), Mode::Resume) => Self::resume(path, identity, &theirs, is_unit),
+        if mode == Mode::Resume
+            && !part.exists()
+            && let Some(finished) = Self::finished(path, &identity)?
+        {
+            return Ok(finished);
+        }
+        let file = claim(path)?;
+        let is_empty = file.metadata().map_err(failed(&part))?.len() == 0;
+        let left = if is_empty { None } else { read_identity(&document)? };
+        let Some((theirs, _)) = left else { return Self::create(path, identity, file) };
+        if mode == Mode::Resume {
+            return Self::resume(path, identity, file, &theirs, is_unit);
+        }
+        match whole_records(&part, &theirs)? {
+            0 => Self::create(path, identity, file),
+            n_records => Err(ToyFileError::Unfinished { name: name_of(&part), n_records }),
         }
     }
 
-    fn create(path: &Path, identity: Identity) -> Result<Self, ToyFileError> {
+    /// The run that was completed at `path`, if there is one.
+    fn finished(path: &Path, identity: &Identity) -> Result<Option<Self>, ToyFileError> {
+        let found = if path.exists() { read_identity(&with_suffix(path, ".json"))? } else { None };
+        let Some((theirs, Some(n_records))) = found else { return Ok(None) };
+        Self::complete(path, identity.clone(), &theirs, n_records).map(Some)
+    }
+
+    fn create(path: &Path, identity: Identity, mut file: File) -> Result<Self, ToyFileError> {
         let part = with_suffix(path, ".part");
+        // Empty it first: records left there must never stand beside the description of this run.
+        file.set_len(0).map_err(failed(&part))?;
         write_identity(&with_suffix(path, ".part.json"), &identity, None)?;
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&part);
-        let written = open.and_then(|mut file| file.write_all(&identity.layout.header(0)).map(|()| file));
-        let file = written.map_err(failed(&part))?;
+        file.seek(SeekFrom::Start(0))
+            .and_then(|_| file.write_all(&identity.layout.header(0)))
+            .map_err(failed(&part))?;
         Ok(Self { path: path.to_owned(), identity, file, n_records: 0, is_complete: false })
     }
 
@@ -116,14 +124,13 @@ impl ToyFile {
     fn resume(
         path: &Path,
         identity: Identity,
+        file: File,
         theirs: &Identity,
         is_unit: impl Fn(u64, &[u8]) -> bool,
     ) -> Result<Self, ToyFileError> {
         let part = with_suffix(path, ".part");
         require_same(&identity, theirs, &part)?;
         let n_whole = whole_records(&part, &identity)?;
-        let open = OpenOptions::new().read(true).write(true).open(&part);
-        let file = open.map_err(failed(&part))?;
         let identity = identity.with_devices_of(theirs);
         write_identity(&with_suffix(path, ".part.json"), &identity, None)?;
         let mut toys = Self { path: path.to_owned(), identity, file, n_records: n_whole, is_complete: false };
@@ -210,9 +217,40 @@ impl ToyFile {
         write_identity(&with_suffix(&self.path, ".json"), &self.identity, Some(self.n_records))?;
         fs::rename(&part, &self.path).map_err(failed(&self.path))?;
         self.is_complete = true;
+        // Unlocking can only fail where the file was never locked; closing it unlocks it in any case.
+        let _ = self.file.unlock();
         // The toys are safe; a document left behind does no harm.
         let _ = fs::remove_file(with_suffix(&self.path, ".part.json"));
         Ok(())
+    }
+}
+
+/// Opens the part of `path`, making it if it is not there, and locks it against other runs until it is closed.
+fn claim(path: &Path) -> Result<File, ToyFileError> {
+    let part = with_suffix(path, ".part");
+    loop {
+        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&part);
+        let file = open.map_err(failed(&part))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(ToyFileError::Busy { name: name_of(path) }),
+            // Some network file systems have no locks, and must still be able to hold toys.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(failed(&part)(error)),
+        }
+        // The run that held the lock may have moved its file to the final name between our `open` and our `try_lock`.
+        if is_at(&file, &part).map_err(failed(&part))? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether `file` is the one that `path` names now.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match same_file::Handle::from_path(path) {
+        Ok(there) => Ok(same_file::Handle::from_file(file.try_clone()?)? == there),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -255,4 +293,74 @@ fn whole_records(part: &Path, identity: &Identity) -> Result<u64, ToyFileError> 
     let length = fs::metadata(part).map_err(failed(part))?.len();
     let header = identity.layout.header(0).len() as u64;
     Ok(length.saturating_sub(header) / (identity.layout.record_bytes() as u64).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Map;
+
+    use super::*;
+    use crate::toys::{ColumnKind, Layout, Shard};
+
+    /// A folder for one test, removed at its end.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("nextstat-toy-files-{name}-{}", std::process::id()));
+            fs::create_dir_all(&folder).expect("a temporary folder");
+            Self(folder)
+        }
+
+        fn file(&self) -> PathBuf {
+            self.0.join("toys.npy")
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn identity(seed: u64, n_toys: u64) -> Identity {
+        let layout = Layout::new(&[("toy", ColumnKind::U64), ("nll", ColumnKind::F64)]);
+        let settings = Map::from_iter([("seed".to_owned(), seed.into())]);
+        Identity { kind: "fits".to_owned(), settings, layout, n_toys, shard: Shard::WHOLE, devices: BTreeSet::new() }
+    }
+
+    fn records(toys: std::ops::Range<u64>) -> Vec<u8> {
+        toys.flat_map(|toy| [toy.to_le_bytes(), (toy as f64).to_le_bytes()]).flatten().collect()
+    }
+
+    fn open(path: &Path, identity: Identity, mode: Mode) -> Result<ToyFile, ToyFileError> {
+        ToyFile::open(path, identity, mode, |toy, record| record[..8] == toy.to_le_bytes())
+    }
+
+    #[test]
+    fn two_runs_cannot_write_one_file() {
+        let scratch = Scratch::new("two-runs");
+        let path = scratch.file();
+        let mut first = open(&path, identity(1, 4), Mode::Fresh).expect("a new file");
+        for mode in [Mode::Fresh, Mode::Resume] {
+            for seed in [1, 2] {
+                let error = open(&path, identity(seed, 4), mode).expect_err("the first run still writes");
+                assert!(error.to_string().starts_with("another run is writing `"), "{error}");
+            }
+        }
+        first.append(&records(0..4)).expect("writable");
+        assert!(matches!(open(&path, identity(2, 4), Mode::Fresh), Err(ToyFileError::Busy { .. })));
+        first.finish().expect("movable");
+        // A finished file is locked no longer, while the first run still holds it open.
+        let mut second = open(&path, identity(2, 4), Mode::Fresh).expect("a new part");
+        second.append(&records(0..2)).expect("writable");
+        let finished = open(&path, identity(1, 4), Mode::Fresh);
+        assert!(matches!(finished, Err(ToyFileError::Busy { .. })));
+        let bytes = fs::read(&path).expect("readable");
+        assert!(bytes.ends_with(&records(0..4)), "the finished file holds the first run only");
+        drop(second);
+        assert!(matches!(open(&path, identity(2, 4), Mode::Fresh), Err(ToyFileError::Unfinished { n_records: 2, .. })));
+    }
 }
