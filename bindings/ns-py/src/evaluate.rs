@@ -7,6 +7,7 @@ use ns_compute::cpu::Plan;
 use ns_compute::{CpuBatch, DataSet, DataSets};
 use ns_core::expected::{expected_data, expected_main};
 use ns_core::{Data, Model};
+use ns_inference::parallel::run_all;
 
 /// Starting a thread costs about as much as evaluating this many points of a large model.
 const WORTH_A_THREAD: usize = 16;
@@ -38,30 +39,28 @@ impl Points<'_> {
         let n_params = self.model.n_params();
         let batch = CpuBatch::new(Arc::clone(self.plan));
         let part_len = self.n.div_ceil(self.threads.get()).max(WORTH_A_THREAD);
-        std::thread::scope(|scope| {
-            for first in (0..self.n).step_by(part_len) {
-                let len = part_len.min(self.n - first);
-                let (nll_part, gradient_part);
-                (nll_part, nll) = std::mem::take(&mut nll).split_at_mut(len);
-                (gradient_part, gradient) =
-                    std::mem::take(&mut gradient).split_at_mut(if GRADIENT { len * n_params } else { 0 });
-                let params = &self.params[first * n_params..(first + len) * n_params];
-                let sets = match each.as_slice() {
-                    [one] => DataSets::Shared(one),
-                    each => DataSets::Each(&each[first..first + len]),
-                };
-                let mut batch = batch.clone();
-                let mut work = move || match GRADIENT {
-                    true => {
-                        batch.nll_and_grad(sets, params, nll_part, gradient_part);
-                        forget_slopes(nll_part, gradient_part);
-                    }
-                    false => batch.nll(sets, params, nll_part),
-                };
-                // The last part is this thread's own.
-                if first + len < self.n { drop(scope.spawn(work)) } else { work() }
-            }
-        });
+        let mut jobs = Vec::new();
+        for first in (0..self.n).step_by(part_len) {
+            let len = part_len.min(self.n - first);
+            let (nll_part, gradient_part);
+            (nll_part, nll) = std::mem::take(&mut nll).split_at_mut(len);
+            (gradient_part, gradient) =
+                std::mem::take(&mut gradient).split_at_mut(if GRADIENT { len * n_params } else { 0 });
+            let params = &self.params[first * n_params..(first + len) * n_params];
+            let sets = match each.as_slice() {
+                [one] => DataSets::Shared(one),
+                each => DataSets::Each(&each[first..first + len]),
+            };
+            let mut batch = batch.clone();
+            jobs.push(move || match GRADIENT {
+                true => {
+                    batch.nll_and_grad(sets, params, nll_part, gradient_part);
+                    forget_slopes(nll_part, gradient_part);
+                }
+                false => batch.nll(sets, params, nll_part),
+            });
+        }
+        run_all(jobs);
     }
 }
 

@@ -117,6 +117,16 @@ impl Watch {
         watch.check_stopper().map(|()| watch)
     }
 
+    /// The same, which also asks the interpreter where this thread itself does the work.
+    pub(crate) fn asking() -> PyResult<Self> {
+        Ok(Self { questions: Some(Questions::new()), ..Self::new()? })
+    }
+
+    /// What the interpreter raised when it was asked, once.
+    pub(crate) fn raised(&self) -> Option<PyErr> {
+        self.questions.as_ref().and_then(Questions::take)
+    }
+
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
@@ -164,10 +174,10 @@ pub(crate) fn interruptible<T: Send>(
     likelihood: CpuLikelihood,
     work: impl FnOnce(&mut Interruptible) -> T + Send,
 ) -> PyResult<T> {
-    let watch = Arc::new(Watch { questions: Some(Questions::new()), ..Watch::new()? });
+    let watch = Arc::new(Watch::asking()?);
     let mut likelihood = Interruptible::new(likelihood, Arc::clone(&watch));
     let result = py.detach(|| work(&mut likelihood));
-    if let Some(error) = watch.questions.as_ref().and_then(Questions::take) {
+    if let Some(error) = watch.raised() {
         return Err(error);
     }
     watch.check_stopper().map(|()| result)

@@ -1,8 +1,8 @@
 //! Long work under a watching interpreter: it computes on a thread of its own, so that Ctrl-C and progress callbacks reach the caller's.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ns_compute::CpuLikelihood;
@@ -61,18 +61,27 @@ pub(crate) fn watched<T: Send>(
     likelihood: &CpuLikelihood,
     work: impl FnOnce(&Interruptible, &dyn Monitor) -> T + Send,
 ) -> PyResult<T> {
-    let watch = Arc::new(Watch::new()?);
+    let watch = Arc::new(Watch::asking()?);
     let likelihood = Interruptible::new(likelihood.clone(), Arc::clone(&watch));
     let shared = Shared { done: AtomicUsize::new(0), total: AtomicUsize::new(0), watch };
     py.detach(|| {
+        let (sender, receiver) = channel::<()>();
+        // A thread that cannot be started must not take the work with it.
+        let job = Mutex::new(Some((work, likelihood, sender)));
+        let run = || {
+            let taken = job.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (work, likelihood, sender) = taken.expect("the work is taken once");
+            let result = work(&likelihood, &shared);
+            drop(sender);
+            result
+        };
         std::thread::scope(|scope| {
-            let (sender, receiver) = channel::<()>();
-            let monitor = &shared;
-            let worker = scope.spawn(move || {
-                let result = work(&likelihood, monitor);
-                drop(sender);
-                result
-            });
+            let Ok(worker) = std::thread::Builder::new().spawn_scoped(scope, &run) else {
+                // This thread works instead, asks for signals between evaluations, and tells of progress at the end.
+                let result = run();
+                shared.watch.raised().map_or(Ok(()), Err)?;
+                return shared.tell(callback).map(|()| result);
+            };
             let mut raised = None;
             // Nothing is ever sent: the channel closes when the work is done, and also when it panics.
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(INTERVAL) {

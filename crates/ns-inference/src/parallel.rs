@@ -70,17 +70,32 @@ pub fn map<S, T: Send>(
             monitor.progress(done.fetch_add(1, Ordering::Relaxed) + 1, n);
         }
     };
-    let n_threads = threads.get().min(n);
-    if n_threads <= 1 {
-        run();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..n_threads {
-                scope.spawn(run);
-            }
-        });
-    }
+    on_threads(threads.get().min(n), run);
     results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Runs `work` on `n_threads` threads at once, this one included; on fewer where the system grants no more.
+pub fn on_threads(n_threads: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 1..n_threads {
+            if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+}
+
+/// Runs every job, each on a thread of its own as long as the system grants threads.
+pub fn run_all(jobs: Vec<impl FnOnce() + Send>) {
+    let n_jobs = jobs.len();
+    let queue = Mutex::new(jobs.into_iter());
+    let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+    on_threads(n_jobs, || {
+        while let Some(job) = next() {
+            job();
+        }
+    });
 }
 
 #[cfg(test)]
@@ -95,6 +110,18 @@ mod tests {
             let threads = NonZeroUsize::new(threads).expect("not zero");
             assert_eq!(map(100, Crew::unwatched(threads), || (), |(), i| i * i), squares);
         }
+    }
+
+    #[test]
+    fn every_job_is_run_once() {
+        let done: Vec<AtomicUsize> = (0..20).map(|_| AtomicUsize::new(0)).collect();
+        let job = |counter| {
+            move || {
+                AtomicUsize::fetch_add(counter, 1, Ordering::Relaxed);
+            }
+        };
+        run_all(done.iter().map(job).collect());
+        assert!(done.iter().all(|n| n.load(Ordering::Relaxed) == 1));
     }
 
     /// Stops as soon as five units are done.

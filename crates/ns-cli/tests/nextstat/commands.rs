@@ -323,6 +323,24 @@ fn files_are_written_whole_or_not_at_all() {
 }
 
 #[test]
+#[cfg(unix)]
+fn results_do_not_need_threads() {
+    for arguments in [
+        &["report", "shapes.json"][..],
+        &["toys", "shapes.json", "--n-toys", "20"],
+        &["scan", "shapes.json", "--points", "5"],
+        &["ranking", "shapes.json"],
+    ] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nextstat"));
+        command.args(arguments).args(["--threads", "4"]).current_dir(folder("examples"));
+        // No system has room for such a stack, so that no thread can be started.
+        let output = command.env("RUST_MIN_STACK", (1_u64 << 47).to_string()).output().expect("the command starts");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), examples(arguments).stdout, "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_closed_pipe_is_no_fault() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nextstat"));
     let piped = command.args(["fit", "simple.json"]).current_dir(folder("examples"));

@@ -3,6 +3,7 @@
 //! Legend: N points, M inputs, P parameters.
 
 use super::ProfiledDifferentiableSession;
+use crate::parallel::run_all;
 use ns_core::TemplateLikelihood;
 use ns_core::templates::InputError;
 use std::num::NonZeroUsize;
@@ -89,16 +90,8 @@ impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
             by_params: by_params.next().unwrap_or_default(),
             by_inputs,
         });
-        let mut work = self.evaluators.iter_mut().zip(parts);
-        let own = work.next();
-        std::thread::scope(|scope| {
-            for (likelihood, part) in work {
-                scope.spawn(|| evaluate(likelihood, at, part));
-            }
-            if let Some((likelihood, part)) = own {
-                evaluate(likelihood, at, part);
-            }
-        });
+        let work = self.evaluators.iter_mut().zip(parts);
+        run_all(work.map(|(likelihood, part)| move || evaluate(likelihood, at, part)).collect());
     }
 }
 
