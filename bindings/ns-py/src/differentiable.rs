@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use ns_cli::on_device;
 use ns_compute::DifferentiableSession;
+use ns_core::curvature::Structure;
 use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
 use ns_inference::differentiable::{
     AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
@@ -39,6 +40,8 @@ pub(crate) struct PySession {
     pub(crate) inputs: Inputs,
     values: Vec<f64>,
     pub(crate) n_params: usize,
+    /// What fits need memory for.
+    structure: Structure,
     /// Rows of templates on a device, if the session has one.
     pub(crate) device: Option<OnDevice>,
 }
@@ -102,6 +105,7 @@ impl PySession {
         if inputs.shape()[1] != m {
             return Err(problem(py, &Problem::Input(InputError::Length { found: inputs.shape()[1], wanted: m })));
         }
+        crate::memory::for_fits_of(&self.structure)?;
         let borrowed = inputs.try_readonly()?;
         let given = borrowed.as_slice().map_err(|_| error::data("inputs are to be contiguous".to_owned()))?;
         let mut values = vec![0.0; n * n_values];
@@ -210,6 +214,7 @@ impl PySession {
         let mut likelihood = DifferentiableSession::new(&model, inputs.clone());
         ns_core::DataLikelihood::set_data(&mut likelihood, &data);
         let options = DifferentiableOptions { fit: options, asimov, start };
+        let structure = ns_core::Likelihood::structure(&likelihood);
         let mut session = Session::new(&model, likelihood, poi, options);
         let mut rows = None;
         if let Some(name) = device {
@@ -219,7 +224,8 @@ impl PySession {
             session = session.on_device(Box::new(made.clone()), data.clone());
             rows = Some(OnDevice::new(made, data));
         }
-        Ok(Self { session: Mutex::new(session), inputs, values, n_params: model.n_params(), device: rows })
+        let n_params = model.n_params();
+        Ok(Self { session: Mutex::new(session), inputs, values, n_params, structure, device: rows })
     }
 
     /// Of which kind of PyTorch's devices tensors are read where they are; nothing if of none.

@@ -40,14 +40,15 @@ impl PyFit {
     /// The inverse of the exact Hessian (P × P), zero for parameters without uncertainty; None if it has none.
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let n = self.result.bestfit.len();
-        let values = py.detach(|| {
+        let values = py.detach(|| -> PyResult<_> {
             let mut likelihood = CpuLikelihood::with_plan(Arc::clone(&self.on.plan), &self.on.data);
+            crate::memory::for_fits(&likelihood)?;
             let is_finite = self.result.nll.is_finite();
-            is_finite
+            Ok(is_finite
                 .then(|| Hessian::at(&mut likelihood, &self.result.bestfit, &self.on.domain).covariance())
-                .flatten()
+                .flatten())
         });
-        values.map(|values| matrix(py, values, [n, n])).transpose()
+        values?.map(|values| matrix(py, values, [n, n])).transpose()
     }
 
     /// Where the fit left the constrained parameters.

@@ -168,12 +168,13 @@ impl Interruptible {
 /// What `work` makes of a likelihood, computed without the interpreter's lock.
 ///
 /// # Errors
-/// What a signal's handler raises, such as `KeyboardInterrupt`.
+/// What a signal's handler raises, such as `KeyboardInterrupt`; `MemoryError` if the matrices of a fit do not fit into memory.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     likelihood: CpuLikelihood,
     work: impl FnOnce(&mut Interruptible) -> T + Send,
 ) -> PyResult<T> {
+    crate::memory::for_fits(&likelihood)?;
     let watch = Arc::new(Watch::asking()?);
     let mut likelihood = Interruptible::new(likelihood, Arc::clone(&watch));
     let result = py.detach(|| work(&mut likelihood));

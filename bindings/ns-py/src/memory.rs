@@ -1,5 +1,8 @@
 //! Room for large results, asked for before they are computed: too much of it is a `MemoryError`, and not the end of the process.
 
+use ns_core::Likelihood;
+use ns_core::curvature::Structure;
+use ns_inference::memory::{TooLarge, require};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
@@ -19,4 +22,19 @@ pub(crate) fn filled<T: Copy>(value: T, n: usize, width: usize, what: &str) -> P
     let mut values = room(n as u64, width, what)?;
     values.resize(n * width, value);
     Ok(values)
+}
+
+/// Room for the matrices of a fit of `likelihood`.
+pub(crate) fn for_fits(likelihood: &impl Likelihood) -> PyResult<()> {
+    for_fits_of(&likelihood.structure())
+}
+
+/// The same, of a likelihood of this structure.
+pub(crate) fn for_fits_of(structure: &Structure) -> PyResult<()> {
+    require(structure).map_err(|error| too_large(&error))
+}
+
+/// A model that is too large for this machine.
+pub(crate) fn too_large(error: &TooLarge) -> PyErr {
+    PyMemoryError::new_err(error.to_string())
 }

@@ -23,8 +23,8 @@ use crate::choice::{Choice, PyChoice, Rules};
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
 use crate::evaluate::{Evaluated, Points, expected};
-use crate::interrupt::in_parts;
-use crate::memory::{filled, room};
+use crate::interrupt::{Interruptible, in_parts, interruptible};
+use crate::memory::{filled, room, too_large};
 use crate::numbers::{HasAux, data, data_sets, point, points, shown};
 use crate::settings::index_of;
 
@@ -375,8 +375,10 @@ impl PyModel {
     /// What makes the model wrong, as `nextstat check` finds it.
     #[pyo3(name = "_check")]
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let document = py.detach(|| documents::check(&self.workspace, &self.model));
-        fields(py, &document)
+        let likelihood = py.detach(|| documents::expected_likelihood(&self.model));
+        let likelihood = likelihood.map_err(|error| too_large(&error))?;
+        let work = |likelihood: &mut Interruptible| documents::check(&self.workspace, &self.model, likelihood);
+        fields(py, &interruptible(py, likelihood, work)?)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

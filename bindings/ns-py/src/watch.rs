@@ -61,6 +61,7 @@ pub(crate) fn watched<T: Send>(
     likelihood: &CpuLikelihood,
     work: impl FnOnce(&Interruptible, &dyn Monitor) -> T + Send,
 ) -> PyResult<T> {
+    crate::memory::for_fits(likelihood)?;
     let watch = Arc::new(Watch::asking()?);
     let likelihood = Interruptible::new(likelihood.clone(), Arc::clone(&watch));
     let shared = Shared { done: AtomicUsize::new(0), total: AtomicUsize::new(0), watch };

@@ -6,6 +6,7 @@ use ns_compute::accel::AccelError;
 use ns_core::CompileError;
 use ns_core::likelihood::NonFinite;
 use ns_inference::accelerator::Failure;
+use ns_inference::memory::TooLarge;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use ns_translate::toys::ToyFileError;
@@ -90,6 +91,9 @@ pub(crate) enum CliError {
     /// A parameter that is tested and held at once.
     #[error("`{name}` is to be tested, but held fixed by the measurement or by `--fix`")]
     TestedIsFixed { name: String },
+    /// A model whose matrices do not fit into memory.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
     /// A group that is asked for twice.
     #[error("there are two groups called `{name}`; the patterns of one group are divided by commas")]
     TwoGroups { name: String },
@@ -178,6 +182,10 @@ impl CliError {
             ),
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } | Self::Combine { error, .. } => error.hint(),
+            Self::TooLarge(_) => Some(
+                "`nextstat prune` leaves out parts of a workspace; `nextstat evaluate` works without these matrices"
+                    .to_owned(),
+            ),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has what there is for toys".to_owned()),
             Self::UnknownParameter { similar: Some(similar), .. } => {

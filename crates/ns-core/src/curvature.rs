@@ -17,7 +17,7 @@ pub struct Partition {
     /// First local parameter of each block, and L at the end.
     pub block_start: Vec<u32>,
     /// Offset of each block's m × m matrix in [`Arrowhead::blocks`], and the total at the end.
-    pub block_offset: Vec<u32>,
+    pub block_offset: Vec<usize>,
     /// For each parameter (P): its position among the globals, or G + its position among the locals.
     pub position: Vec<u32>,
 }
@@ -35,7 +35,7 @@ impl Partition {
             partition.local.extend_from_slice(block);
             offset += block.len() * block.len();
             partition.block_start.push(index(partition.local.len()));
-            partition.block_offset.push(index(offset));
+            partition.block_offset.push(offset);
         }
         for &param in &partition.local {
             partition.position[param as usize] = 0;
@@ -108,11 +108,19 @@ pub struct Arrowhead {
 }
 
 impl Arrowhead {
-    /// The zero matrix.
+    /// Bytes of a matrix of this shape; [`u64::MAX`] if they are more than that.
+    #[must_use]
+    pub fn bytes(partition: &Partition) -> u64 {
+        let (g, l) = (partition.n_global() as u128, partition.n_local() as u128);
+        let numbers = (g + l) * g + partition.block_offset[partition.n_blocks()] as u128;
+        u64::try_from(numbers * size_of::<f64>() as u128).unwrap_or(u64::MAX)
+    }
+
+    /// The zero matrix. It must fit into memory: ask [`Arrowhead::bytes`] first where a model may be large.
     #[must_use]
     pub fn zeros(partition: Arc<Partition>) -> Self {
         let (g, l) = (partition.n_global(), partition.n_local());
-        let n_blocks = partition.block_offset[partition.n_blocks()] as usize;
+        let n_blocks = partition.block_offset[partition.n_blocks()];
         Self { global: vec![0.0; g * g], coupling: vec![0.0; l * g], blocks: vec![0.0; n_blocks], partition }
     }
 
@@ -133,7 +141,7 @@ impl Arrowhead {
         let block = self.partition.block_of(local);
         let range = self.partition.block(block);
         let (m, i) = (range.len(), local - range.start);
-        &mut self.blocks[self.partition.block_offset[block] as usize + i * m + i]
+        &mut self.blocks[self.partition.block_offset[block] + i * m + i]
     }
 
     /// Adds `value` to the diagonal element of parameter `param`.
@@ -153,7 +161,7 @@ impl Arrowhead {
             let range = partition.block(block);
             let m = range.len();
             for (i, local) in range.enumerate() {
-                let offset = partition.block_offset[block] as usize;
+                let offset = partition.block_offset[block];
                 out[partition.local[local] as usize] = self.blocks[offset + i * m + i];
             }
         }
@@ -166,7 +174,7 @@ impl Arrowhead {
         self.multiply_global(x, out);
         for block in 0..partition.n_blocks() {
             let range = partition.block(block);
-            let (m, offset) = (range.len(), partition.block_offset[block] as usize);
+            let (m, offset) = (range.len(), partition.block_offset[block]);
             for (i, li) in range.clone().enumerate() {
                 for (j, lj) in range.clone().enumerate().take(i + 1) {
                     let (pi, pj) = (partition.local[li] as usize, partition.local[lj] as usize);

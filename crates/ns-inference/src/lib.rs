@@ -15,6 +15,7 @@ pub mod hessian;
 pub mod hypotest;
 pub mod limit;
 pub mod linear;
+pub mod memory;
 pub mod minimize;
 pub mod minos;
 pub mod monitor;

@@ -9,6 +9,7 @@ use ns_core::expected;
 use ns_core::spec::Workspace;
 use ns_core::{Likelihood, Model};
 use ns_inference::degeneracy;
+use ns_inference::memory::{self, TooLarge};
 
 use super::{Status, model};
 use crate::args::CheckArgs;
@@ -20,7 +21,8 @@ const CORRELATION_LIMIT: f64 = 0.995;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
     let (workspace, model) = model::model(&args.model)?;
-    let findings = findings(&workspace, &model);
+    let mut likelihood = expected_likelihood(&model)?;
+    let findings = findings(&workspace, &model, &mut likelihood);
     report::write_json(&report::check::document(&model, &findings), &args.output)?;
     let worst_allowed = if args.strict { Severity::Note } else { Severity::Warning };
     let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
@@ -29,29 +31,36 @@ pub(super) fn run(args: &CheckArgs) -> Result<Status, CliError> {
     Ok(Status::positive_if(n_bad == 0))
 }
 
-/// Everything that is found, as the command writes it.
+/// Everything that is found, as the command writes it; `likelihood` is an [`expected_likelihood`] of the model.
 #[must_use]
-pub fn document(workspace: &Workspace, model: &Model) -> serde_json::Value {
-    report::check::document(model, &findings(workspace, model))
+pub fn document(workspace: &Workspace, model: &Model, likelihood: &mut impl Likelihood) -> serde_json::Value {
+    report::check::document(model, &findings(workspace, model, likelihood))
+}
+
+/// The likelihood of the data that the model expects at its starting values.
+///
+/// # Errors
+/// [`TooLarge`] if the matrices that are to be looked at do not fit into memory.
+pub fn expected_likelihood(model: &Model) -> Result<CpuLikelihood, TooLarge> {
+    let data = expected::asimov(model, &model.parameters.init);
+    let likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(model)), &data);
+    memory::require(&likelihood.structure()).map(|()| likelihood)
 }
 
 /// Everything that is found, worst first.
-fn findings(workspace: &Workspace, model: &Model) -> Vec<Finding> {
+fn findings(workspace: &Workspace, model: &Model, likelihood: &mut impl Likelihood) -> Vec<Finding> {
     let mut findings = check(workspace, model);
-    findings.extend(degenerate_parameters(model));
+    findings.extend(degenerate_parameters(model, likelihood));
     findings.sort_by_key(Finding::severity);
     findings
 }
 
 /// Parameters that data would hardly tell apart, from the likelihood of the data that the model expects.
-fn degenerate_parameters(model: &Model) -> Vec<Finding> {
-    let start = &model.parameters.init;
-    let data = expected::asimov(model, start);
-    let mut likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(model)), &data);
-    if !likelihood.nll(start).is_finite() {
+fn degenerate_parameters(model: &Model, likelihood: &mut impl Likelihood) -> Vec<Finding> {
+    if !likelihood.nll(&model.parameters.init).is_finite() {
         return Vec::new();
     }
-    let found = degeneracy(model, &mut likelihood, CORRELATION_LIMIT);
+    let found = degeneracy(model, likelihood, CORRELATION_LIMIT);
     let name = |i: usize| model.parameters.names[i].clone();
     // A single parameter that nothing determines has its own finding.
     let directions =

@@ -7,9 +7,9 @@ use ns_compute::cpu::Plan;
 use ns_core::expected;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
-use ns_core::{Data, Model};
+use ns_core::{Data, Likelihood, Model};
 use ns_inference::fit::domain_and_start;
-use ns_inference::{FitOptions, MultiStart};
+use ns_inference::{FitOptions, MultiStart, memory};
 
 use super::model;
 use crate::args::SetupArgs;
@@ -73,6 +73,7 @@ fn of_model(args: &SetupArgs, workspace: Workspace, model: Model) -> Result<Setu
     let options = options(args, &model)?;
     let data = data(args, &model)?;
     let likelihood = CpuLikelihood::with_plan(Arc::new(Plan::new(&model)), &data);
+    memory::require(&likelihood.structure())?;
     Ok(Setup { workspace, model, data, likelihood, options })
 }
 

@@ -322,6 +322,27 @@ fn files_are_written_whole_or_not_at_all() {
     std::fs::remove_dir_all(&folder).expect("removable");
 }
 
+/// `simple.json` with `n` more systematics.
+fn with_systematics(n: usize) -> Vec<u8> {
+    let text = std::fs::read(folder("examples").join("simple.json")).expect("readable");
+    let mut workspace: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let modifiers = workspace.pointer_mut("/channels/0/samples/0/modifiers").and_then(|list| list.as_array_mut());
+    let modifier = |i| serde_json::json!({"name": format!("n{i}"), "type": "normsys", "data": {"lo": 0.9, "hi": 1.1}});
+    modifiers.expect("a list").extend((0..n).map(modifier));
+    workspace.to_string().into_bytes()
+}
+
+#[test]
+fn models_that_no_memory_holds_are_refused() {
+    // Two matrices of 300000² numbers.
+    let workspace = with_systematics(300_000);
+    for verb in ["check", "fit", "limit", "report", "ranking"] {
+        let run = crate::support::with_stdin(&folder("examples"), &[verb], &workspace);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{verb}: {}", run.stderr);
+        assert!(run.stderr.starts_with("error: a fit of 300003 parameters needs at least 1.3 TiB"), "{}", run.stderr);
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn results_do_not_need_threads() {

@@ -195,7 +195,7 @@ impl CrossTerms<'_> {
         let g = out.partition.n_global();
         match (a, b) {
             (Target::Local { bin, slot: i, .. }, Target::Local { slot: j, .. }) => {
-                let block = out.partition.block_offset[self.channel.first_block + bin] as usize;
+                let block = out.partition.block_offset[self.channel.first_block + bin];
                 out.blocks[block + i.max(j) * self.channel.n_slots + i.min(j)] += value;
             }
             (local @ Target::Local { .. }, Target::Global(position)) | (Target::Global(position), local) => {

@@ -85,7 +85,7 @@ fn add_local_rows(channel: &ChannelPlan, bin: usize, local: impl Fn(usize) -> f6
     if m == 0 {
         return;
     }
-    let block = out.partition.block_offset[channel.first_block + bin] as usize;
+    let block = out.partition.block_offset[channel.first_block + bin];
     for slot in 0..m {
         let value = local(slot);
         let at = (channel.first_local + bin * m + slot) * g;

@@ -51,7 +51,7 @@ impl ArrowheadFactor {
         self.blocks.extend_from_slice(&matrix.blocks);
         for block in 0..partition.n_blocks() {
             let range = partition.block(block);
-            let (m, offset) = (range.len(), partition.block_offset[block] as usize);
+            let (m, offset) = (range.len(), partition.block_offset[block]);
             let values = &mut self.blocks[offset..offset + m * m];
             for (i, local) in range.enumerate() {
                 if self.free_local[local] {
@@ -77,7 +77,7 @@ impl ArrowheadFactor {
         self.coupling.resize(partition.n_local() * g, 0.0);
         for block in 0..partition.n_blocks() {
             let range = partition.block(block);
-            let (m, offset, first) = (range.len(), partition.block_offset[block] as usize, range.start);
+            let (m, offset, first) = (range.len(), partition.block_offset[block], range.start);
             for i in 0..m {
                 let (done, rest) = self.coupling[first * g..].split_at_mut(i * g);
                 let row = &mut rest[..g];
@@ -154,7 +154,7 @@ impl ArrowheadFactor {
     fn each_block(&self, mut visit: impl FnMut(&[f64], usize, std::ops::Range<usize>)) {
         for block in 0..self.partition.n_blocks() {
             let range = self.partition.block(block);
-            let (m, offset) = (range.len(), self.partition.block_offset[block] as usize);
+            let (m, offset) = (range.len(), self.partition.block_offset[block]);
             visit(&self.blocks[offset..offset + m * m], m, range);
         }
     }
@@ -196,7 +196,7 @@ impl ArrowheadFactor {
         let mut local = Vec::new();
         for &block in blocks {
             let range = self.partition.block(block);
-            let (m, offset) = (range.len(), self.partition.block_offset[block] as usize);
+            let (m, offset) = (range.len(), self.partition.block_offset[block]);
             lower_small(&self.blocks[offset..offset + m * m], m, &mut rhs[range.clone()]);
             for l in range {
                 let z = std::mem::take(&mut rhs[l]);
@@ -230,7 +230,7 @@ impl ArrowheadFactor {
         let (mut unit, mut sum) = (Vec::new(), vec![0.0; g]);
         for block in 0..partition.n_blocks() {
             let range = partition.block(block);
-            let (m, offset) = (range.len(), partition.block_offset[block] as usize);
+            let (m, offset) = (range.len(), partition.block_offset[block]);
             for i in (0..m).filter(|&i| self.free_local[range.start + i]) {
                 unit.clear();
                 unit.resize(m, 0.0);
