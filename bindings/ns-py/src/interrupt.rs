@@ -185,7 +185,7 @@ pub(crate) fn interruptible<T: Send>(
 }
 
 /// Values that are computed between two looks at the interpreter's signals.
-pub(crate) const VALUES_OF_A_PART: usize = 1 << 20;
+pub(crate) const VALUES_OF_A_PART: usize = 1 << 17;
 
 /// Does `work` on consecutive parts of `0..n`, whose units have `width` values each, without the interpreter's lock.
 ///

@@ -3,7 +3,7 @@
 //! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it can be factorised;
 //! beyond rounding, it then gives a direction that leads down, and no uncertainties.
 
-use crate::linear::{ArrowheadFactor, Rows, Whitened};
+use crate::linear::{ArrowheadFactor, Rows, Stop, Whitened};
 use crate::minimize::Domain;
 use crate::result::FlatDirection;
 use ns_core::curvature::{Arrowhead, Curvature};
@@ -67,15 +67,18 @@ impl Hessian {
             damping: 0.0,
             singular: false,
         };
-        hessian.factor(&matrix, dampings);
+        hessian.factor(&matrix, dampings, &|| likelihood.is_stopped());
         hessian
     }
 
-    fn factor(&mut self, matrix: &Arrowhead, dampings: &[f64]) {
+    fn factor(&mut self, matrix: &Arrowhead, dampings: &[f64], stop: Stop<'_>) {
         let mean = self.diagonal.iter().map(|d| d.abs()).sum::<f64>() / self.diagonal.len().max(1) as f64;
         for &relative in dampings {
+            if relative > 0.0 && stop() {
+                break;
+            }
             let damping: Vec<f64> = self.diagonal.iter().map(|d| relative * d.abs().max(1e-12 * mean)).collect();
-            if self.factor.factor(matrix, &damping, &self.free).is_ok() {
+            if self.factor.factor_unless(matrix, &damping, &self.free, stop).is_ok() {
                 self.damping = relative;
                 return;
             }
@@ -147,14 +150,23 @@ impl Hessian {
     /// Variance of parameter `i`; 0 if it is not free.
     #[must_use]
     pub fn variance(&self, i: usize) -> f64 {
-        let variances = || {
+        self.variances(&|| false)[i]
+    }
+
+    /// Variances of all parameters (P); 0 for those that are not free, and for all if `stop` said so while they were computed.
+    pub fn variances(&self, stop: Stop<'_>) -> &[f64] {
+        self.variance.get_or_init(|| {
             let mut variances = vec![0.0; self.free.len()];
             if !self.singular {
-                self.factor.inverse_diagonal(&mut variances);
+                self.factor.inverse_diagonal(&mut variances, stop);
             }
             variances
-        };
-        self.variance.get_or_init(variances)[i]
+        })
+    }
+
+    /// Parameters whose variance correlations raise by `excess` or more: C_ii H_ii = 1/(1 - R_i²), with R_i the multiple correlation of parameter i with all others.
+    pub(crate) fn inflated(&self, excess: f64) -> Vec<usize> {
+        (0..self.free.len()).filter(|&i| self.variance(i) * self.diagonal[i] >= excess).collect()
     }
 
     /// The covariance (P × P, row by row), zero for parameters that are not free.
@@ -208,6 +220,8 @@ impl Hessian {
         params: &[f64],
         parameters: &Parameters,
     ) -> Vec<FlatDirection> {
+        let stop = || likelihood.is_stopped();
+        self.variances(&stop);
         let worst = (0..self.free.len()).map(|i| self.variance(i) * self.diagonal[i]).fold(0.0, f64::max);
         if self.is_positive_definite() && worst < SUSPICIOUS {
             return Vec::new();
@@ -218,7 +232,8 @@ impl Hessian {
         let Curvature::GaussNewtonProduct(matrix) = curvature else {
             unreachable!("the kind of curvature does not change")
         };
-        Flatness::new(&matrix, &self.free).map_or_else(Vec::new, |flatness| flatness.directions(parameters))
+        Flatness::new(&matrix, &self.free, &|| likelihood.is_stopped())
+            .map_or_else(Vec::new, |flatness| flatness.directions(parameters))
     }
 }
 
@@ -231,7 +246,7 @@ struct Flatness {
 }
 
 impl Flatness {
-    fn new(matrix: &Arrowhead, free: &[bool]) -> Option<Self> {
+    fn new(matrix: &Arrowhead, free: &[bool], stop: Stop<'_>) -> Option<Self> {
         let n = free.len();
         let mut root = vec![0.0; n];
         matrix.diagonal(&mut root);
@@ -239,7 +254,7 @@ impl Flatness {
         let free_and_felt: Vec<bool> = (0..n).map(|i| free[i] && root[i] > 0.0).collect();
         let damping: Vec<f64> = root.iter().map(|r| 1e-13 * r * r).collect();
         let mut factor = ArrowheadFactor::default();
-        factor.factor(matrix, &damping, &free_and_felt).ok()?;
+        factor.factor_unless(matrix, &damping, &free_and_felt, stop).ok()?;
         Some(Self { factor, free: free.to_vec(), root })
     }
 

@@ -3,9 +3,9 @@
 //! With H = (A Cᵀ; C E), E block-diagonal with factors E = L Lᵀ and Y = L⁻¹ C, the Schur complement is A - YᵀY.
 //! Legend: G global, L local parameters; g the free ones among the globals.
 
-use super::NotPositiveDefinite;
 use super::cholesky::{DenseCholesky, dot, factor_small};
 use super::rows::{Rows, Whitened};
+use super::{NotPositiveDefinite, Stop};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 use ns_core::curvature::{Arrowhead, Partition};
@@ -33,6 +33,20 @@ impl ArrowheadFactor {
     /// # Errors
     /// [`NotPositiveDefinite`] if it is not; the factor is then unusable.
     pub fn factor(&mut self, matrix: &Arrowhead, damping: &[f64], free: &[bool]) -> Result<(), NotPositiveDefinite> {
+        self.factor_unless(matrix, damping, free, &|| false)
+    }
+
+    /// The same, given up when `stop` says so.
+    ///
+    /// # Errors
+    /// [`NotPositiveDefinite`] if it is not, or was given up; the factor is then unusable.
+    pub fn factor_unless(
+        &mut self,
+        matrix: &Arrowhead,
+        damping: &[f64],
+        free: &[bool],
+        stop: Stop<'_>,
+    ) -> Result<(), NotPositiveDefinite> {
         let partition = matrix.partition.clone();
         self.free_global.clear();
         self.free_global
@@ -42,7 +56,7 @@ impl ArrowheadFactor {
         self.partition = partition;
         self.factor_blocks(matrix, damping)?;
         self.eliminate(matrix);
-        self.factor_schur(matrix, damping)
+        self.factor_schur(matrix, damping, stop)
     }
 
     fn factor_blocks(&mut self, matrix: &Arrowhead, damping: &[f64]) -> Result<(), NotPositiveDefinite> {
@@ -99,7 +113,7 @@ impl ArrowheadFactor {
         }
     }
 
-    fn factor_schur(&mut self, matrix: &Arrowhead, damping: &[f64]) -> Result<(), NotPositiveDefinite> {
+    fn factor_schur(&mut self, matrix: &Arrowhead, damping: &[f64], stop: Stop<'_>) -> Result<(), NotPositiveDefinite> {
         let (g_all, g) = (self.partition.n_global(), self.free_global.len());
         let schur = self.schur.matrix(g);
         for (j, &position) in self.free_global.iter().enumerate() {
@@ -117,7 +131,7 @@ impl ArrowheadFactor {
             let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
             matmul(target, lower, Accum::Add, y.transpose(), full, y, full, -1.0, Par::Seq);
         }
-        self.schur.factor()
+        self.schur.factor(stop)
     }
 
     /// Solves for `x` (P), given `rhs` (P); parameters that are not free get 0.
@@ -208,15 +222,12 @@ impl ArrowheadFactor {
         local
     }
 
-    /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free.
-    pub fn inverse_diagonal(&self, out: &mut [f64]) {
-        let partition = self.partition.clone();
-        let g = self.free_global.len();
-        let inverse = self.schur.inverse_of_factor();
+    /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free, and for all if `stop` said so.
+    pub fn inverse_diagonal(&self, out: &mut [f64], stop: Stop<'_>) {
         out.fill(0.0);
-        for (j, &position) in self.free_global.iter().enumerate() {
-            let column = &inverse[j * g + j..(j + 1) * g];
-            out[partition.global[position as usize] as usize] = dot(column, column);
+        let Some(diagonal) = self.schur.inverse_diagonal(stop) else { return };
+        for (&position, &variance) in self.free_global.iter().zip(&diagonal) {
+            out[self.partition.global[position as usize] as usize] = variance;
         }
         self.local_inverse_diagonal(out);
     }

@@ -52,7 +52,7 @@ impl GaussNewtonFactor {
             let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
             matmul(target, lower, Accum::Add, m, full, m.transpose(), full, 1.0, Par::Seq);
         }
-        self.core.factor()
+        self.core.factor(&|| false)
     }
 
     /// Solves for `x` (P), given `rhs` (P); parameters that are not free get 0.

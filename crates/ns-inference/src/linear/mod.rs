@@ -14,6 +14,9 @@ pub use gauss_newton::GaussNewtonFactor;
 pub use rank::rank;
 pub use rows::{Rows, Whitened};
 
+/// Whether to give a factorisation up.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
 /// The matrix is not positive definite over the free parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPositiveDefinite;
