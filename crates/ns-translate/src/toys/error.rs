@@ -68,6 +68,26 @@ pub enum ToyFileError {
         /// Bytes it has.
         found: u64,
     },
+    /// A finished file without its end.
+    #[error("{name} ends after {found} of {expected} toys")]
+    Cut {
+        /// The file in backticks.
+        name: String,
+        /// Whole toys in it.
+        found: u64,
+        /// Toys that it was finished with.
+        expected: u64,
+    },
+    /// Records that are not those that were written.
+    #[error("{name} is damaged: toys {first} to {last} of it do not match their checksum")]
+    WrongChecksum {
+        /// The file in backticks.
+        name: String,
+        /// The first record of the block, from 1.
+        first: u64,
+        /// Its last record.
+        last: u64,
+    },
     /// The same toys twice.
     #[error("{first} and {second} both hold shard {index} of {of}")]
     SameShard {
@@ -127,6 +147,9 @@ impl ToyFileError {
             }
             Self::Differs { .. } => Some("toys can be continued and merged only if all of this agrees".to_owned()),
             Self::Incomplete { .. } => Some("complete it with `--resume` first".to_owned()),
+            Self::Cut { .. } | Self::WrongChecksum { .. } => {
+                Some("take a sound copy, or remove the file and make the toys again".to_owned())
+            }
             Self::MissingShards { .. } => Some("make them with `--shard K/N`, or name their files too".to_owned()),
             _ => None,
         }

@@ -7,11 +7,16 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::checksums::{Checksums, Described};
 use super::{Identity, ToyFileError};
 use crate::source::name_of;
+
+/// How long records may be without checksums in the document: after a kill, those are made again.
+const UNNOTED: Duration = Duration::from_secs(1);
 
 /// What to do about toys that are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +33,24 @@ pub struct ToyFile {
     path: PathBuf,
     identity: Identity,
     file: File,
-    n_records: u64,
-    /// Whether it was complete when it was opened.
+    /// Of all its records.
+    checksums: Checksums,
+    noted: Noted,
+    /// Whether it is complete and at its final name.
     is_complete: bool,
+}
+
+/// What the document of an unfinished file says.
+#[derive(Debug)]
+struct Noted {
+    n_records: u64,
+    at: Instant,
+}
+
+impl Noted {
+    fn now(n_records: u64) -> Self {
+        Self { n_records, at: Instant::now() }
+    }
 }
 
 /// `path` with `more` at the end of its name.
@@ -44,21 +64,28 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> ToyFileError + '_
     move |source| ToyFileError::Io { name: name_of(path), source }
 }
 
-/// The identity in the document beside a file, with its number of records if it is complete; `None` if there is no document.
-pub(super) fn read_identity(document: &Path) -> Result<Option<(Identity, Option<u64>)>, ToyFileError> {
+/// What the document beside a file says; `None` if there is no document.
+pub(super) fn read_description(document: &Path) -> Result<Option<Described>, ToyFileError> {
     let bytes = match fs::read(document) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(document)(error)),
     };
     let value: Option<Value> = serde_json::from_slice(&bytes).ok();
-    let identity = value.as_ref().and_then(Identity::from_value);
-    identity.map(Some).ok_or_else(|| ToyFileError::NoIdentity { name: name_of(document) })
+    let described = value.as_ref().and_then(Identity::from_value);
+    described.map(Some).ok_or_else(|| ToyFileError::NoIdentity { name: name_of(document) })
 }
 
-/// Writes a document whole or not at all.
-pub(super) fn write_identity(document: &Path, identity: &Identity, n_records: Option<u64>) -> Result<(), ToyFileError> {
-    let mut text = serde_json::to_vec_pretty(&identity.to_value(n_records)).unwrap_or_default();
+/// Writes a document whole or not at all; `n_records` are those of a complete file.
+fn write_description(
+    document: &Path,
+    identity: &Identity,
+    n_records: Option<u64>,
+    checksums: &Checksums,
+) -> Result<(), ToyFileError> {
+    let mut value = identity.to_value(n_records);
+    value["checksums"] = checksums.written().to_value();
+    let mut text = serde_json::to_vec_pretty(&value).unwrap_or_default();
     text.push(b'\n');
     let temporary = with_suffix(document, ".tmp");
     let written = File::create(&temporary).and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
@@ -85,12 +112,12 @@ impl ToyFile {
         }
         let file = claim(path)?;
         let is_empty = file.metadata().map_err(failed(&part))?.len() == 0;
-        let left = if is_empty { None } else { read_identity(&document)? };
-        let Some((theirs, _)) = left else { return Self::create(path, identity, file) };
+        let left = if is_empty { None } else { read_description(&document)? };
+        let Some(theirs) = left else { return Self::create(path, identity, file) };
         if mode == Mode::Resume {
             return Self::resume(path, identity, file, &theirs, is_unit);
         }
-        match whole_records(&part, &theirs)? {
+        match whole_records(&part, &theirs.identity)? {
             0 => Self::create(path, identity, file),
             n_records => Err(ToyFileError::Unfinished { name: name_of(&part), n_records }),
         }
@@ -98,8 +125,9 @@ impl ToyFile {
 
     /// The run that was completed at `path`, if there is one.
     fn finished(path: &Path, identity: &Identity) -> Result<Option<Self>, ToyFileError> {
-        let found = if path.exists() { read_identity(&with_suffix(path, ".json"))? } else { None };
-        let Some((theirs, Some(n_records))) = found else { return Ok(None) };
+        let found = if path.exists() { read_description(&with_suffix(path, ".json"))? } else { None };
+        let Some(theirs) = found else { return Ok(None) };
+        let Some(n_records) = theirs.n_records else { return Ok(None) };
         Self::complete(path, identity.clone(), &theirs, n_records).map(Some)
     }
 
@@ -107,44 +135,68 @@ impl ToyFile {
         let part = with_suffix(path, ".part");
         // Empty it first: records left there must never stand beside the description of this run.
         file.set_len(0).map_err(failed(&part))?;
-        write_identity(&with_suffix(path, ".part.json"), &identity, None)?;
+        let checksums = Checksums::new(&identity);
+        write_description(&with_suffix(path, ".part.json"), &identity, None, &checksums)?;
         file.seek(SeekFrom::Start(0))
             .and_then(|_| file.write_all(&identity.layout.header(0)))
             .map_err(failed(&part))?;
-        Ok(Self { path: path.to_owned(), identity, file, n_records: 0, is_complete: false })
+        Ok(Self { path: path.to_owned(), identity, file, checksums, noted: Noted::now(0), is_complete: false })
     }
 
-    fn complete(path: &Path, identity: Identity, theirs: &Identity, n_records: u64) -> Result<Self, ToyFileError> {
-        require_same(&identity, theirs, path)?;
-        let file = File::open(path).map_err(failed(path))?;
-        let identity = Identity { devices: theirs.devices.clone(), ..identity };
-        Ok(Self { path: path.to_owned(), identity, file, n_records, is_complete: true })
+    fn complete(path: &Path, identity: Identity, theirs: &Described, n_records: u64) -> Result<Self, ToyFileError> {
+        require_same(&identity, &theirs.identity, path)?;
+        let mut file = File::open(path).map_err(failed(path))?;
+        let found = whole_records(path, &identity)?;
+        if found < n_records {
+            return Err(ToyFileError::Cut { name: name_of(path), found, expected: n_records });
+        }
+        require_sound(path, &mut file, theirs, n_records)?;
+        let checksums = Checksums::new(&identity).of(&mut file, &identity, n_records).map_err(failed(path))?;
+        let identity = Identity { devices: theirs.identity.devices.clone(), ..identity };
+        Ok(Self { path: path.to_owned(), identity, file, checksums, noted: Noted::now(n_records), is_complete: true })
     }
 
     fn resume(
         path: &Path,
         identity: Identity,
-        file: File,
-        theirs: &Identity,
+        mut file: File,
+        theirs: &Described,
         is_unit: impl Fn(u64, &[u8]) -> bool,
     ) -> Result<Self, ToyFileError> {
         let part = with_suffix(path, ".part");
-        require_same(&identity, theirs, &part)?;
+        require_same(&identity, &theirs.identity, &part)?;
         let n_whole = whole_records(&part, &identity)?;
-        let identity = identity.with_devices_of(theirs);
-        write_identity(&with_suffix(path, ".part.json"), &identity, None)?;
-        let mut toys = Self { path: path.to_owned(), identity, file, n_records: n_whole, is_complete: false };
-        let (first, mut n_sound) = (toys.identity.range().start, 0);
-        toys.read(|record| {
-            let is_sound = is_unit(first + n_sound, record);
+        let range = identity.range();
+        let mut n_sound = 0;
+        let units = read_records(&mut file, &identity, n_whole.min(range.end - range.start), |record| {
+            let is_sound = is_unit(range.start + n_sound, record);
             n_sound += u64::from(is_sound);
             is_sound
-        })?;
-        toys.n_records = n_sound.min(toys.identity.range().end - first);
-        let length = toys.identity.layout.header(0).len() as u64 + toys.n_records * toys.record_bytes();
-        toys.file.set_len(length).map_err(failed(&part))?;
+        });
+        units.map_err(failed(&part))?;
+        if let Some(checksums) = &theirs.checksums {
+            n_sound = checksums.sound(&mut file, &identity, n_sound).map_err(failed(&part))?;
+        }
+        let checksums = Checksums::new(&identity).of(&mut file, &identity, n_sound).map_err(failed(&part))?;
+        let identity = identity.with_devices_of(&theirs.identity);
+        let noted = Noted::now(n_sound);
+        let mut toys = Self { path: path.to_owned(), identity, file, checksums, noted, is_complete: false };
+        toys.note()?;
+        toys.file.set_len(toys.end()).map_err(failed(&part))?;
         toys.renew_header()?;
         Ok(toys)
+    }
+
+    /// Where the next record belongs in the file.
+    fn end(&self) -> u64 {
+        self.identity.layout.header(0).len() as u64 + self.n_records() * self.record_bytes()
+    }
+
+    /// Writes the document of an unfinished file, with the checksums of its records.
+    fn note(&mut self) -> Result<(), ToyFileError> {
+        write_description(&with_suffix(&self.path, ".part.json"), &self.identity, None, &self.checksums)?;
+        self.noted = Noted::now(self.n_records());
+        Ok(())
     }
 
     fn record_bytes(&self) -> u64 {
@@ -166,7 +218,7 @@ impl ToyFile {
     /// Records in it.
     #[must_use]
     pub fn n_records(&self) -> u64 {
-        self.n_records
+        self.checksums.n_records()
     }
 
     /// Whether there is nothing more to do, because an earlier run has finished it.
@@ -180,17 +232,17 @@ impl ToyFile {
     /// # Errors
     /// A file system that refuses; what was there before stays as it was.
     pub fn append(&mut self, records: &[u8]) -> Result<(), ToyFileError> {
-        let header = self.identity.layout.header(0).len() as u64;
-        let end = header + self.n_records * self.record_bytes();
-        let part = self.part();
+        let (end, part) = (self.end(), self.part());
         let written = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(records));
         written.map_err(failed(&part))?;
-        self.n_records += records.len() as u64 / self.record_bytes().max(1);
-        self.renew_header()
+        let record_bytes = self.identity.layout.record_bytes().max(1);
+        records.chunks_exact(record_bytes).for_each(|record| self.checksums.add(record));
+        self.renew_header()?;
+        if self.noted.at.elapsed() >= UNNOTED { self.note() } else { Ok(()) }
     }
 
     fn renew_header(&mut self) -> Result<(), ToyFileError> {
-        let header = self.identity.layout.header(self.n_records);
+        let header = self.identity.layout.header(self.n_records());
         let renewed = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(&header));
         renewed.map_err(failed(&self.part()))
     }
@@ -200,7 +252,8 @@ impl ToyFile {
     /// # Errors
     /// A file system that refuses.
     pub fn read(&mut self, receive: impl FnMut(&[u8]) -> bool) -> Result<(), ToyFileError> {
-        read_records(&mut self.file, &self.identity, self.n_records, receive).map_err(failed(&self.path))
+        let n_records = self.n_records();
+        read_records(&mut self.file, &self.identity, n_records, receive).map_err(failed(&self.path))
     }
 
     /// Moves it to its final name.
@@ -214,7 +267,8 @@ impl ToyFile {
         let part = self.part();
         self.renew_header()?;
         self.file.sync_all().map_err(failed(&part))?;
-        write_identity(&with_suffix(&self.path, ".json"), &self.identity, Some(self.n_records))?;
+        let document = with_suffix(&self.path, ".json");
+        write_description(&document, &self.identity, Some(self.n_records()), &self.checksums)?;
         fs::rename(&part, &self.path).map_err(failed(&self.path))?;
         self.is_complete = true;
         // Unlocking can only fail where the file was never locked; closing it unlocks it in any case.
@@ -223,6 +277,31 @@ impl ToyFile {
         let _ = fs::remove_file(with_suffix(&self.path, ".part.json"));
         Ok(())
     }
+}
+
+impl Drop for ToyFile {
+    fn drop(&mut self) {
+        if !self.is_complete && self.noted.n_records != self.n_records() {
+            // Records without checksums are made again: nothing is lost but time.
+            let _ = self.note();
+        }
+    }
+}
+
+/// Finds out whether the `n_records` of a finished file are those that were written.
+pub(super) fn require_sound(
+    path: &Path,
+    file: &mut File,
+    described: &Described,
+    n_records: u64,
+) -> Result<(), ToyFileError> {
+    let Some(checksums) = &described.checksums else { return Ok(()) };
+    let n_sound = checksums.sound(file, &described.identity, n_records).map_err(failed(path))?;
+    if n_sound == n_records {
+        return Ok(());
+    }
+    let last = checksums.end_of_block(n_sound).min(n_records);
+    Err(ToyFileError::WrongChecksum { name: name_of(path), first: n_sound + 1, last })
 }
 
 /// Opens the part of `path`, making it if it is not there, and locks it against other runs until it is closed.
@@ -337,6 +416,83 @@ mod tests {
 
     fn open(path: &Path, identity: Identity, mode: Mode) -> Result<ToyFile, ToyFileError> {
         ToyFile::open(path, identity, mode, |toy, record| record[..8] == toy.to_le_bytes())
+    }
+
+    /// A file of `n` toys, finished or left.
+    fn file_of(path: &Path, n: u64, is_finished: bool) {
+        let mut file = open(path, identity(1, n), Mode::Fresh).expect("a new file");
+        for first in (0..n).step_by(100) {
+            file.append(&records(first..n.min(first + 100))).expect("writable");
+        }
+        if is_finished {
+            file.finish().expect("movable");
+        }
+    }
+
+    /// Flips a bit in the value of record `record`.
+    fn damage(path: &Path, record: usize) {
+        let mut bytes = fs::read(path).expect("readable");
+        let header = identity(1, 1).layout.header(0).len();
+        bytes[header + 16 * record + 12] ^= 4;
+        fs::write(path, bytes).expect("writable");
+    }
+
+    #[test]
+    fn damage_of_unfinished_toys_is_made_again() {
+        let scratch = Scratch::new("damaged-part");
+        let (path, part) = (scratch.file(), with_suffix(&scratch.file(), ".part"));
+        file_of(&path, 1000, false);
+        damage(&part, 600);
+        let mut file = open(&path, identity(1, 1000), Mode::Resume).expect("its own run");
+        assert_eq!(file.n_records(), 512, "whole blocks before the damage are kept");
+        file.append(&records(512..1000)).expect("writable");
+        file.finish().expect("movable");
+        assert!(fs::read(&path).expect("readable").ends_with(&records(0..1000)));
+    }
+
+    #[test]
+    fn damage_of_finished_toys_is_refused() {
+        let scratch = Scratch::new("damaged");
+        let path = scratch.file();
+        file_of(&path, 1000, true);
+        assert!(open(&path, identity(1, 1000), Mode::Resume).is_ok_and(|file| file.n_records() == 1000));
+        damage(&path, 999);
+        let merged = crate::toys::merge(std::slice::from_ref(&path)).expect_err("a flipped bit");
+        let resumed = open(&path, identity(1, 1000), Mode::Resume).expect_err("a flipped bit");
+        for error in [merged, resumed] {
+            assert!(
+                error.to_string().ends_with("is damaged: toys 769 to 1000 of it do not match their checksum"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_finished_file_without_its_end_is_refused() {
+        let scratch = Scratch::new("cut");
+        let path = scratch.file();
+        file_of(&path, 50, true);
+        let length = fs::metadata(&path).expect("there").len();
+        OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(length - 40)).expect("writable");
+        let error = open(&path, identity(1, 50), Mode::Resume).expect_err("cut");
+        assert!(error.to_string().ends_with("ends after 47 of 50 toys") && error.hint().is_some(), "{error}");
+    }
+
+    #[test]
+    fn files_without_checksums_are_still_read() {
+        let scratch = Scratch::new("no-checksums");
+        let path = scratch.file();
+        for (is_finished, suffix) in [(true, ".json"), (false, ".part.json")] {
+            file_of(&path, 300, is_finished);
+            let document = with_suffix(&path, suffix);
+            let mut value: Value = serde_json::from_slice(&fs::read(&document).expect("readable")).expect("JSON");
+            assert!(value.as_object_mut().is_some_and(|value| value.remove("checksums").is_some()));
+            fs::write(&document, value.to_string()).expect("writable");
+            if is_finished {
+                assert!(crate::toys::merge(std::slice::from_ref(&path)).is_ok());
+            }
+            assert!(open(&path, identity(1, 300), Mode::Resume).is_ok_and(|file| file.n_records() == 300));
+        }
     }
 
     #[test]

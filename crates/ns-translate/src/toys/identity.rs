@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::Layout;
+use super::checksums::{Described, WrittenChecksums};
 
 /// The format's name and version in documents.
 const FORMAT: &str = "nextstat toys";
@@ -89,8 +90,8 @@ impl Identity {
         })
     }
 
-    /// From the document beside a file, with the number of records if the file is complete.
-    pub(super) fn from_value(value: &Value) -> Option<(Self, Option<u64>)> {
+    /// From the document beside a file.
+    pub(super) fn from_value(value: &Value) -> Option<Described> {
         if value["format"] != FORMAT || value["format_version"] != VERSION {
             return None;
         }
@@ -104,7 +105,9 @@ impl Identity {
             shard,
             devices: devices.iter().filter_map(|device| device.as_str().map(str::to_owned)).collect(),
         };
-        ((1..=shard.of).contains(&shard.index)).then_some((identity, value["n_records"].as_u64()))
+        let checksums = WrittenChecksums::from_value(&value["checksums"]);
+        let n_records = value["n_records"].as_u64();
+        ((1..=shard.of).contains(&shard.index)).then_some(Described { identity, n_records, checksums })
     }
 
     /// The first thing in which a run is another one than `self`'s, whichever shard it is of: its name, ours, and its own value.
@@ -193,8 +196,10 @@ mod tests {
     #[test]
     fn documents_are_read_back() {
         let shard = Identity { shard: Shard { index: 2, of: 3 }, ..identity(json!({"seed": 1})) };
-        assert_eq!(Identity::from_value(&shard.to_value(Some(3))), Some((shard.clone(), Some(3))));
-        assert_eq!(Identity::from_value(&shard.to_value(None)), Some((shard, None)));
+        for n_records in [Some(3), None] {
+            let described = Described { identity: shard.clone(), n_records, checksums: None };
+            assert_eq!(Identity::from_value(&shard.to_value(n_records)), Some(described));
+        }
         assert_eq!(Identity::from_value(&json!({"format": FORMAT, "format_version": 2})), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::file::{failed, read_identity, read_records, with_suffix};
+use super::file::{failed, read_description, read_records, require_sound, with_suffix};
 use super::{Identity, Mode, Shard, ToyFile, ToyFileError};
 use crate::source::name_of;
 
@@ -55,9 +55,10 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged, ToyFileError> {
 fn part(path: &Path) -> Result<Part, ToyFileError> {
     let found = fs::metadata(path).map_err(failed(path))?.len();
     let document = with_suffix(path, ".json");
-    let Some((identity, n_records)) = read_identity(&document)? else {
+    let Some(described) = read_description(&document)? else {
         return Err(ToyFileError::NoIdentity { name: name_of(&document) });
     };
+    let (identity, n_records) = (&described.identity, described.n_records);
     let (range, name) = (identity.range(), name_of(path));
     let wanted = range.end - range.start;
     // A run of one part may stop before its last toy; one of several may not.
@@ -68,7 +69,9 @@ fn part(path: &Path) -> Result<Part, ToyFileError> {
     if found != expected {
         return Err(ToyFileError::Damaged { name, expected, found });
     }
-    Ok(Part { path: path.to_owned(), identity, n_records })
+    let mut file = File::open(path).map_err(failed(path))?;
+    require_sound(path, &mut file, &described, n_records)?;
+    Ok(Part { path: path.to_owned(), identity: described.identity, n_records })
 }
 
 fn require_same_run(first: &Part, other: &Part) -> Result<(), ToyFileError> {
