@@ -30,6 +30,22 @@ pub enum DocumentError {
         /// The limit in bytes, after decompression.
         limit: u64,
     },
+    /// A compressed file with more in it than is unpacked unasked.
+    #[error("{name} unpacks to more than {limit} bytes")]
+    UnpackedTooLarge {
+        /// The file in backticks, or `standard input`.
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A limit in the environment that is no number.
+    #[error("`{variable}={value}` is not a number of bytes")]
+    NotALimit {
+        /// The variable's name.
+        variable: &'static str,
+        /// What it is set to.
+        value: String,
+    },
     /// Another error, and the file in which it is.
     #[error("in {name}: {error}")]
     InFile {
@@ -320,7 +336,11 @@ impl DocumentError {
     #[must_use]
     pub fn in_file(self, name: &str) -> Self {
         match self {
-            named @ (Self::Unreadable { .. } | Self::TooLarge { .. } | Self::InFile { .. }) => named,
+            named @ (Self::Unreadable { .. }
+            | Self::TooLarge { .. }
+            | Self::UnpackedTooLarge { .. }
+            | Self::NotALimit { .. }
+            | Self::InFile { .. }) => named,
             other => Self::InFile { name: name.to_owned(), error: Box::new(other) },
         }
     }

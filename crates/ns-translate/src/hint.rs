@@ -7,7 +7,7 @@ use crate::digest::Algorithm;
 use crate::json::SyntaxProblem;
 use crate::kind::DocumentKind;
 use crate::patch::PatchProblem;
-use crate::source::Source;
+use crate::source::{Source, UNPACKED_LIMIT};
 
 /// How alike two words must be for one to be taken for the other (0: nothing in common, 1: the same).
 const LIKENESS: f64 = 0.6;
@@ -24,6 +24,9 @@ pub(crate) fn of(error: &DocumentError) -> Option<String> {
         }
         DocumentError::NotUtf8 { .. } => {
             Some("workspaces are JSON text, plain or compressed as .gz or .zst".to_owned())
+        }
+        DocumentError::UnpackedTooLarge { .. } => {
+            Some(format!("if the file is sound, allow more: `{UNPACKED_LIMIT}=BYTES` in the environment"))
         }
         DocumentError::WrongDocument { wanted, found } => wrong_document(*wanted, *found).map(str::to_owned),
         DocumentError::UnknownModifier { kind, .. } => {
