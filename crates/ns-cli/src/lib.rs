@@ -18,6 +18,7 @@ use clap::Parser;
 
 use args::Cli;
 use error::CliError;
+pub use report::look_at_stdout;
 
 /// Exit code of a command that could not be done: bad input or usage.
 pub(crate) const UNUSABLE: u8 = 2;
@@ -29,7 +30,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage::explain(&error, &arguments),
     };
-    match command::run(cli.verb) {
+    exit_code(command::run(cli.verb))
+}
+
+/// The exit code of a command that ended so, after saying why it could not be done.
+fn exit_code(ended: Result<command::Status, CliError>) -> u8 {
+    match ended {
         Ok(status) => status.code(),
         // Whoever reads the output has read enough.
         Err(CliError::BrokenPipe) => 0,

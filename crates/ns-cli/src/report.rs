@@ -15,6 +15,7 @@ pub(crate) mod talk;
 pub(crate) mod toys;
 pub(crate) mod workspace;
 
+mod file;
 mod number;
 mod output;
 mod progress;
@@ -22,6 +23,7 @@ mod stream;
 mod table;
 mod yields;
 
-pub(crate) use output::{to_document, write_json, write_stdout, write_text};
+pub use output::look_at_stdout;
+pub(crate) use output::{require_stdout, stdout_error, to_document, write_json, write_stdout, write_text};
 pub(crate) use progress::Progress;
 pub(crate) use talk::Talk;

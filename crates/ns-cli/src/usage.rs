@@ -1,11 +1,14 @@
 //! What is said when the arguments themselves are wrong, beyond what clap says.
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 
 use crate::args::Cli;
+use crate::command::Status;
+use crate::error::CliError;
 
 /// Options whose value is optional and therefore needs an equals sign.
 const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
@@ -15,10 +18,11 @@ const IN_PYTHON: [&str; 3] = ["xml2json", "json2xml", "contrib"];
 
 /// Help and version go to standard output, usage errors to standard error with exit code 2; a closed pipe is no fault.
 pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
-    let _ = error.print();
     if !error.use_stderr() {
-        return 0;
+        return crate::exit_code(print(error));
     }
+    // Nothing can be done about a standard error that is closed.
+    let _ = error.print();
     if error.kind() == ErrorKind::UnknownArgument {
         if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
             && ["--gpu", "--device"].contains(&argument.as_str())
@@ -41,6 +45,13 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         }
     }
     crate::UNUSABLE
+}
+
+/// Prints help or the version.
+fn print(error: &clap::Error) -> Result<Status, CliError> {
+    crate::report::require_stdout()?;
+    error.print().and_then(|()| io::stdout().flush()).map_err(crate::report::stdout_error)?;
+    Ok(Status::Done)
 }
 
 /// Verbs that can compute on an accelerator.

@@ -1,13 +1,15 @@
 //! Results as data: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it, to standard output or whole to a file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ns_translate::python_json;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::file::Target;
 use crate::args::OutputArgs;
 use crate::error::CliError;
 
@@ -39,36 +41,48 @@ fn write(bytes: &[u8], output: &OutputArgs) -> Result<(), CliError> {
 
 /// Writes to standard output.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), CliError> {
+    require_stdout()?;
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(stdout_error)
 }
 
-pub(super) fn stdout_error(source: io::Error) -> CliError {
+pub(crate) fn stdout_error(source: io::Error) -> CliError {
     match source.kind() {
         io::ErrorKind::BrokenPipe => CliError::BrokenPipe,
         _ => CliError::Unwritable { name: "standard output".to_owned(), source },
     }
 }
 
-/// Writes a file whole or not at all: beside its place first, then moved there. Pipes and devices are written to as they are.
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Through links, so that the file behind one is replaced and not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::metadata(&path).is_ok_and(|existing| !existing.is_file()) {
-        return OpenOptions::new().write(true).open(&path)?.write_all(bytes);
-    }
-    let temporary = beside(&path);
-    let written = File::create_new(&temporary).and_then(|mut file| file.write_all(bytes));
-    let moved = written.and_then(|()| fs::rename(&temporary, &path));
-    if moved.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    moved
+/// Whether standard output was closed when the process started.
+static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Remembers whether standard output is closed: to be called before Rust's runtime opens `/dev/null` in its place.
+pub fn look_at_stdout() {
+    IS_STDOUT_CLOSED.store(is_stdout_closed(), Ordering::Relaxed);
 }
 
-pub(super) fn beside(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    path.with_file_name(name)
+/// Whether standard output is closed now. Where no folder lists open files, it counts as open.
+fn is_stdout_closed() -> bool {
+    let open_files = Path::new("/dev/fd");
+    cfg!(unix) && open_files.is_dir() && fs::symlink_metadata(open_files.join("1")).is_err()
+}
+
+/// Finds out whether there is a standard output: what is written to a closed one would be lost without an error.
+pub(crate) fn require_stdout() -> Result<(), CliError> {
+    if IS_STDOUT_CLOSED.load(Ordering::Relaxed) || is_stdout_closed() {
+        let source = io::Error::new(io::ErrorKind::NotFound, "it is closed");
+        return Err(CliError::Unwritable { name: "standard output".to_owned(), source });
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all. Pipes and devices are written to as they are.
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match Target::open(path)? {
+        Target::Special(mut file) => file.write_all(bytes),
+        Target::Replacement(replacement) => {
+            replacement.file().write_all(bytes)?;
+            replacement.finish()
+        }
+    }
 }

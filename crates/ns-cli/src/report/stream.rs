@@ -1,18 +1,17 @@
 //! Results too long for memory: written piece by piece to standard output, or to a file that gets its name when it is whole.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
-use super::output::{beside, stdout_error};
+use super::file::{Replacement, Target};
+use super::output::{require_stdout, stdout_error};
 use crate::args::OutputArgs;
 use crate::error::CliError;
 
 /// Where the pieces go.
 pub(crate) struct Stream {
     writer: BufWriter<Box<dyn Write>>,
-    /// The file in the making and what it is to be called.
-    target: Option<(PathBuf, PathBuf)>,
+    /// The file in the making.
+    replacement: Option<Replacement>,
 }
 
 impl Stream {
@@ -20,15 +19,16 @@ impl Stream {
     pub(crate) fn open(output: &OutputArgs) -> Result<Self, CliError> {
         let path = output.output_file.as_ref().filter(|path| path.as_os_str() != "-");
         let Some(path) = path else {
-            return Ok(Self { writer: BufWriter::new(Box::new(io::stdout())), target: None });
+            require_stdout()?;
+            return Ok(Self { writer: BufWriter::new(Box::new(io::stdout())), replacement: None });
         };
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        let is_special = fs::metadata(&path).is_ok_and(|existing| !existing.is_file());
-        let at = if is_special { path.clone() } else { beside(&path) };
-        let file = if is_special { File::options().write(true).open(&at) } else { File::create(&at) };
-        let file = file.map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source })?;
-        let target = (!is_special).then_some((at, path));
-        Ok(Self { writer: BufWriter::new(Box::new(file)), target })
+        let opened = Target::open(path).and_then(|target| match target {
+            Target::Special(file) => Ok((file, None)),
+            Target::Replacement(replacement) => Ok((replacement.file().try_clone()?, Some(replacement))),
+        });
+        let (file, replacement) =
+            opened.map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source })?;
+        Ok(Self { writer: BufWriter::new(Box::new(file)), replacement })
     }
 
     /// Writes a piece.
@@ -39,25 +39,16 @@ impl Stream {
 
     /// Writes what is left and gives the file its name.
     pub(crate) fn end(mut self) -> Result<(), CliError> {
-        let flushed = self.writer.flush();
-        let moved = flushed.and_then(|()| self.target.as_ref().map_or(Ok(()), |(at, path)| fs::rename(at, path)));
-        moved.map_err(|source| self.failed(source))?;
-        self.target = None;
-        Ok(())
+        self.writer.flush().map_err(|source| self.failed(source))?;
+        let Some(replacement) = self.replacement else { return Ok(()) };
+        let name = format!("`{}`", replacement.path().display());
+        replacement.finish().map_err(|source| CliError::Unwritable { name, source })
     }
 
     fn failed(&self, source: io::Error) -> CliError {
-        match &self.target {
+        match &self.replacement {
             None => stdout_error(source),
-            Some((_, path)) => CliError::Unwritable { name: format!("`{}`", path.display()), source },
-        }
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if let Some((at, _)) = &self.target {
-            let _ = fs::remove_file(at);
+            Some(replacement) => CliError::Unwritable { name: format!("`{}`", replacement.path().display()), source },
         }
     }
 }

@@ -3,6 +3,7 @@
 mod commands;
 mod devices;
 mod docs;
+mod files;
 mod gallery;
 mod pyhf_commands;
 mod reports;

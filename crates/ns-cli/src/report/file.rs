@@ -1,0 +1,86 @@
+//! A file that is written whole or not at all: beside its place first, then moved there.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Where bytes for a path go.
+pub(super) enum Target {
+    /// A file that is to replace what is there.
+    Replacement(Replacement),
+    /// A pipe or a device, which is written to as it is.
+    Special(File),
+}
+
+/// A file in the making. It is removed if it does not get its name.
+pub(super) struct Replacement {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Target {
+    /// Opens what `path` names. Links are followed, so that what is behind one is replaced and not the link, whether it exists or not.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Self::Special),
+            Ok(found) if found.permissions().readonly() => {
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"))
+            }
+            Ok(found) => {
+                let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+                Replacement::new(path, Some(&found)).map(Self::Replacement)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Replacement::new(behind_links(path), None).map(Self::Replacement)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Where the links at `path` lead, to a file that is not there; a chain of links that ends nowhere has an end.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    while let Ok(next) = fs::read_link(&path) {
+        // A target from the root replaces the folder of the link.
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
+}
+
+impl Replacement {
+    fn new(path: PathBuf, existing: Option<&Metadata>) -> io::Result<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".nextstat-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // As for any new file: the process's mask takes its bits away.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(folder)?;
+        if let Some(existing) = existing {
+            file.as_file().set_permissions(existing.permissions())?;
+        }
+        Ok(Self { file, path })
+    }
+
+    /// The file that is to be written.
+    pub(super) fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// The name that it is to have.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the file its name, once its contents are safe.
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map(|_| ()).map_err(|error| error.error)
+    }
+}

@@ -1,0 +1,112 @@
+//! Files that are read and written: what is refused, what is replaced, and what is left alone.
+
+use std::fs;
+use std::process::Output;
+
+use crate::support::{Run, Scratch, folder, nextstat};
+
+fn examples(arguments: &[&str]) -> Run {
+    nextstat(&folder("examples"), arguments)
+}
+
+/// What a shell makes of `line`, in which `nextstat` is the command.
+#[cfg(unix)]
+fn shell(line: &str) -> Output {
+    let line = line.replace("nextstat ", &format!("'{}' ", env!("CARGO_BIN_EXE_nextstat")));
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &line]).current_dir(folder("examples")).output().expect("a shell")
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    use super::*;
+
+    fn mode(path: &str) -> u32 {
+        fs::metadata(path).expect("there").permissions().mode() & 0o777
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    #[test]
+    fn a_closed_standard_output_is_an_error() {
+        for verb in ["fit simple.json", "toys simple.json --n-toys 2", "completions bash", "--version", "fit --help"] {
+            let output = shell(&format!("nextstat {verb} >&-"));
+            assert_eq!(output.status.code(), Some(2), "{verb}");
+            assert_eq!(text(&output.stderr), "error: cannot write standard output: it is closed\n", "{verb}");
+        }
+        let scratch = Scratch::new("closed");
+        let output = shell(&format!("nextstat fit simple.json --output-file {} >&-", scratch.path("fit.json")));
+        assert_eq!(output.status.code(), Some(0), "a file needs no standard output: {}", text(&output.stderr));
+    }
+
+    #[test]
+    fn a_full_standard_output_is_an_error() {
+        if !Path::new("/dev/full").exists() {
+            println!("skipped: this system has no /dev/full");
+            return;
+        }
+        for verb in ["--version", "--help", "fit --help", "fit simple.json", "toys simple.json --n-toys 2"] {
+            let output = shell(&format!("nextstat {verb} >/dev/full"));
+            assert_eq!(output.status.code(), Some(2), "{verb}");
+            assert!(text(&output.stderr).starts_with("error: cannot write standard output: "), "{verb}");
+        }
+    }
+
+    #[test]
+    fn files_keep_their_mode_and_read_only_ones_are_left() {
+        let scratch = Scratch::new("modes");
+        let path = scratch.path("fit.json");
+        for arguments in [&["fit", "simple.json"][..], &["toys", "simple.json", "--n-toys", "2"]] {
+            let run = || examples(&[arguments, &["--output-file", &path]].concat());
+            fs::write(&path, "old").expect("writable");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("mine");
+            assert_eq!((run().code, mode(&path)), (Some(0), 0o640));
+            fs::write(&path, "old").expect("writable");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).expect("mine");
+            let refused = run();
+            assert!(refused.code == Some(2) && refused.stderr.contains("the file is read-only"), "{}", refused.stderr);
+            assert_eq!((scratch.read("fit.json"), mode(&path)), (b"old".to_vec(), 0o400));
+            fs::remove_file(&path).expect("mine");
+        }
+        assert_eq!(scratch.names(), Vec::<String>::new(), "nothing is left behind");
+    }
+
+    #[test]
+    fn links_are_written_through_whether_their_targets_exist_or_not() {
+        let scratch = Scratch::new("links");
+        let (link, second) = (scratch.path("link.json"), scratch.path("second.json"));
+        symlink("target.json", &link).expect("a link");
+        symlink("link.json", &second).expect("a link");
+        for path in [&second, &link] {
+            let run = examples(&["fit", "simple.json", "--output-file", path]);
+            assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+            assert!(fs::symlink_metadata(path).expect("there").is_symlink());
+        }
+        assert_eq!(scratch.names(), ["link.json", "second.json", "target.json"]);
+        assert!(!scratch.read("target.json").is_empty());
+        let around = scratch.path("around.json");
+        symlink("around.json", &around).expect("a link");
+        let run = examples(&["fit", "simple.json", "--output-file", &around]);
+        assert!(run.code == Some(2) && run.stderr.starts_with("error: cannot write `"), "{}", run.stderr);
+        assert!(fs::symlink_metadata(&around).expect("there").is_symlink());
+    }
+
+    #[test]
+    fn files_of_other_processes_are_left_alone() {
+        let scratch = Scratch::new("others");
+        let path = scratch.path("fit.json");
+        // A shell that becomes the command: its number is known before the command starts.
+        let line = format!(
+            "touch {0}/.fit.json.$$.tmp; exec nextstat fit simple.json --output-file {path}",
+            scratch.path(".")
+        );
+        let output = shell(&line);
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+        assert_eq!(scratch.names().len(), 2, "{:?}", scratch.names());
+    }
+}
