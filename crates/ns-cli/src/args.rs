@@ -6,6 +6,7 @@ mod check;
 mod device;
 mod digest;
 mod evaluate;
+mod files;
 mod fit;
 mod gof;
 mod hypotest;

@@ -100,8 +100,8 @@ pub(crate) enum CliError {
     /// An Asimov data set with two values of the parameter of interest.
     #[error("`--asimov` and `--asimov-at` both give `{name}` a value")]
     AsimovTwice { name: String },
-    /// Shards joined into one of themselves.
-    #[error("{name} is one of the files to merge; the result needs a file of its own")]
+    /// A result in the place of what it is made from.
+    #[error("{name} is read by this command, and its result would replace it")]
     OutputIsInput { name: String },
     /// A discovery test of something else than no signal.
     #[error("`q0` tests a parameter of interest of 0, not {mu}")]
@@ -186,6 +186,7 @@ impl CliError {
                 "`nextstat prune` leaves out parts of a workspace; `nextstat evaluate` works without these matrices"
                     .to_owned(),
             ),
+            Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has what there is for toys".to_owned()),
             Self::UnknownParameter { similar: Some(similar), .. } => {

@@ -30,7 +30,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage::explain(&error, &arguments),
     };
-    exit_code(command::run(cli.verb))
+    exit_code(cli.verb.require_other_output().and_then(|()| command::run(cli.verb)))
 }
 
 /// The exit code of a command that ended so, after saying why it could not be done.

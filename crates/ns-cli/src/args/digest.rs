@@ -11,11 +11,11 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct DigestArgs {
     /// The workspace, or any other JSON document; `-` reads standard input, which is also read if none is named
-    #[arg(value_name = "WORKSPACE", value_parser = source)]
+    #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<Source>,
 
     /// The same as WORKSPACE
-    #[arg(long, value_name = "FILE", value_parser = source, conflicts_with = "workspace")]
+    #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace")]
     input: Option<Source>,
 
     /// The algorithm: sha256 or md5; repeatable
@@ -35,8 +35,13 @@ pub(crate) struct DigestArgs {
 }
 
 impl DigestArgs {
+    /// The document, if it was named.
+    pub(super) fn named(&self) -> Option<&Source> {
+        self.workspace.as_ref().or(self.input.as_ref())
+    }
+
     /// The document's source.
     pub(crate) fn source(&self) -> Result<Source, CliError> {
-        named_or_piped(self.workspace.as_ref().or(self.input.as_ref()))
+        named_or_piped(self.named())
     }
 }

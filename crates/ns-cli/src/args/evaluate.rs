@@ -15,7 +15,7 @@ pub(crate) struct EvaluateArgs {
 
     /// Points to evaluate at: a JSON list of parameter vectors, each in the order of `par_names`; `-` reads standard input; the model's
     /// starting values if not given
-    #[arg(long, value_name = "FILE", value_parser = source)]
+    #[arg(long, value_name = "FILE", value_parser = source())]
     pub(crate) points: Option<Source>,
 
     #[command(flatten)]

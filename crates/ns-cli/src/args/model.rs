@@ -13,18 +13,23 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
     /// The workspace: pyhf JSON, plain or compressed as .gz or .zst; `-` reads standard input, which is also read if no workspace is named
-    #[arg(value_name = "WORKSPACE", value_parser = source)]
+    #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<Source>,
 
     /// The same as WORKSPACE
-    #[arg(long, value_name = "FILE", value_parser = source, conflicts_with = "workspace")]
+    #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace")]
     input: Option<Source>,
 }
 
 impl SourceArgs {
+    /// The workspace, if it was named.
+    pub(super) fn named(&self) -> Option<&Source> {
+        self.workspace.as_ref().or(self.input.as_ref())
+    }
+
     /// The workspace's source.
     pub(crate) fn source(&self) -> Result<Source, CliError> {
-        named_or_piped(self.workspace.as_ref().or(self.input.as_ref()))
+        named_or_piped(self.named())
     }
 }
 

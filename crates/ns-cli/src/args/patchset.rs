@@ -33,7 +33,7 @@ pub(crate) enum PatchsetVerb {
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
     /// The patch set, plain or compressed; `-` reads standard input, which is also read if no patch set is named
-    #[arg(value_name = "PATCHSET", value_parser = source)]
+    #[arg(value_name = "PATCHSET", value_parser = source())]
     patchset: Option<Source>,
 
     #[command(flatten)]
@@ -41,9 +41,14 @@ pub(crate) struct SetArgs {
 }
 
 impl SetArgs {
+    /// The patch set, if it was named.
+    pub(super) fn named(&self) -> Option<&Source> {
+        self.patchset.as_ref()
+    }
+
     /// The patch set's source.
     pub(crate) fn source(&self) -> Result<Source, CliError> {
-        named_or_piped(self.patchset.as_ref())
+        named_or_piped(self.named())
     }
 }
 
@@ -70,7 +75,7 @@ pub(crate) struct ExtractArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// The workspace that the set was made for; `-` reads standard input
-    #[arg(value_name = "WORKSPACE", value_parser = source)]
+    #[arg(value_name = "WORKSPACE", value_parser = source())]
     pub(crate) workspace: Source,
 
     #[command(flatten)]
@@ -85,7 +90,7 @@ pub(crate) struct ApplyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The workspace; `-` reads standard input
-    #[arg(value_name = "WORKSPACE", value_parser = source)]
+    #[arg(value_name = "WORKSPACE", value_parser = source())]
     pub(crate) workspace: Source,
 
     #[command(flatten)]

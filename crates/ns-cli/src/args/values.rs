@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_inference::toys::{NotANumberOfToys, number_of_toys};
 use ns_translate::Source;
@@ -67,8 +68,8 @@ pub(crate) enum ValueError {
 }
 
 /// A path, or `-`.
-pub(super) fn source(text: &str) -> Result<Source, std::convert::Infallible> {
-    Ok(if text == "-" { Source::Stdin } else { Source::Path(PathBuf::from(text)) })
+pub(super) fn source() -> impl TypedValueParser<Value = Source> {
+    OsStringValueParser::new().map(|path| if path == "-" { Source::Stdin } else { Source::Path(PathBuf::from(path)) })
 }
 
 pub(super) fn finite(text: &str) -> Result<f64, ValueError> {

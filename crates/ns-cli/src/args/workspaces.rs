@@ -14,11 +14,11 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct CombineArgs {
     /// The first workspace, plain or compressed; `-` reads standard input
-    #[arg(value_name = "WORKSPACE_ONE", value_parser = source)]
+    #[arg(value_name = "WORKSPACE_ONE", value_parser = source())]
     one: Option<Source>,
 
     /// The second workspace; standard input if it is not named
-    #[arg(value_name = "WORKSPACE_TWO", value_parser = source)]
+    #[arg(value_name = "WORKSPACE_TWO", value_parser = source())]
     two: Option<Source>,
 
     /// What becomes of channels, observations and measurements whose names are in both

@@ -9,6 +9,13 @@ fn examples(arguments: &[&str]) -> Run {
     nextstat(&folder("examples"), arguments)
 }
 
+/// Copies `simple.json` into `scratch` as `name`.
+fn copied(scratch: &Scratch, name: &str) -> String {
+    let path = scratch.path(name);
+    fs::copy(folder("examples").join("simple.json"), &path).expect("writable");
+    path
+}
+
 /// What a shell makes of `line`, in which `nextstat` is the command.
 #[cfg(unix)]
 fn shell(line: &str) -> Output {
@@ -17,10 +24,53 @@ fn shell(line: &str) -> Output {
     command.args(["-c", &line]).current_dir(folder("examples")).output().expect("a shell")
 }
 
+#[test]
+fn results_do_not_replace_what_they_are_made_from() {
+    let scratch = Scratch::new("inputs");
+    let input = copied(&scratch, "in.json");
+    let set = scratch.path("set.json");
+    fs::copy(folder("examples").join("signals.json"), &set).expect("writable");
+    let document = copied(&scratch, "toys.npy.json");
+    let toys = scratch.path("toys.npy");
+    for arguments in [
+        &["fit", &input, "--output-file", &input][..],
+        &["check", &input, "--output-file", &input],
+        &["inspect", "--input", &input, "--output-file", &input],
+        &["evaluate", "simple.json", "--points", &input, "--output-file", &input],
+        &["digest", &input, "--output-file", &input],
+        &["patchset", "list", &set, "--output-file", &set],
+        &["limit", "background.json", "--patchset", &set, "--every-patch", "--output-file", &set],
+        &["toys", &input, "--n-toys", "2", "--output-file", &input],
+        &["toys", &document, "--n-toys", "2", "--output-file", &toys],
+        &["hypotest-toys", &document, "--n-toys", "2", "--toys-file", &toys],
+    ] {
+        let run = examples(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(run.stderr.contains("is read by this command, and its result would replace it"), "{}", run.stderr);
+    }
+    let unchanged = fs::read(folder("examples").join("simple.json")).expect("readable");
+    assert_eq!([scratch.read("in.json"), scratch.read("toys.npy.json")], [unchanged.clone(), unchanged]);
+    // A workspace may take the place of the one that it is made from.
+    let sorted = examples(&["sort", &input, "--output-file", &input]);
+    assert_eq!((sorted.code, sorted.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn merged_toys_do_not_replace_a_shard() {
+    let scratch = Scratch::new("shard-input");
+    let path = scratch.path("a.npy");
+    assert_eq!(examples(&["toys", "simple.json", "--n-toys", "3", "--output-file", &path]).code, Some(0));
+    let again = examples(&["toys", "merge", &path, "--output-file", &path]);
+    assert!(again.code == Some(2) && again.stderr.contains("would replace it"), "{}", again.stderr);
+}
+
 #[cfg(unix)]
 mod unix {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
+    use std::process::Command;
 
     use super::*;
 
@@ -108,5 +158,24 @@ mod unix {
         let output = shell(&line);
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
         assert_eq!(scratch.names().len(), 2, "{:?}", scratch.names());
+    }
+
+    #[test]
+    fn names_that_are_not_text_are_names_of_inputs_too() {
+        let scratch = Scratch::new("names");
+        let path = Path::new(&scratch.path(".")).join(OsStr::from_bytes(b"n\xff.json"));
+        if fs::copy(folder("examples").join("simple.json"), &path).is_err() {
+            println!("skipped: this file system has no such names");
+            return;
+        }
+        for verb in ["fit", "inspect", "digest", "sort"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_nextstat"));
+            let output = command.arg(verb).arg(&path).output().expect("the command starts");
+            assert_eq!(output.status.code(), Some(0), "{verb}: {}", text(&output.stderr));
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nextstat"));
+        let absent = Path::new("/nowhere").join(OsStr::from_bytes(b"n\xff.json"));
+        let output = command.arg("fit").arg(absent).output().expect("the command starts");
+        assert!(text(&output.stderr).starts_with("error: cannot read `/nowhere/n"), "{}", text(&output.stderr));
     }
 }

@@ -12,9 +12,6 @@ use crate::report::toys::{Document, Tally};
 use crate::report::{self, Talk};
 
 pub(super) fn run(args: &MergeArgs) -> Result<Status, CliError> {
-    if let Some(path) = args.output.output_file.as_ref().filter(|path| args.files.contains(path)) {
-        return Err(CliError::OutputIsInput { name: format!("`{}`", path.display()) });
-    }
     let merged = merge(&args.files)?;
     match merged.identity.kind.as_str() {
         "hypotest" => tests(&merged, args),
