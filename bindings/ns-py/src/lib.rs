@@ -25,6 +25,7 @@ mod toys;
 mod watch;
 mod yields;
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 /// Runs the command with `arguments`, the first of which is its own name; returns the exit code.
@@ -46,6 +47,10 @@ fn devices(py: Python<'_>) -> Vec<&'static str> {
 #[pymodule]
 fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    if let Some(word) = ns_compute::cpu::isa::unknown() {
+        let message = std::ffi::CString::new(ns_cli::unknown_isa(&word))?;
+        PyErr::warn(module.py(), &module.py().get_type::<PyUserWarning>(), &message, 0)?;
+    }
     module.add_class::<model::PyModel>()?;
     module.add_class::<floating::FloatingModel>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;

@@ -104,6 +104,11 @@ fn shortened(text: &str) -> String {
     }
 }
 
+/// Prints `warning: …`, whatever the arguments.
+pub(crate) fn warning(text: &str) {
+    print(&format!("warning: {}\n", shortened(&harmless(text))));
+}
+
 /// Prints `hint: …`.
 pub(crate) fn hint(advice: &str) {
     print(&format!("hint: {}\n", shortened(&harmless(advice))));

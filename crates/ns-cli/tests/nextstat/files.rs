@@ -178,4 +178,16 @@ mod unix {
         let output = command.arg("fit").arg(absent).output().expect("the command starts");
         assert!(text(&output.stderr).starts_with("error: cannot read `/nowhere/n"), "{}", text(&output.stderr));
     }
+
+    #[test]
+    fn an_unknown_instruction_set_is_warned_of() {
+        for (word, is_warned) in [("foo", true), ("scalar", true), ("baseline", false), ("", false)] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_nextstat"));
+            command.args(["fit", "simple.json"]).current_dir(folder("examples")).env("NEXTSTAT_ISA", word);
+            let output = command.output().expect("the command starts");
+            assert_eq!(output.status.code(), Some(0));
+            let start = format!("warning: `NEXTSTAT_ISA={word}` names no instruction set and changes nothing");
+            assert_eq!(text(&output.stderr).starts_with(&start), is_warned, "{}", text(&output.stderr));
+        }
+    }
 }
