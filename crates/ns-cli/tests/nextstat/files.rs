@@ -64,6 +64,20 @@ fn merged_toys_do_not_replace_a_shard() {
     assert!(again.code == Some(2) && again.stderr.contains("would replace it"), "{}", again.stderr);
 }
 
+#[test]
+fn counts_beyond_the_range_of_likelihoods_are_an_error_of_check() {
+    let scratch = Scratch::new("overflow");
+    let path = scratch.path("huge.json");
+    let text = fs::read_to_string(folder("examples").join("simple.json")).expect("readable");
+    let huge = text.replace("12.0, 11.0", "1e308, 1e308");
+    assert_ne!(huge, text);
+    fs::write(&path, huge).expect("writable");
+    let run = examples(&["check", &path]);
+    assert_eq!(run.code, Some(1));
+    let finding = &run.document()["findings"][0];
+    assert_eq!((finding["code"].as_str(), finding["severity"].as_str()), (Some("overflow"), Some("error")));
+}
+
 #[cfg(unix)]
 mod unix {
     use std::ffi::OsStr;

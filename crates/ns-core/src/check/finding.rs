@@ -146,6 +146,12 @@ pub enum Problem {
         #[serde(rename = "cause")]
         reason: NonFinite,
     },
+    /// Counts so large that -ln L overflows.
+    #[error("-ln L overflows at the starting values, where up to {expected} events are expected in a bin")]
+    Overflow {
+        /// Most events expected in a bin.
+        expected: f64,
+    },
     /// A variation that changes nothing.
     #[error("this {kind} changes nothing")]
     NoEffect {
@@ -269,6 +275,7 @@ impl Problem {
             Self::EmptyBin { observed } if *observed == 0.0 => Severity::Note,
             Self::EmptyBin { .. }
             | Self::NegativeTotal { .. }
+            | Self::Overflow { .. }
             | Self::PoiWithoutEffect
             | Self::StartOutsideBounds { .. } => Severity::Error,
             Self::NoEffect { .. } | Self::Kinked { .. } | Self::FixedGammas { .. } => Severity::Note,
@@ -287,6 +294,7 @@ impl Problem {
             Self::NegativeYield { .. } => "negative_yield",
             Self::FarFromObservation { .. } => "far_from_observation",
             Self::NotFiniteAtStart { .. } => "not_finite_at_start",
+            Self::Overflow { .. } => "overflow",
             Self::NoEffect { .. } => "no_effect",
             Self::EqualVariations { .. } => "equal_variations",
             Self::OneSided { .. } => "one_sided",
@@ -338,6 +346,7 @@ mod tests {
             Problem::PoiWithoutEffect,
             Problem::NoEffect { kind },
             Problem::EmptyBin { observed: 1.0 },
+            Problem::Overflow { expected: 1e308 },
             Problem::OneSided { kind, down: 0.1, up: 0.2, n_bins: 1 },
         ] {
             let code = problem.code();

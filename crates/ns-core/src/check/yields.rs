@@ -2,7 +2,7 @@
 
 use super::finding::{At, Finding, Problem};
 use crate::expected::expected_main;
-use crate::likelihood::diagnose;
+use crate::likelihood::{diagnose, nll};
 use crate::model::Model;
 use crate::spec::{Channel, ModifierData, Workspace};
 
@@ -27,8 +27,21 @@ pub(super) fn look(workspace: &Workspace, model: &Model, findings: &mut Vec<Find
     let reason = if explained { None } else { diagnose(model, &model.observed, start) };
     match reason {
         Some(reason) => findings.push(Finding { problem: Problem::NotFiniteAtStart { reason }, at: At::default() }),
+        None if !explained && !nll(model, &model.observed, start).is_finite() => overflow(model, findings),
         None => far_observations(workspace, model, findings),
     }
+}
+
+/// Every expected count is finite, and -ln L is not.
+fn overflow(model: &Model, findings: &mut Vec<Finding>) {
+    let lambda = expected_main(model, &model.parameters.init);
+    let bins = (0..model.channels.len()).map(|channel| model.channel_bins(channel));
+    let largest =
+        |bins: std::ops::Range<usize>| lambda[bins].iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    let found = bins.enumerate().filter_map(|(channel, bins)| Some((channel, largest(bins)?)));
+    let Some((channel, (bin, expected))) = found.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { return };
+    let at = At { channel: Some(model.channels[channel].clone()), bin: Some(bin), ..At::default() };
+    findings.push(Finding { problem: Problem::Overflow { expected }, at });
 }
 
 fn totals(c: usize, channel: &Channel, observed: &[f64], findings: &mut Vec<Finding>) {
