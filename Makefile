@@ -48,13 +48,13 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 	then $(TORCH_PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --system-packages --venv $(VENV)-torch --tests bindings/ns-py/tests/differentiable; \
 	else echo "warning: skipped: the tests that need PyTorch, which $(TORCH_PYTHON) does not have (Debian: python3-torch, python3-venv)"; fi
 
-check: ## formatting, lints, documentation, licences
+check: ## formatting, lints, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat; fi
 	$(PYTHON) scripts/torchless_mutate.py --check
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check licenses bans sources; \
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check advisories licenses bans sources; \
 	else $(PYTHON) scripts/licences.py; fi
 
 format: ## format the Rust sources
