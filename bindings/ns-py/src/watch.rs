@@ -77,7 +77,7 @@ pub(crate) fn watched<T: Send>(
             result
         };
         std::thread::scope(|scope| {
-            let Ok(worker) = std::thread::Builder::new().spawn_scoped(scope, &run) else {
+            let Ok(worker) = std::thread::Builder::new().spawn_scoped(scope, run) else {
                 // This thread works instead, asks for signals between evaluations, and tells of progress at the end.
                 let result = run();
                 shared.watch.raised().map_or(Ok(()), Err)?;

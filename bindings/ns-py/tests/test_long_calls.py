@@ -211,3 +211,34 @@ def test_import_takes_numpy_along_only_when_needed(examples_folder):
     """
     out, err = run(code, cwd=examples_folder).communicate(timeout=60)
     assert out.splitlines() == ["[]", "True"] and not err
+
+
+def test_check_is_stopped_by_its_stopper(examples_folder):
+    model = nextstat.load_workspace("examples/shapes.json")
+    stopper = nextstat._nextstat.Stopper()
+    assert stopper.call(nextstat.check, model).n_errors == 0
+    stopper.stop()
+    with pytest.raises(KeyboardInterrupt):
+        stopper.call(nextstat.check, model)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stacks are not reserved on Windows")
+def test_calls_work_where_no_thread_can_be_started(examples_folder):
+    code = """
+        import nextstat
+        model = nextstat.load_workspace("examples/shapes.json")
+        toys = nextstat.fit_toys(model, n_toys=5, threads=4)
+        print(toys.params.sum(), nextstat.ranking(model, threads=4), model.nll([model.init] * 100, threads=4).sum())
+    """
+    here = run(code, cwd=examples_folder)
+    expected = here.communicate()
+    # No system has room for such a stack.
+    process = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=examples_folder,
+        env={**os.environ, "PYTHONPATH": PACKAGE, "RUST_MIN_STACK": str(2**47)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (process.stdout, process.stderr, process.returncode) == (*expected, here.returncode) and process.stdout

@@ -468,3 +468,22 @@ def test_broken_documents_say_where(root):
         except OSError as error:
             assert "cannot read" in str(error)
     assert n_errors > 30
+
+
+@pytest.fixture(scope="module")
+def too_large(root):
+    """A model of 300003 parameters: two dense matrices of them have 1.3 TiB."""
+    workspace = json.loads((root / "examples/simple.json").read_text())
+    modifiers = workspace["channels"][0]["samples"][0]["modifiers"]
+    modifiers += [{"name": f"n{i}", "type": "normsys", "data": {"lo": 0.9, "hi": 1.1}} for i in range(300000)]
+    return nextstat.model_of(workspace)
+
+
+@pytest.mark.parametrize("call", ["fit", "check", "upper_limit", "hypotest", "ranking", "report", "profile_scan", "goodness_of_fit"])
+def test_models_that_no_memory_holds_are_a_memory_error(too_large, call):
+    with pytest.raises(MemoryError, match="a fit of 300003 parameters needs at least 1.3 TiB of memory"):
+        getattr(nextstat, call)(too_large)
+
+
+def test_models_that_no_memory_holds_are_evaluated(too_large):
+    assert np.isfinite(too_large.nll(too_large.init))
