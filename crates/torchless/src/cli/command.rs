@@ -146,7 +146,7 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
 
 /// Writes rows as JSON as they come: all of a long prompt may be more than fits into memory.
 fn print_logits(engine: &mut Engine, cache: &mut KvCache, tokens: &[u32], rows: LogitRows) -> Result<(), CliError> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(super::stdout().map_err(CliError::Unwritable)?);
     let (mut written, mut before) = (Ok(()), "{\"logits\":[");
     let mut each = |_: usize, row: &[f32]| {
         if written.is_ok() {

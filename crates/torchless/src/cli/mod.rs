@@ -7,6 +7,7 @@ mod bench;
 mod command;
 mod reference;
 mod score;
+mod standard_output;
 mod verify;
 
 use std::ffi::OsString;
@@ -17,6 +18,8 @@ use clap::Parser;
 
 use crate::error::{Error, quoted};
 use args::Cli;
+pub use standard_output::look_at_stdout;
+use standard_output::stdout;
 
 /// Why a command cannot be done. All are exit code 2.
 #[derive(Debug, thiserror::Error)]
@@ -63,11 +66,26 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
+            if !error.use_stderr() {
+                return exit_code(print_help(&error).map(|()| true));
+            }
+            // Nothing can be done about a standard error that is closed.
             let _ = error.print();
-            return if error.use_stderr() { 2 } else { 0 };
+            return 2;
         }
     };
-    match command::run(cli.verb) {
+    exit_code(command::run(cli.verb))
+}
+
+/// Prints help or the version.
+fn print_help(error: &clap::Error) -> Result<(), CliError> {
+    let is_open = stdout().map(drop);
+    is_open.and_then(|()| error.print()).and_then(|()| io::stdout().flush()).map_err(CliError::Unwritable)
+}
+
+/// The exit code of a command that ended so, after saying why it could not be done.
+fn exit_code(ended: Result<bool, CliError>) -> u8 {
+    match ended {
         Ok(is_good) => u8::from(!is_good),
         // Whoever reads the output has read enough.
         Err(CliError::Unwritable(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
@@ -90,12 +108,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Writes one document of JSON.
 fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(stdout().map_err(CliError::Unwritable)?);
     let written = serde_json::to_writer(&mut out, value).map_err(io::Error::from);
     written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).map_err(CliError::Unwritable)
 }
 
 fn print_text(text: &str) -> Result<(), CliError> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout().map_err(CliError::Unwritable)?;
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Unwritable)
 }

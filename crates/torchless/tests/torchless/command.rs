@@ -44,6 +44,29 @@ fn logits_are_one_row_for_each_position() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_standard_output_that_takes_nothing_is_an_error() {
+    let folder = Twin::new("llama").drawn().write_folder("command-closed", true, 1);
+    let logits = format!("logits --model {} --tokens 1", text(&folder));
+    let full = Path::new("/dev/full").exists().then_some(">/dev/full");
+    if full.is_none() {
+        println!("skipped in part: this system has no /dev/full");
+    }
+    for redirection in full.into_iter().chain([">&-"]) {
+        for verb in ["--version", "--help", "logits --help", &logits, &format!("{logits} --all --json")] {
+            let mut shell = Command::new("sh");
+            let output = shell
+                .args(["-c", &format!("'{}' {verb} {redirection}", program().display())])
+                .output()
+                .expect("a shell");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{verb} {redirection}: {said}");
+            assert!(said.starts_with("error: cannot write the answer: "), "{verb} {redirection}: {said}");
+        }
+    }
+}
+
+#[test]
 fn the_commonest_mistakes_are_named() {
     let folder = Twin::new("llama").drawn().write_folder("command-mistakes", true, 1);
     let model = ["--model", text(&folder)];
