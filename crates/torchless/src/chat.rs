@@ -8,7 +8,8 @@ use minijinja::{Environment, ErrorKind, Value, context};
 use serde::{Deserialize, Serialize};
 
 use crate::chat_blocks::without_generation;
-use crate::error::Error;
+use crate::chat_limits;
+use crate::error::{Error, quoted_sentence};
 use crate::file::read_text;
 use crate::json;
 use crate::model::{Model, Source};
@@ -56,9 +57,6 @@ impl ChatTemplate {
     /// The text of `messages`, ready for the answer if `wants_answer`.
     pub fn render(&self, messages: &[Message], wants_answer: bool) -> Result<String, Error> {
         let mut environment = Environment::new();
-        environment.set_trim_blocks(true);
-        environment.set_lstrip_blocks(true);
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
             Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
         });
@@ -71,13 +69,15 @@ impl ChatTemplate {
                 .map(Value::from_safe_string)
                 .map_err(|error| minijinja::Error::new(ErrorKind::BadSerialization, error.to_string()))
         });
-        let rendered = environment.render_str(
+        let rendered = chat_limits::render(
+            environment,
             &without_generation(&self.template),
             context! { messages, add_generation_prompt => wants_answer, bos_token => self.bos, eos_token => self.eos,
             // As when nobody gives any.
             tools => (), documents => () },
         );
-        rendered.map_err(|error| Error::ChatTemplate { path: self.path.clone(), message: error.to_string() })
+        let message = |error: minijinja::Error| quoted_sentence(&error.to_string());
+        rendered.map_err(|error| Error::ChatTemplate { path: self.path.clone(), message: message(error) })
     }
 }
 

@@ -303,22 +303,22 @@ pub(crate) fn quoted(name: &str) -> String {
     brief(name, NAME)
 }
 
+/// What a program from a file says, as messages quote it.
+pub(crate) fn quoted_sentence(text: &str) -> String {
+    brief(text, SENTENCE)
+}
+
 /// `text` of a file as messages quote it: what does not print is escaped, and of more than `most` characters the middle is left out.
 fn brief(text: &str, most: usize) -> String {
-    let escaped = |text: &str| -> String {
-        let is_kept = |character: char| matches!(character, '"' | '\'' | '\\');
-        let one = |character: char| {
-            if is_kept(character) { character.to_string() } else { character.escape_debug().to_string() }
-        };
-        text.chars().map(one).collect()
-    };
     let place = |character: usize| text.char_indices().nth(character).map(|(at, _)| at);
     if place(most).is_none() {
-        return escaped(text);
+        return ns_terminal::escape(text).into_owned();
     }
     let n_characters = text.chars().count();
     let (first, last) = (place(most / 2), place(n_characters - (most / 2 - 1)));
-    format!("{}…{}", escaped(&text[..first.unwrap_or_default()]), escaped(&text[last.unwrap_or_default()..]))
+    let [first, last] =
+        [&text[..first.unwrap_or_default()], &text[last.unwrap_or_default()..]].map(ns_terminal::escape);
+    format!("{first}…{last}")
 }
 
 impl Problem {

@@ -20,6 +20,7 @@ mod attention;
 pub mod backend;
 pub mod chat;
 mod chat_blocks;
+mod chat_limits;
 pub mod cli;
 pub mod config;
 pub mod device;

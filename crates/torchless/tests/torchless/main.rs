@@ -5,6 +5,7 @@ mod devices;
 mod docs;
 mod generation_blocks;
 mod hostile;
+mod hostile_templates;
 mod hostile_tensors;
 mod kernel_vectors;
 mod mistakes;
