@@ -5,6 +5,7 @@
 //! make different names look the same.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -20,6 +21,14 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 /// Like [`escape`], for text of several lines: line feeds and tabs stay.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
     escape_but(text, |character| matches!(character, '\n' | '\t'))
+}
+
+/// Command-line arguments for a parser whose errors quote them: those that are text, [`escape`]d.
+pub fn escape_arguments(arguments: &[OsString]) -> Vec<OsString> {
+    let one = |argument: &OsString| {
+        argument.to_str().map_or_else(|| argument.clone(), |text| escape(text).into_owned().into())
+    };
+    arguments.iter().map(one).collect()
 }
 
 fn escape_but(text: &str, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,11 +25,10 @@ impl MappedFile {
     #[expect(unsafe_code, reason = "a mapping is only as constant as its file")]
     pub(crate) fn open(path: &Path) -> Result<MappedFile, Error> {
         let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+        require_file(path)?;
         let file = File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() || metadata.len() == 0 {
-            let found = if metadata.is_file() { "empty" } else { "no regular file" };
-            let problem = Problem::Unexpected { expected: "a file with contents".into(), found: found.into() };
+        if file.metadata().map_err(unreadable)?.len() == 0 {
+            let problem = Problem::Unexpected { expected: "a file with contents".into(), found: "empty".into() };
             return Err(Error::malformed(path, "the file", problem));
         }
         // SAFETY: the mapping is private and read-only, and bytes of any value are valid. Whoever changes or cuts a model's file while it is
@@ -47,16 +47,34 @@ impl MappedFile {
     }
 }
 
-/// A small text file; refused if it is larger than any configuration is.
+/// Refuses pipes and devices: opening or reading one may never end. Asks before the file is opened.
+fn require_file(path: &Path) -> Result<(), Error> {
+    let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+    if std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Ok(());
+    }
+    let problem = Problem::Unexpected { expected: "a file with contents".into(), found: "no regular file".into() };
+    Err(Error::malformed(path, "the file", problem))
+}
+
+/// Reads a text file of a model; refuses one that is larger than any configuration is.
 pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
+    require_file(path)?;
+    read_input(path)
+}
+
+/// Reads a text that the user names, such as a list of events: pipes are fine, the limit is the same.
+pub(crate) fn read_input(path: &Path) -> Result<String, Error> {
     const LIMIT: u64 = 256 << 20;
     let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > LIMIT {
-        let problem = Problem::OutOfRange { value: format!("a size of {size}"), expected: "at most 256 MiB" };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    // What a file says of its size may be wrong: devices have none, and other programs append.
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LIMIT {
+        let problem = Problem::OutOfRange { value: "its size".into(), expected: "at most 256 MiB are read" };
         return Err(Error::malformed(path, "the file", problem));
     }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|_| Error::malformed(path, "the file", Problem::NotUtf8))
 }
 

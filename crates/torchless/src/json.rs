@@ -11,11 +11,16 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Map
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Problem};
-use crate::file::read_text;
+use crate::file::{read_input, read_text};
 
 /// The document in the file at `path`.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(&read_text(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
+}
+
+/// The document in a file or a pipe that the user names.
+pub(crate) fn read_given<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    parse(&read_input(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
 }
 
 /// The object in the file at `path`.

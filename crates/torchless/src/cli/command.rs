@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ns_device::Device;
+use ns_terminal::escape;
 use serde_json::json;
 
 use crate::backend::{self, BackendPreference, check_tokens};
@@ -137,7 +138,7 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
         for &token in order.iter().take(10) {
             let text = tokenizer.as_ref().and_then(|tokenizer| tokenizer.token(token)).unwrap_or_default();
             let probability = crate::score::log_probability(row, token).exp();
-            print_text(&format!("{token:>8}  {:>10.5}  {probability:.5}  {text}\n", row[token as usize]))?;
+            print_text(&format!("{token:>8}  {:>10.5}  {probability:.5}  {}\n", row[token as usize], escape(&text)))?;
         }
         print_text("\n")?;
     }
@@ -204,7 +205,7 @@ fn generate_text(args: &GenerateArgs) -> Result<(), CliError> {
 
 fn messages(args: &ChatArgs) -> Result<Vec<Message>, CliError> {
     if let Some(path) = &args.messages {
-        return Ok(json::read(path)?);
+        return Ok(json::read_given(path)?);
     }
     let message = |role: &str, content: &String| Message { role: role.into(), content: content.clone() };
     let system = args.system.iter().map(|content| message("system", content));
@@ -240,7 +241,7 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
     if args.json {
         return print_json(&json!({ "ids": ids, "tokens": tokens }));
     }
-    ids.iter().zip(&tokens).try_for_each(|(id, token)| print_text(&format!("{id:>8}  {token}\n")))
+    ids.iter().zip(&tokens).try_for_each(|(id, token)| print_text(&format!("{id:>8}  {}\n", escape(token))))
 }
 
 /// What will compute, and on a device what that takes of its memory.

@@ -15,8 +15,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Parser;
+use ns_terminal::{escape, escape_arguments};
 
 use crate::error::{Error, quoted};
+use crate::simd::InstructionSet;
 use args::Cli;
 pub use standard_output::look_at_stdout;
 use standard_output::stdout;
@@ -63,17 +65,24 @@ impl CliError {
 
 /// Does what `arguments` ask, the first of which is the command's own name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             if !error.use_stderr() {
                 return exit_code(print_help(&error).map(|()| true));
             }
+            // The parser quotes arguments as they are; it makes the same error of escaped ones.
+            let error = Cli::try_parse_from(escape_arguments(&arguments)).err().unwrap_or(error);
             // Nothing can be done about a standard error that is closed.
             let _ = error.print();
             return 2;
         }
     };
+    if let Some(wanted) = InstructionSet::unknown() {
+        let known = InstructionSet::ALL.map(InstructionSet::name).join(", ");
+        eprintln!("warning: NEXTSTAT_ISA={} is not a known instruction set; known: {known}", quoted(&wanted));
+    }
     exit_code(command::run(cli.verb))
 }
 
@@ -90,11 +99,11 @@ fn exit_code(ended: Result<bool, CliError>) -> u8 {
         // Whoever reads the output has read enough.
         Err(CliError::Unwritable(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", escape(&error.to_string()));
             let mut source = std::error::Error::source(&error);
             while let Some(cause) = source {
                 if !error.to_string().contains(&cause.to_string()) {
-                    eprintln!("  {cause}");
+                    eprintln!("  {}", escape(&cause.to_string()));
                 }
                 source = cause.source();
             }

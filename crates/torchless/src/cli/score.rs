@@ -81,6 +81,7 @@ fn print_table(ratios: &[Ratios], edges: &[f64]) -> Result<(), CliError> {
             0 => "null".to_owned(),
             n => format!("{:.5}", ratios.iter().sum::<f64>() / n as f64),
         };
+        let name = ns_terminal::escape(name);
         print_text(&format!("{name:<20} {:>8} events, mean log-likelihood ratio {mean}\n", ratios.len()))?;
         if !edges.is_empty() {
             print_text(&format!("{:<20} {:?}\n", "", histogram(ratios, edges)))?;
@@ -111,7 +112,7 @@ fn answer(ratios: &[Ratios], edges: &[f64]) -> Value {
 }
 
 fn read(path: &Path) -> Result<Events, CliError> {
-    let document = json::read(path)?;
+    let document = json::read_given(path)?;
     // The reference file itself: its events.
     let document = match document {
         Value::Object(mut object) if object.contains_key("events") => object.remove("events").unwrap_or_default(),

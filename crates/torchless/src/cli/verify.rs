@@ -36,7 +36,11 @@ pub(super) fn run(args: &VerifyArgs) -> Result<bool, CliError> {
         return print_json(&answer).map(|()| is_good);
     }
     if let Some(set) = stored.set.as_ref().filter(|_| args.prompts.is_none() && reference.is_of_two_documents()) {
-        eprintln!("note: prompts are those of `{}`; the set is `{}`", reference.prompts_of.display(), quoted(set));
+        eprintln!(
+            "note: prompts are those of `{}`; the set is `{}`",
+            ns_terminal::escape(&reference.prompts_of.to_string_lossy()),
+            quoted(set)
+        );
     }
     verdicts.iter().try_for_each(print)?;
     if !is_good && verdicts.iter().all(|verdict| verdict.layers.is_empty()) {
@@ -50,6 +54,7 @@ fn print(verdict: &Verdict) -> Result<(), CliError> {
     let logits = logits.map_or("no logits".to_owned(), |off| format!("{off:.2e}"));
     let verdict = if *is_good { "good" } else { "BAD" };
     let name = quoted(name);
+    let name = ns_terminal::escape(&name);
     print_text(&format!("{name:<20} {logits:<10} {verdict}"))?;
     for (stream, off) in layers.iter().enumerate() {
         print_text(&format!("{}{}: {off:.1e}", if stream == 0 { "  after " } else { ", " }, part(stream)))?;

@@ -275,3 +275,94 @@ fn the_reference_is_verified_layer_by_layer_on_a_device() {
     assert_eq!(found["is_good"], true);
     assert_eq!(found["prompts"][0]["layers"].as_array().expect("layers").len(), 3);
 }
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_no_files_of_models() {
+    let twin = Twin::new("llama").drawn();
+    let info = |folder: &Path| {
+        let output = torchless(&["info", "--model", text(folder)]);
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    let make_pipe = |path: &Path| {
+        assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    };
+    for name in ["config.json", "model.safetensors", "generation_config.json"] {
+        let folder = twin.write_folder(&format!("command-pipe-{name}"), true, 1);
+        let path = folder.join(name);
+        let _ = std::fs::remove_file(&path);
+        make_pipe(&path);
+        let said = info(&folder);
+        assert!(said.contains(name) && said.contains("no regular file"), "{said}");
+        std::fs::remove_file(&path).expect("a pipe");
+        std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
+        let said = info(&folder);
+        assert!(said.contains(name) && said.contains("no regular file"), "{said}");
+    }
+    // A model file itself.
+    let pipe = fresh_folder("command-pipe").join("model.gguf");
+    make_pipe(&pipe);
+    assert!(info(&pipe).contains("no regular file"));
+}
+
+#[cfg(unix)]
+#[test]
+fn events_may_come_from_a_device_but_not_without_end() {
+    let folder = Twin::new("llama").drawn().write_folder("command-endless", true, 1);
+    let score = |events: &str| {
+        torchless(&[
+            "score",
+            "--model",
+            text(&folder),
+            "--prefix",
+            "1",
+            "--against",
+            "2",
+            "--no-end",
+            "--events",
+            events,
+        ])
+    };
+    let output = score("/dev/null");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("EOF"), "{said}");
+    let output = score("/dev/zero");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("at most 256 MiB are read"), "{said}");
+}
+
+#[test]
+fn an_unknown_instruction_set_is_a_warning() {
+    let folder = Twin::new("llama").drawn().write_folder("command-isa", true, 1);
+    let said = |isa: &str| {
+        let output = Command::new(program())
+            .args(["info", "--model", text(&folder)])
+            .env("NEXTSTAT_ISA", isa)
+            .output()
+            .expect("the command");
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    assert_eq!(
+        said("foo\u{1b}"),
+        "warning: NEXTSTAT_ISA=foo\\u{1b} is not a known instruction set; known: avx512, avx2, neon, baseline\n"
+    );
+    assert_eq!((said(""), said("baseline")), (String::new(), String::new()));
+}
+
+#[test]
+fn arguments_and_paths_are_quoted_without_control_characters() {
+    for arguments in [
+        &["info", "--fo\u{9b}o\r\u{202e}"][..],
+        &["in\u{1b}[31mfo\u{2066}"],
+        &["info", "--model", "no\u{1b}[31m\u{202e}where"],
+        &["info", "--model", "x", "--memory-limit", "1\u{1b}[31m"],
+    ] {
+        let output = torchless(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains("\\u{"), "{said:?}");
+        assert!(said.chars().all(|c| c == '\n' || ns_terminal::is_visible(c)), "{said:?}");
+    }
+}
