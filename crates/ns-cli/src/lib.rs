@@ -28,7 +28,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage::explain(&error, &arguments),
+        Err(error) => {
+            // The parser quotes arguments as they are; it makes the same error of escaped ones.
+            let arguments = ns_terminal::escape_arguments(&arguments);
+            let error = Cli::try_parse_from(&arguments).err().unwrap_or(error);
+            return usage::explain(&error, &arguments);
+        }
     };
     if let Some(unknown) = ns_compute::cpu::isa::unknown() {
         report::talk::warning(&unknown_isa(&unknown));

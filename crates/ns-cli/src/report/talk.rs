@@ -143,15 +143,7 @@ pub(crate) fn free_fit_failed(paint: Paint) -> String {
     format!("\n{}\n", paint.alarm("!!! THE FREE FIT DID NOT CONVERGE; do not use these numbers !!!"))
 }
 
-/// Names come from documents: what would command a terminal, or break the line, is written out.
+/// Names come from documents: what would command a terminal, break a line or be invisible is escaped.
 pub(crate) fn harmless(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            plain.extend(character.escape_default());
-        } else {
-            plain.push(character);
-        }
-    }
-    plain
+    ns_terminal::escape(text).into_owned()
 }

@@ -68,7 +68,9 @@ fn a_fit_that_fails_has_no_p_value_and_no_uncertainties_and_says_so() {
 
 #[test]
 fn names_cannot_command_a_terminal() {
-    let named = |name: &str| format!("{name}\\u001b[2J\\n");
+    // Controls of bytes and of C1, bidirectional and invisible characters, a tag.
+    let hidden = "\\u001b[2J\\n\\u009b\\u061c\\u200b\\u2028\\u202e\\u2066\\ufeff\\udb40\\udc41";
+    let named = |name: &str| format!("{name}{hidden}");
     let text = std::fs::read_to_string(folder("examples").join("simple.json")).expect("an example");
     let names = ["singlechannel", "background", "uncorr_bkguncrt", "mu", "Measurement"];
     let text =
@@ -78,7 +80,24 @@ fn names_cannot_command_a_terminal() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let said = if verb == "gof" { 2 } else { 6 };
         assert!(run.stderr.matches("\\u{1b}[2J\\n").count() >= said, "{}", run.stderr);
-        assert!(run.stderr.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", run.stderr);
+        let escaped = "\\u{9b}\\u{61c}\\u{200b}\\u{2028}\\u{202e}\\u{2066}\\u{feff}\\u{e0041}";
+        assert!(run.stderr.contains(escaped), "{}", run.stderr);
+        assert!(run.stderr.chars().all(|c| c == '\n' || ns_terminal::is_visible(c)), "{:?}", run.stderr);
+    }
+}
+
+#[test]
+fn arguments_cannot_command_a_terminal() {
+    for arguments in [
+        &["fit", "--fo\u{9b}o\r\u{202e}"][..],
+        &["fi\u{1b}[31mt\u{2066}"],
+        &["fit", "no\u{1b}[31m\u{202e}where.json"],
+        &["toys", "simple.json", "--n-toys", "1\u{1b}[31m"],
+    ] {
+        let run = nextstat(&folder("examples"), arguments);
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains("\\u{"), "{:?}", run.stderr);
+        assert!(run.stderr.chars().all(|c| c == '\n' || ns_terminal::is_visible(c)), "{:?}", run.stderr);
     }
 }
 
