@@ -1,6 +1,6 @@
 //! Results too long for memory: written piece by piece to standard output, or to a file that gets its name when it is whole.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use super::file::{Replacement, Target};
 use super::output::{require_stdout, stdout_error};
@@ -35,6 +35,11 @@ impl Stream {
     pub(crate) fn write(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.writer.write_all(text.as_bytes());
         written.map_err(|source| self.failed(source))
+    }
+
+    /// Writes all that `from` has.
+    pub(crate) fn copy(&mut self, from: &mut impl Read) -> Result<(), CliError> {
+        io::copy(from, &mut self.writer).map(|_| ()).map_err(|source| self.failed(source))
     }
 
     /// Writes what is left and gives the file its name.

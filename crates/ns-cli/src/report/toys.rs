@@ -1,8 +1,12 @@
-//! What `toys` says: the ensemble as a document, one toy per line, and a few words about it.
+//! What `toys` says: the ensemble as a document, and a few words about it.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 
+use ns_translate::python_json;
 use ns_translate::toys::Identity;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::number::significant;
@@ -117,27 +121,27 @@ impl Tally {
     }
 }
 
-/// An ensemble as a document that is written toy by toy.
+/// An ensemble as a document. Toys come one by one and may be too many for memory, but keys that stand before
+/// them are known at the end only. So toys are kept in a temporary file until then.
 pub(crate) struct Document {
     stream: Stream,
+    fields: Map<String, Value>,
+    toys: BufWriter<File>,
     has_toys: bool,
 }
 
 impl Document {
-    /// Writes what the ensemble is.
+    /// Opens the output, and keeps what the ensemble is.
     pub(crate) fn begin(identity: &Identity, output: &OutputArgs) -> Result<Self, CliError> {
-        let mut stream = Stream::open(output)?;
-        let mut text = String::from("{\n");
-        for (key, value) in &identity.settings {
-            let _ = writeln!(text, "    {}: {value},", json!(key));
-        }
-        let _ = writeln!(text, "    \"n_toys\": {},\n    \"devices\": {},", identity.n_toys, json!(identity.devices));
-        stream.write(&text)?;
-        stream.write("    \"toys\": [")?;
-        Ok(Self { stream, has_toys: false })
+        let stream = Stream::open(output)?;
+        let mut fields = identity.settings.clone();
+        fields.insert("n_toys".to_owned(), json!(identity.n_toys));
+        fields.insert("devices".to_owned(), json!(identity.devices));
+        let toys = BufWriter::new(tempfile::tempfile().map_err(not_kept)?);
+        Ok(Self { stream, fields, toys, has_toys: false })
     }
 
-    /// Writes a toy.
+    /// Adds a toy.
     pub(crate) fn toy(&mut self, fit: &WrittenFit) -> Result<(), CliError> {
         let mut row = json!({
             "toy": fit.toy,
@@ -149,21 +153,36 @@ impl Document {
             row["poi_uncertainty"] = json!(uncertainty);
         }
         let comma = if std::mem::replace(&mut self.has_toys, true) { "," } else { "" };
-        self.stream.write(&format!("{comma}\n        {row}"))
+        let text = format!("{comma}\n{}", text_of(&row)?).replace('\n', "\n        ");
+        self.toys.write_all(text.as_bytes()).map_err(not_kept)
     }
 
-    /// Writes what all toys are together, of `wanted`.
+    /// Writes the document: what the ensemble is, its toys, and what they are together, of `wanted`.
     pub(crate) fn end(mut self, tally: &Tally, wanted: u64, device: Option<&Value>) -> Result<(), CliError> {
-        self.stream.write(if self.has_toys { "\n    ]" } else { "]" })?;
+        const TOYS: &str = "\n    \"toys\": [";
         if let Value::Object(totals) = tally.totals(wanted) {
-            for (key, value) in totals {
-                self.stream.write(&format!(",\n    {}: {value}", json!(key)))?;
-            }
+            self.fields.extend(totals);
         }
-        if let Some(device) = device {
-            self.stream.write(&format!(",\n    \"device\": {device}"))?;
-        }
-        self.stream.write("\n}\n")?;
+        self.fields.extend(device.map(|device| ("device".to_owned(), device.clone())));
+        self.fields.insert("toys".to_owned(), json!([]));
+        let text = text_of(&self.fields)?;
+        let (before, after) = text.split_once(TOYS).unwrap_or((&text, ""));
+        self.stream.write(before)?;
+        self.stream.write(TOYS)?;
+        let mut toys = self.toys.into_inner().map_err(|error| not_kept(error.into_error()))?;
+        toys.seek(SeekFrom::Start(0)).map_err(not_kept)?;
+        self.stream.copy(&mut toys)?;
+        self.stream.write(if self.has_toys { "\n    " } else { "" })?;
+        self.stream.write(after)?;
+        self.stream.write("\n")?;
         self.stream.end()
     }
+}
+
+fn text_of(value: &impl Serialize) -> Result<String, CliError> {
+    python_json(value).map_err(|error| not_kept(error.into()))
+}
+
+fn not_kept(source: io::Error) -> CliError {
+    CliError::Unwritable { name: "a temporary file".to_owned(), source }
 }

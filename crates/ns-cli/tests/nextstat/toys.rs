@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ns_translate::python_json;
 use serde_json::Value;
 
 use crate::support::{Run, Scratch, folder, nextstat};
@@ -27,6 +28,23 @@ fn toys_are_a_document_by_default() {
 fn tests_by_toys_are_a_document() {
     let run = examples(&["hypotest-toys", "simple.json", "--n-toys", "200", "--n-toys-b", "100", "--summary"]);
     insta::assert_snapshot!("hypotest_toys", run.transcript());
+}
+
+#[test]
+fn documents_of_toys_look_like_those_of_other_verbs() {
+    let scratch = Scratch::new("micro");
+    let text = fs::read_to_string(folder("examples").join("simple.json")).expect("an example");
+    fs::write(scratch.path("m.json"), text.replace("\"mu\"", "\"µ\\u009b\"")).expect("writable");
+    let path = scratch.path("toys.npy");
+    let base = ["toys", &scratch.path("m.json"), "--n-toys", "3", "--poi-uncertainty"];
+    ok(&examples(&[&base[..], &["--output-file", &path]].concat()));
+    let beside = String::from_utf8(scratch.read("toys.npy.json")).expect("UTF-8");
+    for (text, n_toys) in [(examples(&base).stdout, 3), (examples(&["toys", "merge", &path]).stdout, 3), (beside, 0)] {
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(text, python_json(&document).expect("text keys") + "\n");
+        assert!(text.contains("\\u00b5\\u009b"), "{text}");
+        assert_eq!(document["toys"].as_array().map_or(0, Vec::len), n_toys);
+    }
 }
 
 #[test]

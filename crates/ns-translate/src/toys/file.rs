@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::checksums::{Checksums, Described};
 use super::{Identity, ToyFileError};
+use crate::json::python_json;
 use crate::source::name_of;
 
 /// How long records may be without checksums in the document: after a kill, those are made again.
@@ -85,10 +86,10 @@ fn write_description(
 ) -> Result<(), ToyFileError> {
     let mut value = identity.to_value(n_records);
     value["checksums"] = checksums.written().to_value();
-    let mut text = serde_json::to_vec_pretty(&value).unwrap_or_default();
-    text.push(b'\n');
+    let text = python_json(&value).map_err(io::Error::from).map_err(failed(document))? + "\n";
     let temporary = with_suffix(document, ".tmp");
-    let written = File::create(&temporary).and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
+    let written =
+        File::create(&temporary).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     written.and_then(|()| fs::rename(&temporary, document)).map_err(failed(document))
 }
 
