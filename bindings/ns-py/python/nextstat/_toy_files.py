@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._common import shown
+from ._files import write_whole
 from ._nextstat import ToyError, __version__
 from ._results import OUTCOMES, ToysResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import BinaryIO
 
 _FORMAT = "nextstat toys"
 _WORDS = {"<u8": "u64", "|u1": "u8", "<f8": "f64"}
@@ -33,12 +37,9 @@ def save(result: ToysResult, path: str) -> None:
     records["status"] = [OUTCOMES.index(outcome) for outcome in result.outcomes]
     if has_uncertainty:
         records["poi_uncertainty"] = fields["poi_uncertainty"]
-    with open(path, "wb") as file:
-        file.write(_header(columns, len(records)))
-        file.write(records.tobytes())
-    with open(path + ".json", "w", encoding="utf-8") as file:
-        json.dump(_identity(result, columns), file, indent=2, sort_keys=True)
-        file.write("\n")
+    identity = json.dumps(_identity(result, columns), indent=4, sort_keys=True) + "\n"
+    # As the command does: what describes the toys is there before they are.
+    write_whole({Path(path + ".json"): identity.encode(), Path(path): _header(columns, len(records)) + records.tobytes()})
 
 
 def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
@@ -72,18 +73,20 @@ def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, A
 
 def load(path: str) -> ToysResult:
     """Reads `path` and `path.json`."""
-    identity, records = _identity_of(path), _records(path)
-    if not isinstance(identity, dict) or identity.get("format") != _FORMAT or identity.get("kind") != "fits":
-        raise ToyError(f"`{path}.json` is not of fits of toys")
-    if len(records) != identity.get("n_records") or not {"toy", "status", "nll", "parameters"} <= set(records.dtype.names or ()):
-        raise ToyError(f"`{path}` is not the file that `{path}.json` describes")
+    identity = _identity_of(path)
+    records = _records(path, _columns(identity))
+    if len(records) != identity["n_records"]:
+        raise ToyError(f"`{path}` has {len(records)} toys, and `{path}.json` says {identity['n_records']}")
+    unknown = records["status"] >= len(OUTCOMES)
+    if unknown.any():
+        raise ToyError(f"in `{path}`: record {unknown.argmax()} has the status {records['status'][unknown][0]}, which stands for no outcome")
     settings = identity["settings"]
     converged = records["status"] == 0
     has_uncertainty = "poi_uncertainty" in (records.dtype.names or ())
     return ToysResult(
         {
             "par_names": settings["parameters"],
-            "poi": settings["poi"],
+            "poi": settings.get("poi"),
             "toys": records["toy"].copy(),
             "params": records["parameters"].reshape(len(records), -1).copy(),
             "nll": records["nll"].copy(),
@@ -96,28 +99,95 @@ def load(path: str) -> ToysResult:
             "thrown_at": np.asarray(settings["thrown_at"]["parameters"], dtype=float),
             "aux": settings["aux"],
             # Files of earlier versions do not say.
-            "devices": identity.get("devices", []),
+            "devices": identity.get("devices") or [],
         }
     )
 
 
-def _identity_of(path: str) -> Any:
+def _identity_of(path: str) -> dict[str, Any]:
+    """The document beside the toys, in which everything that is read later has been checked."""
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if not os.path.exists(path + ".json"):
         raise ToyError(f"`{path}` is no file of toys: `{path}.json`, which belongs beside it, is not there")
     with open(path + ".json", encoding="utf-8") as file:
         try:
-            return json.load(file)
-        except ValueError as error:
+            identity = json.load(file)
+        except (ValueError, RecursionError) as error:
             raise ToyError(f"`{path}.json` is not of toys: {error}") from None
+    if not isinstance(identity, dict) or identity.get("format") != _FORMAT or identity.get("kind") != "fits":
+        raise ToyError(f"`{path}.json` is not of fits of toys")
+    for place, is_right, expected in _FIELDS:
+        _check(path, identity, place, is_right, expected)
+    return identity
 
 
-def _records(path: str) -> np.ndarray:
-    try:
-        records = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ToyError(f"`{path}` is no file of toys: {error}") from None
-    if not isinstance(records, np.ndarray) or records.ndim != 1:
-        raise ToyError(f"`{path}` is no file of toys")
-    return records
+def _check(path: str, identity: dict[str, Any], place: str, is_right: Callable[[Any], bool], expected: str) -> None:
+    """Refuses a document whose value at `place` is missing or not what it is to be."""
+    value: Any = identity
+    for key in place.split("/"):
+        value = value.get(key) if isinstance(value, dict) else None
+    if not is_right(value):
+        raise ToyError(f"in `{path}.json`: `/{place}` is to be {expected}, not `{shown(value)}`")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64
+
+
+def _is_number(value: object) -> bool:
+    # Whole numbers may have more digits than a float has room for.
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _list_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(is_right, value))
+
+
+# What is read of the document: the place, what must hold, and how that is said.
+_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("n_records", _is_count, "a count"),
+    ("columns", _list_of(lambda column: isinstance(column, list) and len(column) in (2, 3)), "a list of columns"),
+    ("settings/parameters", _list_of(_is_text), "a list of names"),
+    ("settings/poi", lambda value: value is None or isinstance(value, str), "a name or null"),
+    ("settings/measurement", _is_text, "a name"),
+    ("settings/seed", _is_count, "a whole number"),
+    ("settings/aux", _is_text, "text"),
+    ("settings/thrown_at/parameters", _list_of(_is_number), "a list of numbers"),
+    ("devices", lambda value: value is None or _list_of(_is_text)(value), "a list of names"),
+)
+
+
+def _columns(identity: dict[str, Any]) -> np.dtype:
+    """The type of a record: always the same columns, of which the uncertainty may be missing."""
+    n_parameters = len(identity["settings"]["parameters"])
+    columns: list[tuple[Any, ...]] = [("toy", "<u8"), ("status", "|u1"), ("nll", "<f8")]
+    columns += [("poi_uncertainty", "<f8")] * any(column[0] == "poi_uncertainty" for column in identity["columns"])
+    return np.dtype([*columns, ("parameters", "<f8", (n_parameters,))])
+
+
+def _records(path: str, columns: np.dtype) -> np.ndarray:
+    """The records of a NumPy file, if they have these columns."""
+    with open(path, "rb") as file:
+        try:
+            shape, dtype = _header_of(file)
+        except Exception as error:  # Headers are Python text, which fails to parse in many ways.
+            raise ToyError(f"`{path}` is no file of toys: {error}") from None
+        if len(shape) != 1 or dtype != columns:
+            raise ToyError(f"`{path}` is not the file that `{path}.json` describes: its columns are `{shown(dtype)}`")
+        n_there = (os.fstat(file.fileno()).st_size - file.tell()) // columns.itemsize
+        if n_there < shape[0]:
+            raise ToyError(f"`{path}` ends after {n_there} of {shape[0]} toys")
+        return np.fromfile(file, dtype=columns, count=shape[0])
+
+
+def _header_of(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return shape, dtype

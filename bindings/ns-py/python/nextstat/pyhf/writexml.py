@@ -5,13 +5,13 @@ Histograms are written by uproot, which the extra `xmlio` installs.
 """
 
 import logging
-import os
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 
+from .._files import write_whole
 from . import _xml, exceptions, schema
 from .readxml import _vectors
 
@@ -310,13 +310,6 @@ def _document(element, dtd):
 
 def _write(files):
     """Writes files from bytes, or by functions of a path; all of them, or none."""
-    parts = {path: path.with_name(f"{path.name}.part") for path in files}
-    try:
-        for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            content(parts[path]) if callable(content) else parts[path].write_bytes(content)
-        for path, part in parts.items():
-            os.replace(part, path)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(files)
