@@ -18,6 +18,7 @@ What every verb shares:
 - JSON has four spaces of indentation and sorted keys, as Python's `json.dumps(indent=4, sort_keys=True)`; numbers that are not finite are `null`.
 - `--output-file` writes the whole file or nothing.
 - Errors are `error: …` with the file, the JSON pointer, and often a `hint: …`; exit code 2, nothing written.
+- Messages and summaries escape control, bidirectional and invisible characters of names; JSON has names as they are.
 - Optional values take an equals sign: `--minos=NAME`, `--multi-start=100`, `--asimov=0`.
 - Results are the same to the bit for any `--threads`.
 - The `nextstat` that the Python package brings has three verbs more, `xml2json`, `json2xml` and `contrib download`: see [compatibility.md](compatibility.md#histfactory-xml).

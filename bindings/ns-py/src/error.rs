@@ -67,6 +67,8 @@ const OPTIONS: [(&str, &str); 6] = [
 /// `error` with its hint on a line of its own, and as an attribute.
 fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
     let hint = hint.map(|hint| OPTIONS.iter().fold(hint, |hint, (option, argument)| hint.replace(option, argument)));
+    // Tracebacks print notes as they are.
+    let hint = hint.map(|hint| ns_terminal::escape(&hint).into_owned());
     let value = error.value(py);
     let set = value.setattr("hint", hint.as_deref()).and_then(|()| match hint {
         Some(hint) => value.call_method1("add_note", (format!("hint: {hint}"),)).map(|_| ()),

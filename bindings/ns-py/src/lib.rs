@@ -27,11 +27,23 @@ mod yields;
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 
 /// Runs the command with `arguments`, the first of which is its own name; returns the exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| ns_cli::run(arguments))
+}
+
+/// `text` with the characters escaped that would command or confuse a terminal; with `keep_lines`, line feeds and tabs stay.
+#[pyfunction]
+#[pyo3(signature = (text, *, keep_lines = false))]
+fn escape(text: &Bound<'_, PyString>, keep_lines: bool) -> PyResult<String> {
+    // Half surrogates, which Python allows in text, are no Unicode.
+    let bytes = text.call_method1("encode", ("utf-8", "backslashreplace"))?.cast_into::<PyBytes>()?;
+    let text = String::from_utf8_lossy(bytes.as_bytes());
+    let escaped = if keep_lines { ns_terminal::escape_lines(&text) } else { ns_terminal::escape(&text) };
+    Ok(escaped.into_owned())
 }
 
 /// Names of the backends that have a device here.
@@ -55,6 +67,7 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<floating::FloatingModel>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(devices, module)?)?;
+    module.add_function(wrap_pyfunction!(escape, module)?)?;
     module.add_class::<interrupt::PyStopper>()?;
     numbers::register(module)?;
     error::register(module)?;

@@ -391,13 +391,14 @@ impl PyModel {
             .poi()
             .map_or_else(|| "no parameter of interest".to_owned(), |name| format!("parameter of interest `{name}`"));
         let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        format!(
+        let text = format!(
             "<nextstat.Model `{}`: {}, {}, {}, {poi}>",
             model.measurement,
             counted(model.channels.len(), "channel"),
             counted(model.n_bins(), "bin"),
             counted(model.n_params(), "parameter")
-        )
+        );
+        ns_terminal::escape(&text).into_owned()
     }
 }
 

@@ -9,7 +9,8 @@ import warnings as _warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._nextstat import MOST_TOYS, DeviceError, Model, NextstatError, ParameterError, count_of_toys, number, read_document
+from ._escapes import Escaped
+from ._nextstat import MOST_TOYS, DeviceError, Model, NextstatError, ParameterError, count_of_toys, escape, number, read_document
 from ._nextstat import count as _count
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _T = TypeVar("_T")
 DEVICES = ("auto", "cpu", "cuda", "metal", "emulated")
 
 
-class NextstatWarning(UserWarning):
+class NextstatWarning(Escaped, UserWarning):
     """A result that a reader should not use without reading its warnings."""
 
     __module__ = "nextstat"
@@ -74,9 +75,9 @@ def settings(model: Model, device: str = "auto", *, on_devices: bool = False, **
 
 def with_hint(error: NextstatError, hint: str) -> NextstatError:
     """`error` with advice, as the extension module's errors have it."""
-    error.hint = hint
+    error.hint = escape(hint)
     if hasattr(error, "add_note"):
-        error.add_note(f"hint: {hint}")
+        error.add_note(f"hint: {error.hint}")
     return error
 
 

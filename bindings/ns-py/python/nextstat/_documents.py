@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _nextstat
 from ._common import NextstatWarning, count, document_bytes, first_done, json_bytes, model_needed, progress_of, shown, text
 from ._models import choice_of
-from ._nextstat import Model, NextstatError, RawPatchSet
+from ._nextstat import Model, NextstatError, RawPatchSet, escape
 from ._results import CheckResult, GridResult, InspectResult
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class PatchSet:
         return PatchSet, (self._text,)
 
     def __repr__(self) -> str:
-        return f"<nextstat.PatchSet of {len(self)} patches: {', '.join(self.labels)}>"
+        return escape(f"<nextstat.PatchSet of {len(self)} patches: {', '.join(self.labels)}>")
 
 
 def every_patch(
@@ -232,7 +232,7 @@ def every_patch(
         try:
             return {**head, "result": question(raw.model(name, choice))}
         except NextstatError as error:
-            return {**head, "error": str(error)}
+            return {**head, "error": str(error.args[0] if error.args else "")}
 
     tell, names = progress_of(progress, "patch"), patches.names
     with warnings.catch_warnings():

@@ -23,6 +23,9 @@ _Array: TypeAlias = NDArray[float64]
 _Pair: TypeAlias = tuple[_Array, _Array, list[float]]
 _Axis: TypeAlias = tuple[str | None, ArrayLike | None, int]
 
+def escape(text: str, *, keep_lines: bool = False) -> str:
+    """`text` with the characters escaped that would command or confuse a terminal."""
+
 class NextstatError(ValueError):
     """What is wrong with the input; `hint` has advice, or None."""
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ._common import confidence
+from ._nextstat import escape as _escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -267,8 +268,10 @@ def _first_number(answer: Any) -> str:
 
 
 def _command(result: Any) -> _View:
-    size = f"{len(result.output)} characters"
-    return _View("CommandResult", [("exit code", str(result.exit_code)), ("output", size), ("messages", result.messages.strip())])
+    view = _View("CommandResult", [("exit code", str(result.exit_code)), ("output", f"{len(result.output)} characters")])
+    first, *rest = result.messages.strip().split("\n")
+    view.facts += [("messages", first), *(("", line) for line in rest)]
+    return view
 
 
 def _any(result: Result) -> _View:
@@ -317,7 +320,18 @@ def _view(result: Result) -> _View:
     view.is_bad = view.is_bad or fields.get("converged", True) is False
     if view.is_bad and "converged" in fields and not any(name == "converged" for name, _ in view.facts):
         view.facts.insert(0, ("converged", "NO; do not use these numbers"))
-    return view
+    return _escaped(view)
+
+
+def _escaped(view: _View) -> _View:
+    """`view` as it can be shown: it is full of names from documents."""
+
+    def row(cells: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(_escape, cells))
+
+    tables = [_Table(row(table.columns), [row(cells) for cells in table.rows], table.total) for table in view.tables]
+    facts = [(_escape(name), _escape(value)) for name, value in view.facts]
+    return _View(_escape(view.title), facts, tables, row(view.warnings), view.is_bad)
 
 
 def text(result: Result) -> str:
@@ -355,7 +369,7 @@ def model_html(model: Model) -> str:
     view.tables = _cut(((name, str(n_bins)) for name, n_bins in channels), ("channel", "bins"))
     rows = ((found["name"], str(found["len"]), ", ".join(found["kinds"]), found["constraint"] or "free") for found in model.parameter_sets())
     view.tables += _cut(rows, ("parameter", "elements", "modifiers", "constraint"))
-    return _markup(view)
+    return _markup(_escaped(view))
 
 
 def _markup(view: _View) -> str:

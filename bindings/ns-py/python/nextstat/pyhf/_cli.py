@@ -9,6 +9,8 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from .._files import write_whole
+from .._nextstat import escape
 from . import exceptions
 
 # Exit code of bad input or usage.
@@ -30,13 +32,13 @@ _MISTAKES = (
 
 def main(arguments=None, program="python -m nextstat.pyhf"):
     """Does what `arguments` ask; the exit code."""
-    from ._patch import JsonPatchException
+    from ._patch import JsonPatchException, JsonPointerException
 
     options = _parser(program).parse_args(arguments)
     try:
         options.run(options)
-    except (*_MISTAKES, JsonPatchException) as error:
-        print(f"error: {_said(error)}", file=sys.stderr)
+    except (*_MISTAKES, JsonPatchException, JsonPointerException) as error:
+        print(f"error: {escape(str(_said(error)), keep_lines=True)}", file=sys.stderr)
         return _UNUSABLE
     return 0
 
@@ -49,8 +51,13 @@ def _said(error):
     return error.args[0] if isinstance(error, KeyError) and error.args else error
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        super().error(escape(message))
+
+
 def _parser(program):
-    parser = argparse.ArgumentParser(prog=program, description=__doc__.splitlines()[0])
+    parser = _Parser(prog=program, description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     _add_xml2json(verbs)
     _add_json2xml(verbs)
@@ -95,7 +102,7 @@ def _xml2json(options):
     if options.output_file is None:
         sys.stdout.write(text)
     else:
-        Path(options.output_file).write_text(text, encoding="utf-8")
+        write_whole({Path(options.output_file): text.encode()})
 
 
 def _add_json2xml(verbs):
@@ -125,7 +132,7 @@ def _json2xml(options):
     for patch in options.patch:
         spec = apply_patch(spec, _document(patch))
     top = writexml.writexml(spec, folder / options.specroot, folder / options.dataroot, options.resultprefix)
-    (folder / f"{options.resultprefix}.xml").write_bytes(top)
+    write_whole({folder / f"{options.resultprefix}.xml": top})
 
 
 def _add_download(verbs):
@@ -145,4 +152,4 @@ def _download(options):
     if options.verbose:
         found = Path(options.output_directory)
         for path in sorted(path for path in found.rglob("*") if path.is_file()) if found.is_dir() else [found]:
-            print(path)
+            print(escape(str(path)))

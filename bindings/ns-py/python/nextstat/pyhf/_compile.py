@@ -32,9 +32,9 @@ def compiled(spec, config):
     try:
         return _nextstat.Model(text, None, [], ("pyhf", _codes(config.modifier_settings)))
     except _nextstat.ModelError as error:
-        raise _FAULTS.get(getattr(error, "fault", None), exceptions.InvalidModel)(str(error)) from error
+        raise _FAULTS.get(getattr(error, "fault", None), exceptions.InvalidModel)(error.args[0]) from error
     except _nextstat.WorkspaceError as error:
-        raise exceptions.InvalidModel(str(error)) from error
+        raise exceptions.InvalidModel(error.args[0]) from error
 
 
 def _channel(channel):

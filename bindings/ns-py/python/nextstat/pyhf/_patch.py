@@ -4,10 +4,11 @@ import json
 import re
 
 from .. import _nextstat
+from .._escapes import Escaped
 from ._documents import plain
 
 
-class JsonPatchException(Exception):
+class JsonPatchException(Escaped, Exception):
     """A patch that cannot be applied, with the operation and the reason."""
 
 
@@ -27,7 +28,7 @@ class JsonPatchTestFailed(JsonPatchException, AssertionError):
     """A patch that expects something else in the document."""
 
 
-class JsonPointerException(Exception):
+class JsonPointerException(Escaped, Exception):
     """A path that leads nowhere, or is none."""
 
 
@@ -54,7 +55,7 @@ def apply_patch(document, patch):
     try:
         return json.loads(_nextstat.apply_patch(_text(document), _text(operations)))
     except _nextstat.WorkspaceError as error:
-        raise _kind(str(error), operations)(str(error)) from error
+        raise _kind(error.args[0], operations)(error.args[0]) from error
 
 
 def _kind(message, operations):

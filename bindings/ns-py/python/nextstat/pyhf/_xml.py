@@ -6,6 +6,7 @@ The format is that of ROOT's `hist2workspace`: a top-level file with measurement
 import contextlib
 import xml.etree.ElementTree as ET
 
+from .._nextstat import escape
 from . import exceptions
 from .schema._validator import Violation
 
@@ -49,7 +50,9 @@ def document_type():
 class Fault(Exception):
     """Something wrong in a file, whose message can be told where it is."""
 
-    __str__ = Exception.__str__
+    def __str__(self):
+        # Not quoted, as a `KeyError` would be.
+        return escape(Exception.__str__(self), keep_lines=True)
 
 
 class MissingEntry(Fault, KeyError):

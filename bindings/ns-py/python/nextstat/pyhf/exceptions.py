@@ -3,6 +3,8 @@
 import sys
 import warnings
 
+from .._escapes import Escaped
+
 __all__ = [
     "FailedMinimization",
     "ImportBackendError",
@@ -31,23 +33,23 @@ def __dir__():
     return __all__
 
 
-class Unsupported(Exception):
+class Unsupported(Escaped, Exception):
     """Something that this configuration does not do."""
 
 
-class InvalidMeasurement(Exception):
+class InvalidMeasurement(Escaped, Exception):
     """A measurement that the workspace does not have."""
 
 
-class InvalidNameReuse(Exception):
+class InvalidNameReuse(Escaped, Exception):
     """One parameter name for things that cannot share a parameter."""
 
 
-class SchemaNotFound(FileNotFoundError):
+class SchemaNotFound(Escaped, FileNotFoundError):
     """A schema that does not exist."""
 
 
-class InvalidSpecification(Exception):
+class InvalidSpecification(Escaped, Exception):
     """A document that is not as its schema has it.
 
     `path` is the place in the document, such as ``channels[0].samples[1].data``; `instance` what stands there; `schema` the schema's name; `parent` the
@@ -64,71 +66,71 @@ class InvalidSpecification(Exception):
         super().__init__(f"{ValidationError.message}.\n\tPath: {self.path}\n\tInstance: {self.instance} Schema: {self.schema}")
 
 
-class InvalidArchiveHost(Exception):
+class InvalidArchiveHost(Escaped, Exception):
     """An archive at an address that is not an approved host."""
 
 
-class InvalidArchive(Exception):
+class InvalidArchive(Escaped, Exception):
     """An address that does not answer with an archive."""
 
 
-class InvalidPatchSet(Exception):
+class InvalidPatchSet(Escaped, Exception):
     """A patch set whose patches contradict each other or its labels."""
 
 
-class InvalidPatchLookup(Exception):
+class InvalidPatchLookup(Escaped, Exception):
     """A patch that the patch set does not have."""
 
 
-class PatchSetVerificationError(Exception):
+class PatchSetVerificationError(Escaped, Exception):
     """A workspace that is not the one that the patch set was made for."""
 
 
-class InvalidWorkspaceOperation(Exception):
+class InvalidWorkspaceOperation(Escaped, Exception):
     """Workspaces that cannot be combined, pruned or renamed in this way."""
 
 
-class UnspecifiedPOI(Exception):
+class UnspecifiedPOI(Escaped, Exception):
     """A model without parameter of interest, where one is needed."""
 
 
-class InvalidModel(Exception):
+class InvalidModel(Escaped, Exception):
     """A specification that follows the schema but makes no model."""
 
 
-class InvalidModifier(Exception):
+class InvalidModifier(Escaped, Exception):
     """A modifier that does not exist, or does not fit its sample."""
 
 
-class InvalidInterpCode(Exception):
+class InvalidInterpCode(Escaped, Exception):
     """An interpolation code that does not exist."""
 
 
-class InvalidTestStatistic(Exception):
+class InvalidTestStatistic(Escaped, Exception):
     """A test statistic that does not exist."""
 
 
-class ImportBackendError(Exception):
+class ImportBackendError(Escaped, Exception):
     """A backend whose libraries are not installed, or that this engine does not have."""
 
 
-class InvalidBackend(Exception):
+class InvalidBackend(Escaped, Exception):
     """A backend that does not exist."""
 
 
-class InvalidOptimizer(Exception):
+class InvalidOptimizer(Escaped, Exception):
     """An optimizer that does not exist."""
 
 
-class InvalidPdfParameters(Exception):
+class InvalidPdfParameters(Escaped, Exception):
     """Parameter values that are not those of the model."""
 
 
-class InvalidPdfData(Exception):
+class InvalidPdfData(Escaped, Exception):
     """Data that are not those of the model."""
 
 
-class FailedMinimization(Exception):
+class FailedMinimization(Escaped, Exception):
     """A fit that did not arrive at a minimum; `result` is where it stopped."""
 
     def __init__(self, result):

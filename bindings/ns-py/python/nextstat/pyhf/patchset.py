@@ -6,6 +6,7 @@ import json
 import logging
 from typing import Any
 
+from .._nextstat import escape
 from . import exceptions, schema, utils
 from ._patch import apply_patch
 from .workspace import Workspace
@@ -77,7 +78,7 @@ class Patch:
         return self.to_string()
 
     def __repr__(self):
-        return f"<{type(self).__module__}.{type(self).__qualname__} object '{self.name}{self.values}' at {hex(id(self))}>"
+        return escape(f"<{type(self).__module__}.{type(self).__qualname__} object '{self.name}{self.values}' at {hex(id(self))}>")
 
 
 class PatchSet:

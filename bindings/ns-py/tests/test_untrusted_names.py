@@ -1,0 +1,125 @@
+"""Names from documents reach no terminal as they are: neither in what results show nor in what exceptions say. In results they stay as they are."""
+
+import json
+import unicodedata
+import warnings
+
+import nextstat
+import pytest
+from nextstat import pyhf
+
+# Controls of bytes and of C1, line separators, bidirectional and invisible characters, a tag, half a surrogate.
+HIDDEN = "\x1b]0;x\x07\x1b[31m\x9b\r\u2028\u061c\u200b\u202e\u2066\ufeff\U000e0041"
+NAMES = ("singlechannel", "signal", "background", "uncorr_bkguncrt", "mu", "Measurement")
+
+
+def is_hidden(character):
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def is_fine(text):
+    return not any(map(is_hidden, text))
+
+
+@pytest.fixture(scope="module")
+def workspace(root):
+    text = (root / "examples/simple.json").read_text()
+    for name in NAMES:
+        text = text.replace(json.dumps(name), json.dumps(name + HIDDEN))
+    return json.loads(text)
+
+
+@pytest.fixture(scope="module")
+def model(workspace):
+    return nextstat.model_of(workspace)
+
+
+def results(model, workspace):
+    poi = "mu" + HIDDEN
+    toys = nextstat.fit_toys(model, n_toys=5)
+    yield from (
+        nextstat.fit(model),
+        nextstat.hypotest(model),
+        nextstat.significance(model),
+        nextstat.upper_limit(model),
+        nextstat.profile_scan(model, [0.5, 1.0]),
+        nextstat.contours(model, (poi, "uncorr_bkguncrt" + HIDDEN + "[0]")),
+        nextstat.ranking(model),
+        toys,
+        nextstat.hypotest_toys(model, n_toys=20),
+        nextstat.goodness_of_fit(model),
+        nextstat.yields(model),
+        nextstat.report(model),
+        nextstat.check(model),
+        nextstat.inspect(workspace),
+        nextstat.Result({"name" + HIDDEN: HIDDEN}),
+        nextstat.Result({"name": "half \ud800"}),
+        nextstat.CommandResult({"exit_code": 0, "output": "", "messages": f"a\nb{HIDDEN}"}),
+        nextstat.GridResult({"patches": ({"patch": HIDDEN, "values": {}, "error": HIDDEN},), "n_patches": 1}),
+        nextstat.FitResult({"par_names": (HIDDEN,), "warnings": (HIDDEN,), "converged": False}),
+    )
+
+
+def test_what_is_shown_is_escaped_and_what_is_held_is_not(model, workspace):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = list(results(model, workspace))
+    kinds = {type(result) for result in found}
+    assert kinds >= {kind for kind in vars(nextstat).values() if isinstance(kind, type) and issubclass(kind, nextstat.Result)}
+    for shown in (*found, model):
+        for text in (str(shown), repr(shown), shown._repr_html_()):
+            assert is_fine(text), text
+    assert "\\u{202e}" in str(model) and "\\u{9b}" in str(found[0]) and "\\u{e0041}" in found[0]._repr_html_()
+    assert found[0].pois[0]["name"] == model.poi == "mu" + HIDDEN
+    assert nextstat.fit(model).par_names == tuple(model.par_names)
+    assert str(found[-3]).splitlines()[-1].strip() == "b" + nextstat._nextstat.escape(HIDDEN)
+
+
+def refusals(model, workspace):
+    yield lambda: nextstat.fit(model, fixed={"no" + HIDDEN: 1})
+    yield lambda: nextstat.profile_scan(model, [0.5, 1.0], parameter="no" + HIDDEN)
+    yield lambda: nextstat.fit_toys(model, n_toys=2).values("no" + HIDDEN)
+    yield lambda: nextstat.model_of(workspace, measurement="no" + HIDDEN)
+    yield lambda: nextstat.model_of({**workspace, "channels": [{"name": HIDDEN, "samples": 1}]})
+    yield lambda: nextstat.load_workspace("no" + HIDDEN)
+    yield lambda: nextstat.command(["fit", "no" + HIDDEN])
+    yield lambda: nextstat.hypotest(model, test_stat="no" + HIDDEN)
+    yield lambda: nextstat.load_toys(f"no{HIDDEN}.npy")
+    yield lambda: pyhf.Workspace({**workspace, HIDDEN: 1})
+    yield lambda: pyhf.Workspace(workspace).get_measurement(measurement_name="no" + HIDDEN)
+    yield lambda: pyhf.Workspace(workspace).model(patches=[[{"op": "remove", "path": "/no" + HIDDEN}]])
+
+
+def test_exceptions_are_escaped(model, workspace):
+    n_refused = 0
+    for refused in refusals(model, workspace):
+        with pytest.raises(Exception) as caught:
+            refused()
+        error = caught.value
+        said = [str(error), repr(error), *getattr(error, "__notes__", ()), getattr(error, "hint", None) or ""]
+        assert all(map(is_fine, said)), said
+        n_refused += "\\u{202e}" in str(error) or "\\u202e" in str(error)
+    assert n_refused >= 9
+    assert HIDDEN in nextstat.NextstatError(HIDDEN).args[0]
+
+
+def test_warnings_are_escaped():
+    from nextstat._common import warn
+
+    with pytest.warns(nextstat.NextstatWarning) as caught:
+        warn(HIDDEN)
+    assert is_fine(str(caught[0].message))
+    assert is_fine(warnings.formatwarning(caught[0].message, nextstat.NextstatWarning, "f", 1))
+
+
+def test_the_verbs_of_python_are_escaped(tmp_path, capsys):
+    from nextstat.pyhf._cli import main
+
+    assert main(["json2xml", f"no{HIDDEN}"]) == 2
+    (tmp_path / "patch.json").write_text(json.dumps([{"op": "remove", "path": "/no" + HIDDEN}]))
+    (tmp_path / "spec.json").write_text("{}")
+    assert main(["json2xml", str(tmp_path / "spec.json"), "--patch", str(tmp_path / "patch.json")]) == 2
+    with pytest.raises(SystemExit):
+        main(["json2xml", "--no" + HIDDEN])
+    said = capsys.readouterr().err
+    assert is_fine(said) and said.count("\\u{202e}") == 4, said
