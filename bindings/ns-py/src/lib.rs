@@ -35,7 +35,8 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| ns_cli::run(arguments))
 }
 
-/// `text` with the characters escaped that would command or confuse a terminal; with `keep_lines`, line feeds and tabs stay.
+/// `text` with the characters escaped that would command or confuse a terminal; with `keep_lines`,
+/// line feeds and tabs stay.
 #[pyfunction]
 #[pyo3(signature = (text, *, keep_lines = false))]
 fn escape(text: &Bound<'_, PyString>, keep_lines: bool) -> PyResult<String> {

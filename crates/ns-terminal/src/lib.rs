@@ -1,15 +1,17 @@
-//! Escapes text from untrusted sources for terminals and logs: one rule for both commands and the Python package.
+//! Escapes text from untrusted sources for terminals and logs: one rule for both commands and the
+//! Python package.
 //!
-//! Names in documents and model files are arbitrary text. If they are printed as they are, control characters
-//! command the terminal, bidirectional controls reorder the numbers beside a name, and invisible characters
-//! make different names look the same.
+//! Names in documents and model files are arbitrary text. If they are printed as they are, control
+//! characters command the terminal, bidirectional controls reorder the numbers beside a name, and
+//! invisible characters make different names look the same.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// `text` with every character that is not [`is_visible`] escaped as Rust writes it: `\n`, `\u{202e}`.
+/// `text` with every character that is not [`is_visible`] escaped as Rust writes it: `\n`,
+/// `\u{202e}`.
 ///
 /// ```
 /// assert_eq!(ns_terminal::escape("µ\u{1b}[31m\u{202e}"), "µ\\u{1b}[31m\\u{202e}");
@@ -47,8 +49,9 @@ fn escape_but(text: &str, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns `false` for controls (Cc), format characters (Cf, which include bidirectional controls), line and
-/// paragraph separators (Zl, Zp), and every other character that Unicode declares ignorable.
+/// Returns `false` for controls (Cc), format characters (Cf, which include bidirectional controls),
+/// line and paragraph separators (Zl, Zp), and every other character that Unicode declares
+/// ignorable.
 pub fn is_visible(character: char) -> bool {
     use GeneralCategory::{Control, Format, LineSeparator, ParagraphSeparator};
     // Most text is printable ASCII.
@@ -57,8 +60,9 @@ pub fn is_visible(character: char) -> bool {
             || matches!(character.general_category(), Control | Format | LineSeparator | ParagraphSeparator))
 }
 
-/// The characters with `Default_Ignorable_Code_Point` that are not Cf: fillers, variation selectors, and
-/// unassigned ones such as most tags (`DerivedCoreProperties.txt` of the Unicode Character Database).
+/// The characters with `Default_Ignorable_Code_Point` that are not Cf: fillers, variation
+/// selectors, and unassigned ones such as most tags (`DerivedCoreProperties.txt` of the Unicode
+/// Character Database).
 fn is_ignorable(character: char) -> bool {
     matches!(
         character,

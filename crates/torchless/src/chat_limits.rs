@@ -1,10 +1,11 @@
-//! Limits of chat templates: their length, their steps, and the text and values that they make or read.
+//! Limits of chat templates: their length, their steps, and the text and values that they make or
+//! read.
 //!
-//! Templates are programs from untrusted files. minijinja counts instructions (`fuel`), but a single
-//! instruction can double a text or compare two long lists. So `guard` puts calls of a [`Meter`] beside every
-//! instruction of variable cost: they charge for its operands before it runs and for its result afterwards.
-//! Values have a limited size and depth, so displaying, comparing, hashing and dropping one is bounded, too.
-//! `source` limits what the compiler itself computes.
+//! Templates are programs from untrusted files. minijinja counts instructions (`fuel`), but a
+//! single instruction can double a text or compare two long lists. So `guard` puts calls of a
+//! [`Meter`] beside every instruction of variable cost: they charge for its operands before it runs
+//! and for its result afterwards. Values have a limited size and depth, so displaying, comparing,
+//! hashing and dropping one is bounded, too. `source` limits what the compiler itself computes.
 
 mod guard;
 mod meter;

@@ -63,7 +63,8 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     read_input(path)
 }
 
-/// Reads a text that the user names, such as a list of events: pipes are fine, the limit is the same.
+/// Reads a text that the user names, such as a list of events: pipes are fine, the limit is the
+/// same.
 pub(crate) fn read_input(path: &Path) -> Result<String, Error> {
     const LIMIT: u64 = 256 << 20;
     let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };

@@ -143,7 +143,8 @@ pub(crate) fn free_fit_failed(paint: Paint) -> String {
     format!("\n{}\n", paint.alarm("!!! THE FREE FIT DID NOT CONVERGE; do not use these numbers !!!"))
 }
 
-/// Names come from documents: what would command a terminal, break a line or be invisible is escaped.
+/// Names come from documents: what would command a terminal, break a line or be invisible is
+/// escaped.
 pub(crate) fn harmless(text: &str) -> String {
     ns_terminal::escape(text).into_owned()
 }

@@ -121,8 +121,8 @@ impl Tally {
     }
 }
 
-/// An ensemble as a document. Toys come one by one and may be too many for memory, but keys that stand before
-/// them are known at the end only. So toys are kept in a temporary file until then.
+/// An ensemble as a document. Toys come one by one and may be too many for memory, but keys that
+/// stand before them are known at the end only. So toys are kept in a temporary file until then.
 pub(crate) struct Document {
     stream: Stream,
     fields: Map<String, Value>,
@@ -157,7 +157,8 @@ impl Document {
         self.toys.write_all(text.as_bytes()).map_err(not_kept)
     }
 
-    /// Writes the document: what the ensemble is, its toys, and what they are together, of `wanted`.
+    /// Writes the document: what the ensemble is, its toys, and what they are together, of
+    /// `wanted`.
     pub(crate) fn end(mut self, tally: &Tally, wanted: u64, device: Option<&Value>) -> Result<(), CliError> {
         const TOYS: &str = "\n    \"toys\": [";
         if let Value::Object(totals) = tally.totals(wanted) {

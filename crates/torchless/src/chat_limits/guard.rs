@@ -20,7 +20,8 @@ const SLICE: &str = "\0slice";
 const FILTER: &str = "\0filter";
 const TEST: &str = "\0test";
 
-/// Gives `environment` the functions that guarded instructions call, and charges for what is written.
+/// Gives `environment` the functions that guarded instructions call, and charges for what is
+/// written.
 pub(super) fn install(environment: &mut Environment<'_>, meter: &Arc<Meter>) {
     // It shows all values that there are, and Hugging Face has none.
     environment.remove_global("debug");

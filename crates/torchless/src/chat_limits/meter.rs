@@ -112,7 +112,7 @@ fn is_opaque(object: &DynObject) -> bool {
 fn surface(value: &Value) -> u64 {
     match value.as_str() {
         Some(text) => text.len() as u64,
-        None => (value.as_object().and_then(|object| object.enumerator_len()).unwrap_or(0) as u64).saturating_mul(ITEM),
+        None => (value.as_object().and_then(DynObject::enumerator_len).unwrap_or(0) as u64).saturating_mul(ITEM),
     }
 }
 

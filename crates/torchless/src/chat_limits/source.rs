@@ -1,4 +1,5 @@
-//! What is checked before a template is compiled: the compiler recurses into expressions and computes constants.
+//! What is checked before a template is compiled: the compiler recurses into expressions and
+//! computes constants.
 
 use minijinja::Error;
 use minijinja::machinery::{Token, tokenize};
@@ -45,7 +46,8 @@ impl Tag {
     }
 }
 
-/// Refuses templates that are too long or too complex to compile. Errors of syntax are left to the parser.
+/// Refuses templates that are too long or too complex to compile. Errors of syntax are left to the
+/// parser.
 pub(super) fn check(template: &str) -> Result<(), Error> {
     if template.len() > LONGEST_TEMPLATE {
         let limit = LONGEST_TEMPLATE >> 10;
