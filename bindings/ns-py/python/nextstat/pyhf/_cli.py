@@ -20,6 +20,7 @@ _MISTAKES = (
     ET.ParseError,
     ImportError,
     KeyError,
+    NotImplementedError,
     OSError,
     RuntimeError,
     ValueError,

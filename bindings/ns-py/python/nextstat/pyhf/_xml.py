@@ -71,6 +71,10 @@ class Incomplete(Fault, RuntimeError):
     """An element that is not there."""
 
 
+class NoData(Fault, NotImplementedError):
+    """A channel that says that it has no data."""
+
+
 @contextlib.contextmanager
 def within(place):
     """Says of a fault inside that it is in `place`."""

@@ -16,7 +16,7 @@ from . import _xml, compat, exceptions, schema
 from ._progress import shown
 from .schema._validator import Violation
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 __all__ = [
     "clear_filecache",
@@ -226,7 +226,16 @@ def process_sample(sample, resolver, inputfile, histopath, channel_name, track_p
 
 
 def process_data(sample, resolver, inputfile, histopath):
-    """Observed counts (B)."""
+    """Observed counts (B).
+
+    Raises
+    ------
+    NotImplementedError
+        Data with an empty `HistoName` or `InputFile`, which mean that there are none.
+    """
+    for attribute in ("HistoName", "InputFile"):
+        if sample.get(attribute) == "":
+            raise _xml.NoData(f"Data: `{attribute}` is empty, and workspaces without data are not supported")
     return _histogram(sample, _Source(resolver, inputfile, histopath))[0]
 
 

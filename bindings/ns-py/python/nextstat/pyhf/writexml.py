@@ -15,12 +15,12 @@ from .._files import write_whole
 from . import _xml, exceptions, schema
 from .readxml import _vectors
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
-__all__ = ["build_channel", "build_data", "build_measurement", "build_modifier", "build_sample", "indent", "writexml"]
+__all__ = ["build_channel", "build_data", "build_measurement", "build_modifier", "build_sample", "indent"]
 
 #: What a NormFactor's parameter starts from, and where it may go, unless a measurement says so.
-_FREE = {"inits": [1.0], "bounds": [[0.0, 10.0]]}
+_FREE = {"inits": [1], "bounds": [[0, 10]]}
 
 
 def __dir__():
@@ -134,8 +134,11 @@ def _start(setting, kind, starts):
 
 
 def build_modifier(spec, modifierspec, channelname, samplename, sampledata, *, histograms=None):
-    """The element of a modifier; None for `lumi`, which is an attribute of its sample."""
+    """The element of a modifier; None for `lumi`, which is an attribute of its sample, and, with a warning, for an unknown type."""
     histograms = _Histograms() if histograms is None else histograms
+    if modifierspec["type"] not in _BUILDERS:
+        log.warning(f"Skipping modifier {modifierspec['name']}({modifierspec['type']}): XML has no such type")
+        return None
     return _BUILDERS[modifierspec["type"]](spec, modifierspec, (channelname, samplename, modifierspec["name"]), sampledata, histograms)
 
 

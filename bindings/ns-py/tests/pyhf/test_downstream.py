@@ -1,0 +1,62 @@
+"""What packages that import pyhf do with it, and the shim once did not."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import nextstat.pyhf as pyhf
+import numpy as np
+import pytest
+from nextstat.pyhf.optimize import common
+
+sys.path.insert(0, str(Path(__file__).parent))
+from specifications import SPECS, data_of, points_of  # noqa: E402
+
+names = pytest.mark.parametrize("name", SPECS)
+
+
+@pytest.fixture(autouse=True)
+def default_backend():
+    yield
+    pyhf.set_backend("numpy")
+
+
+def case(name="two_channels"):
+    model = pyhf.Model(SPECS[name])
+    return model, data_of(model, name)
+
+
+def run(code):
+    """What a new interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def differences(function, point, steps=1e-5):
+    """Derivatives (P × …) of `function` by central differences."""
+    shifts = steps * np.eye(len(point))
+    return np.array([(np.asarray(function(point + shift)) - function(point - shift)) / (2.0 * steps) for shift in shifts])
+
+
+# -- XML --
+
+
+def test_unknown_modifiers_are_left_out_of_xml(caplog):
+    modifier = {"name": "custom", "type": "newtype", "data": None}
+    with caplog.at_level(logging.WARNING, logger="pyhf"):
+        assert pyhf.writexml.build_modifier({}, modifier, "SR", "signal", [1.0]) is None
+    assert "Skipping modifier custom(newtype)" in caplog.text
+
+
+def test_whole_numbers_are_whole_in_xml():
+    spec = {"measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]}
+    built = pyhf.writexml.build_modifier(spec, {"name": "mu", "type": "normfactor", "data": None}, "SR", "signal", [1.0])
+    assert built.attrib == {"Name": "mu", "Val": "1", "Low": "0", "High": "10"}
+
+
+@pytest.mark.parametrize("attributes", ['HistoName="" InputFile="" HistoPath=""', 'HistoName="data" InputFile=""', 'HistoName=""'])
+def test_data_that_are_declared_absent_are_refused_before_files_are_looked_for(attributes):
+    channel = ElementTree.fromstring(f'<Channel Name="SR" InputFile="nowhere.root"><Data {attributes}/><Sample Name="s" HistoName="h"/></Channel>')
+    with pytest.raises(NotImplementedError, match="workspaces without data"):
+        pyhf.readxml.process_channel(channel, pyhf.readxml.resolver_factory(".", []))
