@@ -60,3 +60,18 @@ def test_data_that_are_declared_absent_are_refused_before_files_are_looked_for(a
     channel = ElementTree.fromstring(f'<Channel Name="SR" InputFile="nowhere.root"><Data {attributes}/><Sample Name="s" HistoName="h"/></Channel>')
     with pytest.raises(NotImplementedError, match="workspaces without data"):
         pyhf.readxml.process_channel(channel, pyhf.readxml.resolver_factory(".", []))
+
+
+# -- figures --
+
+
+@pytest.mark.parametrize("has_components", [False, True])
+def test_bands_are_drawn_of_nested_results(has_components):
+    figure = pytest.importorskip("matplotlib.figure")
+    from nextstat.pyhf.contrib.viz import brazil
+
+    tails = [[np.array([0.1]), [0.2]]] if has_components else []
+    results = [[[1.0 / k], *tails, [[0.1 / k], [0.2 / k], [0.3 / k], [0.4 / k], [0.5 / k]]] for k in (1, 2)]
+    drawn = brazil.plot_results([0.0, 1.0], results, ax=figure.Figure().subplots(), components=has_components)
+    np.testing.assert_allclose(drawn.cls_obs.get_ydata(), [1.0, 0.5])
+    np.testing.assert_allclose(drawn.cls_exp[4].get_ydata(), [0.5, 0.25])

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from .. import exceptions
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 __all__ = ["download"]
 

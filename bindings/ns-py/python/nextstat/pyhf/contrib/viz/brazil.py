@@ -50,7 +50,7 @@ def plot_cls_components(test_pois, tail_probs, ax, **kwargs):
         if kwargs.pop(f"no_{name}", False):
             lines.append(None)
             continue
-        lines += ax.plot(test_pois, np.array([float(pair[which]) for pair in tail_probs]), color=color, linewidth=linewidth, label=label)
+        lines += ax.plot(test_pois, np.array([float(np.asarray(pair[which]).reshape(())) for pair in tail_probs]), color=color, linewidth=linewidth, label=label)
     return tuple(lines)
 
 
@@ -77,7 +77,7 @@ def plot_results(test_pois, tests, test_size=0.05, ax=None, **kwargs):
         raise ValueError(f"The components of 'tests' should have len of 3 to visualize the CLs components but have len {len(tests[0])}: [CLs_obs, [CLsb, CLb], [CLs_exp band]]")
     x_label, y_label = kwargs.pop("xlabel", r"$\mu$ (POI)"), kwargs.pop("ylabel", r"$\mathrm{CL}_{s}$")
     observed = np.array([float(np.asarray(test[0]).reshape(())) for test in tests])
-    expected = np.array([[float(value) for value in test[-1]] for test in tests]).T
+    expected = np.array([[float(np.asarray(value).reshape(())) for value in test[-1]] for test in tests]).T
     artists = (None,) * 5 if leaves_out_cls else plot_brazil_band(test_pois, observed, list(expected), test_size, ax, **kwargs)
     components = plot_cls_components(test_pois, [test[1] for test in tests], ax, **kwargs) if has_components else (None, None)
     ax.set_xlabel(x_label)
