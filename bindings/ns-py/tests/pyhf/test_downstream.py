@@ -39,6 +39,19 @@ def differences(function, point, steps=1e-5):
     return np.array([(np.asarray(function(point + shift)) - function(point - shift)) / (2.0 * steps) for shift in shifts])
 
 
+# -- modules, loggers, schemas --
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("True", True), ("TRUE", True), ("yes", True), ("No", False), ("off", False), ("false", False), ("1", 1), ("0.1", 0.1), ("null", None)]
+    + [("~", None), ("", None), ("tRUE", "tRUE"), ("SLSQP", "SLSQP"), ("a=b", "a=b"), ("[1, 2]", [1, 2])],
+)
+def test_options_of_the_command_line_are_read_as_yaml_has_them(text, value):
+    found = pyhf.utils.options_from_eqdelimstring([f"name={text}"])
+    assert found == {"name": value} and type(found["name"]) is type(value)
+
+
 # -- XML --
 
 

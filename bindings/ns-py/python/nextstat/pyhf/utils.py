@@ -35,15 +35,29 @@ def digest(obj, algorithm="sha256"):
 
 
 def options_from_eqdelimstring(opts):
-    """A dictionary from texts such as ``"maxiter=1000"``; values are JSON, or else text."""
-    options = {}
-    for option in opts:
-        name, value = option.split("=", 1)
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
-    return options
+    """A dictionary from texts such as ``"maxiter=1000"``: values are truth values and nothing as YAML 1.1 spells them, JSON, or else text.
+
+    >>> import nextstat.pyhf as pyhf
+    >>> pyhf.utils.options_from_eqdelimstring(["maxiter=1000", "verbose=True", "method=BFGS"])
+    {'maxiter': 1000, 'verbose': True, 'method': 'BFGS'}
+    """
+    return {name: _value(text) for name, text in (option.split("=", 1) for option in opts)}
+
+
+#: Words that are values in YAML 1.1, in lower case; they may also be capitalised or in capitals.
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False, "null": None}
+
+
+def _value(text):
+    text = text.strip()
+    if text in ("", "~"):
+        return None
+    if text in (text.lower(), text.capitalize(), text.upper()) and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 _CITATION = """@article{pyhf_joss,
