@@ -42,6 +42,21 @@ def differences(function, point, steps=1e-5):
 # -- modules, loggers, schemas --
 
 
+def test_the_place_of_schemas_is_saved_and_restored(tmp_path):
+    variables = pyhf.schema.variables
+    folder, cache = variables.schemas, variables.SCHEMA_CACHE
+    assert folder == pyhf.schema.path and variables.SCHEMA_VERSION == pyhf.schema.version
+    (tmp_path / "1.0.0").mkdir()
+    (tmp_path / "1.0.0" / "model.json").write_text('{"type": "array"}')
+    try:
+        variables.schemas = tmp_path
+        assert pyhf.schema.path == tmp_path
+        assert pyhf.schema.load_schema("1.0.0/model.json") == {"type": "array"} and len(cache) == 1
+    finally:
+        variables.schemas = folder
+    assert pyhf.schema.load_schema("1.0.0/model.json")["$id"].endswith("1.0.0/model.json")
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [("True", True), ("TRUE", True), ("yes", True), ("No", False), ("off", False), ("false", False), ("1", 1), ("0.1", 0.1), ("null", None)]

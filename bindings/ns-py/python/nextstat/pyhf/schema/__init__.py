@@ -6,12 +6,13 @@
 import sys
 from types import ModuleType
 
+from . import variables
 from ._tables import VERSION, Store
 from ._validator import Violation, check
 
 __all__ = ["load_schema", "validate", "path", "version"]
 
-_store = Store()
+_store = Store(variables)
 
 
 def __dir__():

@@ -115,34 +115,57 @@ _OWN = {"defs.json": _document("defs.json", {"definitions": _DEFINITIONS})} | {
 }
 
 
+#: Where the package's own schemas are said to be; they are the tables above.
+OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "schemas")
+
+
 class Store:
-    """Schemas by name: this package's, or those of a folder while one is pushed."""
+    """Schemas by name: this package's, or those of the folder `variables.schemas`."""
 
-    #: Where the package's own schemas are said to be; they are the tables above.
-    OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "schemas")
+    def __init__(self, variables):
+        self._variables = variables
+        self._before = []
+        self._cached = OWN
 
-    def __init__(self):
-        self._folders = [self.OWN]
+    @property
+    def _folder(self):
+        return os.fspath(vars(self._variables).get("schemas", OWN))
 
     @property
     def path(self):
         # Takes longer to import than the rest of this package, and few ask for it.
         from pathlib import Path
 
-        return Path(self._folders[-1])
+        return Path(self._folder)
 
     def push(self, folder):
-        self._folders.append(os.fspath(folder))
+        from pathlib import Path
+
+        self._before.append(self.path)
+        self._variables.schemas = Path(folder)
 
     def pop(self):
-        self._folders.pop()
+        self._variables.schemas = self._before.pop()
+
+    def _cache(self, folder):
+        """Documents of `folder` by their ``$id``; those of another folder are forgotten."""
+        cache = self._variables.SCHEMA_CACHE
+        if folder != self._cached:
+            cache.clear()
+            self._cached = folder
+        return cache
 
     def load(self, schema_id):
         """The schema called `schema_id`."""
         version, _, name = str(schema_id).partition("/")
-        if self._folders[-1] == self.OWN and version == VERSION and name in _OWN:
+        folder, key = self._folder, f"{BASE}{schema_id}"
+        cache = self._cache(folder)
+        if key in cache:
+            return cache[key]
+        if folder == OWN and version == VERSION and name in _OWN:
             return _OWN[name]
         place = self.path / schema_id
         if not place.is_file():
             raise SchemaNotFound(f"The schema {schema_id} was not found. Do you have the right version or the right path? {place}")
-        return json.loads(place.read_text(encoding="utf-8"))
+        document = cache[key] = json.loads(place.read_text(encoding="utf-8"))
+        return document
