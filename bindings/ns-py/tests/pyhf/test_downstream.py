@@ -57,6 +57,11 @@ def test_the_place_of_schemas_is_saved_and_restored(tmp_path):
     assert pyhf.schema.load_schema("1.0.0/model.json")["$id"].endswith("1.0.0/model.json")
 
 
+def test_listed_names_are_pyhfs():
+    assert "HypoTestFitResults" not in dir(pyhf.infer.calculators) and "writexml" not in dir(pyhf.writexml)
+    assert pyhf.infer.calculators.HypoTestFitResults and pyhf.writexml.writexml
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [("True", True), ("TRUE", True), ("yes", True), ("No", False), ("off", False), ("false", False), ("1", 1), ("0.1", 0.1), ("null", None)]

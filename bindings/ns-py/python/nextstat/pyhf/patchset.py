@@ -11,7 +11,7 @@ from . import exceptions, schema, utils
 from ._patch import apply_patch
 from .workspace import Workspace
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 __all__ = ["Patch", "PatchSet"]
 

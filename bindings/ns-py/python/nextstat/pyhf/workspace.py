@@ -11,7 +11,7 @@ from ._patch import apply_patch
 from .mixins import _ChannelSummaryMixin
 from .pdf import Model
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 __all__ = ["Workspace"]
 

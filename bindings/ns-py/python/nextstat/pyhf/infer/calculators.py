@@ -16,9 +16,9 @@ from ..tensor.manager import get_backend
 from .mle import _fits_ensembles, _given, fixed_poi_fit
 from .test_statistics import _of_each, _of_test
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
-__all__ = ["AsymptoticCalculator", "AsymptoticTestStatDistribution", "EmpiricalDistribution", "HypoTestFitResults", "ToyCalculator", "generate_asimov_data"]
+__all__ = ["AsymptoticCalculator", "AsymptoticTestStatDistribution", "EmpiricalDistribution", "ToyCalculator", "generate_asimov_data"]
 
 _ROOT_2 = math.sqrt(2.0)
 

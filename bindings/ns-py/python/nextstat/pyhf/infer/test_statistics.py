@@ -11,7 +11,7 @@ from ..exceptions import FailedMinimization, UnspecifiedPOI
 from ..tensor.manager import get_backend
 from .mle import _at, _fit_each, _fits_ensembles, fit, fixed_poi_fit
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 __all__ = ["q0", "qmu", "qmu_tilde", "tmu", "tmu_tilde"]
 
