@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ns_compute::cpu::Plan;
 use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::expected::{asimov, cell_yields};
 use ns_core::likelihood::constraint_nll;
 use ns_core::poisson::{half_deviance, log_normaliser};
@@ -104,6 +105,37 @@ impl FloatingModel {
             points.iter().enumerate().map(|(i, params)| self.terms(params, &data[i.min(last)])).unzip()
         });
         Ok((array(py, &terms.0), array(py, &terms.1)))
+    }
+
+    /// -ln L of `values` (B + K) at `params` (P) and its gradient (P), which is NaN where -ln L is not finite.
+    fn nll_and_grad<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+        let (params, data) = self.point_and_data(params, values)?;
+        let mut gradient = vec![0.0; params.len()];
+        let nll = py.detach(|| {
+            CpuLikelihood::with_plan(Arc::clone(&self.plan), &data).nll_and_grad(&params, &mut gradient)
+        });
+        if !nll.is_finite() {
+            gradient.fill(f64::NAN);
+        }
+        Ok((nll, array(py, &gradient)))
+    }
+
+    /// The Hessian (P × P) of -ln L of `values` (B + K) at `params` (P); NaN where -ln L is not finite.
+    fn hessian<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (params, data) = self.point_and_data(params, values)?;
+        let n = params.len();
+        let hessian = py.detach(|| self.exact_hessian(&params, &data));
+        matrix(py, hessian, [n, n])
     }
 
     /// A fit of `values` (B + K) from a start, in a box; standard deviations and correlations if `errors`, intervals of `minos`.
@@ -212,6 +244,27 @@ impl FloatingModel {
             return Err(error::data(format!("{} data sets for {} points", data.len(), points.len())));
         }
         Ok((points, data))
+    }
+
+    /// One point (P) and one data set.
+    fn point_and_data(&self, params: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, Data)> {
+        let mut points = self.points(params)?;
+        match points.len() {
+            1 => Ok((points.remove(0), data(&self.model, values)?)),
+            n => Err(error::data(format!("{n} points where one is needed"))),
+        }
+    }
+
+    /// The Hessian of -ln L (P × P), row by row; NaN where -ln L is not finite.
+    fn exact_hessian(&self, params: &[f64], data: &Data) -> Vec<f64> {
+        let mut likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), data);
+        let mut curvature = Curvature::Exact(Arrowhead::zeros(likelihood.structure().partition));
+        let mut gradient = vec![0.0; params.len()];
+        let nll = likelihood.nll_and_curvature(params, &mut gradient, &mut curvature);
+        match curvature {
+            Curvature::Exact(matrix) if nll.is_finite() => matrix.to_dense(),
+            _ => vec![f64::NAN; params.len() * params.len()],
+        }
     }
 
     /// Copies yields by cell to `yields` (S × B).

@@ -39,7 +39,146 @@ def differences(function, point, steps=1e-5):
     return np.array([(np.asarray(function(point + shift)) - function(point - shift)) / (2.0 * steps) for shift in shifts])
 
 
+# -- results of fits --
+
+
+def test_the_default_method_has_no_inverse_hessian():
+    model, data = case()
+    result = pyhf.infer.mle.fit(data, model, return_result_obj=True)[-1]
+    assert not hasattr(result, "hess_inv")
+    assert {"x", "fun", "success", "message", "status", "nit", "nfev", "njev", "jac", "unc", "corr"} <= set(result)
+    assert result.status == 0
+
+
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B"])
+@names
+def test_quasi_newton_methods_have_the_inverse_hessian_of_the_objective(name, method):
+    model, data = case(name)
+    found, result = pyhf.infer.mle.fit(data, model, return_result_obj=True, method=method)
+    fixed = model.config.suggested_fixed()
+    gradient = lambda pars: 2.0 * np.asarray(model._nll_and_grad(pars, data)[1])
+    free = ~np.array(fixed)
+    wanted = np.linalg.inv(differences(gradient, found)[np.ix_(free, free)])
+    np.testing.assert_allclose(np.asarray(result.hess_inv)[np.ix_(free, free)], wanted, rtol=1e-4, atol=1e-8)
+    np.testing.assert_array_equal(result.hess_inv.todense(), result.hess_inv)
+    assert result.hess_inv[model.config.poi_index][model.config.poi_index] > 0.0
+
+
+def test_a_flat_direction_has_no_inverse_hessian():
+    factors = [{"name": name, "type": "normfactor", "data": None} for name in ("mu", "twin")]
+    model = pyhf.Model({"channels": [{"name": "c", "samples": [{"name": "s", "data": [20.0], "modifiers": factors}]}]})
+    result = pyhf.infer.mle.fit([21.0], model, return_result_obj=True, method="BFGS")[-1]
+    assert not hasattr(result, "hess_inv")
+
+
+def test_results_are_scipys_where_scipy_is_installed():
+    optimize = pytest.importorskip("scipy.optimize")
+    model, data = case()
+    for optimizer in ("scipy", "minuit"):
+        pyhf.set_backend("numpy", optimizer)
+        assert isinstance(pyhf.infer.mle.fit(data, model, return_result_obj=True)[-1], optimize.OptimizeResult)
+
+
+def test_fits_without_a_result_object_do_not_import_scipy():
+    code = (
+        "import sys, nextstat.pyhf as pyhf; m = pyhf.simplemodels.uncorrelated_background([5.0], [50.0], [7.0]); d = [51.0] + m.config.auxdata;"
+        "pyhf.infer.mle.fit(d, m); pyhf.infer.hypotest(1.0, d, m); print('scipy' in sys.modules)"
+    )
+    assert run(code) == "False"
+
+
+# -- gradients for minimisers of other packages --
+
+
+@names
+def test_the_shim_returns_the_exact_gradient(name):
+    pyhf.set_backend("nextstat")
+    model, data = case(name)
+    config = model.config
+    arguments, stitch = common.shim(pyhf.infer.mle.twice_nll, data, model, config.suggested_init(), config.suggested_bounds(), None, True, False)
+    assert arguments["x0"] == config.suggested_init() and arguments["bounds"] == config.suggested_bounds() and arguments["do_grad"]
+    for point in points_of(model, n=3):
+        value, gradient = arguments["func"](point)
+        assert value == pytest.approx(float(pyhf.infer.mle.twice_nll(point, data, model)[0]), rel=1e-12)
+        np.testing.assert_allclose(gradient, differences(lambda pars: arguments["func"](pars)[0], point), rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(stitch(point), point)
+
+
+def test_the_shim_leaves_out_and_restores_fixed_parameters():
+    pyhf.set_backend("nextstat")
+    model, data = case()
+    config = model.config
+    point, fixed = points_of(model)[0], [(config.poi_index, 0.5), (0, 0.1)]
+    free = [i for i in range(config.npars) if i not in dict(fixed)]
+    whole, _ = common.shim(pyhf.infer.mle.twice_nll, data, model, config.suggested_init(), config.suggested_bounds(), fixed, True, False)
+    part, stitch = common.shim(pyhf.infer.mle.twice_nll, data, model, config.suggested_init(), config.suggested_bounds(), fixed, True, True)
+    for index, value in fixed:
+        point[index] = value
+    np.testing.assert_array_equal(stitch(point[free]), point)
+    assert len(part["x0"]) == len(part["bounds"]) == len(free) and part["fixed_vals"] == [] and whole["fixed_vals"] == fixed
+    assert part["func"](point[free])[0] == whole["func"](point)[0]
+    np.testing.assert_array_equal(part["func"](point[free])[1], whole["func"](point)[1][free])
+    plain, _ = common.shim(pyhf.infer.mle.twice_nll, data, model, config.suggested_init(), config.suggested_bounds(), fixed, do_stitch=True)
+    assert float(plain["func"](point[free])) == pytest.approx(part["func"](point[free])[0], rel=1e-12)
+
+
+def test_numpy_has_no_gradients():
+    model, data = case()
+    config = model.config
+    with pytest.raises(pyhf.exceptions.Unsupported, match="numpy"):
+        common.shim(pyhf.infer.mle.twice_nll, data, model, config.suggested_init(), config.suggested_bounds(), do_grad=True)
+    with pytest.raises(pyhf.exceptions.Unsupported, match="numpy"):
+        pyhf.infer.mle.fit(data, model, do_grad=True)
+    pyhf.set_backend("nextstat")
+    assert pyhf.tensorlib.default_do_grad
+    pyhf.infer.mle.fit(data, model, do_grad=True)
+    with pytest.raises(pyhf.exceptions.Unsupported, match="twice_nll"):
+        common.shim(lambda pars, data, pdf: pars[:1], data, model, config.suggested_init(), config.suggested_bounds(), do_grad=True)
+
+
+def test_gradients_outside_the_domain_are_no_numbers():
+    model, data = case("correlated")
+    point = [{"mu": 0.0, "shape": 14.0}[name] for name in model.config.par_names]
+    nll, gradient = model._nll_and_grad(point, data)
+    assert nll == np.inf and np.isnan(gradient).all() and np.isnan(model._hessian(point, data)).all()
+
+
 # -- modules, loggers, schemas --
+
+
+def test_the_class_of_the_backend_stays_where_pyhf_has_it():
+    code = (
+        "import nextstat.pyhf.alias as alias; alias.install(); import pyhf; from pyhf.tensor.numpy_backend import numpy_backend;"
+        "import pyhf.tensor.numpy_backend; print(pyhf.tensor.numpy_backend(precision='32b').precision, pyhf.tensor.numpy_backend is numpy_backend)"
+    )
+    assert run(code) == "32b True"
+
+
+def test_loggers_are_called_as_pyhfs(caplog):
+    for module in (pyhf.pdf, pyhf.workspace, pyhf.patchset, pyhf.readxml, pyhf.writexml, pyhf.infer.calculators):
+        assert module.log.name == module.__name__.removeprefix("nextstat.")
+    with caplog.at_level(logging.INFO, logger="pyhf"):
+        case()
+    assert {record.name for record in caplog.records} == {"pyhf.pdf"}
+
+
+def test_numpys_tolist_goes_into_lists():
+    tolist = pyhf.tensorlib.tolist
+    assert tolist([np.array(1.0), np.array([2.0, 3.0])]) == [1.0, [2.0, 3.0]]
+    assert tolist((np.float64(1.0), [np.array(2)])) == [1.0, [2]]
+    assert type(tolist([np.float64(1.0)])[0]) is float
+    with pytest.raises(AttributeError):
+        tolist(1.0)
+
+
+def test_precision_is_that_of_the_backend():
+    model, data = case()
+    pars = model.config.suggested_init()
+    wide = model.logpdf(pars, data)
+    pyhf.set_backend("numpy", precision="32b")
+    assert model.expected_data(pars).dtype == model.expected_actualdata(pars).dtype == model.expected_auxdata(pars).dtype == np.float32
+    assert model.logpdf(pars, data).dtype == np.float32
+    assert model.logpdf(pars, data) == pytest.approx(wide, rel=1e-6)
 
 
 def test_the_place_of_schemas_is_saved_and_restored(tmp_path):

@@ -149,7 +149,8 @@ def test_code2_is_continuous():
 def test_other_backends_are_accepted_with_a_warning():
     with pytest.warns(UserWarning, match="jax"):
         pyhf.set_backend("jax")
-    assert pyhf.tensorlib.name == "numpy"
+    assert pyhf.tensorlib.name == "nextstat" and pyhf.tensorlib.default_do_grad
+    assert isinstance(pyhf.tensorlib, pyhf.tensor.numpy_backend)
 
 
 def test_a_fit_that_fails_says_why():

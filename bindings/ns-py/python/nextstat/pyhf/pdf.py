@@ -15,13 +15,19 @@ from .modifiers import histfactory_set
 from .tensor.common import _tensorviewer_from_sizes, _TensorViewer
 from .tensor.manager import get_backend
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 __all__ = ["Model", "_ModelConfig"]
 
 
 def __dir__():
     return __all__
+
+
+def _rounded(values):
+    """What the engine computed, in double precision, in the precision of the backend."""
+    tensorlib = get_backend()[0]
+    return values.astype(tensorlib.dtypemap["float"]) if tensorlib.precision == "32b" else values
 
 
 class _ModelConfig(_ChannelSummaryMixin):
@@ -166,7 +172,7 @@ class _MainModel:
             yields = model._clipped(points)
         else:
             yields = model._engine.expected_data(points, aux=False)
-        return yields if model.batch_size is not None else yields[0]
+        return _rounded(yields if model.batch_size is not None else yields[0])
 
     def make_pdf(self, pars) -> Any:
         """The counts as independent Poisson distributions."""
@@ -358,7 +364,7 @@ class Model:
             return self.expected_actualdata(pars)
         if self._clips:
             return np.concatenate([self.expected_actualdata(pars), self.expected_auxdata(pars)], axis=-1)
-        return self._shaped(self._engine.expected_data(self._points(pars)))
+        return _rounded(self._shaped(self._engine.expected_data(self._points(pars))))
 
     def expected_actualdata(self, pars) -> Any:
         """Expected counts (B)."""
@@ -366,7 +372,7 @@ class Model:
 
     def expected_auxdata(self, pars) -> Any:
         """Expected auxiliary data (K)."""
-        return self._shaped(self._engine.expected_data(self._points(pars))[:, self.config.nmaindata :])
+        return _rounded(self._shaped(self._engine.expected_data(self._points(pars))[:, self.config.nmaindata :]))
 
     def mainlogpdf(self, maindata, pars) -> Any:
         """ln of the density of the counts `maindata` (B)."""
@@ -375,14 +381,14 @@ class Model:
             return self.main_model.make_pdf(pars).log_prob(maindata if self.batch_size is not None else maindata[0])
         aux = np.tile(self.config.auxdata, (len(maindata), 1))
         main, _ = self._floating.log_terms(self._points(pars), self._data(np.concatenate([maindata, aux], axis=1)))
-        return self._shaped(main)
+        return _rounded(self._shaped(main))
 
     def constraint_logpdf(self, auxdata, pars) -> Any:
         """ln of the density of the auxiliary data `auxdata` (K)."""
         auxdata = np.atleast_2d(np.asarray(auxdata, dtype=float))
         main = np.zeros((len(auxdata), self.config.nmaindata))
         _, constraint = self._floating.log_terms(self._points(pars), self._data(np.concatenate([main, auxdata], axis=1)))
-        return self._shaped(constraint)
+        return _rounded(self._shaped(constraint))
 
     def logpdf(self, pars, data) -> Any:
         """ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where a yield is negative.
@@ -402,10 +408,10 @@ class Model:
         points, data = self._points(pars), self._data(data)
         if self._clips:
             main, aux = data[:, : self.config.nmaindata], data[:, self.config.nmaindata :]
-            return np.atleast_1d(self.mainlogpdf(main, points)) + self._floating.log_terms(points, data)[1]
+            return np.atleast_1d(self.mainlogpdf(main, points)) + _rounded(self._floating.log_terms(points, data)[1])
         if len(points) == 1 and len(data) > 1:
             points = np.tile(points, (len(data), 1))
-        return self._floating.log_density(points, data)
+        return _rounded(self._floating.log_density(points, data))
 
     def pdf(self, pars, data) -> Any:
         """L of `data` at `pars`."""
@@ -437,6 +443,16 @@ class Model:
     def _fit(self, data, box, wants_errors, minos=()):
         self._need_plain()
         return self._floating.fit(self._data(data)[0], box, wants_errors, list(minos))
+
+    def _nll_and_grad(self, pars, data):
+        """-ln L and its gradient (P); NaN where -ln L is not finite."""
+        self._need_plain()
+        return self._floating.nll_and_grad(self._points(pars)[0], self._data(data)[0])
+
+    def _hessian(self, pars, data):
+        """The Hessian of -ln L (P × P); NaN where -ln L is not finite."""
+        self._need_plain()
+        return self._floating.hessian(self._points(pars)[0], self._data(data)[0])
 
     def _fits_of_test(self, data, box, tested, most):
         self._need_plain()

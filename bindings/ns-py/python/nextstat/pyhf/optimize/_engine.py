@@ -6,16 +6,18 @@ import numpy as np
 
 from ... import _nextstat
 from .. import exceptions
+from ..tensor.manager import get_backend
 from . import _other
 
-log = logging.getLogger(__name__)
+# Where pyhf says that a fit failed.
+log = logging.getLogger("pyhf.optimize.mixins")
 
 #: Evaluations that a fit may take.
 _MAXITER = 100000
 
 
 class OptimizeResult(dict):
-    """A fit's result: a dictionary whose items are attributes too.
+    """A fit's result: a dictionary whose items are attributes too. Where SciPy is installed, users get SciPy's own class of this name.
 
     Attributes
     ----------
@@ -25,11 +27,18 @@ class OptimizeResult(dict):
         -2 ln L there.
     success : bool
     message : str
-    unc, corr, hess_inv : ndarray or None
-        Standard deviations (P), correlations and covariances (P × P).
-    minuit : MinuitView or None
-        The same by iminuit's names.
-    nfev : int
+    unc, corr : ndarray or None
+        Standard deviations (P) and correlations (P × P).
+    hess_inv : ndarray or None
+        Of the Minuit optimizer the covariance (P × P). Of the SciPy optimizer the inverse Hessian of -2 ln L, and only if a method is chosen that has one, ``"BFGS"`` or
+        ``"L-BFGS-B"``.
+    minuit : MinuitView
+        The same by iminuit's names, of the Minuit optimizer only.
+    jac : ndarray
+        Gradient of -2 ln L (P), of the SciPy optimizer only.
+    status : int
+        0 if the fit arrived at a minimum.
+    nfev, njev, nit : int
     """
 
     def __getattr__(self, name):
@@ -44,6 +53,52 @@ class OptimizeResult(dict):
     def __repr__(self):
         width = max(map(len, self), default=0)
         return "\n".join(f"{key:>{width}}: {value!r}" for key, value in self.items())
+
+
+def _for_users(result):
+    """The result in SciPy's class where SciPy is installed. It is imported here, since only a caller of this needs it."""
+    try:
+        from scipy.optimize import OptimizeResult as scipys
+    except ImportError:
+        return result
+    return scipys(result)
+
+
+class _InverseHessian(np.ndarray):
+    """An inverse Hessian (P × P) that can be read as an array, as SciPy's BFGS gives it, or by `todense`, as its L-BFGS-B does."""
+
+    def todense(self):
+        """The matrix as a plain array."""
+        return np.array(self)
+
+    def matvec(self, x):
+        """The product with a vector (P)."""
+        return np.asarray(self) @ np.asarray(x)
+
+
+#: SciPy's methods whose results have an inverse Hessian.
+_QUASI_NEWTON = ("bfgs", "l-bfgs-b")
+
+
+#: A direction along which curvatures cancel to this fraction is not determined by the data.
+_FLAT = 1e-8
+
+
+def _inverse(hessian):
+    """The inverse of a Hessian, by the widths of its diagonal; None if it is not positive definite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = 1.0 / np.sqrt(np.diag(hessian))
+    scaled = hessian * np.outer(width, width)
+    if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled).min(initial=1.0) < _FLAT:
+        return None
+    return np.linalg.inv(scaled) * np.outer(width, width)
+
+
+def _need_gradients():
+    """Raises `Unsupported` if the backend has no gradients."""
+    tensorlib = get_backend()[0]
+    if not tensorlib.default_do_grad:
+        raise exceptions.Unsupported(f"the backend `{tensorlib.name}` has no gradients; `pyhf.set_backend(\"nextstat\")` has the engine's")
 
 
 def _is_of_the_engine(objective, pdf):
@@ -96,8 +151,11 @@ class _Optimizer:
         FailedMinimization
             If the fit did not arrive at a minimum; with the reason.
         Unsupported
-            Unknown options; without SciPy also another objective than `pyhf.infer.mle.twice_nll`, or a model of another class.
+            Unknown options; ``do_grad=True`` with the NumPy backend, which has no gradients; without SciPy also another objective than
+            `pyhf.infer.mle.twice_nll`, or a model of another class.
         """
+        if do_grad:
+            _need_gradients()
         unknown = [name for name in kwargs if name not in self._options]
         if unknown:
             raise exceptions.Unsupported(f"Unsupported options were passed in: {unknown}.")
@@ -113,13 +171,15 @@ class _Optimizer:
             if result.success:
                 result.success, result.message = False, "Optimization failed. Call limit was reached."
             log.error(result)
-            raise exceptions.FailedMinimization(result)
+            raise exceptions.FailedMinimization(_for_users(result))
+        if return_result_obj and self.name == "scipy" and _is_of_the_engine(objective, pdf):
+            result.update(self._derivatives(data, pdf, result.x, fixed_vals or [], kwargs.get("method")))
         if return_uncertainties and result.unc is not None:
             result.x = np.stack([result.x, result.unc], axis=1)
         wanted = [result.x]
         wanted += [result.corr] if return_correlations else []
         wanted += [result.fun] if return_fitted_val else []
-        wanted += [result] if return_result_obj else []
+        wanted += [_for_users(result)] if return_result_obj else []
         return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
     def _minimize_each(self, data, pdf, init_pars, par_bounds, fixed_vals, progress):
@@ -139,6 +199,18 @@ class _Optimizer:
         except (ValueError, TypeError, LookupError, OverflowError, exceptions.Unsupported, exceptions.InvalidPdfData):
             return None
 
+    def _derivatives(self, data, pdf, params, fixed_vals, method):
+        """Gradient and, if `method` has one, inverse Hessian of -2 ln L at the minimum, as SciPy names them."""
+        found = {"jac": 2.0 * pdf._nll_and_grad(params, data)[1]}
+        if str(method).lower() in _QUASI_NEWTON:
+            free = np.setdiff1d(np.arange(len(params)), [index for index, _ in fixed_vals])
+            block = np.ix_(free, free)
+            inverse = _inverse(2.0 * pdf._hessian(params, data)[block])
+            if inverse is not None:
+                found["hess_inv"] = np.zeros((len(params), len(params))).view(_InverseHessian)
+                found["hess_inv"][block] = inverse
+        return found
+
     def _fit(self, data, pdf, within, wants_errors):
         init_pars, par_bounds, fixed_vals = within
         box = pdf._box(init_pars, par_bounds, fixed_vals)
@@ -147,29 +219,30 @@ class _Optimizer:
         except _nextstat.DataError as error:
             # NaN for a count, for example.
             message = f"Optimization failed. {error}"
-            return OptimizeResult(x=np.asarray(init_pars, dtype=float), fun=np.asarray(np.nan), success=False, message=message, nfev=0)
+            return OptimizeResult(x=np.asarray(init_pars, dtype=float), fun=np.asarray(np.nan), success=False, status=1, message=message, nfev=0)
         held = np.asarray(box[3], dtype=bool)
         message = "Optimization terminated successfully." if found["converged"] else "; ".join(["Optimization failed.", *found["warnings"]])
         result = OptimizeResult(
             x=found["bestfit"],
             fun=np.asarray(found["twice_nll"]),
             success=found["converged"],
+            status=0 if found["converged"] else 1,
             message=message,
+            nit=found["n_iterations"],
             nfev=found["n_evaluations"],
             njev=found["n_evaluations"],
             unc=None,
             corr=None,
-            hess_inv=None,
         )
         if wants_errors:
             result.unc = np.where(held, 0.0, found["uncertainties"])
             if found["covariance"] is not None:
                 # Of -ln L; of parameters that did not move, nothing.
                 result.corr = np.where(held, 0.0, np.where(held[:, None], 0.0, found["correlation"]))
-                result.hess_inv = found["covariance"]
         if self.name == "minuit":
             from ._minuit import MinuitView
 
+            result.hess_inv = found["covariance"] if wants_errors else None
             result.minuit = MinuitView(pdf, data, box, found, self)
         return result
 

@@ -1,6 +1,10 @@
-"""Tensor backends. There is one, NumPy: the engine computes, arrays go in and out."""
+"""Tensor backends. Arrays are NumPy's in all of them: the engine computes. `nextstat_backend` also has gradients."""
+
+import sys
+from types import ModuleType
 
 from .. import exceptions
+from .numpy_backend import nextstat_backend as _nextstat_backend
 from .numpy_backend import numpy_backend as _numpy_backend
 
 __all__ = ["BackendRetriever"]
@@ -16,6 +20,7 @@ class _BackendRetriever:
     """Backends as attributes, such as ``numpy_backend``."""
 
     numpy_backend = _numpy_backend
+    nextstat_backend = _nextstat_backend
     array_types = (_numpy_backend.array_type,)
     array_subtypes = (_numpy_backend.array_subtype,)
 
@@ -31,6 +36,16 @@ class _BackendRetriever:
 
 BackendRetriever = _BackendRetriever()
 numpy_backend = _numpy_backend
+
+
+class _Tensor(ModuleType):
+    def __setattr__(self, name, value):
+        # An import of the module `numpy_backend` would put it in the place of the class, which pyhf has here.
+        if not (name == "numpy_backend" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Tensor
 
 
 def __getattr__(name):

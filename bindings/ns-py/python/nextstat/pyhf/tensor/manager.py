@@ -43,12 +43,14 @@ def _backend(backend, precision):
     name = _text(backend)
     if name in _OTHERS:
         warnings.warn(
-            f"the engine computes by itself and takes NumPy arrays: `{name}` is ignored, `numpy` is used", UserWarning, stacklevel=4
+            f"the engine computes by itself and takes NumPy arrays: `{name}` is ignored, `nextstat` is used", UserWarning, stacklevel=4
         )
-        name = "numpy"
-    if name != "numpy":
-        raise exceptions.InvalidBackend(f"The backend provided is not supported: {name}. There is: numpy")
-    return BackendRetriever.numpy_backend(**({} if precision is None else {"precision": precision}))
+        # Whoever asks for one of them asks for gradients.
+        name = "nextstat"
+    if name not in ("numpy", "nextstat"):
+        raise exceptions.InvalidBackend(f"The backend provided is not supported: {name}. There are: numpy, nextstat")
+    kind = getattr(BackendRetriever, f"{name}_backend")
+    return kind(**({} if precision is None else {"precision": precision}))
 
 
 def _optimizer(optimizer):
@@ -69,9 +71,10 @@ def _optimizer(optimizer):
 
 @events.register("change_backend")
 def set_backend(backend, custom_optimizer=None, precision=None, default=False) -> None:
-    """Chooses the backend, of which there is one, ``"numpy"``, and the optimizer.
+    """Chooses the backend, ``"numpy"`` or ``"nextstat"``, and the optimizer.
 
-    The backends of other libraries are accepted with a warning. ``"scipy"`` and ``"minuit"`` are two names of the engine's minimiser; an object with a
+    Arrays are NumPy's in both; ``"nextstat"`` also has gradients, for programs that minimise by themselves. The backends of other libraries, which have
+    gradients, are accepted with a warning and mean ``"nextstat"``. ``"scipy"`` and ``"minuit"`` are two names of the engine's minimiser; an object with a
     method ``minimize`` is used as it is.
 
     Raises

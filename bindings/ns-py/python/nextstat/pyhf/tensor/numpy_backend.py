@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _special
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(__name__.removeprefix("nextstat."))
 
 
 class _BasicPoisson:
@@ -74,10 +74,11 @@ class numpy_backend:
         return np.zeros(shape, dtype=self._dtype(dtype))
 
     def tolist(self, tensor_in):
+        """`tensor_in` as numbers, or as lists of them; the arrays in a list or a tuple, too."""
         if hasattr(tensor_in, "tolist"):
             return tensor_in.tolist()
-        if isinstance(tensor_in, list):
-            return tensor_in
+        if isinstance(tensor_in, (list, tuple)):
+            return [self.tolist(item) if isinstance(item, (list, tuple)) or hasattr(item, "tolist") else item for item in tensor_in]
         raise AttributeError(f"`{type(tensor_in).__name__}` has no `tolist`")
 
     def to_numpy(self, tensor_in):
@@ -193,3 +194,14 @@ class numpy_backend:
 
     def normal_dist(self, mu, sigma):
         return _BasicNormal(mu, sigma)
+
+
+class nextstat_backend(numpy_backend):
+    """The NumPy backend with gradients: `pyhf.optimize.common.shim` offers those that the engine computes, which are exact."""
+
+    __slots__ = []
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.name = "nextstat"
+        self.default_do_grad = True
