@@ -159,7 +159,7 @@ pub(crate) fn read(data: &Path, entry: &Value) -> Result<Model, Box<dyn Error>> 
         let part = |i: usize| patch[i].as_str().ok_or("a patch that is not a list of words");
         match part(0)? {
             "patchset" => request.patchset = Some((file(data, part(1)?), part(2)?.to_owned())),
-            _ => request.patches.push(file(data, part(1)?)),
+            _ => request.patches.push(Source::Path(file(data, part(1)?))),
         }
     }
     let poi = if entry["poi"].is_null() { PoiChoice::None } else { PoiChoice::FromMeasurement };

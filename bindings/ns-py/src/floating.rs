@@ -116,9 +116,8 @@ impl FloatingModel {
     ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
         let (params, data) = self.point_and_data(params, values)?;
         let mut gradient = vec![0.0; params.len()];
-        let nll = py.detach(|| {
-            CpuLikelihood::with_plan(Arc::clone(&self.plan), &data).nll_and_grad(&params, &mut gradient)
-        });
+        let nll =
+            py.detach(|| CpuLikelihood::with_plan(Arc::clone(&self.plan), &data).nll_and_grad(&params, &mut gradient));
         if !nll.is_finite() {
             gradient.fill(f64::NAN);
         }

@@ -122,6 +122,7 @@ impl PyModel {
         patchset: Option<(std::path::PathBuf, String)>,
         choice: PyChoice,
     ) -> PyResult<Self> {
+        let patches = patches.into_iter().map(Source::Path).collect();
         let request = LoadRequest { workspace: Source::Path(path), patches, patchset };
         let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
         Self::of(py, workspace, choice.into())

@@ -406,7 +406,9 @@ fn published_signals_have_their_cls() {
             continue;
         }
         let request = ns_translate::LoadRequest {
-            patches: vec![folder.join(format!("Region{region}.patch.sbottom_{signal}.json"))],
+            patches: vec![ns_translate::Source::Path(
+                folder.join(format!("Region{region}.patch.sbottom_{signal}.json")),
+            )],
             ..ns_translate::LoadRequest::new(ns_translate::Source::Path(workspace))
         };
         let workspace = ns_translate::load(&request).expect("a workspace");

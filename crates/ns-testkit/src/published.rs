@@ -58,7 +58,7 @@ fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
         let path = file(&patch[1])?;
         match patch[0].as_str() {
             Some("patchset") => request.patchset = Some((path, patch[2].as_str().expect("a name").to_owned())),
-            _ => request.patches.push(path),
+            _ => request.patches.push(Source::Path(path)),
         }
     }
     let options = CompileOptions {

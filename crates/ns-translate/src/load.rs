@@ -16,7 +16,7 @@ pub struct LoadRequest {
     /// The workspace.
     pub workspace: Source,
     /// JSON patches, applied in order, after the patch of the set.
-    pub patches: Vec<PathBuf>,
+    pub patches: Vec<Source>,
     /// A patch set, and the name of the patch of it that is applied first, to the workspace it was made for.
     pub patchset: Option<(PathBuf, String)>,
 }
@@ -45,8 +45,8 @@ pub fn load(request: &LoadRequest) -> Result<Workspace, DocumentError> {
     if let Some((path, patch_name)) = &request.patchset {
         apply_from_set(&mut document, &bytes, path, patch_name)?;
     }
-    for path in &request.patches {
-        apply_file(&mut document, path)?;
+    for source in &request.patches {
+        apply_from(&mut document, source)?;
     }
     pyhf::from_value(&document).map_err(|error| error.in_file(&format!("{name}, patched")))
 }
@@ -66,8 +66,8 @@ fn apply_from_set(
     done.map_err(|error| error.in_file(&name_of(path)))
 }
 
-fn apply_file(document: &mut Value, path: &Path) -> Result<(), DocumentError> {
-    let bytes = read_bytes(&Source::Path(path.to_owned()))?;
+fn apply_from(document: &mut Value, source: &Source) -> Result<(), DocumentError> {
+    let bytes = read_bytes(source)?;
     let done = Patch::from_bytes(&bytes).and_then(|patch| patch::apply(document, &patch));
-    done.map_err(|error| error.in_file(&name_of(path)))
+    done.map_err(|error| error.in_file(&source.name()))
 }

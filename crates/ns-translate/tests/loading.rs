@@ -35,7 +35,7 @@ impl Drop for Folder {
 
 fn request(workspace: PathBuf, patches: &[&PathBuf]) -> LoadRequest {
     LoadRequest {
-        patches: patches.iter().map(|&path| path.clone()).collect(),
+        patches: patches.iter().map(|&path| Source::Path(path.clone())).collect(),
         ..LoadRequest::new(Source::Path(workspace))
     }
 }

@@ -18,13 +18,13 @@ struct Files<'a> {
 
 impl<'a> Files<'a> {
     fn new(input: &'a InputArgs, output: &'a OutputArgs) -> Self {
-        let patches = input.patch.iter().chain(&input.patchset).map(PathBuf::as_path);
-        let read = path(input.workspace.named()).into_iter().chain(patches).collect();
+        let documents = input.workspace.named().into_iter().chain(&input.patch);
+        let read = documents.filter_map(path).chain(input.patchset.as_deref()).collect();
         Self { read, written: output.output_file.iter().cloned().collect() }
     }
 
     fn of(sources: &[Option<&'a Source>], output: &'a OutputArgs) -> Self {
-        let read = sources.iter().filter_map(|source| path(*source)).collect();
+        let read = sources.iter().copied().flatten().filter_map(path).collect();
         Self { read, written: output.output_file.iter().cloned().collect() }
     }
 
@@ -44,10 +44,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn path(source: Option<&Source>) -> Option<&Path> {
+fn path(source: &Source) -> Option<&Path> {
     match source {
-        Some(Source::Path(path)) => Some(path),
-        Some(Source::Stdin) | None => None,
+        Source::Path(path) => Some(path),
+        Source::Stdin => None,
     }
 }
 
@@ -66,7 +66,7 @@ impl Verb {
             Self::Check(args) => Files::new(&args.model.input, &args.output),
             Self::Evaluate(args) => {
                 let mut files = Files::new(&args.model.input, &args.output);
-                files.read.extend(path(args.points.as_ref()));
+                files.read.extend(args.points.as_ref().and_then(path));
                 files
             }
             Self::HypotestToys(args) => {

@@ -48,9 +48,9 @@ pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) workspace: SourceArgs,
 
-    /// A JSON patch to apply to the workspace; repeatable, applied in order
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) patch: Vec<PathBuf>,
+    /// A JSON patch to apply to the workspace, `-` for standard input; repeatable, applied in order
+    #[arg(short, long, value_name = "FILE", value_parser = source())]
+    pub(crate) patch: Vec<Source>,
 
     /// A patch set made for the workspace; one patch of it is applied first
     #[arg(long, value_name = "FILE")]

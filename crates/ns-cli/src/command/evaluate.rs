@@ -18,8 +18,9 @@ use crate::report::evaluate::{Evaluation, Point, summary};
 use crate::report::{self, Talk};
 
 pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
-    let from_stdin = [Some(&args.model.input.workspace.source()?), args.points.as_ref()];
-    if from_stdin.iter().all(|source| *source == Some(&Source::Stdin)) {
+    let workspace = args.model.input.workspace.source()?;
+    let mut documents = args.model.input.patch.iter().chain([&workspace]);
+    if args.points == Some(Source::Stdin) && documents.any(|source| *source == Source::Stdin) {
         return Err(CliError::TwoFromStdin);
     }
     let (_, model) = model::model(&args.model)?;

@@ -3,7 +3,7 @@
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::Workspace;
 use ns_core::{CompileError, CompileOptions, Model, PoiChoice, compile};
-use ns_translate::{LoadRequest, load};
+use ns_translate::{LoadRequest, Source, load};
 
 use crate::args::{InputArgs, InterpolationDefaults, ModelArgs};
 use crate::error::CliError;
@@ -11,6 +11,10 @@ use crate::error::CliError;
 /// A workspace with its patches applied, and its name for messages.
 pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliError> {
     let workspace = input.workspace.source()?;
+    let n_from_stdin = input.patch.iter().chain([&workspace]).filter(|&source| *source == Source::Stdin).count();
+    if n_from_stdin > 1 {
+        return Err(CliError::TwoFromStdin);
+    }
     let patchset = match (&input.patchset, &input.patch_name) {
         (Some(path), None) => return Err(CliError::NoPatchName { path: path.display().to_string() }),
         (path, name) => path.clone().zip(name.clone()),

@@ -290,9 +290,26 @@ fn many_points_say_the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
+fn a_patch_is_read_from_standard_input() {
+    let patch = std::fs::read(folder("examples/signal.json")).expect("an example");
+    for verb in ["fit", "cls"] {
+        let piped = with_stdin(&folder("examples"), &[verb, "background.json", "--patch", "-"], &patch);
+        let named = examples(&[verb, "background.json", "--patch", "signal.json"]);
+        assert_eq!((piped.code, piped.stdout), (Some(0), named.stdout), "{verb}: {}", piped.stderr);
+    }
+}
+
+#[test]
 fn both_inputs_cannot_be_standard_input() {
-    for arguments in [["evaluate", "-", "--points", "-"], ["patchset", "verify", "-", "-"]] {
-        let run = examples(&arguments);
+    let cases: [&[&str]; 5] = [
+        &["evaluate", "-", "--points", "-"],
+        &["evaluate", "background.json", "--points", "-", "--patch", "-"],
+        &["patchset", "verify", "-", "-"],
+        &["fit", "-", "--patch", "-"],
+        &["fit", "background.json", "--patch", "-", "--patch", "-"],
+    ];
+    for arguments in cases {
+        let run = examples(arguments);
         assert_eq!(
             (run.code, run.stderr.as_str()),
             (Some(2), "error: only one document can be read from standard input\n")

@@ -36,6 +36,7 @@ fn results_do_not_replace_what_they_are_made_from() {
         &["fit", &input, "--output-file", &input][..],
         &["check", &input, "--output-file", &input],
         &["inspect", "--input", &input, "--output-file", &input],
+        &["fit", "background.json", "--patch", &input, "--output-file", &input],
         &["evaluate", "simple.json", "--points", &input, "--output-file", &input],
         &["digest", &input, "--output-file", &input],
         &["patchset", "list", &set, "--output-file", &set],
