@@ -247,3 +247,117 @@ def test_bands_are_drawn_of_nested_results(has_components):
     drawn = brazil.plot_results([0.0, 1.0], results, ax=figure.Figure().subplots(), components=has_components)
     np.testing.assert_allclose(drawn.cls_obs.get_ydata(), [1.0, 0.5])
     np.testing.assert_allclose(drawn.cls_exp[4].get_ydata(), [0.5, 0.25])
+
+
+# -- iminuit's names --
+
+
+def minuit(name):
+    pyhf.set_backend("numpy", "minuit")
+    model, data = case(name)
+    return model, data, pyhf.infer.mle.fit(data, model, return_result_obj=True)[-1].minuit
+
+
+def conditional(model, data, held):
+    """-2 ln L of the fit with parameters held: values by name."""
+    init, fixed = model.config.suggested_init(), model.config.suggested_fixed()
+    for name, value in held.items():
+        i = model.config.par_names.index(name)
+        init[i], fixed[i] = value, True
+    bounds = [(-50.0, 50.0) if is_fixed else bound for bound, is_fixed in zip(model.config.suggested_bounds(), fixed)]
+    return float(pyhf.infer.mle.fit(data, model, init_pars=init, par_bounds=bounds, fixed_params=fixed, return_fitted_val=True)[1])
+
+
+@pytest.mark.parametrize(("cl", "rise"), [(None, 1.0), (0.68, 0.988946), (0.95, 3.841459), (1, 1.0), (2, 4.0)])
+@pytest.mark.parametrize("name", ["correlated", "two_channels", "shapefactor"])
+def test_minos_takes_a_confidence_level(name, cl, rise):
+    model, data, view = minuit(name)
+    assert view.minos("mu", cl=cl) is view
+    interval = view.merrors["mu"]
+    assert interval.is_valid and view.params[interval.number].merror == (interval.lower, interval.upper)
+    for distance, is_at_limit in ((interval.lower, interval.at_lower_limit), (interval.upper, interval.at_upper_limit)):
+        end = view.values["mu"] + distance
+        found = conditional(model, data, {"mu": end}) - view.fval
+        assert found < rise if is_at_limit else found == pytest.approx(rise, abs=1e-4)
+        assert not is_at_limit or end in view.limits["mu"]
+
+
+def test_minos_ends_at_a_limit():
+    _, _, view = minuit("uncorrelated")
+    interval = view.minos("mu").merrors["mu"]
+    # The best fit is at zero.
+    assert interval.lower == 0.0 and interval.at_lower_limit and interval.upper > 0.0 and interval.is_valid
+    _, _, view = minuit("staterror")
+    interval = view.minos(0, cl=2).merrors[0]
+    assert interval.lower == pytest.approx(-view.values[0]) and interval.at_lower_limit and interval.lower_valid and not interval.at_upper_limit
+
+
+def test_minos_of_a_fit_that_failed_is_refused():
+    _, _, view = minuit("correlated")
+    view.valid = False
+    with pytest.raises(RuntimeError, match="not valid"):
+        view.minos("mu")
+    view.valid = True
+    for cl in (0.0, -1.0):
+        with pytest.raises(ValueError, match="positive"):
+            view.minos("mu", cl=cl)
+    with pytest.raises(RuntimeError, match="`nu`"):
+        view.minos("nu")
+
+
+def test_profiles_are_evaluations_and_conditional_fits():
+    model, data, view = minuit("two_channels")
+    i = view.var2pos["mu"]
+    axis, values = view.profile("mu", size=5, bound=(0.2, 1.4))
+    point = np.array(view.values)
+    for value, found in zip(axis, values):
+        point[i] = value
+        assert found == pytest.approx(view.fcn(point), rel=1e-12)
+    axis, values, converged = view.mnprofile("mu", size=4)
+    assert converged.all() and axis[0] == pytest.approx(view.values["mu"] - 2.0 * view.errors["mu"])
+    assert values == pytest.approx([conditional(model, data, {"mu": value}) for value in axis], abs=1e-6)
+    grid, shifted, _ = view.mnprofile("mu", grid=[0.5, 1.0], subtract_min=True)
+    assert grid.tolist() == [0.5, 1.0] and shifted.min() == 0.0
+    with pytest.raises(ValueError, match="one-dimensional"):
+        view.profile("mu", grid=[[1.0]])
+
+
+def test_contours_are_planes_and_lines_of_one_level():
+    model, data, view = minuit("two_channels")
+    x, y, plane = view.contour("mu", "jes", size=(3, 4), bound=((0.5, 1.5), (-0.5, 0.5)))
+    point = np.array(view.values)
+    point[[view.var2pos["mu"], view.var2pos["jes"]]] = x[2], y[1]
+    assert plane.shape == (3, 4) and plane[2, 1] == pytest.approx(view.fcn(point), rel=1e-12)
+    line = view.mncontour("mu", "jes", cl=0.68, size=12)
+    assert line.shape == (13, 2) and (line[0] == line[-1]).all()
+    inside = line[line[:, 0] > 0.0]
+    assert len(inside) > 6
+    for mu, jes in inside:
+        assert conditional(model, data, {"mu": mu, "jes": jes}) - view.fval == pytest.approx(2.278869, abs=1e-4)
+    # The others are where the range of mu ends, below the level.
+    for mu, jes in line[line[:, 0] == 0.0]:
+        assert conditional(model, data, {"mu": mu, "jes": jes}) - view.fval < 2.278869
+
+
+def test_a_view_fits_again_from_what_was_changed():
+    model, data, view = minuit("two_channels")
+    errors = np.array(view.errors)
+    np.testing.assert_allclose(view.hesse().errors, errors, rtol=1e-9)
+    assert view.ndof != view.ndof and view.precision is None and view.nfit == view.npar
+    view.values["jes"], view.fixed["jes"], view.limits["mu"] = 0.5, True, (None, 1.1)
+    best = view.migrad()
+    assert best is view and view.values["jes"] == 0.5 and view.nfit == view.npar - 1 and view.errors["jes"] == 0.0
+    assert view.limits["mu"] == (-np.inf, 1.1) and view.values["mu"] <= 1.1
+    assert view.fval == pytest.approx(conditional(model, data, {"jes": 0.5, "mu": view.values["mu"]}), abs=1e-6)
+    np.testing.assert_array_equal(view.reset().values, model.config.suggested_init())
+    np.testing.assert_allclose(view.grad(view.values), differences(view.fcn, np.array(view.values)), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(view.hessian(view.values), differences(view.grad, np.array(view.values)), rtol=1e-5, atol=1e-4)
+
+
+def test_a_parameter_at_its_limit_keeps_its_curvature():
+    _, _, view = minuit("uncorrelated")
+    errors, covariance = np.array(view.errors), np.array(view.covariance)
+    assert errors[0] > 0.0
+    np.testing.assert_allclose(view.hesse().errors, errors, rtol=1e-9)
+    np.testing.assert_allclose(view.covariance, covariance, rtol=1e-9)
+    assert [view.init_params[0].value, view.init_params[0].error] == [1.0, 0.0]
