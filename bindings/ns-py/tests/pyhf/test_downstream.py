@@ -203,8 +203,10 @@ def test_listed_names_are_pyhfs():
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("True", True), ("TRUE", True), ("yes", True), ("No", False), ("off", False), ("false", False), ("1", 1), ("0.1", 0.1), ("null", None)]
-    + [("~", None), ("", None), ("tRUE", "tRUE"), ("SLSQP", "SLSQP"), ("a=b", "a=b"), ("[1, 2]", [1, 2])],
+    [
+        *[("True", True), ("TRUE", True), ("yes", True), ("No", False), ("off", False), ("false", False), ("null", None), ("~", None), ("", None)],
+        *[("1", 1), ("0.1", 0.1), ("[1, 2]", [1, 2]), ("tRUE", "tRUE"), ("SLSQP", "SLSQP"), ("a=b", "a=b")],
+    ],
 )
 def test_options_of_the_command_line_are_read_as_yaml_has_them(text, value):
     found = pyhf.utils.options_from_eqdelimstring([f"name={text}"])
