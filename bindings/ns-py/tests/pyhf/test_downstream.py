@@ -87,6 +87,24 @@ def test_fits_without_a_result_object_do_not_import_scipy():
     assert run(code) == "False"
 
 
+def test_the_lower_of_two_minima_is_found():
+    # pyhf's reference test `2bin_2channel_coupledhistosys`, whose fit at mu = 1 ends in the other minimum, at 31.3751.
+    def sample(name, data, low, high):
+        shape = {"name": "coupled", "type": "histosys", "data": {"lo_data": low, "hi_data": high}}
+        return {"name": name, "data": data, "modifiers": [shape]}
+
+    signal = {"name": "signal", "data": [30.0, 35.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]}
+    first, second = sample("a", [100.0, 100.0], [90.0, 90.0], [110.0, 110.0]), sample("b", [50.0, 120.0], [45.0, 45.0], [55.0, 55.0])
+    control = {"name": "control", "samples": [sample("a", [105.0, 100.0], [95.0, 90.0], [110.0, 115.0])]}
+    spec = {"channels": [{"name": "signal", "samples": [signal, first, second]}, control]}
+    model = pyhf.Model(spec, modifier_settings={"normsys": {"interpcode": "code1"}, "histosys": {"interpcode": "code0"}})
+    data = [110.0, 105.0, 170.0, 220.0, *model.config.auxdata]
+    pars, twice_nll = pyhf.infer.mle.fixed_poi_fit(1.0, data, model, return_fitted_val=True)
+    assert pars[model.config.par_names.index("coupled")] == pytest.approx(-0.3589, abs=1e-3)
+    assert twice_nll == pytest.approx(30.871737, abs=1e-5)
+    assert pyhf.infer.hypotest(1.0, data, model) == pytest.approx(0.138305, abs=1e-5)
+
+
 # -- gradients for minimisers of other packages --
 
 

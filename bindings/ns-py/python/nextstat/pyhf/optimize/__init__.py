@@ -1,5 +1,6 @@
 """Optimizers. Whatever its name, a fit is one call of the engine's second-order minimiser."""
 
+from . import common
 from ._engine import OptimizeResult, minuit_optimizer, scipy_optimizer
 
 __all__ = ["OptimizerRetriever"]
