@@ -7,6 +7,8 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 # Where `make peers` installs other engines, and `make bench-peers` looks for them.
 PEERS_DIR ?= .peers
+# A copy of cabinetry's git repository, whose head `make compat` tests too; skipped where there is none.
+CABINETRY_HEAD ?=
 # Published likelihoods with reference numbers; what needs them says so and skips where they are absent.
 DATA_DIR ?= ../shared/data
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
@@ -95,10 +97,10 @@ validate: build ## hold every published case against its reference; writes docs/
 cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
 
-compat: ## hold nextstat.pyhf against pyhf and cabinetry, installed with pip; writes docs/compatibility.md (takes minutes)
+compat: ## hold nextstat.pyhf against pyhf, cabinetry, SModelS, spey and abcd-pyhf, installed with pip; writes docs/compatibility.md (takes minutes)
 	$(CARGO) build --release --locked --package ns-py
 	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
-	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces --write docs/compatibility.md
+	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces $(if $(CABINETRY_HEAD),--cabinetry-head $(CABINETRY_HEAD)) --write docs/compatibility.md
 
 compat-gradients: ## hold gradients against pyhf's JAX back end differentiated by JAX, both installed with pip, within 1e-5 (takes minutes)
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(PEERS_DIR)/compat-gradients --extras jax --no-tests

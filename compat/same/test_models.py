@@ -3,7 +3,7 @@
 import numpy as np
 import pyhf
 import pytest
-from both import box_of, close, models, names, same_shape
+from both import FITTED, box_of, close, models, names, same_shape
 from specifications import data_of, points_of
 
 import nextstat.pyhf as ours
@@ -186,3 +186,30 @@ def test_uncertainties_and_correlations(name):
         result.minuit.minos(poi)
     a, b = their_result.minuit.merrors[poi], my_result.minuit.merrors[poi]
     close([a.lower, a.upper], [b.lower, b.upper], rtol=1e-2)
+
+
+@names
+def test_what_iminuit_offers_after_a_fit(name):
+    views = []
+    for package, model in zip((pyhf, ours), models(name)):
+        package.set_backend("numpy", package.optimize.minuit_optimizer(tolerance=1e-4))
+        result = package.infer.mle.fit(data_of(model, name), model, return_result_obj=True)[1]
+        views.append(result.minuit)
+    theirs, mine = views
+    other = next(par for par, is_fixed in zip(theirs.parameters, theirs.fixed) if par != "mu" and not is_fixed)
+    for cl in (0.95, 2):
+        a, b = (view.minos("mu", cl=cl).merrors["mu"] for view in views)
+        close([a.lower, a.upper], [b.lower, b.upper], **FITTED)
+        assert (a.is_valid, a.at_lower_limit, a.at_upper_limit) == (b.is_valid, b.at_lower_limit, b.at_upper_limit)
+    close(theirs.fcn(list(theirs.values)), mine.fcn(theirs.values))
+    close(*(view.mnprofile("mu", size=4, bound=(0.2, 1.5))[1] for view in views), **FITTED)
+    close(*(view.profile("mu", size=4, bound=(0.2, 1.5))[1] for view in views), **FITTED)
+    close(*(view.contour("mu", other, size=3, bound=((0.3, 1.5), (0.5, 1.2)))[2] for view in views), **FITTED)
+    outlines = [view.mncontour("mu", other, size=60) for view in views]
+    # Both are polygons, with corners at different places of one line.
+    close(*(np.concatenate([line.min(axis=0), line.max(axis=0)]) for line in outlines), rtol=2e-2, atol=2e-2)
+    for view in views:
+        view.values[other], view.fixed[other] = 0.9, True
+        view.migrad()
+    close(theirs.values["mu"], mine.values["mu"], **FITTED)
+    assert mine.fval <= theirs.fval + 1e-6
