@@ -152,6 +152,8 @@ def test_numpy_has_no_gradients():
     pyhf.infer.mle.fit(data, model, do_grad=True)
     with pytest.raises(pyhf.exceptions.Unsupported, match="twice_nll"):
         common.shim(lambda pars, data, pdf: pars[:1], data, model, config.suggested_init(), config.suggested_bounds(), do_grad=True)
+    with pytest.raises(pyhf.exceptions.Unsupported, match="twice_nll"):
+        pyhf.optimizer.minimize(lambda pars, data, pdf: pars[:1], data, model, config.suggested_init(), config.suggested_bounds(), do_grad=True)
 
 
 def test_gradients_outside_the_domain_are_no_numbers():

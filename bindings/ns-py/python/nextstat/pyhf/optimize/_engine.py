@@ -94,11 +94,13 @@ def _inverse(hessian):
     return np.linalg.inv(scaled) * np.outer(width, width)
 
 
-def _need_gradients():
-    """Raises `Unsupported` if the backend has no gradients."""
+def _need_gradients(objective, pdf):
+    """Raises `Unsupported` if the backend has no gradients, or the engine none of this objective."""
     tensorlib = get_backend()[0]
     if not tensorlib.default_do_grad:
         raise exceptions.Unsupported(f"the backend `{tensorlib.name}` has no gradients; `pyhf.set_backend(\"nextstat\")` has the engine's")
+    if not _is_of_the_engine(objective, pdf):
+        raise exceptions.Unsupported("the engine has the gradient of `pyhf.infer.mle.twice_nll` of a `pyhf.Model` only")
 
 
 def _is_of_the_engine(objective, pdf):
@@ -151,11 +153,11 @@ class _Optimizer:
         FailedMinimization
             If the fit did not arrive at a minimum; with the reason.
         Unsupported
-            Unknown options; ``do_grad=True`` with the NumPy backend, which has no gradients; without SciPy also another objective than
+            Unknown options; ``do_grad=True`` with the NumPy backend or another objective, which have no gradients; without SciPy also another objective than
             `pyhf.infer.mle.twice_nll`, or a model of another class.
         """
         if do_grad:
-            _need_gradients()
+            _need_gradients(objective, pdf)
         unknown = [name for name in kwargs if name not in self._options]
         if unknown:
             raise exceptions.Unsupported(f"Unsupported options were passed in: {unknown}.")

@@ -5,10 +5,9 @@
 
 import numpy as np
 
-from .. import exceptions
 from ..tensor.common import _TensorViewer
 from ..tensor.manager import get_backend
-from ._engine import _is_of_the_engine, _need_gradients
+from ._engine import _need_gradients
 
 __all__ = ["shim"]
 
@@ -94,9 +93,7 @@ def _without_gradient(objective, data, pdf, stitching):
 
 
 def _with_gradient(objective, data, pdf, stitching):
-    _need_gradients()
-    if not _is_of_the_engine(objective, pdf):
-        raise exceptions.Unsupported("the engine has the gradient of `pyhf.infer.mle.twice_nll` of a `pyhf.Model` only")
+    _need_gradients(objective, pdf)
     stitch_pars, moving = stitching
 
     def func(pars):
