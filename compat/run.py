@@ -39,7 +39,6 @@ class Bench:
         self.work, self.data = Path(work).resolve(), data and str(Path(data).resolve())
         self.cabinetry_head = cabinetry_head and Path(cabinetry_head).resolve()
         self.python = self.work / "env" / "bin" / "python"
-        self.path = ()
 
     def beside(self, name):
         """A bench in the same folder with another environment."""
@@ -64,7 +63,7 @@ class Bench:
 
     def run(self, *arguments, cwd=HERE):
         """Python in the environment; its exit code is the caller's to judge."""
-        path = os.pathsep.join(map(str, (*self.path, BINDINGS / "python", BINDINGS / "tests" / "pyhf", HERE)))
+        path = os.pathsep.join(map(str, (BINDINGS / "python", BINDINGS / "tests" / "pyhf", HERE)))
         environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"}
         return subprocess.run([str(self.python), *arguments], cwd=cwd, env=environment, check=False)
 
@@ -119,12 +118,11 @@ def cabinetry_head(bench):
     what, source = "cabinetry's tests at its head", bench.cabinetry_head
     if source is None or not source.exists():
         return [skipped(what, "no copy of its repository (`--cabinetry-head`)")]
-    root, bench.path = head_of(source, bench.work / "cabinetry-head"), (bench.work / "cabinetry-head" / "src",)
-    try:
-        described = subprocess.run(["git", "log", "-1", "--format=%h, %cs"], cwd=source, capture_output=True, text=True, check=True).stdout.strip()
-        return [cabinetry_tests(bench, root, f"{what} ({described})")]
-    finally:
-        bench.path = ()
+    root, own = head_of(source, bench.work / "cabinetry-head"), bench.beside("head")
+    if not own.pip(f"{root}[contrib]", "pyhf==0.7.6", *TOOLS):
+        return [skipped(what, "it cannot be installed")]
+    described = subprocess.run(["git", "log", "-1", "--format=%h, %cs"], cwd=source, capture_output=True, text=True, check=True).stdout.strip()
+    return [cabinetry_tests(own, root, f"{what} ({described})")]
 
 
 def head_of(source, target):
