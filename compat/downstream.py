@@ -44,11 +44,14 @@ def spey(data, engine):
     import spey
 
     workspace, patch = published(data)
-    entry = "nextstat" if engine == "plugin" else "pyhf"
-    full = spey.get_backend(entry)(analysis="full", background_only_model=workspace, signal_patch=patch)
-    simple = spey.get_backend(f"{entry}.uncorrelated_background")(
-        analysis="simple", signal_yields=[12.0, 11.0], background_yields=[50.0, 52.0], data=[51, 48], absolute_uncertainties=[3.0, 7.0]
-    )
+    if engine == "plugin":
+        # The package is only found by its path here, and an entry point needs an installed one.
+        from nextstat.spey import FullStatisticalModel as Full, UncorrelatedBackground as Simple
+    else:
+        from spey_pyhf.interface import FullStatisticalModel as Full, UncorrelatedBackground as Simple
+    full = spey.StatisticalModel(Full(background_only_model=workspace, signal_patch=patch), "full")
+    counts = {"signal_yields": [12.0, 11.0], "background_yields": [50.0, 52.0], "data": [51, 48], "absolute_uncertainties": [3.0, 7.0]}
+    simple = spey.StatisticalModel(Simple(**counts), "simple")
     results = {}
     for name, model in (("full", full), ("simple", simple)):
         for expected in (spey.ExpectationType.observed, spey.ExpectationType.apriori):

@@ -311,7 +311,8 @@ def main():
     print(text)
     if arguments.write and not arguments.only:
         write(arguments.write, text)
-    return 0 if all(passed == total for _, passed, total, _ in rows) else 1
+    # A step that was not skipped and compared nothing has failed.
+    return 0 if all(passed == total and total != 0 for _, passed, total, _ in rows) else 1
 
 
 if __name__ == "__main__":
