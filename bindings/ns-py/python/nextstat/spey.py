@@ -1,7 +1,10 @@
-"""Statistical models of spey on this engine: pyhf's full likelihoods with exact gradients and Hessians.
+"""Statistical models of spey on this engine: pyhf's full likelihoods with exact gradients and
+Hessians.
 
-spey finds the classes by the entry points of this package, under the names ``"nextstat"`` and ``"nextstat.uncorrelated_background"``. They take the
-arguments of spey-pyhf's ``"pyhf"`` and ``"pyhf.uncorrelated_background"``, and need neither pyhf nor spey-pyhf.
+spey finds the classes by the entry points of this package, under the names ``"nextstat"`` and
+``"nextstat.uncorrelated_background"``. They take the
+arguments of spey-pyhf's ``"pyhf"`` and ``"pyhf.uncorrelated_background"``, and need neither pyhf
+nor spey-pyhf.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ class _Backend(BackendBase):
         return ModelConfig(config.poi_index, least, config.suggested_init(), bounds, config.par_names, config.suggested_fixed())
 
     def _data(self, expected: ExpectationType, data: ArrayLike | None) -> Any:
-        """Counts and auxiliary data: those given, what the background alone expects, or those observed."""
+        """Counts and auxiliary data: those given, what the background alone expects, or those
+        observed.
+        """
         if data is not None:
             return np.asarray(data, dtype=float)
         counts = self._background if expected == ExpectationType.apriori else self._observed
@@ -71,7 +76,9 @@ class _Backend(BackendBase):
     def get_objective_function(
         self, expected: ExpectationType = ExpectationType.observed, data: ArrayLike | None = None, do_grad: bool = True
     ) -> Callable[[ArrayLike], Any]:
-        """-2 ln L as a function of the parameters (P), as in spey-pyhf; with its gradient (P) if `do_grad`."""
+        """-2 ln L as a function of the parameters (P), as in spey-pyhf; with its gradient (P) if
+        `do_grad`.
+        """
         data = self._data(expected, data)
         if not do_grad:
             return lambda pars: -2.0 * float(self._model.logpdf(pars, data)[0])

@@ -1,4 +1,6 @@
-"""A finished fit as `iminuit.Minuit` would show it: what tools read from, and call on, the object behind pyhf's Minuit optimizer."""
+"""A finished fit as `iminuit.Minuit` would show it: what tools read from, and call on, the object
+behind pyhf's Minuit optimizer.
+"""
 
 import math
 from collections import namedtuple
@@ -26,7 +28,8 @@ class Matrix(np.ndarray):
 
 
 def rise_of(cl, n_params):
-    """By how much -2 ln L rises at a confidence level: a probability, or from 1 on a number of standard deviations of one parameter.
+    """By how much -2 ln L rises at a confidence level: a probability, or from 1 on a number of
+    standard deviations of one parameter.
 
     >>> round(rise_of(None, 1), 6), round(rise_of(2.0, 1), 6), round(rise_of(0.95, 1), 6), round(rise_of(0.68, 2), 6), round(rise_of(1.0, 2), 6)
     (1.0, 4.0, 3.841459, 2.278869, 2.295749)
@@ -42,9 +45,11 @@ def rise_of(cl, n_params):
 
 
 class MinuitView:
-    """A fit with its intervals, profiles and contours. Parameters are named by their names or positions.
+    """A fit with its intervals, profiles and contours. Parameters are named by their names or
+    positions.
 
-    `values`, `errors`, `fixed` and `limits` can be changed, as in ``view.values["mu"] = 1.0``, before `migrad` fits again.
+    `values`, `errors`, `fixed` and `limits` can be changed, as in ``view.values["mu"] = 1.0``,
+    before `migrad` fits again.
 
     Attributes
     ----------
@@ -150,7 +155,9 @@ class MinuitView:
         return np.array(self.values), limits[:, 0], limits[:, 1], np.asarray(self.fixed).tolist()
 
     def migrad(self, ncall=None, iterate=5, use_simplex=True):
-        """Fits again from `values` with what `fixed` and `limits` say. The arguments, which tune Minuit's minimiser, do nothing."""
+        """Fits again from `values` with what `fixed` and `limits` say. The arguments, which tune
+        Minuit's minimiser, do nothing.
+        """
         self._take(self._pdf._fit(self._data, self._box(), True))
         self.merrors.clear()
         return self
@@ -184,12 +191,14 @@ class MinuitView:
     def minos(self, *parameters, cl=None, ncall=None):
         """Asymmetric intervals of `parameters`, of all that are free if there are none.
 
-        Where a range ends before the interval does, the interval ends at the limit, as in iminuit; it is NaN where the likelihood ends.
+        Where a range ends before the interval does, the interval ends at the limit, as in iminuit;
+        it is NaN where the likelihood ends.
 
         Parameters
         ----------
         cl : float, optional
-            Confidence level: a probability below 1, or else a number of standard deviations; one standard deviation if not given.
+            Confidence level: a probability below 1, or else a number of standard deviations; one
+            standard deviation if not given.
         ncall : int, optional
             Does nothing.
         """
@@ -204,7 +213,9 @@ class MinuitView:
         return self
 
     def _standard_intervals(self, wanted):
-        """What the engine's MINOS finds, by the name of the parameter; an end is None where the range ends before."""
+        """What the engine's MINOS finds, by the name of the parameter; an end is None where the
+        range ends before.
+        """
         found = self._pdf._fit(self._data, self._box(), False, wanted)
         return {interval["parameter"]: interval for interval in found["minos"]}
 
@@ -225,7 +236,9 @@ class MinuitView:
         return _profile.Profiler(self._pdf, self._data, self._box(), self.fval)
 
     def profile(self, vname, *, size=100, bound=2, grid=None, subtract_min=False):
-        """-2 ln L along one parameter, with the others where they are: values, and -2 ln L (`size`)."""
+        """-2 ln L along one parameter, with the others where they are: values, and -2 ln L
+        (`size`).
+        """
         i = self._position(vname)
         axis = self._axis(i, size, bound, grid)
         points = np.tile(np.array(self.values), (len(axis), 1))
@@ -233,7 +246,9 @@ class MinuitView:
         return axis, _profile.subtracted(self._at(points), subtract_min)
 
     def mnprofile(self, vname, *, size=30, bound=2, grid=None, subtract_min=False, ncall=0, iterate=5, use_simplex=True):
-        """-2 ln L along one parameter, minimised in the others: values, -2 ln L, and whether each fit converged (`size`)."""
+        """-2 ln L along one parameter, minimised in the others: values, -2 ln L, and whether each
+        fit converged (`size`).
+        """
         i = self._position(vname)
         axis = self._axis(i, size, bound, grid)
         fits = [self._profiler().at({i: value}) for value in axis]
@@ -241,7 +256,9 @@ class MinuitView:
         return axis, _profile.subtracted(twice_nll, subtract_min), np.array([fit["converged"] for fit in fits])
 
     def contour(self, x, y, *, size=50, bound=2, grid=None, subtract_min=False):
-        """-2 ln L over two parameters, with the others where they are: both axes, and -2 ln L (`size` × `size`)."""
+        """-2 ln L over two parameters, with the others where they are: both axes, and -2 ln L
+        (`size` × `size`).
+        """
         pair = self._position(x), self._position(y)
         sizes = size if np.iterable(size) else (size, size)
         bounds = bound if np.iterable(bound) else (bound, bound)
@@ -257,9 +274,11 @@ class MinuitView:
         Parameters
         ----------
         cl : float, optional
-            A probability below 1, or else the probability within so many standard deviations of one parameter; 0.68 if not given.
+            A probability below 1, or else the probability within so many standard deviations of one
+            parameter; 0.68 if not given.
         size : int
-            Number of points, each on a ray from the minimum. Where a ray leaves the limits before the level is reached, the contour follows the limits.
+            Number of points, each on a ray from the minimum. Where a ray leaves the limits before
+            the level is reached, the contour follows the limits.
         interpolated : int
             If above `size`, that many points of a cubic spline, by SciPy.
 
@@ -279,7 +298,9 @@ class MinuitView:
         return _profile.interpolated(points, interpolated) if interpolated > size else points
 
     def _axis(self, i, size, bound, grid):
-        """Values of parameter `i`: those of `grid`, or `size` values between two ends, or to `bound` standard deviations on either side."""
+        """Values of parameter `i`: those of `grid`, or `size` values between two ends, or to
+        `bound` standard deviations on either side.
+        """
         if grid is not None:
             axis = np.array(grid, dtype=float)
             if axis.ndim != 1:

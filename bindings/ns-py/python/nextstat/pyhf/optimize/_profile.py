@@ -1,4 +1,6 @@
-"""Conditional fits round a minimum: where -2 ln L, minimised in all other parameters, has risen by a given amount."""
+"""Conditional fits round a minimum: where -2 ln L, minimised in all other parameters, has risen by
+a given amount.
+"""
 
 import math
 from collections import namedtuple
@@ -7,7 +9,8 @@ import numpy as np
 
 from ..infer.intervals._root import crossing
 
-#: The end of an interval: how far it is from the best fit, NaN if it is not known, and whether it is that of the range.
+#: The end of an interval: how far it is from the best fit, NaN if it is not known, and whether it
+#: is that of the range.
 End = namedtuple("End", "distance is_at_limit")
 
 #: Ends are found to this fraction of the parameter's width.
@@ -15,7 +18,9 @@ _PRECISION = 1e-6
 
 
 class Profiler:
-    """Conditional fits of `data` in a box, each from where the last one ended, and by how much they lie above `least`."""
+    """Conditional fits of `data` in a box, each from where the last one ended, and by how much they
+    lie above `least`.
+    """
 
     def __init__(self, pdf, data, box, least):
         self._pdf, self._data, self._least = pdf, data, least
@@ -39,7 +44,9 @@ class Profiler:
 
 
 def interval_end(profiler, i, sign, rise_and_width):
-    """The lower end (`sign` -1) or the upper one (1) of the interval of parameter `i`: where -2 ln L has risen by an amount."""
+    """The lower end (`sign` -1) or the upper one (1) of the interval of parameter `i`: where -2 ln
+    L has risen by an amount.
+    """
     (rise, width), best = rise_and_width, profiler.best[i]
     limit = profiler.lower[i] if sign < 0.0 else profiler.upper[i]
     step = math.sqrt(rise) * width if width > 0.0 else 0.1 * max(abs(best), 1.0)
@@ -48,7 +55,9 @@ def interval_end(profiler, i, sign, rise_and_width):
 
 
 def _end(above, step, room):
-    """The distance, at most `room`, at which `above` changes its sign from negative; `step` is the first guess."""
+    """The distance, at most `room`, at which `above` changes its sign from negative; `step` is the
+    first guess.
+    """
     inner, outer = 0.0, min(step, room)
     while outer < room and above(outer) < 0.0:
         inner, outer = outer, min(2.0 * outer, room)
@@ -61,7 +70,9 @@ def _end(above, step, room):
 
 
 def contour(profiler, pair, rise, points_and_widths):
-    """Points (N + 1 × 2) round the minimum, one on each of N rays, at which -2 ln L has risen by `rise`; the last is the first."""
+    """Points (N + 1 × 2) round the minimum, one on each of N rays, at which -2 ln L has risen by
+    `rise`; the last is the first.
+    """
     n_points, widths = points_and_widths
     best, lower, upper = (np.asarray(ends)[list(pair)] for ends in (profiler.best, profiler.lower, profiler.upper))
     found = []
