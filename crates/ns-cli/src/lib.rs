@@ -18,7 +18,6 @@ use clap::Parser;
 
 use args::Cli;
 use error::CliError;
-pub use report::look_at_stdout;
 
 /// Exit code of a command that could not be done: bad input or usage.
 pub(crate) const UNUSABLE: u8 = 2;

@@ -13,9 +13,4 @@ fn main() -> ExitCode {
 #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
 #[expect(unsafe_code, reason = "the only place for code that runs before Rust's runtime")]
 // SAFETY: the section holds pointers to functions of the C calling convention, which this is; the function asks the file system and sets a flag.
-static BEFORE_MAIN: extern "C" fn() = look_at_stdout;
-
-#[cfg(any(target_os = "linux", target_os = "macos"))]
-extern "C" fn look_at_stdout() {
-    ns_cli::look_at_stdout();
-}
+static BEFORE_MAIN: extern "C" fn() = ns_terminal::look_at_stdout;

@@ -23,7 +23,6 @@ mod stream;
 mod table;
 mod yields;
 
-pub use output::look_at_stdout;
 pub(crate) use output::{require_stdout, stdout_error, to_document, write_json, write_stdout, write_text};
 pub(crate) use progress::Progress;
 pub(crate) use talk::Talk;

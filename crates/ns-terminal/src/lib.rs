@@ -1,14 +1,18 @@
-//! Escapes text from untrusted sources for terminals and logs: one rule for both commands and the
-//! Python package.
+//! What `nextstat`, `torchless` and the Python package do alike at a terminal: escape text from
+//! untrusted sources, notice a closed standard output, and warn of an unknown instruction set.
 //!
 //! Names in documents and model files are arbitrary text. If they are printed as they are, control
 //! characters command the terminal, bidirectional controls reorder the numbers beside a name, and
 //! invisible characters make different names look the same.
 
+mod stdout;
+
 use std::borrow::Cow;
 use std::ffi::OsString;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+pub use stdout::{is_stdout_closed, look_at_stdout};
 
 /// `text` with every character that is not [`is_visible`] escaped as Rust writes it: `\n`,
 /// `\u{202e}`.

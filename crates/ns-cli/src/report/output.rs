@@ -1,9 +1,7 @@
 //! Results as data: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it, to standard output or whole to a file.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ns_translate::python_json;
 use serde::Serialize;
@@ -53,23 +51,9 @@ pub(crate) fn stdout_error(source: io::Error) -> CliError {
     }
 }
 
-/// Whether standard output was closed when the process started.
-static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
-
-/// Remembers whether standard output is closed: to be called before Rust's runtime opens `/dev/null` in its place.
-pub fn look_at_stdout() {
-    IS_STDOUT_CLOSED.store(is_stdout_closed(), Ordering::Relaxed);
-}
-
-/// Whether standard output is closed now. Where no folder lists open files, it counts as open.
-fn is_stdout_closed() -> bool {
-    let open_files = Path::new("/dev/fd");
-    cfg!(unix) && open_files.is_dir() && fs::symlink_metadata(open_files.join("1")).is_err()
-}
-
 /// Finds out whether there is a standard output: what is written to a closed one would be lost without an error.
 pub(crate) fn require_stdout() -> Result<(), CliError> {
-    if IS_STDOUT_CLOSED.load(Ordering::Relaxed) || is_stdout_closed() {
+    if ns_terminal::is_stdout_closed() {
         let source = io::Error::new(io::ErrorKind::NotFound, "it is closed");
         return Err(CliError::Unwritable { name: "standard output".to_owned(), source });
     }

@@ -7,7 +7,6 @@ mod bench;
 mod command;
 mod reference;
 mod score;
-mod standard_output;
 mod verify;
 
 use std::ffi::OsString;
@@ -20,8 +19,6 @@ use ns_terminal::{escape, escape_arguments};
 use crate::error::{Error, quoted};
 use crate::simd::InstructionSet;
 use args::Cli;
-pub use standard_output::look_at_stdout;
-use standard_output::stdout;
 
 /// Why a command cannot be done. All are exit code 2.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +110,14 @@ fn exit_code(ended: Result<bool, CliError>) -> u8 {
             2
         }
     }
+}
+
+/// Standard output, if there is one.
+fn stdout() -> io::Result<io::StdoutLock<'static>> {
+    if ns_terminal::is_stdout_closed() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "standard output is closed"));
+    }
+    Ok(io::stdout().lock())
 }
 
 /// Writes one document of JSON.
