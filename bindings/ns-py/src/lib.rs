@@ -60,8 +60,8 @@ fn devices(py: Python<'_>) -> Vec<&'static str> {
 #[pymodule]
 fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    if let Some(word) = ns_compute::cpu::isa::unknown() {
-        let message = std::ffi::CString::new(ns_cli::unknown_isa(&word))?;
+    if let Some(warning) = ns_terminal::unknown_instruction_set() {
+        let message = std::ffi::CString::new(warning)?;
         PyErr::warn(module.py(), &module.py().get_type::<PyUserWarning>(), &message, 0)?;
     }
     module.add_class::<model::PyModel>()?;

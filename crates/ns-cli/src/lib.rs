@@ -34,17 +34,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return usage::explain(&error, &arguments);
         }
     };
-    if let Some(unknown) = ns_compute::cpu::isa::unknown() {
-        report::talk::warning(&unknown_isa(&unknown));
+    if let Some(warning) = ns_terminal::unknown_instruction_set() {
+        report::talk::warning(&warning);
     }
     exit_code(cli.verb.require_other_output().and_then(|()| command::run(cli.verb)))
-}
-
-/// What is said of a `NEXTSTAT_ISA` that names no instruction set.
-#[must_use]
-pub fn unknown_isa(word: &str) -> String {
-    let known = ns_compute::cpu::isa::KNOWN.join("`, `");
-    format!("`NEXTSTAT_ISA={word}` names no instruction set and changes nothing; there are `{known}`")
 }
 
 /// The exit code of a command that ended so, after saying why it could not be done.

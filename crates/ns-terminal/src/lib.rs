@@ -5,6 +5,7 @@
 //! characters command the terminal, bidirectional controls reorder the numbers beside a name, and
 //! invisible characters make different names look the same.
 
+mod isa;
 mod stdout;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
+pub use isa::unknown_instruction_set;
 pub use stdout::{is_stdout_closed, look_at_stdout};
 
 /// `text` with every character that is not [`is_visible`] escaped as Rust writes it: `\n`,

@@ -29,7 +29,7 @@ pub enum InstructionSet {
 
 impl InstructionSet {
     /// Best first.
-    pub(crate) const ALL: [InstructionSet; 4] =
+    const ALL: [InstructionSet; 4] =
         [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Neon, InstructionSet::Baseline];
 
     /// The name that `NEXTSTAT_ISA` knows.
@@ -46,14 +46,10 @@ impl InstructionSet {
     pub fn best() -> InstructionSet {
         static BEST: OnceLock<InstructionSet> = OnceLock::new();
         *BEST.get_or_init(|| {
-            let ceiling = Self::ALL.iter().position(|isa| isa.name() == wanted()).unwrap_or(0);
+            let wanted = std::env::var("NEXTSTAT_ISA").unwrap_or_default();
+            let ceiling = Self::ALL.iter().position(|isa| isa.name() == wanted).unwrap_or(0);
             Self::ALL[ceiling..].iter().copied().find(|isa| isa.is_available()).unwrap_or(InstructionSet::Baseline)
         })
-    }
-
-    /// The value of `NEXTSTAT_ISA` if it names no instruction set, in which case it is ignored.
-    pub(crate) fn unknown() -> Option<String> {
-        Some(wanted()).filter(|wanted| !wanted.is_empty() && Self::ALL.iter().all(|isa| isa.name() != wanted))
     }
 
     /// What this machine can run, best first.
@@ -92,11 +88,6 @@ impl InstructionSet {
     pub(crate) fn is_available(self) -> bool {
         self == InstructionSet::Baseline
     }
-}
-
-/// The instruction set that the user asks for; empty if none.
-fn wanted() -> String {
-    std::env::var_os("NEXTSTAT_ISA").map_or(String::new(), |value| value.to_string_lossy().into_owned())
 }
 
 /// Sixteen `f32`, and the operations that kernels are made of. Nothing here reads outside its arguments.

@@ -54,8 +54,9 @@ pub(crate) trait Body {
     fn run<I: Isa>(self, isa: I) -> Self::Output;
 }
 
-/// The best instruction set of this machine, but none above the one that `NEXTSTAT_ISA=baseline|avx2|avx512` names (tests, reproducibility across
-/// machines); [`unknown`] has another word.
+/// The best instruction set of this machine, but none above the one that
+/// `NEXTSTAT_ISA=baseline|avx2|avx512` names (tests, reproducibility across machines). Other words
+/// change nothing; `ns-terminal` has the warning about them.
 pub fn best() -> InstructionSet {
     static BEST: OnceLock<InstructionSet> = OnceLock::new();
     *BEST.get_or_init(|| {
@@ -63,16 +64,6 @@ pub fn best() -> InstructionSet {
         let ceiling = ALL.iter().position(|isa| name(*isa) == wanted).unwrap_or(0);
         ALL[ceiling..].iter().copied().find(|isa| is_available(*isa)).unwrap_or(InstructionSet::Baseline)
     })
-}
-
-/// The words that `NEXTSTAT_ISA` may be. `neon` is torchless's: fits have it as their baseline on aarch64.
-pub const KNOWN: [&str; 4] = ["baseline", "neon", "avx2", "avx512"];
-
-/// What `NEXTSTAT_ISA` is, if it is set and names no instruction set.
-#[must_use]
-pub fn unknown() -> Option<String> {
-    let wanted = std::env::var_os("NEXTSTAT_ISA")?.to_string_lossy().into_owned();
-    (!wanted.is_empty() && !KNOWN.contains(&wanted.as_str())).then_some(wanted)
 }
 
 /// Best first.

@@ -17,7 +17,6 @@ use clap::Parser;
 use ns_terminal::{escape, escape_arguments};
 
 use crate::error::{Error, quoted};
-use crate::simd::InstructionSet;
 use args::Cli;
 
 /// Why a command cannot be done. All are exit code 2.
@@ -76,9 +75,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return 2;
         }
     };
-    if let Some(wanted) = InstructionSet::unknown() {
-        let known = InstructionSet::ALL.map(InstructionSet::name).join(", ");
-        eprintln!("warning: NEXTSTAT_ISA={} is not a known instruction set; known: {known}", quoted(&wanted));
+    if let Some(warning) = ns_terminal::unknown_instruction_set() {
+        eprintln!("warning: {warning}");
     }
     exit_code(command::run(cli.verb))
 }

@@ -346,7 +346,7 @@ fn an_unknown_instruction_set_is_a_warning() {
     };
     assert_eq!(
         said("foo\u{1b}"),
-        "warning: NEXTSTAT_ISA=foo\\u{1b} is not a known instruction set; known: avx512, avx2, neon, baseline\n"
+        "warning: `NEXTSTAT_ISA=foo\\u{1b}` names no instruction set and is ignored; known: `baseline`, `neon`, `avx2`, `avx512`\n"
     );
     assert_eq!((said(""), said("baseline")), (String::new(), String::new()));
 }
