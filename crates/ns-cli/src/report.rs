@@ -15,7 +15,6 @@ pub(crate) mod talk;
 pub(crate) mod toys;
 pub(crate) mod workspace;
 
-mod file;
 mod number;
 mod output;
 mod progress;

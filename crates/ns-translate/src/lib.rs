@@ -9,6 +9,7 @@ pub mod patch;
 pub mod patchset;
 pub mod pyhf;
 pub mod toys;
+pub mod whole_file;
 pub mod workspace;
 
 mod error;

@@ -1,13 +1,12 @@
 //! Results as data: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it, to standard output or whole to a file.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use ns_translate::python_json;
+use ns_translate::whole_file::write_whole;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::file::Target;
 use crate::args::OutputArgs;
 use crate::error::CliError;
 
@@ -32,7 +31,7 @@ fn write(bytes: &[u8], output: &OutputArgs) -> Result<(), CliError> {
     match &output.output_file {
         None => write_stdout(bytes),
         Some(path) if path.as_os_str() == "-" => write_stdout(bytes),
-        Some(path) => write_file(path, bytes)
+        Some(path) => write_whole(path, bytes)
             .map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source }),
     }
 }
@@ -58,15 +57,4 @@ pub(crate) fn require_stdout() -> Result<(), CliError> {
         return Err(CliError::Unwritable { name: "standard output".to_owned(), source });
     }
     Ok(())
-}
-
-/// Writes a file whole or not at all. Pipes and devices are written to as they are.
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match Target::open(path)? {
-        Target::Special(mut file) => file.write_all(bytes),
-        Target::Replacement(replacement) => {
-            replacement.file().write_all(bytes)?;
-            replacement.finish()
-        }
-    }
 }

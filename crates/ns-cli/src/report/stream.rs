@@ -2,7 +2,8 @@
 
 use std::io::{self, BufWriter, Read, Write};
 
-use super::file::{Replacement, Target};
+use ns_translate::whole_file::{Replacement, Target};
+
 use super::output::{require_stdout, stdout_error};
 use crate::args::OutputArgs;
 use crate::error::CliError;

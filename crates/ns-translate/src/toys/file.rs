@@ -15,6 +15,7 @@ use super::checksums::{Checksums, Described};
 use super::{Identity, ToyFileError};
 use crate::json::python_json;
 use crate::source::name_of;
+use crate::whole_file::write_whole;
 
 /// How long records may be without checksums in the document: after a kill, those are made again.
 const UNNOTED: Duration = Duration::from_secs(1);
@@ -87,10 +88,7 @@ fn write_description(
     let mut value = identity.to_value(n_records);
     value["checksums"] = checksums.written().to_value();
     let text = python_json(&value).map_err(io::Error::from).map_err(failed(document))? + "\n";
-    let temporary = with_suffix(document, ".tmp");
-    let written =
-        File::create(&temporary).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    written.and_then(|()| fs::rename(&temporary, document)).map_err(failed(document))
+    write_whole(document, text.as_bytes()).map_err(failed(document))
 }
 
 impl ToyFile {

@@ -1,13 +1,29 @@
-//! A file that is written whole or not at all: beside its place first, then moved there.
+//! A file that is written whole or not at all: beside its place first, then moved there. Results,
+//! and the documents beside files of toys, are written so.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+/// Writes a file whole or not at all. Pipes and devices are written to as they are.
+///
+/// # Errors
+/// A file that is read-only, or a file system that refuses; what was there before stays as it was.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match Target::open(path)? {
+        Target::Special(mut file) => file.write_all(bytes),
+        Target::Replacement(replacement) => {
+            replacement.file().write_all(bytes)?;
+            replacement.finish()
+        }
+    }
+}
+
 /// Where bytes for a path go.
-pub(super) enum Target {
+#[derive(Debug)]
+pub enum Target {
     /// A file that is to replace what is there.
     Replacement(Replacement),
     /// A pipe or a device, which is written to as it is.
@@ -15,14 +31,18 @@ pub(super) enum Target {
 }
 
 /// A file in the making. It is removed if it does not get its name.
-pub(super) struct Replacement {
+#[derive(Debug)]
+pub struct Replacement {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 impl Target {
     /// Opens what `path` names. Links are followed, so that what is behind one is replaced and not the link, whether it exists or not.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// A file that is read-only, or a file system that refuses.
+    pub fn open(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Self::Special),
             Ok(found) if found.permissions().readonly() => {
@@ -69,17 +89,22 @@ impl Replacement {
     }
 
     /// The file that is to be written.
-    pub(super) fn file(&self) -> &File {
+    #[must_use]
+    pub fn file(&self) -> &File {
         self.file.as_file()
     }
 
     /// The name that it is to have.
-    pub(super) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Gives the file its name, once its contents are safe.
-    pub(super) fn finish(self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// A file system that refuses.
+    pub fn finish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map(|_| ()).map_err(|error| error.error)
     }
