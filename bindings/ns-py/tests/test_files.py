@@ -9,7 +9,9 @@ import subprocess
 import sys
 
 import nextstat
+import numpy as np
 import pytest
+from nextstat import _checksums
 from nextstat._files import write_whole
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="limits and permissions of files are POSIX's")
@@ -160,9 +162,47 @@ def test_damaged_records_of_toys_are_refused(toys, tmp_path):
     damaged = bytearray(whole)
     damaged[header + 7 * record + 8] = 200
     path.write_bytes(damaged)
+    with pytest.raises(nextstat.ToyError, match=r"a\.npy` is damaged: toys 1 to 40 of it do not match their checksum"):
+        nextstat.load_toys(path)
+    # Files of earlier versions have no checksums.
+    beside = tmp_path / "a.npy.json"
+    document = json.loads(beside.read_text())
+    del document["checksums"]
+    beside.write_text(json.dumps(document))
     with pytest.raises(nextstat.ToyError, match="record 7 has the status 200"):
         nextstat.load_toys(path)
+    path.write_bytes(whole)
+    assert nextstat.load_toys(path) == toys
+    toys.save(path)
     for length in (0, 5, 9, 40, header - 1):
         path.write_bytes(whole[:length])
         with pytest.raises(nextstat.ToyError, match="is no file of toys"):
             nextstat.load_toys(path)
+
+
+@pytest.mark.parametrize("by_command", [True, False])
+def test_a_flipped_bit_in_toys_is_noticed(root, tmp_path, by_command):
+    workspace, path = root / "examples/shapes.json", tmp_path / "a.npy"
+    if by_command:
+        nextstat.command(["toys", workspace, "--n-toys", "300", "--seed", "5", "--output-file", path])
+    else:
+        nextstat.fit_toys(nextstat.load_workspace(workspace), n_toys=300, seed=5).save(path)
+    assert len(nextstat.load_toys(path).toys) == 300
+    whole = path.read_bytes()
+    header = whole.index(b"\n") + 1
+    record = (len(whole) - header) // 300
+    for at, expected in ((255, "1 to 256"), (256, "257 to 300"), (299, "257 to 300")):
+        damaged = bytearray(whole)
+        damaged[header + at * record + 12] ^= 4
+        path.write_bytes(damaged)
+        with pytest.raises(nextstat.ToyError, match=rf"a\.npy` is damaged: toys {expected} of it do not match their checksum"):
+            nextstat.load_toys(path)
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 256 * 4096, 256 * 4096 + 1, 3 * 256 * 4096])
+def test_checksums_cover_all_records_in_few_blocks(n):
+    records = np.zeros(n, dtype="|u1")
+    checksums = _checksums.of(records)
+    assert checksums["records_each"] == (256 if n <= 256 * 4096 else 512 if n <= 512 * 4096 else 1024)
+    assert len(checksums["values"]) == -(-n // checksums["records_each"]) <= 4096
+    _checksums.require_sound("a.npy", records, checksums)

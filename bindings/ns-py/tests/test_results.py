@@ -290,6 +290,8 @@ def test_files_of_toys_are_the_commands(root, tmp_path):
     theirs = tmp_path / "theirs.npy"
     nextstat.command(["toys", path, "--n-toys", "25", "--seed", "5", "--poi-uncertainty", "--output-file", theirs])
     assert theirs.read_bytes() == (tmp_path / "ours.npy").read_bytes()
+    checksums = [json.loads((tmp_path / f"{name}.npy.json").read_text())["checksums"] for name in ("ours", "theirs")]
+    assert checksums[0] == checksums[1]
     assert nextstat.load_toys(theirs) == toys
     merged = nextstat.command(["toys", "merge", tmp_path / "ours.npy"]).json()
     assert [row["parameters"] for row in merged["toys"]] == toys.params.tolist()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _checksums
 from ._common import shown
 from ._files import write_whole
 from ._nextstat import ToyError, __version__
@@ -37,7 +39,7 @@ def save(result: ToysResult, path: str) -> None:
     records["status"] = [OUTCOMES.index(outcome) for outcome in result.outcomes]
     if has_uncertainty:
         records["poi_uncertainty"] = fields["poi_uncertainty"]
-    identity = json.dumps(_identity(result, columns), indent=4, sort_keys=True) + "\n"
+    identity = json.dumps(_identity(result, columns, records), indent=4, sort_keys=True) + "\n"
     # As the command does: what describes the toys is there before they are.
     write_whole({Path(path + ".json"): identity.encode(), Path(path): _header(columns, len(records)) + records.tobytes()})
 
@@ -53,7 +55,7 @@ def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + f"{text(n_records):<{size - 1}}\n".encode()
 
 
-def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, Any]:
+def _identity(result: ToysResult, columns: list[tuple[Any, ...]], records: np.ndarray) -> dict[str, Any]:
     n_toys = len(result.toys)
     settings = {key: result._fields[key] for key in ("aux", "measurement", "poi", "seed")}
     settings["par_names"] = settings["parameters"] = list(result.par_names)
@@ -62,6 +64,7 @@ def _identity(result: ToysResult, columns: list[tuple[Any, ...]]) -> dict[str, A
         "format": _FORMAT,
         "format_version": 1,
         "kind": "fits",
+        "checksums": _checksums.of(records),
         "columns": [[name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns],
         "n_records": n_toys,
         "devices": list(result.devices),
@@ -77,6 +80,8 @@ def load(path: str) -> ToysResult:
     records = _records(path, _columns(identity))
     if len(records) != identity["n_records"]:
         raise ToyError(f"`{path}` has {len(records)} toys, and `{path}.json` says {identity['n_records']}")
+    if _has_checksums(identity):
+        _checksums.require_sound(path, records, identity["checksums"])
     unknown = records["status"] >= len(OUTCOMES)
     if unknown.any():
         raise ToyError(f"in `{path}`: record {unknown.argmax()} has the status {records['status'][unknown][0]}, which stands for no outcome")
@@ -117,9 +122,15 @@ def _identity_of(path: str) -> dict[str, Any]:
             raise ToyError(f"`{path}.json` is not of toys: {error}") from None
     if not isinstance(identity, dict) or identity.get("format") != _FORMAT or identity.get("kind") != "fits":
         raise ToyError(f"`{path}.json` is not of fits of toys")
-    for place, is_right, expected in _FIELDS:
+    for place, is_right, expected in _FIELDS + (_CHECKSUM_FIELDS if _has_checksums(identity) else ()):
         _check(path, identity, place, is_right, expected)
     return identity
+
+
+def _has_checksums(identity: dict[str, Any]) -> bool:
+    """Files of earlier versions have none, and those of later versions may have others."""
+    checksums = identity.get("checksums")
+    return isinstance(checksums, dict) and checksums.get("algorithm") == _checksums.ALGORITHM
 
 
 def _check(path: str, identity: dict[str, Any], place: str, is_right: Callable[[Any], bool], expected: str) -> None:
@@ -144,6 +155,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_checksum(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{8}", value) is not None
+
+
 def _list_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(is_right, value))
 
@@ -159,6 +174,12 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("settings/aux", _is_text, "text"),
     ("settings/thrown_at/parameters", _list_of(_is_number), "a list of numbers"),
     ("devices", lambda value: value is None or _list_of(_is_text)(value), "a list of names"),
+)
+
+_CHECKSUM_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("checksums/records_each", lambda value: _is_count(value) and value > 0, "a positive count"),
+    ("checksums/n_records", _is_count, "a count"),
+    ("checksums/values", _list_of(_is_checksum), "a list of checksums"),
 )
 
 
