@@ -1,9 +1,11 @@
 """Tensors that are in the memory of a session's device: it reads them where they are and writes gradients into tensors of theirs.
 
-A call waits for what PyTorch's current stream has been given, and returns when the device is done, so that any stream may use the results. Tensors of
-other precisions, or that are not contiguous, are converted on their device. What passes through the host: the tested values, parameters and -ln L of the
-fits, slopes by the parameters where minima are looked for across folds, and of each row which input no template can have. Rows whose fits have not arrived on the device, and those where another minimum was found or may be
-hidden, are copied to the host, which does them anew.
+A call waits for what PyTorch's current stream has been given, and returns when the device is done,
+so that any stream may use the results. Tensors of other precisions, or that are not contiguous, are
+converted on their device. What passes through the host: the tested values, parameters and -ln L of
+the fits, slopes by the parameters where minima are looked for across folds, and of each row which
+input no template can have. Rows whose fits have not arrived on the device, and those where another
+minimum was found or may be hidden, are copied to the host, which does them anew.
 """
 
 from __future__ import annotations
