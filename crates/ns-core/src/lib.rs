@@ -11,6 +11,7 @@ pub mod expected;
 pub mod interpolate;
 pub mod likelihood;
 pub mod model;
+pub mod nonlinearity;
 pub mod parameters;
 pub mod poisson;
 pub mod scalar;

@@ -6,6 +6,7 @@
 //! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P parameters.
 
 use crate::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
+use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
 
 /// A table's place in one of the flat buffers.
@@ -106,6 +107,8 @@ pub struct Model {
     pub reals: Vec<f64>,
     /// Where each table stands.
     pub layout: Layout,
+    /// How nonlinear the effect of each parameter is.
+    pub nonlinearity: Nonlinearity,
 }
 
 /// A bin of a channel, for messages.
@@ -189,22 +192,24 @@ impl Model {
         kinked
     }
 
-    /// Which parameters (P) move a yield the same way at -1σ and at +1σ: their effect is folded at zero, and -ln L may have a minimum on either side.
+    /// Which parameters (P) move a yield the same way at -1σ and at +1σ: same-sign systematics, for
+    /// which -ln L may have a minimum on either side of zero.
     #[must_use]
-    pub fn folded(&self) -> Vec<bool> {
-        let mut folded = vec![false; self.n_params()];
+    pub fn same_sign(&self) -> Vec<bool> {
+        let mut same_sign = vec![false; self.n_params()];
         let layout = self.layout;
         let (hi, lo) = (self.values(layout.normsys_hi), self.values(layout.normsys_lo));
         for (i, &param) in self.table(layout.normsys_param).iter().enumerate() {
-            folded[param as usize] |= is_folded(lo[i] - 1.0, hi[i] - 1.0);
+            same_sign[param as usize] |= is_same_sign(lo[i] - 1.0, hi[i] - 1.0);
         }
         let (up, down) = (self.values(layout.histosys_up), self.values(layout.histosys_down));
         let cells = self.table(layout.histosys_cell).windows(2);
         for (cells, &param) in cells.zip(self.table(layout.histosys_param)) {
             let mut cells = cells[0] as usize..cells[1] as usize;
-            folded[param as usize] = folded[param as usize] || cells.any(|cell| is_folded(down[cell], up[cell]));
+            same_sign[param as usize] =
+                same_sign[param as usize] || cells.any(|cell| is_same_sign(down[cell], up[cell]));
         }
-        folded
+        same_sign
     }
 
     /// The bins of channel `channel`.
@@ -229,7 +234,7 @@ impl Model {
 }
 
 /// Whether effects at -1σ and +1σ go the same way, the smaller one not being a trifle beside the other.
-fn is_folded(down: f64, up: f64) -> bool {
+fn is_same_sign(down: f64, up: f64) -> bool {
     const TRIFLE: f64 = 0.1;
     down * up > 0.0 && down.abs().min(up.abs()) > TRIFLE * down.abs().max(up.abs())
 }

@@ -12,6 +12,7 @@ pub use error::{CompileError, Place};
 
 use crate::interpolate::Interpolation;
 use crate::model::{Data, Model};
+use crate::nonlinearity::Nonlinearity;
 use crate::parameters::{ParameterSet, Parameters};
 use crate::spec::{Measurement, Workspace};
 use settings::{Requirement, Settings};
@@ -55,7 +56,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     let (parameters, aux) = lay_out(requirements);
     let pois = choose_pois(&parameters, (index, measurement), &options.poi)?;
     let flat = tables::flatten(workspace, &order, &parameters)?;
-    Ok(Model {
+    let mut model = Model {
         channels: order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect(),
         samples: flat.samples,
         parameters,
@@ -66,7 +67,10 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         indices: flat.indices,
         reals: flat.reals,
         layout: flat.layout,
-    })
+        nonlinearity: Nonlinearity::default(),
+    };
+    model.nonlinearity = Nonlinearity::of(&model);
+    Ok(model)
 }
 
 pub(crate) fn choose_measurement<'a>(
