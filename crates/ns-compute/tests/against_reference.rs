@@ -96,20 +96,23 @@ proptest! {
     }
 
     #[test]
-    fn with_one_parameter_mirrored_value_and_slope_are_those_of_that_point(seed in any::<u64>(), rule in 0..3_usize) {
+    fn with_one_parameter_moved_value_and_slope_are_those_of_that_point(seed in any::<u64>(), rule in 0..3_usize) {
         let model = random::model(seed, Shape { bins: 90, ..Shape::SMALL }, RULES[rule]);
         let params = random::point(&model.parameters, &mut Random::new(seed), 0.5);
         for mut likelihood in evaluators(&model, &model.observed) {
             let (mut gradient, mut all) = (vec![0.0; model.n_params()], Vec::new());
-            let which: Vec<usize> = (0..model.n_params()).rev().collect();
+            // Each parameter twice: mirrored, and moved by a little.
+            let mirrored = (0..model.n_params()).rev().map(|i| (i, -params[i]));
+            let near = (0..model.n_params()).map(|i| (i, params[i] + 0.1));
+            let moves: Vec<(usize, f64)> = mirrored.chain(near).collect();
             for floor in [None, Some(1e-2)] {
                 likelihood.set_floor(floor);
-                likelihood.nll_and_slope_mirrored(&params, &which, &mut all);
-                prop_assert_eq!(all.len(), which.len());
-                for (&i, &[value, slope]) in which.iter().zip(&all) {
-                    let mut mirrored = params.clone();
-                    mirrored[i] = -params[i];
-                    let wanted = likelihood.nll_and_grad(&mirrored, &mut gradient);
+                likelihood.nll_and_slope_moved(&params, &moves, &mut all);
+                prop_assert_eq!(all.len(), moves.len());
+                for (&(i, moved_to), &[value, slope]) in moves.iter().zip(&all) {
+                    let mut moved = params.clone();
+                    moved[i] = moved_to;
+                    let wanted = likelihood.nll_and_grad(&moved, &mut gradient);
                     if wanted.is_finite() {
                         assert_close(value, wanted, 1e-11, "nll");
                         let scale = gradient[i].abs().max(1e-3 * model.n_bins() as f64);

@@ -28,14 +28,15 @@ pub trait Likelihood {
     /// -ln L at `params` (P), and its gradient written to `gradient` (P).
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// -ln L where one parameter of `params` (P) has changed its sign, and its slope along that parameter there: for each of `which` alone, all different, written to `out`.
-    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
-        let (mut mirrored, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
+    /// Writes to `out`, for each of `moves` alone, -ln L where that parameter of `params` (P) has that
+    /// value, and the derivative with respect to it there.
+    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        let (mut moved, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
         out.clear();
-        for &i in which {
-            mirrored[i] = -params[i];
-            out.push([self.nll_and_grad(&mirrored, &mut gradient), gradient[i]]);
-            mirrored[i] = params[i];
+        for &(i, value) in moves {
+            moved[i] = value;
+            out.push([self.nll_and_grad(&moved, &mut gradient), gradient[i]]);
+            moved[i] = params[i];
         }
     }
 

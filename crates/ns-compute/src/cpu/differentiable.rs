@@ -145,8 +145,8 @@ impl Likelihood for DifferentiableSession {
         self.likelihood.nll_and_grad(params, gradient)
     }
 
-    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
-        self.likelihood.nll_and_slope_mirrored(params, which, out);
+    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        self.likelihood.nll_and_slope_moved(params, moves, out);
     }
 
     fn set_floor(&mut self, floor: Option<f64>) -> bool {

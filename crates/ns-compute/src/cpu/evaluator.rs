@@ -4,15 +4,15 @@ use super::channel::{Point, Tile, TileWork, tiles};
 use super::exact::Sums;
 use super::gram::Gram;
 use super::isa::{self, Body, InstructionSet, Isa, dispatch};
-use super::mirrors::{MOST, Mirrored};
+use super::moves::{MOST, Moved};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use std::sync::Arc;
 
-/// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data; allocates nothing per evaluation, but for a few vectors where
-/// parameters are mirrored.
+/// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data. Allocates
+/// nothing per evaluation, but for a few vectors in [`Likelihood::nll_and_slope_moved`].
 #[derive(Debug, Clone)]
 pub struct CpuLikelihood {
     plan: Arc<Plan>,
@@ -157,19 +157,19 @@ impl Likelihood for CpuLikelihood {
         self.differentiate(params, gradient, Output::Gradient)
     }
 
-    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
+    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
         let Self { plan, isa, data, constant, floor, scratch } = self;
         let Scratch { point, work, .. } = scratch;
-        let mut mirrored = params.to_vec();
+        let mut moved = params.to_vec();
         out.clear();
-        for which in which.chunks(MOST) {
-            let sums = dispatch(*isa, Mirrored { plan, data, floor: *floor, point, work, params, which });
-            for (&i, [main, slope]) in which.iter().zip(sums) {
-                mirrored[i] = -params[i];
-                let value = terms::add_constraints(&plan.terms, &data.aux, &mirrored, main + *constant);
-                let slope = slope + terms::constraint_slope(&plan.terms, &data.aux, &mirrored, i);
+        for moves in passes(moves) {
+            let sums = dispatch(*isa, Moved { plan, data, floor: *floor, point, work, params, moves });
+            for (&(i, value), [main, slope]) in moves.iter().zip(sums) {
+                moved[i] = value;
+                let value = terms::add_constraints(&plan.terms, &data.aux, &moved, main + *constant);
+                let slope = slope + terms::constraint_slope(&plan.terms, &data.aux, &moved, i);
                 out.push(if value.is_finite() { [value, slope] } else { [f64::INFINITY, 0.0] });
-                mirrored[i] = params[i];
+                moved[i] = params[i];
             }
         }
     }
@@ -200,6 +200,17 @@ impl DataLikelihood for CpuLikelihood {
         self.data.aux.copy_from_slice(&data.aux);
         self.constant = terms::constants(&self.plan.terms, &self.data);
     }
+}
+
+/// `moves` in parts that one pass can evaluate: of different parameters, and no more than [`MOST`].
+fn passes(mut moves: &[(usize, f64)]) -> impl Iterator<Item = &[(usize, f64)]> {
+    std::iter::from_fn(move || {
+        let is_new = |k: &usize| moves[..*k].iter().all(|(i, _)| *i != moves[*k].0);
+        let n = (0..moves.len().min(MOST)).take_while(is_new).count();
+        let (pass, rest) = moves.split_at(n);
+        moves = rest;
+        (n > 0).then_some(pass)
+    })
 }
 
 /// Expected yields, tile by tile.

@@ -1,7 +1,7 @@
 //! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers or over points.
 //!
 //! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points,
-//! [`DifferentiableSession`] one data set under templates that change. None allocates per call, but for vectors of P where parameters are mirrored. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
+//! [`DifferentiableSession`] one data set under templates that change. None allocates per call, but for vectors of P where single parameters are moved. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
 
 pub mod isa;
 
@@ -13,7 +13,7 @@ mod evaluator;
 mod exact;
 mod factors;
 mod gram;
-mod mirrors;
+mod moves;
 pub(crate) mod plan;
 pub(crate) mod terms;
 

@@ -1,6 +1,8 @@
-//! The Poisson terms where one parameter has changed its sign, for several parameters at once: of each only what it moves is computed again.
+//! The Poisson terms where one parameter has another value, for several such moves at once: of each,
+//! only what it changes is computed again.
 //!
-//! A template (S + Σ shifts)·K·Πγ = y whose shifts change by δ and whose factors by r yields y + (r - 1)·y + r·K·Πγ·δ, and its slope along the parameter is
+//! A template (S + Σ shifts)·K·Πγ = y whose shifts change by δ and whose factors change by r yields
+//! y + (r - 1)·y + r·K·Πγ·δ. Its derivative with respect to the parameter is
 //! u·(y + r·K·Πγ·δ + (r - 1)·y) + r·K·Πγ·δ' with u = Σ f'/f of the changed factors.
 
 use super::channel::{Point, Tile, TileWork, add_template, forget_next_to_nothing, tiles};
@@ -11,56 +13,57 @@ use super::plan::{Plan, TILE, TemplatePlan};
 use super::terms;
 use ns_core::Data;
 
-/// As many parameters are mirrored in one pass.
+/// The largest number of moves in one pass.
 pub(super) const MOST: usize = 16;
 
-/// What stands for a parameter that is not mirrored.
+/// Stands for a parameter that does not move.
 const NONE: u8 = u8::MAX;
 
-/// The Poisson terms and their slope along the parameter, for each parameter of `which` (at most [`MOST`]) mirrored alone; +∞ outside the domain.
-pub(super) struct Mirrored<'a> {
+/// The Poisson terms and their derivative with respect to the moved parameter, for each of `moves`
+/// alone: at most [`MOST`], of different parameters. +∞ outside the domain.
+pub(super) struct Moved<'a> {
     pub(super) plan: &'a Plan,
     pub(super) data: &'a Data,
     pub(super) floor: Option<f64>,
     pub(super) point: &'a mut Point,
     pub(super) work: &'a mut TileWork,
     pub(super) params: &'a [f64],
-    pub(super) which: &'a [usize],
+    pub(super) moves: &'a [(usize, f64)],
 }
 
-impl Body for Mirrored<'_> {
+impl Body for Moved<'_> {
     type Output = [[f64; 2]; MOST];
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Self::Output {
-        let Self { plan, data, floor, point, work, params, which } = self;
+        let Self { plan, data, floor, point, work, params, moves } = self;
         point.set::<I, true>(isa, plan, params);
-        let mut mirrors = Mirrors::new(plan, params, which);
+        let mut changes = Changes::new(plan, params, moves);
         let mut sums = [[0.0; 2]; MOST];
         for channel in &plan.channels {
             for tile in tiles(channel) {
-                mirrors.begin_tile();
+                changes.begin_tile();
                 work.lambda[..tile.width].fill(0.0);
                 for t in channel.templates.clone() {
                     let (mut scale, mut yields) = ([point.scale[t]; TILE], [0.0; TILE]);
                     add_template(isa, plan, t, tile, (point, params), nonzero, (&mut scale, &mut yields));
-                    mirrors.add_template(&plan.templates[t], tile, point, (&scale, &yields));
+                    changes.add_template(&plan.templates[t], tile, point, (&scale, &yields));
                     (0..tile.width).for_each(|bin| work.lambda[bin] += yields[bin]);
                 }
                 let observed = &data.main[bins(channel, tile)];
-                mirrors.add_terms(observed, &work.lambda, floor, &mut sums);
+                changes.add_terms(observed, &work.lambda, floor, &mut sums);
             }
         }
         sums
     }
 }
 
-/// What the mirrored parameters change in one tile.
-struct Mirrors<'a> {
+/// What the moves change in one tile.
+struct Changes<'a> {
     plan: &'a Plan,
     params: &'a [f64],
-    which: &'a [usize],
-    /// Place of each parameter (P) in `which`.
+    moves: &'a [(usize, f64)],
+    /// Place of each parameter (P) in `moves`.
     places: Vec<u8>,
     /// Histosys weights: changes of p and q, and p', q' after them.
     weights: [[f64; 4]; MOST],
@@ -71,21 +74,21 @@ struct Mirrors<'a> {
     rates: [[f64; TILE]; MOST],
 }
 
-impl<'a> Mirrors<'a> {
-    fn new(plan: &'a Plan, params: &'a [f64], which: &'a [usize]) -> Self {
+impl<'a> Changes<'a> {
+    fn new(plan: &'a Plan, params: &'a [f64], moves: &'a [(usize, f64)]) -> Self {
         let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MOST]);
-        for (c, &i) in which.iter().enumerate() {
+        for (c, &(i, value)) in moves.iter().enumerate() {
             places[i] = c as u8;
-            let [before, after] = [params[i], -params[i]].map(|alpha| plan.histosys_rule.weights(alpha));
+            let [before, after] = [params[i], value].map(|alpha| plan.histosys_rule.weights(alpha));
             let change = [after.0.value - before.0.value, after.1.value - before.1.value];
             weights[c] = [change[0], change[1], after.0.first, after.1.first];
         }
         let zeros = [[0.0; TILE]; MOST];
-        Self { plan, params, which, places, weights, factors: [[1.0, 0.0]; MOST], changes: zeros, rates: zeros }
+        Self { plan, params, moves, places, weights, factors: [[1.0, 0.0]; MOST], changes: zeros, rates: zeros }
     }
 
     fn begin_tile(&mut self) {
-        let n = self.which.len();
+        let n = self.moves.len();
         self.changes[..n].fill([0.0; TILE]);
         self.rates[..n].fill([0.0; TILE]);
     }
@@ -106,7 +109,7 @@ impl<'a> Mirrors<'a> {
     ) {
         self.collect_factors(template, point);
         self.add_shifts(template, tile, scale);
-        for c in 0..self.which.len() {
+        for c in 0..self.moves.len() {
             let [ratio, slope] = std::mem::replace(&mut self.factors[c], [1.0, 0.0]);
             if ratio != 1.0 || slope != 0.0 {
                 for bin in 0..tile.len {
@@ -123,13 +126,13 @@ impl<'a> Mirrors<'a> {
     fn collect_factors(&mut self, template: &TemplatePlan, point: &Point) {
         for scale in &self.plan.scales[template.scales.clone()] {
             let Some(c) = self.place(scale.param) else { continue };
-            let before = self.params[scale.param as usize];
-            self.factors[c][0] *= nonzero(-before) / nonzero(before);
-            self.factors[c][1] += 1.0 / nonzero(-before);
+            let (before, after) = (nonzero(self.params[scale.param as usize]), nonzero(self.moves[c].1));
+            self.factors[c][0] *= after / before;
+            self.factors[c][1] += 1.0 / after;
         }
         for e in template.normsys.clone() {
             let Some(c) = self.place(self.plan.normsys[e].param) else { continue };
-            let after = self.plan.normsys_table.at(e, -self.params[self.which[c]]);
+            let after = self.plan.normsys_table.at(e, self.moves[c].1);
             self.factors[c][0] *= nonzero(after.value) / nonzero(point.factors.value[e]);
             self.factors[c][1] += after.first / nonzero(after.value);
         }
@@ -158,23 +161,23 @@ impl<'a> Mirrors<'a> {
                 let param = factor.first_param + (tile.start + bin) as u32;
                 let Some(c) = self.place(param) else { continue };
                 let gamma = nonzero(self.params[param as usize]);
-                self.changes[c][bin] -= 2.0 * yields[bin];
+                self.changes[c][bin] += (self.moves[c].1 / gamma - 1.0) * yields[bin];
                 self.rates[c][bin] += yields[bin] / gamma;
             }
         }
     }
 
-    /// Adds the tile's terms and their slopes to `sums`; `lambda` is what is expected with nothing mirrored.
+    /// Adds the tile's terms and their slopes to `sums`; `lambda` is what is expected without any move.
     #[inline(always)]
     fn add_terms(&self, observed: &[f64], lambda: &[f64; TILE], floor: Option<f64>, sums: &mut [[f64; 2]; MOST]) {
         let (mut first, mut second) = ([0.0; TILE], [0.0; TILE]);
-        for (c, sum) in sums[..self.which.len()].iter_mut().enumerate() {
-            let mut mirrored = [0.0; TILE];
-            (0..observed.len()).for_each(|bin| mirrored[bin] = lambda[bin] + self.changes[c][bin]);
-            forget_next_to_nothing(&mut mirrored);
-            let mirrored = &mirrored[..observed.len()];
-            sum[0] += terms::poisson_value(observed, mirrored, floor);
-            terms::slopes(observed, mirrored, floor, &mut first, &mut second);
+        for (c, sum) in sums[..self.moves.len()].iter_mut().enumerate() {
+            let mut moved = [0.0; TILE];
+            (0..observed.len()).for_each(|bin| moved[bin] = lambda[bin] + self.changes[c][bin]);
+            forget_next_to_nothing(&mut moved);
+            let moved = &moved[..observed.len()];
+            sum[0] += terms::poisson_value(observed, moved, floor);
+            terms::slopes(observed, moved, floor, &mut first, &mut second);
             sum[1] += self.rates[c].iter().zip(&first).take(observed.len()).map(|(rate, w)| rate * w).sum::<f64>();
         }
     }
