@@ -8,6 +8,7 @@ mod devices;
 mod family;
 mod gradients;
 mod measure;
+mod minima;
 mod plot;
 mod procedures;
 mod scaling;
@@ -37,6 +38,8 @@ enum What {
     Yields(yields::YieldsArgs),
     /// Gradients with respect to templates of two models, of 8 and of 184 parameters
     Gradients(gradients::GradientsArgs),
+    /// Default results against an exhaustive search for the lowest minimum, on random models with several minima
+    Minima(minima::MinimaArgs),
     /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak of memory is its own)
     Point(scaling::PointArgs),
 }
@@ -49,6 +52,7 @@ fn main() -> std::process::ExitCode {
         What::Scaling(arguments) => scaling::run(&arguments),
         What::Yields(arguments) => yields::run(&arguments),
         What::Gradients(arguments) => gradients::run(&arguments),
+        What::Minima(arguments) => minima::run(&arguments),
         What::Point(arguments) => scaling::run_point(&arguments),
     };
     match done {

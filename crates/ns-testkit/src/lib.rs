@@ -1,5 +1,7 @@
 //! Development only: random workspaces, small ones, points to evaluate them at, and assertions. Never a dependency of shipped code.
 
+pub mod exhaustive;
+pub mod multimodal;
 pub mod parity;
 pub mod published;
 pub mod random;

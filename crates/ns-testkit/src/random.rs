@@ -52,11 +52,13 @@ pub struct Shape {
     pub systematics: usize,
     /// Shapefactors shared between channels, lumi, and bins with nothing in them.
     pub oddities: bool,
+    /// Systematics of a tenth of the usual size, which hide no minima.
+    pub gentle: bool,
 }
 
 impl Shape {
     /// Small enough for second-order dual numbers.
-    pub const SMALL: Self = Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true };
+    pub const SMALL: Self = Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true, gentle: false };
 }
 
 /// A random workspace with signal strength `mu` and every kind of modifier.
@@ -116,16 +118,19 @@ fn background(random: &mut Random, shape: Shape, (c, s): (usize, usize), n_bins:
     let empty = |random: &mut Random| shape.oddities && random.one_in(20);
     let data: Vec<f64> = (0..n_bins).map(|_| if empty(random) { 0.0 } else { random.between(5.0, 100.0) }).collect();
     let mut modifiers = Vec::new();
+    let size = if shape.gentle { 0.1 } else { 1.0 };
+    let factor = |factor: f64| 1.0 + size * (factor - 1.0);
     for i in 0..shape.systematics {
         let name = format!("alpha_{i}");
         if random.one_in(2) {
             let (lo, hi) = (random.between(0.7, 1.0), random.between(1.0, 1.3));
             let (lo, hi) = if random.one_in(2) { (hi, lo) } else { (lo, hi) };
-            modifiers.push(modifier(name.clone(), ModifierData::NormSys { lo, hi }));
+            let data = ModifierData::NormSys { lo: factor(lo), hi: factor(hi) };
+            modifiers.push(modifier(name.clone(), data));
         }
         if random.one_in(2) {
-            let hi_data = data.iter().map(|y| y * random.between(0.9, 1.2)).collect();
-            let lo_data = data.iter().map(|y| y * random.between(0.8, 1.1)).collect();
+            let hi_data = data.iter().map(|y| y * factor(random.between(0.9, 1.2))).collect();
+            let lo_data = data.iter().map(|y| y * factor(random.between(0.8, 1.1))).collect();
             modifiers.push(modifier(name, ModifierData::HistoSys { lo_data, hi_data }));
         }
     }
