@@ -91,8 +91,9 @@ fn fit_model<'py>(
         Some(device) => py.detach(|| device.started(&model, &data, options)),
     };
     let result = interruptible(py, likelihood, |likelihood| fit(&model, &data, likelihood, &options))?;
+    let has_minima = !result.minima.is_empty();
     let document = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
-    if options.multi_start.is_none() {
+    if !has_minima {
         document.del_item("minima")?;
     }
     sign(device.as_ref(), &document)?;

@@ -318,7 +318,8 @@ impl FloatingModel {
             upper: vec![f64::INFINITY; n],
             fixed: vec![false; n],
             kinked: Vec::new(),
-            folded: Vec::new(),
+            same_sign: Vec::new(),
+            suspects: Vec::new(),
         };
         options.fixed.iter().for_each(|&(i, _)| domain.fixed[i] = true);
         let Some(covariance) = Hessian::at(likelihood, &result.bestfit, &domain).covariance() else {

@@ -227,12 +227,12 @@ impl Likelihood for Interruptible {
         self.inner.nll_and_grad(params, gradient)
     }
 
-    fn nll_and_slope_mirrored(&mut self, params: &[f64], which: &[usize], out: &mut Vec<[f64; 2]>) {
+    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
         if self.is_stopped() {
-            *out = vec![[f64::INFINITY, 0.0]; which.len()];
+            *out = vec![[f64::INFINITY, 0.0]; moves.len()];
             return;
         }
-        self.inner.nll_and_slope_mirrored(params, which, out);
+        self.inner.nll_and_slope_moved(params, moves, out);
     }
 
     fn set_floor(&mut self, floor: Option<f64>) -> bool {

@@ -71,8 +71,9 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("channels", channels(py, (&model, &data), &before, &after)?)?;
     document.set_item("warnings", warnings(&model, &result))?;
     let (domain, _) = domain_and_start(&model, &options);
+    let has_minima = !result.minima.is_empty();
     let fit = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
-    if options.multi_start.is_none() {
+    if !has_minima {
         fit.del_item("minima")?;
     }
     document.set_item("fit", fit)?;

@@ -11,6 +11,7 @@ use crate::profile::Profiler;
 use crate::response::Response;
 use crate::result::{AtBound, BestFit, Side};
 use crate::scan::ROUNDS;
+use crate::search::Pool;
 use ns_core::{Likelihood, Model};
 use serde::Serialize;
 
@@ -110,8 +111,8 @@ pub fn contours<L: Likelihood + Clone + Sync>(
         }
         let domain = profiler.domain().clone();
         let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &wanted.parameters);
-        let best = profiler.best().clone();
-        let plane = Plane { model, likelihood, options, wanted, best, domain, response };
+        let (best, pool) = (profiler.best().clone(), profiler.pool().clone());
+        let plane = Plane { model, likelihood, options, wanted, best, pool, domain, response };
         let (traces, lower) = plane.trace(crew);
         found = plane.polygons(traces);
         let Some(lower) = lower else { break };
@@ -162,6 +163,8 @@ struct Plane<'a, L> {
     options: &'a FitOptions,
     wanted: &'a ContourOptions,
     best: Minimum,
+    /// Minima beside the lowest, from which every ray starts too.
+    pool: Pool,
     domain: Domain,
     response: Response,
 }
@@ -191,7 +194,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let n = self.wanted.levels.len() * per_level;
         let make = || self.likelihood.clone();
         let traces = parallel::map(n, crew, make, |likelihood, at| {
-            let mut profiler = Profiler::around(self.model, likelihood, self.options, &self.best);
+            let around = Profiler::around(self.model, likelihood, self.options, &self.best);
+            let mut profiler = around.with_pool(&self.pool);
             let target = level(self.wanted.levels[at / per_level]).sqrt();
             let points = match EDGES.get((at % per_level).wrapping_sub(self.wanted.n_points)) {
                 None => self.along_ray(&mut profiler, at % per_level, target),

@@ -5,9 +5,10 @@
 
 use crate::hessian::{Hessian, UNDETERMINED};
 use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
-use crate::minos::{self, Profile};
+use crate::minos::{self, Around, Profile};
+use crate::profile::Profiler;
 use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, Side};
-use crate::search::Search;
+use crate::search::{DISTINCT, Pool, Search, suspects};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
 
@@ -79,19 +80,16 @@ impl Default for FitOptions {
 ///
 /// Never fails: a fit that does not converge says so in its outcome, its warnings, and by leaving out what it cannot know.
 pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut L, options: &FitOptions) -> FitResult {
-    let (domain, start) = domain_and_start(model, options);
-    let mut search = Search::new(likelihood, domain, options.minimize);
-    let minima = match options.multi_start {
-        None => vec![search.run(&start)],
-        Some(MultiStart { n_starts, seed }) => search.run_all(model, &start, n_starts, seed),
-    };
-    let (mut best, others) = search.try_across_folds(minima[0].clone());
+    let mut profiler = Profiler::new(model, likelihood, options);
+    let mut best = profiler.best().clone();
+    let pool = profiler.pool().clone();
+    let search = profiler.search();
     let mut hessian = None;
     let mut intervals = Vec::new();
     if best.nll.is_finite() && (options.errors != Errors::None || !options.minos.is_empty()) {
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
-        leave_saddle(&mut search, model, &mut best, &mut at_best);
-        intervals = profile_all(&mut search, model, &mut best, &mut at_best, &options.minos);
+        leave_saddle(search, model, &mut best, &mut at_best);
+        intervals = profile_all(search, model, &mut best, &mut at_best, (&options.minos, &pool));
         hessian = Some(at_best);
     }
     let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, &model.parameters));
@@ -99,9 +97,9 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, data, &best.params));
     }
-    result.warnings.extend((!others.is_empty()).then(|| SEVERAL_MINIMA.to_owned()));
+    result.minima = profiler.minima(&best, options.multi_start.is_some());
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
-    finish(FitResult { minos: intervals, minima: distinct(&minima, options), not_finite: diagnosis, ..result })
+    finish(FitResult { minos: intervals, not_finite: diagnosis, ..result })
 }
 
 /// The box and the starting point that the model and the options give.
@@ -114,9 +112,10 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
         upper: parameters.upper.clone(),
         fixed: parameters.fixed.clone(),
         kinked: Vec::new(),
-        folded: Vec::new(),
+        same_sign: Vec::new(),
+        suspects: suspects(model),
     };
-    for (places, found) in [(&mut domain.kinked, model.kinked()), (&mut domain.folded, model.folded())] {
+    for (places, found) in [(&mut domain.kinked, model.kinked()), (&mut domain.same_sign, model.same_sign())] {
         if found.contains(&true) {
             *places = found;
         }
@@ -166,12 +165,13 @@ fn profile_all<L: Likelihood + ?Sized>(
     model: &Model,
     best: &mut Minimum,
     hessian: &mut Hessian,
-    wanted: &[usize],
+    (wanted, pool): (&[usize], &Pool),
 ) -> Vec<MinosInterval> {
     'again: for _ in 0..10 {
         let mut intervals = Vec::with_capacity(wanted.len());
         for &i in wanted {
-            match minos::interval(search, &model.parameters, best, hessian, i) {
+            let around = Around { best, pool, parameter: i };
+            match minos::interval(search, &model.parameters, around, hessian) {
                 Profile::Interval(interval) => intervals.push(interval),
                 Profile::LowerMinimum(params) => {
                     let lower = search.run(&params);
@@ -262,20 +262,16 @@ fn at_bounds(model: &Model, domain: &Domain, best: &Minimum) -> Vec<AtBound> {
     (0..best.params.len()).filter(|&i| !domain.fixed[i]).filter_map(bound).collect()
 }
 
-/// Minima that differ by more than rounding and convergence can explain.
-fn distinct(minima: &[Minimum], options: &FitOptions) -> Vec<LocalMinimum> {
-    let mut list: Vec<LocalMinimum> = Vec::new();
-    if options.multi_start.is_none() {
-        return list;
-    }
-    for minimum in minima.iter().filter(|m| m.converged()) {
-        let twice_nll = 2.0 * minimum.nll;
-        match list.iter_mut().find(|known| (known.twice_nll - twice_nll).abs() < 1e-6) {
-            Some(known) => known.n_starts += 1,
-            None => list.push(LocalMinimum { twice_nll, n_starts: 1, params: minimum.params.clone() }),
-        }
-    }
-    list
+/// What to know where there is more than one minimum.
+fn several_minima(minima: &[LocalMinimum]) -> Option<String> {
+    let (lowest, second) = (minima.first()?, minima.get(1)?);
+    let n = minima.len();
+    let rise = second.twice_nll - lowest.twice_nll;
+    Some(if rise.abs() < 2.0 * DISTINCT {
+        format!("{n} distinct minima were found, and the two lowest are equally deep: the data do not tell them apart")
+    } else {
+        format!("{n} distinct minima were found; the second one is {rise:.4} higher in 2NLL")
+    })
 }
 
 /// Adds the warnings that follow from the other fields.
@@ -299,10 +295,7 @@ fn finish(mut result: FitResult) -> FitResult {
         let how = if d.curvature < UNDETERMINED { "the data do not determine" } else { "nearly degenerate:" };
         format!("{how} `{}` (curvature {:.0e})", names.join("`, `"), d.curvature)
     });
-    let several = (result.minima.len() > 1).then(|| {
-        let rise = result.minima[1].twice_nll - result.minima[0].twice_nll;
-        format!("{} distinct minima were found; the second one is {rise:.4} higher in 2NLL", result.minima.len())
-    });
+    let several = several_minima(&result.minima);
     let more: Vec<String> = verdict.into_iter().chain(cause).chain(bounds).chain(flat).chain(several).collect();
     result.warnings.splice(0..0, more);
     result

@@ -6,10 +6,12 @@
 
 use crate::asymptotic::{PValues, band, p_values};
 use crate::fit::{FitOptions, SEVERAL_MINIMA};
+use crate::minimize::Minimum;
 use crate::normal::upper_tail;
 use crate::profile::Profiler;
 use crate::result::Side;
-use crate::test_statistic::{TestStatistic, Tested, test_from};
+use crate::search::DISTINCT;
+use crate::test_statistic::{TestStatistic, Tested, judge};
 use ns_core::{DataLikelihood, Model, expected};
 use serde::Serialize;
 
@@ -33,9 +35,18 @@ pub struct Tester<'a, L: ?Sized> {
     pub statistic: TestStatistic,
     /// The tested parameter.
     pub poi: usize,
+    /// The value of that parameter for which the Asimov data set is made.
+    asimov_mu: f64,
     /// The parameters (P) that the Asimov data set is made for.
     pub asimov_params: Vec<f64>,
+    /// -ln L of the observed data there.
+    asimov_nll: f64,
+    /// Basins of the observed data that were known when that was last looked for.
+    n_basins: usize,
 }
+
+/// A way to find a conditional minimum, given further starts.
+type Find<'a, L> = fn(&mut Profiler<'a, L>, &[(usize, f64)], &[Vec<f64>]) -> Minimum;
 
 impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the same model, the Asimov data of the latter.
@@ -49,25 +60,61 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         let [likelihood, scratch] = likelihoods;
         let mut observed = Profiler::new(model, likelihood, options);
         let start = observed.start().to_vec();
-        let at_asimov = observed.at_across_folds(&[(poi, asimov_mu)], &[start]);
+        let at_asimov = observed.at_explored(&[(poi, asimov_mu)], &[start]);
         // A second way to the free minimum; where it ends elsewhere there are several.
         observed.try_from_point(&at_asimov.params);
         scratch.set_data(&expected::asimov(model, &at_asimov.params));
-        let mut asimov = Profiler::of_asimov(model, scratch, options, &at_asimov.params);
-        asimov.remember(observed.others());
+        let mut asimov = Profiler::of_asimov(model, scratch, options, &at_asimov.params).with_pool(observed.pool());
         if !at_asimov.converged() {
             asimov.distrust();
         }
-        Self { observed, asimov, statistic, poi, asimov_params: at_asimov.params }
+        let n_basins = observed.pool().n_found();
+        let asimov_nll = at_asimov.nll;
+        Self { observed, asimov, statistic, poi, asimov_mu, asimov_params: at_asimov.params, asimov_nll, n_basins }
     }
 
-    /// The statistic at `mu`. Each conditional minimum is looked for from several places, so that a second minimum does not go unnoticed.
+    /// The statistic at `mu`. Each conditional minimum is looked for from several places and explored, so
+    /// that a second minimum does not go unnoticed.
     pub fn at(&mut self, mu: f64) -> TestedPair {
+        let mut pair = self.pair(mu, Profiler::at_explored);
+        while self.renew_asimov() {
+            pair = self.pair(mu, Profiler::at_explored);
+        }
+        pair
+    }
+
+    /// The same on the way to a value at which everything is explored.
+    pub(crate) fn at_on_the_way(&mut self, mu: f64) -> TestedPair {
+        self.pair(mu, Profiler::at_on_the_way)
+    }
+
+    fn pair(&mut self, mu: f64, find: Find<'a, L>) -> TestedPair {
         let starts = [self.asimov_params.clone(), self.observed.start().to_vec()];
-        let observed = test_from(&mut self.observed, self.statistic, (self.poi, mu), &starts);
+        let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
+        let observed = judge(&self.observed, self.statistic, self.poi, mu, conditional);
         let near = std::slice::from_ref(&observed.conditional);
-        let asimov = test_from(&mut self.asimov, self.statistic, (self.poi, mu), near);
+        let conditional = find(&mut self.asimov, &[(self.poi, mu)], near);
+        let asimov = judge(&self.asimov, self.statistic, self.poi, mu, conditional);
         TestedPair { observed, asimov }
+    }
+
+    /// Makes the Asimov data set again if a test has met a basin that is lower where it was made. Returns
+    /// whether it did.
+    fn renew_asimov(&mut self) -> bool {
+        let n_basins = self.observed.pool().n_found();
+        if n_basins == self.n_basins {
+            return false;
+        }
+        self.n_basins = n_basins;
+        let again = self.observed.at_on_the_way(&[(self.poi, self.asimov_mu)], &[]);
+        if !again.converged() || again.nll > self.asimov_nll - DISTINCT {
+            return false;
+        }
+        let data = expected::asimov(self.observed.model(), &again.params);
+        self.asimov.likelihood().set_data(&data);
+        self.asimov.adopt_asimov(&again.params);
+        (self.asimov_params, self.asimov_nll) = (again.params, again.nll);
+        true
     }
 
     /// The whole test at `mu`.

@@ -10,12 +10,15 @@ use crate::hypotest::{TestedPair, Tester};
 use crate::profile::DISTINCT;
 use crate::root::{Interval, Root, increasing};
 use crate::scan::ROUNDS;
-use crate::test_statistic::{TestStatistic, Tested, test_from};
+use crate::test_statistic::{TestStatistic, Tested, judge};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
 
 /// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
 const BEYOND: f64 = 1e6;
+
+/// By how much a statistic at a limit may differ when it is explored: √q_A, or CLs relative to the level.
+const LOWERED: f64 = 1e-5;
 
 /// What limit is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,7 +85,9 @@ pub fn limit<L: DataLikelihood + Clone>(
     let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
     let (observed, expected) = finder.settle(|finder| {
         let expected = [0, 1, 2, 3, 4].map(|i| finder.expected(BAND[i]));
-        (finder.observed(), expected)
+        let observed = finder.observed();
+        finder.explore_at(observed, &expected);
+        (observed, expected)
     });
     finder.report(observed, expected)
 }
@@ -144,6 +149,10 @@ struct Finder<'a, L: ?Sized> {
     tested: Vec<TestedPoint>,
     last_failure: Option<&'static str>,
     last_pair: Option<TestedPair>,
+    /// Whether exploring at a limit has found a lower conditional minimum than the one it was found with.
+    has_met_lower: bool,
+    /// Whether every value is explored, because it turned out to be necessary.
+    explores_all: bool,
 }
 
 impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
@@ -156,21 +165,55 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
     ) -> Self {
         let mut tester = Tester::new(model, likelihoods, options, poi, (wanted.statistic, 0.0));
         let sigma = asimov_sigma(&mut tester);
-        Self { tester, wanted, sigma, tested: Vec::new(), last_failure: None, last_pair: None }
+        Self {
+            tester,
+            wanted,
+            sigma,
+            tested: Vec::new(),
+            last_failure: None,
+            last_pair: None,
+            has_met_lower: false,
+            explores_all: false,
+        }
     }
 
-    /// Does `work`, and does it again where it has met a lower free minimum: every statistic refers to the lowest.
+    /// Does `work`, and does it again where it has met a lower minimum, free or conditional: every
+    /// statistic refers to the lowest.
     fn settle<T>(&mut self, work: impl Fn(&mut Self) -> T) -> T {
         for _ in 1..ROUNDS {
             let known = self.free_minima();
             let done = work(self);
             let is_lower = |(known, now): (f64, f64)| known - now > DISTINCT;
-            if !known.into_iter().zip(self.free_minima()).any(is_lower) {
+            let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
+            if !has_met_lower && !std::mem::take(&mut self.has_met_lower) {
                 return done;
             }
             (self.tested, self.last_failure, self.last_pair) = (Vec::new(), None, None);
         }
         work(self)
+    }
+
+    /// Explores at the limits that were found, and notes whether a conditional minimum there is lower
+    /// than the one that the limit was found with.
+    fn explore_at(&mut self, observed: Root, expected: &[Root; 5]) {
+        if !self.tester.asimov.explores_widely() {
+            return;
+        }
+        let mut is_lower = false;
+        for (k, root) in expected.iter().enumerate() {
+            let &Root::At(mu) = root else { continue };
+            let asimov = self.tester.at(mu).asimov;
+            let target = root_asimov_at(self.wanted.level, BAND[k]);
+            is_lower |= asimov.value.is_some_and(|q| (q.sqrt() - target).abs() > LOWERED * target.max(1.0));
+        }
+        if let Root::At(mu) = observed {
+            let pair = self.tester.at(mu);
+            let q = pair.observed.value.zip(pair.asimov.value);
+            let p = q.map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
+            is_lower |= p.is_some_and(|p| (p.cls / self.wanted.level - 1.0).abs() > LOWERED);
+        }
+        self.has_met_lower = is_lower;
+        self.explores_all |= is_lower;
     }
 
     /// -ln L at the free minima of the observed data and of the Asimov data set.
@@ -203,14 +246,20 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
 
     /// √q_A at `mu` and its slope.
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
-        let Tester { asimov, poi, .. } = &mut self.tester;
-        let starts = asimov.cheap_starts();
-        let tested = test_from(asimov, self.wanted.statistic, (*poi, mu), &starts);
+        let tested = if self.explores_all { self.tester.at(mu).asimov } else { self.asimov_on_the_way(mu) };
         self.last_failure = tested.failure.or(self.last_failure);
         let q = tested.value?;
         let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));
         self.tested.push(TestedPoint { mu, cls_obs: None, cls_exp });
         Some([q.sqrt(), tested.slope / q.sqrt()])
+    }
+
+    /// The statistic of the Asimov data set at `mu`, on the way to a limit.
+    fn asimov_on_the_way(&mut self, mu: f64) -> Tested {
+        let Tester { asimov, poi, .. } = &mut self.tester;
+        let starts = asimov.cheap_starts();
+        let conditional = asimov.at_on_the_way(&[(*poi, mu)], &starts);
+        judge(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
     /// The observed limit.
@@ -220,7 +269,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let guess = self.lower().max(mu_hat) + target * self.sigma;
         let ln_level = self.wanted.level.ln();
         increasing(self.interval(guess), |mu| {
-            let pair = self.tester.at(mu);
+            let pair = if self.explores_all { self.tester.at(mu) } else { self.tester.at_on_the_way(mu) };
             self.remember(mu, &pair);
             let (q, q_asimov) = (pair.observed.value?, pair.asimov.value?);
             let (root, root_asimov) = (q.sqrt(), q_asimov.sqrt());

@@ -6,7 +6,7 @@
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::result::MinosInterval;
-use crate::search::Search;
+use crate::search::{Pool, Search};
 use ns_core::{Likelihood, Parameters};
 
 /// What a profile found.
@@ -21,17 +21,28 @@ pub enum Profile {
 /// How far below the best fit a conditional minimum must be to count as another minimum.
 const LOWER: f64 = 1e-7;
 
-/// The interval of parameter `i` round the minimum `best`.
+/// The minimum that an interval is of, what is known beside it, and the parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// The lowest free minimum.
+    pub best: &'a Minimum,
+    /// Other minima, from which conditional ones are looked for too.
+    pub pool: &'a Pool,
+    /// The parameter whose interval is wanted.
+    pub parameter: usize,
+}
+
+/// The interval of one parameter around a minimum.
 pub fn interval<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     parameters: &Parameters,
-    best: &Minimum,
+    around: Around<'_>,
     hessian: &mut Hessian,
-    i: usize,
 ) -> Profile {
+    let Around { best, parameter: i, .. } = around;
     let mut sides = [None, None];
     for (side, sign) in sides.iter_mut().zip([-1.0, 1.0]) {
-        match crossing(search, best, hessian, i, sign) {
+        match crossing(search, around, hessian, sign) {
             Crossing::At(value) => *side = Some(value - best.params[i]),
             Crossing::None => {}
             Crossing::LowerMinimum(params) => return Profile::LowerMinimum(params),
@@ -57,9 +68,8 @@ struct Point {
 
 fn crossing<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
-    best: &Minimum,
+    Around { best, pool, parameter: i }: Around<'_>,
     hessian: &mut Hessian,
-    i: usize,
     sign: f64,
 ) -> Crossing {
     if search.domain.fixed[i] {
@@ -76,7 +86,7 @@ fn crossing<L: Likelihood + ?Sized>(
     for _ in 0..60 {
         let start = predict(best, hessian, i, &inner, next);
         search.domain.fixed[i] = true;
-        let minimum = search.run(&start);
+        let minimum = search.lowest_from(&start, pool);
         search.domain.fixed[i] = false;
         let rise = minimum.nll - best.nll;
         if rise < -LOWER && minimum.converged() {

@@ -8,8 +8,8 @@ use crate::accelerator::{Hints, Key, key};
 use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::result::BestFit;
-use crate::search::{Search, is_cheap};
+use crate::result::{BestFit, LocalMinimum};
+use crate::search::{Breadth, FoundBy, Pool, Search, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,8 +17,7 @@ use std::sync::Arc;
 /// How far below the free minimum a conditional one must be for the free one to be looked for again.
 const LOWER: f64 = 1e-9;
 
-/// Minima further apart than this in -ln L are different ones.
-pub const DISTINCT: f64 = 1e-6;
+pub use crate::search::DISTINCT;
 
 /// Differences of -ln L that are no more than rounding, near a value of `nll`.
 pub(crate) fn rounding(nll: f64) -> f64 {
@@ -33,8 +32,9 @@ pub(crate) fn resolution(nll: f64) -> f64 {
 /// Random points from which a fit that did not converge is tried again.
 const RESCUE_STARTS: usize = 8;
 
-/// As many further minima are remembered; each costs a fit whenever parameters are held.
-const MOST_OTHERS: usize = 4;
+/// So many conditional fits of a profiler are explored in full, and have random starts of their own if
+/// those are asked for: later ones start from the basins that these found.
+const FULLY_SEARCHED: usize = 2;
 
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
@@ -45,6 +45,14 @@ struct Widened {
     params: Vec<f64>,
     held: Vec<usize>,
     hessian: Hessian,
+}
+
+/// Whether a conditional minimum is explored (`crate::search`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exploration {
+    Always,
+    IfCheap,
+    Never,
 }
 
 /// The free minimum of a likelihood, and conditional ones on request.
@@ -59,8 +67,13 @@ pub struct Profiler<'a, L: ?Sized> {
     widened: Option<Widened>,
     /// Whether different starting points have ended in different minima.
     has_several_minima: bool,
-    /// Minima (P each) that are not the lowest: with parameters held one of them may be.
-    others: Vec<Vec<f64>>,
+    /// Free minima, the lowest one included.
+    free: Pool,
+    /// Every minimum met that was not the lowest, free or conditional: with parameters fixed it may be.
+    pool: Pool,
+    n_conditional: usize,
+    /// Whether fits are explored at all: those of toys only where that was found to matter.
+    explores: bool,
     /// Where somebody else has found conditional minima, and which of them were tried: a second look at the same point starts elsewhere.
     hints: Arc<Hints>,
     tried: HashSet<Key>,
@@ -77,48 +90,100 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// Finds the free minimum from the starting values.
     pub(crate) fn fit(&mut self) {
         let start = self.start.clone();
-        let lowest = self.lowest(&start);
-        self.best = self.across_folds(lowest);
+        self.best = self.lowest_explored(&start);
     }
 
-    /// The lowest of `minimum` and what lies across a fold from it; the others are remembered.
-    fn across_folds(&mut self, minimum: Minimum) -> Minimum {
-        let (lowest, others) = self.search.try_across_folds(minimum);
-        self.has_several_minima |= !others.is_empty();
-        let room = MOST_OTHERS.saturating_sub(self.others.len());
-        self.others.extend(others.into_iter().take(room).map(|other| other.params));
+    /// The lowest free minimum that `start` (P), random starts and the model's indications lead to.
+    fn lowest_explored(&mut self, start: &[f64]) -> Minimum {
+        let (minimum, met) = self.lowest(start);
+        self.explored(minimum, met)
+    }
+
+    /// The lowest free minimum that `minimum` and the model's indications lead to; what else was `met` is kept.
+    fn explored(&mut self, minimum: Minimum, met: Vec<(Minimum, FoundBy)>) -> Minimum {
+        let known = vec![(minimum, FoundBy::Start)];
+        let (mut lowest, mut explored) = self.search.explore(known, Breadth::Full);
+        if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
+            lowest = self.rescued(lowest);
+        }
+        explored.extend(met);
+        for (minimum, by) in explored {
+            self.free.add(self.search.likelihood, &minimum, by);
+            if minimum.converged() && self.search.are_distinct(&lowest, &minimum) {
+                self.has_several_minima = true;
+                self.pool.add(self.search.likelihood, &minimum, by);
+            }
+        }
         lowest
     }
 
-    /// Minima (P each) that were found beside the lowest.
-    #[must_use]
-    pub fn others(&self) -> &[Vec<f64>] {
-        &self.others
+    /// The lower one of `minimum`, which is none or lies at the edge of the domain, and of what a few random
+    /// starts lead to.
+    fn rescued(&mut self, minimum: Minimum) -> Minimum {
+        let start = minimum.params.clone();
+        let found = self.search.run_all(self.model, &start, RESCUE_STARTS, 0).minima;
+        found.into_iter().fold(minimum, |lowest, (other, _)| self.lower_of(lowest, other))
     }
 
-    /// Looks for conditional minima from each of `others` (P each) too.
-    pub fn remember(&mut self, others: &[Vec<f64>]) {
-        self.others.extend_from_slice(others);
+    /// Minima, free or conditional, that were found beside the lowest.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Looks for minima from the basins of `pool` too.
+    #[must_use]
+    pub fn with_pool(mut self, pool: &Pool) -> Self {
+        self.pool = pool.clone();
+        self
+    }
+
+    /// The distinct free minima, the lowest one, which is `best`, first. Empty if there is only one,
+    /// unless `always`.
+    pub(crate) fn minima(&mut self, best: &Minimum, always: bool) -> Vec<LocalMinimum> {
+        let mut free = std::mem::take(&mut self.free);
+        free.add(self.search.likelihood, best, FoundBy::Conditional);
+        let mut basins = free.basins().to_vec();
+        basins.sort_by(|a, b| a.minimum.nll.total_cmp(&b.minimum.nll));
+        self.free = free;
+        if basins.len() < 2 && !always {
+            return Vec::new();
+        }
+        let (names, poi) = (&self.model.parameters.names, self.model.poi());
+        let local = |basin: &crate::search::Basin| LocalMinimum {
+            twice_nll: 2.0 * basin.minimum.nll,
+            depth: 2.0 * (basin.minimum.nll - best.nll),
+            poi: poi.map(|poi| basin.minimum.params[poi]),
+            found_by: basin.found_by.describe(names),
+            n_starts: basin.n_starts,
+            params: basin.minimum.params.clone(),
+        };
+        basins.iter().map(local).collect()
     }
 
     /// The same for data that are exactly what `params` (P) expect, an Asimov data set: where `params` is allowed, no fit is needed.
     pub fn of_asimov(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, params: &[f64]) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
-        let domain = &profiler.search.domain;
+        profiler.adopt_asimov(params);
+        profiler
+    }
+
+    /// Takes the data, which have changed, for the Asimov data set of `params` (P).
+    pub(crate) fn adopt_asimov(&mut self, params: &[f64]) {
+        self.forget_hessians();
+        self.free.clear();
+        let domain = &self.search.domain;
         let is_allowed = (0..params.len()).all(|i| {
-            (domain.lower[i]..=domain.upper[i]).contains(&params[i])
-                || (domain.fixed[i] && params[i] == profiler.start[i])
+            (domain.lower[i]..=domain.upper[i]).contains(&params[i]) || (domain.fixed[i] && params[i] == self.start[i])
         });
         if !is_allowed {
-            profiler.best = profiler.lowest(params);
-            return profiler;
+            self.best = self.lowest_explored(params);
+            return;
         }
         let mut gradient = vec![0.0; params.len()];
-        let nll = profiler.search.likelihood.nll_and_grad(params, &mut gradient);
+        let nll = self.search.likelihood.nll_and_grad(params, &mut gradient);
         let outcome = if nll.is_finite() { Outcome::Converged } else { Outcome::NotFinite };
-        profiler.best =
-            Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
-        profiler
+        self.best = Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
     }
 
     /// The same round a free minimum that is known already: nothing is fitted.
@@ -141,16 +206,32 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             hessian: None,
             widened: None,
             has_several_minima: false,
-            others: Vec::new(),
+            free: Pool::default(),
+            pool: Pool::default(),
+            n_conditional: 0,
+            explores: true,
             hints: Arc::default(),
             tried: HashSet::new(),
         }
     }
 
-    /// Takes `best` for the free minimum of a likelihood whose data have changed: somebody else found it.
+    /// Takes `best` for the free minimum of a likelihood whose data have changed.
     pub fn adopt(&mut self, best: Minimum) {
+        self.forget();
+        self.best = best;
+    }
+
+    /// Explores fits from now on, or not.
+    pub(crate) fn set_exploring(&mut self, explores: bool) {
+        self.explores = explores;
+    }
+
+    /// Forgets everything about data that have changed.
+    fn forget(&mut self) {
         self.forget_hessians();
-        (self.has_several_minima, self.best) = (false, best);
+        (self.has_several_minima, self.best, self.n_conditional) = (false, unknown(), 0);
+        self.free.clear();
+        self.pool.clear();
     }
 
     /// Starts the first conditional fit at each point where `hints` say, as far as they know.
@@ -161,12 +242,15 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
     pub fn refit(&mut self, starts: &[&[f64]]) {
-        self.forget_hessians();
-        (self.has_several_minima, self.best) = (false, unknown());
+        self.forget();
         for start in starts {
             let start = self.allowed(start);
-            let minimum = self.lowest(&start);
+            let (minimum, _) = self.lowest(&start);
             self.take(minimum);
+        }
+        if self.explores && self.explores_widely() {
+            let best = std::mem::replace(&mut self.best, unknown());
+            self.best = self.explored(best, Vec::new());
         }
         if !self.best.converged() {
             self.refit_widely(starts[0]);
@@ -199,7 +283,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     pub fn refit_widely(&mut self, start: &[f64]) {
         self.forget_hessians();
         let (start, usual) = (self.allowed(start), self.start.clone());
-        for minimum in self.search.run_all(self.model, &start, RESCUE_STARTS, 0) {
+        for (minimum, _) in self.search.run_all(self.model, &start, RESCUE_STARTS, 0).minima {
             self.take(minimum);
         }
         self.try_from_point(&usual);
@@ -331,32 +415,51 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.at_from(held, &[predicted])
     }
 
-    /// The same with one parameter held at `value`, and across folds: it is predicted with the Hessian that the search for the free one ended with, where that was the last
-    /// thing done and the Hessian exact, which is nearly the one at the minimum and costs nothing.
+    /// The same with one parameter fixed at `value`, explored. It is predicted with the Hessian that the
+    /// search for the free one ended with, where that was the last thing done and the Hessian exact: it is
+    /// nearly the one at the minimum and costs nothing.
     pub(crate) fn at_with_last_factor(&mut self, i: usize, value: f64) -> Minimum {
         let best = &self.best.params;
         let mut column = vec![0.0; best.len()];
         if self.hessian.is_some() || !self.search.covariance_column(best, i, &mut column) {
-            return self.at_across_folds(&[(i, value)], &[]);
+            return self.at_explored(&[(i, value)], &[]);
         }
         let step = (value - best[i]) / column[i];
         let predicted = best.iter().zip(&column).map(|(x, c)| x + step * c).collect();
-        self.conditional(&[(i, value)], &[predicted], true)
+        self.conditional(&[(i, value)], &[predicted], Exploration::Always)
     }
 
     /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
-        self.conditional(held, starts, false)
+        self.conditional(held, starts, Exploration::IfCheap)
     }
 
-    /// The same, looked for from each of `others` (each P) too, and across folds.
-    pub fn at_across_folds(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+    /// The same, looked for from each of `others` (each P) too, and explored.
+    pub fn at_explored(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(held)];
         starts.extend_from_slice(others);
-        self.conditional(held, &starts, true)
+        self.conditional(held, &starts, Exploration::Always)
     }
 
-    fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], tries_folds: bool) -> Minimum {
+    /// The same from each of `starts` (each P), explored: for the ends of a sequence of fits.
+    pub(crate) fn at_end(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        self.conditional(held, starts, Exploration::Always)
+    }
+
+    /// The same, explored only if that costs little: for fits on the way to one that is explored.
+    pub fn at_on_the_way(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        let exploration = if self.explores_widely() { Exploration::Never } else { Exploration::Always };
+        self.conditional(held, &starts, exploration)
+    }
+
+    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of them.
+    pub(crate) fn explores_widely(&self) -> bool {
+        self.search.explores_widely()
+    }
+
+    fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], exploration: Exploration) -> Minimum {
         let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
         held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
         let with_held = |start: &[f64]| {
@@ -366,23 +469,92 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         };
         let hints = self.hints.clone();
         let hint = hints.of(held).filter(|_| self.tried.insert(key(held)));
-        let mut lowest = self.lowest(&with_held(hint.unwrap_or(&starts[0])));
-        for start in starts[1..].iter().chain(&self.others.clone()) {
-            let other = self.search.run(&with_held(start));
-            lowest = self.lower_of(lowest, other);
+        let first = with_held(hint.unwrap_or(&starts[0]));
+        let (main, mut met) = self.lowest_conditional(&first);
+        let mut lowest = main.clone();
+        let explores = match exploration {
+            Exploration::Always => self.explores,
+            Exploration::IfCheap => self.explores && self.search.is_thorough(),
+            Exploration::Never => false,
+        };
+        // Where the fit would start that has these parameters fixed from the beginning.
+        let plain = (explores && self.explores_widely()).then(|| self.start.clone());
+        for start in starts[1..].iter().chain(&plain) {
+            met.push((self.search.run(&with_held(start)), FoundBy::Start));
         }
-        if tries_folds {
-            lowest = self.across_folds(lowest);
+        let followed: Vec<Minimum> =
+            self.pool.basins().iter().map(|basin| self.search.run(&with_held(&basin.minimum.params))).collect();
+        for other in met.iter().map(|(other, _)| other).chain(&followed) {
+            lowest = self.lower_of(lowest, other.clone());
+        }
+        if explores {
+            let by = FoundBy::Conditional;
+            let known = followed.iter().map(|other| (other.clone(), by));
+            let known = std::iter::once((lowest, by)).chain(known).chain(std::mem::take(&mut met)).collect();
+            (lowest, met) = self.search.explore(known, self.breadth());
+            if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
+                lowest = self.rescued(lowest);
+            }
         }
         if !lowest.converged() {
             let fallback = self.search.run(&with_held(&self.start.clone()));
             lowest = self.lower_of(lowest, fallback);
         }
+        met.push((main, FoundBy::Start));
+        self.keep_branches(held, &lowest, &followed, met);
         for (&(i, _), fixed) in held.iter().zip(was_fixed) {
             self.search.domain.fixed[i] = fixed;
         }
         self.learn_from(held, &lowest);
         lowest
+    }
+
+    /// Keeps the conditional minima that are not `lowest` as starting points for further fits: those that
+    /// were `followed` from the basins of the pool, and the others that were `met`. If the lowest one is
+    /// not where the last of them, the main branch, led, it is kept too.
+    fn keep_branches(
+        &mut self,
+        held: &[(usize, f64)],
+        lowest: &Minimum,
+        followed: &[Minimum],
+        met: Vec<(Minimum, FoundBy)>,
+    ) {
+        for (k, other) in followed.iter().enumerate() {
+            if other.converged() && self.search.are_distinct(lowest, other) {
+                self.has_several_minima = true;
+                self.pool.follow(k, other);
+            }
+        }
+        let mut leaves_main = false;
+        for (other, by) in met {
+            leaves_main = other.converged() && self.search.are_distinct(lowest, &other);
+            if leaves_main {
+                self.has_several_minima = true;
+                self.pool.add_branch(&other, by, held);
+            }
+        }
+        if leaves_main {
+            self.pool.add_branch(lowest, FoundBy::Conditional, held);
+        }
+    }
+
+    /// How much the conditional fit at hand explores: the first few everything.
+    fn breadth(&self) -> Breadth {
+        if self.n_conditional <= FULLY_SEARCHED || self.explores_widely() {
+            Breadth::Full
+        } else {
+            Breadth::Reflections
+        }
+    }
+
+    /// The lowest conditional minimum from `start` (P), and for the first few fits from random points if
+    /// those are asked for.
+    fn lowest_conditional(&mut self, start: &[f64]) -> (Minimum, Vec<(Minimum, FoundBy)>) {
+        self.n_conditional += 1;
+        if self.n_conditional > FULLY_SEARCHED {
+            return (self.search.run(start), Vec::new());
+        }
+        self.lowest(start)
     }
 
     /// A conditional minimum below the free one shows that the free one is another: it is looked for from there.
@@ -413,13 +585,15 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
-    /// The lowest minimum from `start`, and from random points if those are asked for.
-    fn lowest(&mut self, start: &[f64]) -> Minimum {
-        let Some(MultiStart { n_starts, seed }) = self.multi_start else { return self.search.run(start) };
-        let minima = self.search.run_all(self.model, start, n_starts, seed);
-        let lowest = minima.first().map_or(f64::NAN, |first| first.nll);
-        self.has_several_minima |= minima.iter().any(|other| other.converged() && other.nll > lowest + DISTINCT);
-        minima.into_iter().next().unwrap_or_else(unknown)
+    /// The lowest minimum from `start`, and from random points if those are asked for; and the other
+    /// minima met.
+    fn lowest(&mut self, start: &[f64]) -> (Minimum, Vec<(Minimum, FoundBy)>) {
+        let Some(MultiStart { n_starts, seed }) = self.multi_start else {
+            return (self.search.run(start), Vec::new());
+        };
+        let found = self.search.run_all(self.model, start, n_starts, seed).minima;
+        let lowest = found.first().map_or_else(unknown, |(minimum, _)| minimum.clone());
+        (lowest, found)
     }
 
     /// The better one of two ends: of two alike the lower one, else the one that converged, unless `a`, which was there first, is lower without having

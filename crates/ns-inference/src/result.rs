@@ -49,11 +49,17 @@ pub struct MinosInterval {
     pub up: Option<f64>,
 }
 
-/// A minimum found from one of several starting points.
+/// One of several distinct minima.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LocalMinimum {
     /// 2·(-ln L) there.
     pub twice_nll: f64,
+    /// 2·(-ln L) above the lowest minimum found.
+    pub depth: f64,
+    /// The value of the parameter of interest there, if the model has one.
+    pub poi: Option<f64>,
+    /// How it was found first.
+    pub found_by: String,
     /// Starting points that led there.
     pub n_starts: usize,
     /// The parameters there (P).
@@ -114,7 +120,8 @@ pub struct FitResult {
     pub not_finite: Option<NonFinite>,
     /// Asymmetric uncertainties, if asked for.
     pub minos: Vec<MinosInterval>,
-    /// Distinct minima, lowest first, if several starts were asked for.
+    /// Every distinct minimum that the search met, lowest first; empty if it met only one and no random
+    /// starts were asked for.
     pub minima: Vec<LocalMinimum>,
     /// What a reader should know before using the numbers, one sentence each.
     pub warnings: Vec<String>,

@@ -87,14 +87,14 @@ pub fn test<L: Likelihood + ?Sized>(
     judge(profiler, statistic, poi, mu, conditional)
 }
 
-/// The same, with the conditional minimum also looked for from each of `starts` (each P) and across folds.
+/// The same, with the conditional minimum also looked for from each of `starts` (each P), and explored.
 pub fn test_from<L: Likelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     statistic: TestStatistic,
     (poi, mu): (usize, f64),
     starts: &[Vec<f64>],
 ) -> Tested {
-    let conditional = profiler.at_across_folds(&[(poi, mu)], starts);
+    let conditional = profiler.at_explored(&[(poi, mu)], starts);
     judge(profiler, statistic, poi, mu, conditional)
 }
 

@@ -27,7 +27,7 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     }
 
     let wanted = report::fit::Matrices { covariance: args.covariance, correlation: args.correlation };
-    let document = report::fit::document(&model, &result, wanted, options.multi_start.is_some());
+    let document = report::fit::document(&model, &result, wanted);
     report::write_json(&chosen.sign(document)?, &args.output)?;
     Talk::new(&args.output).warn(&args.ignored.warnings());
     let alarm = (!result.converged).then(|| result.warnings.join("; "));

@@ -22,7 +22,6 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     }
     let (domain, _) = domain_and_start(&model, &options);
     let overview = report::overview::Overview {
-        has_minima: options.multi_start.is_some(),
         pulls: pulls(&model, &data, &result, &domain.fixed),
         goodness: goodness_of_fit(&model, &data, &mut likelihood, (&result, &options), threads),
         prefit: yields::prefit(&model, &data, &options, threads),

@@ -25,10 +25,10 @@ pub(crate) struct Matrices {
 const SHOWN: usize = 10;
 
 /// The result as a document: the library's fields, and pyhf's.
-pub(crate) fn document(model: &Model, result: &FitResult, wanted: Matrices, has_minima: bool) -> Value {
+pub(crate) fn document(model: &Model, result: &FitResult, wanted: Matrices) -> Value {
     let Value::Object(mut document) = to_document(result) else { return Value::Null };
     document.remove("covariance");
-    if !has_minima {
+    if result.minima.is_empty() {
         document.remove("minima");
     }
     let n = result.par_names.len();

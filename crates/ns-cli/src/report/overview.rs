@@ -25,8 +25,6 @@ pub(crate) struct Overview<'a> {
     pub(crate) model: &'a Model,
     pub(crate) data: &'a Data,
     pub(crate) result: &'a FitResult,
-    /// Whether several starts were asked for.
-    pub(crate) has_minima: bool,
     pub(crate) pulls: Vec<Pull>,
     pub(crate) goodness: GoodnessOfFit,
     pub(crate) prefit: Vec<ChannelPrediction>,
@@ -38,7 +36,7 @@ impl Overview<'_> {
     pub(crate) fn document(&self) -> Value {
         let matrices = Matrices { covariance: false, correlation: true };
         json!({
-            "fit": fit::document(self.model, self.result, matrices, self.has_minima),
+            "fit": fit::document(self.model, self.result, matrices),
             "pulls": to_document(&self.pulls),
             "goodness_of_fit": to_document(&self.goodness),
             "yields": self.channels().map(|channel| channel.document()).collect::<Vec<_>>(),

@@ -91,7 +91,7 @@ impl Follower {
         };
         // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
         let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
-        if seen != self.seen && search.may_be_lower_across_folds(&minimum) {
+        if seen != self.seen && search.may_be_lower_reflected(&minimum) {
             return Followed::Doubtful(Some(minimum));
         }
         self.last.clone_from(&minimum.params);
@@ -191,6 +191,10 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
         return Profiler::new(model, likelihood, options);
     };
     let mut profiler = Profiler::unfitted(model, likelihood, options);
+    if profiler.explores_widely() {
+        profiler.fit();
+        return profiler;
+    }
     let start = profiler.start().to_vec();
     match follower.follow(profiler.search(), &start, Checks::WithFolds) {
         Followed::There(minimum) => profiler.adopt(minimum),
@@ -227,7 +231,8 @@ fn with_held<L: ?Sized, T>(search: &mut Search<'_, L>, poi: usize, work: impl Fn
 impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// Round the free minimum of `profiler`.
     pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut Follower>) -> Self {
-        Self { profiler, poi, conditional, own: Follower::default(), is_checked: false, is_each_first: false }
+        let is_each_first = profiler.explores_widely();
+        Self { profiler, poi, conditional, own: Follower::default(), is_checked: false, is_each_first }
     }
 
     /// The free minimum. It changes when a conditional one lies below it.
@@ -281,7 +286,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// The minimum with the parameter of interest at `mu`, found from the free one and, if that costs little, from the starting values.
     fn thorough(&mut self, mu: f64) -> Minimum {
         let starts = self.profiler.cheap_starts();
-        self.profiler.at_across_folds(&[(self.poi, mu)], &starts)
+        self.profiler.at_explored(&[(self.poi, mu)], &starts)
     }
 
     /// The minimum with the parameter of interest at `mu`, found from the free one.
@@ -296,7 +301,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     fn following(&mut self, mu: f64, checks: Checks) -> Minimum {
         let (poi, held) = (self.poi, [(self.poi, mu)]);
         // Where other free minima are known, conditional ones are looked for from them too: nothing to follow.
-        if !(self.profiler.best().converged() && self.profiler.others().is_empty()) {
+        if !(self.profiler.best().converged() && self.profiler.pool().basins().is_empty()) {
             return self.profiler.at_with_last_factor(poi, mu);
         }
         let follower = self.conditional.as_deref_mut().unwrap_or(&mut self.own);
@@ -309,7 +314,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
                 minimum
             }
             Followed::Doubtful(other) => {
-                let found = self.profiler.at_across_folds(&held, &[]);
+                let found = self.profiler.at_explored(&held, &[]);
                 let minimum = other.filter(|other| is_lower(other, &found)).unwrap_or(found);
                 with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum))
             }

@@ -14,7 +14,7 @@ use super::{Followers, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::minimize::Domain;
 use crate::profile::{DISTINCT, rounding};
-use crate::search::{has_other_side, is_cheap, may_hide_minimum};
+use crate::search::{explores_widely, has_other_side, is_cheap, may_hide_minimum};
 use crate::test_statistic::TestStatistic;
 use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask, RowMinimizer};
 use ns_core::{Data, TemplateLikelihood};
@@ -131,13 +131,16 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         done
     }
 
-    /// The fits of all rows, if a device can do them: with kinks and with several starting points they are the host's, as they are in single precision.
+    /// The fits of all rows, if a device can do them: with kinks, with
+    /// parameters that may hide minima and with several starting points they are the host's, as they are in
+    /// single precision.
     fn row_fits<'a>(&self, device: &'a mut dyn RowMinimizer, data: &'a Data) -> Option<RowFits<'a>> {
         let (domain, start) = domain_and_start(&self.model, &self.options.fit);
-        if !device.is_exact() || !domain.kinked.is_empty() || self.options.fit.multi_start.is_some() {
+        let is_hosts = !domain.kinked.is_empty() || explores_widely(&domain) || self.options.fit.multi_start.is_some();
+        if !device.is_exact() || is_hosts {
             return None;
         }
-        let mut folded = self.model.folded();
+        let mut folded = self.model.same_sign();
         for input in self.inputs.templates() {
             let layout = &self.model.layout;
             for histosys in &input.histosys {
@@ -273,6 +276,20 @@ impl RowFits<'_> {
         })
     }
 
+    /// Which of the points across folds, which fit's, across the fold of which parameter and from which minimum: those that could be on the other side.
+    fn crossings<'b>(
+        &'b self,
+        crossed: &'b [usize],
+        fixed: &'b [bool],
+        minima: &'b [Ended],
+    ) -> impl Iterator<Item = (usize, usize, usize, &'b RowMinimum)> {
+        let places = crossed.iter().flat_map(|&i| (0..minima.len()).map(move |k| (k, i)));
+        places.enumerate().filter_map(move |(point, (k, i))| {
+            let minimum = minima[k].as_ref().filter(|_| self.crosses(i, fixed, (k, &minima[k])))?;
+            Some((point, k, i, minimum))
+        })
+    }
+
     /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `crossed`, from what -ln L and its slope are there.
     fn look_across(
         &mut self,
@@ -286,16 +303,10 @@ impl RowFits<'_> {
         }
         let n_params = self.start.len();
         let (values, slopes) = self.device.slopes(self.data, points).map_err(|error| failed(&error))?;
-        for (layer, &i) in crossed.iter().enumerate() {
-            for (k, ended) in minima.iter().enumerate().filter(|&(k, minimum)| self.crosses(i, fixed, (k, minimum))) {
-                let point = layer * minima.len() + k;
-                let hides = ended.as_ref().is_some_and(|minimum| {
-                    let rise = values[point] - minimum.nll;
-                    may_hide_minimum(minimum.params[i], rise, slopes[point * n_params + i])
-                });
-                if hides {
-                    found[k] = None;
-                }
+        for (point, k, i, minimum) in self.crossings(crossed, fixed, minima) {
+            let rise = values[point] - minimum.nll;
+            if may_hide_minimum(-2.0 * minimum.params[i], rise, slopes[point * n_params + i]) {
+                found[k] = None;
             }
         }
         Ok(())
@@ -313,13 +324,9 @@ impl RowFits<'_> {
             return Ok(());
         }
         let arrivals = self.minimize(points, &fixed.repeat(crossed.len()))?;
-        for (layer, &i) in crossed.iter().enumerate() {
-            for (k, ended) in minima.iter().enumerate().filter(|&(k, minimum)| self.crosses(i, fixed, (k, minimum))) {
-                let Some(minimum) = ended else { continue };
-                let across = arrivals[layer * minima.len() + k].as_ref();
-                if across.is_none_or(|across| across.nll < minimum.nll - DISTINCT) {
-                    found[k] = None;
-                }
+        for (point, k, _, minimum) in self.crossings(crossed, fixed, minima) {
+            if arrivals[point].as_ref().is_none_or(|across| across.nll < minimum.nll - DISTINCT) {
+                found[k] = None;
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ mod system;
 pub use newton::Minimizer;
 
 use crate::result::Side;
+use crate::search::Suspect;
 use serde::{Deserialize, Serialize};
 
 /// The box to stay in, and which parameters to leave alone (each P).
@@ -25,8 +26,10 @@ pub struct Domain {
     pub fixed: Vec<bool>,
     /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
     pub kinked: Vec<bool>,
-    /// Parameters whose effect is folded at zero, so that there may be a minimum on either side; empty if there are none.
-    pub folded: Vec<bool>,
+    /// Same-sign systematics, for which there may be a minimum on either side of zero; empty if there are none.
+    pub same_sign: Vec<bool>,
+    /// Parameters that may hide minima.
+    pub suspects: Vec<Suspect>,
 }
 
 impl Domain {

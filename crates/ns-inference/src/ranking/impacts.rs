@@ -4,13 +4,13 @@ use super::{Covariance, Impact, Impacts, RankingOptions};
 use crate::accelerator::Hints;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
-use crate::minos::{self, Profile};
+use crate::minos::{self, Around, Profile};
 use crate::parallel::Crew;
 use crate::profile::Profiler;
 use crate::pulls::prefit_width;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::is_lower;
-use crate::search::Search;
+use crate::search::{Pool, Search};
 use ns_core::{Constraint, Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub(super) struct Plan<'a> {
     pub(super) options: &'a RankingOptions,
     pub(super) minimum: Minimum,
     pub(super) best: BestFit,
+    /// Minima beside the lowest, from which every refit starts too.
+    pub(super) pool: Pool,
     pub(super) domain: Domain,
     pub(super) covariance: Covariance,
     /// Where an accelerator has found the minima of the classic refits.
@@ -59,7 +61,8 @@ impl<'a> Plan<'a> {
         let best = profiler.best_fit();
         let domain = profiler.domain().clone();
         let covariance = Covariance::new(profiler, &best, options.poi);
-        Self { model, data, options, minimum: profiler.best().clone(), best, domain, covariance, hints: Arc::default() }
+        let (minimum, pool) = (profiler.best().clone(), profiler.pool().clone());
+        Self { model, data, options, minimum, best, pool, domain, covariance, hints: Arc::default() }
     }
 
     /// Lets the crew's assistant find the minima of the classic refits, for the host to start from.
@@ -124,7 +127,8 @@ impl<'a> Plan<'a> {
                 None => {}
             }
         }
-        let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+        let around = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+        let mut profiler = around.with_pool(&self.pool);
         profiler.hint(&self.hints);
         work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
         let width = prefit_width(self.model, self.data, i);
@@ -140,7 +144,8 @@ impl<'a> Plan<'a> {
     fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<Profile> {
         let mut search = Search::new(likelihood, self.domain.clone(), self.options.fit.minimize);
         let mut hessian = Hessian::at(search.likelihood, &self.minimum.params, &search.domain);
-        Some(minos::interval(&mut search, &self.model.parameters, &self.minimum, &mut hessian, i))
+        let around = Around { best: &self.minimum, pool: &self.pool, parameter: i };
+        Some(minos::interval(&mut search, &self.model.parameters, around, &mut hessian))
     }
 
     fn refits<L: DataLikelihood>(
@@ -193,7 +198,7 @@ impl<'a> Plan<'a> {
             // The datum enters the slope of -ln L by -per_datum, and the minimum answers along the covariance.
             let step = (at - observed) * per_datum;
             let start = self.predicted(&self.covariance.columns[k], if step.is_finite() { step } else { 0.0 });
-            self.impact(&search.run(&start), at, at != wanted)
+            self.impact(&search.lowest_from(&start, &self.pool), at, at != wanted)
         };
         let impacts = Impacts { down: refit(observed - sigma), up: refit(observed + sigma) };
         likelihood.set_data(self.data);

@@ -9,6 +9,7 @@ use crate::monitor::Quiet;
 use crate::parallel::{self, Crew};
 use crate::profile::Profiler;
 use crate::response::Response;
+use crate::search::Pool;
 use ns_core::{Likelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ struct Shared<'a, L> {
     parameters: [usize; 2],
     values: [Vec<f64>; 2],
     best: Minimum,
+    /// Minima beside the lowest, from which every row starts too.
+    pool: Pool,
     /// Of the first parameter, and of both.
     first: Response,
     both: Response,
@@ -121,6 +124,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
             parameters,
             values: values.clone(),
             best,
+            pool: profiler.pool().clone(),
             first,
             both,
             hints: Arc::default(),
@@ -185,7 +189,8 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
     ) -> Vec<Option<Row>> {
         let make = || self.likelihood.clone();
         parallel::map(n_rows, crew, make, |likelihood, j| {
-            let mut profiler = Profiler::around(self.model, likelihood, self.options, &self.best);
+            let around = Profiler::around(self.model, likelihood, self.options, &self.best);
+            let mut profiler = around.with_pool(&self.pool);
             profiler.hint(&self.hints);
             let minima = work(&mut profiler, j);
             let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());

@@ -77,11 +77,14 @@ impl Sweep<'_> {
                 break;
             }
             let mut starts = vec![self.predict(last, before, self.values[k])];
-            if side.last() == Some(&k) {
+            let held = self.held_at(self.values[k]);
+            let minimum = if side.last() == Some(&k) {
                 // A branch that no neighbour leads to: the way back will follow it for as long as it is the lower one.
                 starts.push(profiler.start().to_vec());
-            }
-            let minimum = profiler.at_from(&self.held_at(self.values[k]), &starts);
+                profiler.at_end(&held, &starts)
+            } else {
+                profiler.at_from(&held, &starts)
+            };
             found.push((k, minimum));
             let converged: Vec<Known<'_>> = found
                 .iter()

@@ -1,5 +1,6 @@
 //! Toys thrown and fitted many at a time by an accelerator, before each is looked at by itself.
 
+use super::pilot::ToySearch;
 use super::run::Run;
 use super::throw::Thrower;
 use crate::accelerator::{Accelerator, task_in};
@@ -41,11 +42,11 @@ pub(super) struct Known<'a> {
     pub(super) is_final: bool,
 }
 
-/// A toy among others: who throws it, its number, and from how many starting points it is fitted.
+/// A toy among others: who throws it, its number, and how its minimum is looked for.
 pub(super) struct Thrown<'a> {
     pub(super) thrower: &'a Thrower,
     pub(super) toy: u64,
-    pub(super) n_starts: usize,
+    pub(super) search: ToySearch,
 }
 
 impl Ahead {
@@ -88,13 +89,14 @@ impl Ahead {
             accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
         };
         let mut free: Vec<Vec<Arrival>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
-        if units.clone().any(|unit| thrown(unit).n_starts > 1) {
+        let explores = units.clone().any(|unit| thrown(unit).search.explores);
+        if units.clone().any(|unit| thrown(unit).search.n_starts > 1) {
             let others = fit_from(1)?;
             for (unit, (arrivals, other)) in units.zip(free.iter_mut().zip(others)) {
-                arrivals.extend((thrown(unit).n_starts > 1).then_some(other));
+                arrivals.extend((thrown(unit).search.n_starts > 1).then_some(other));
             }
         }
-        let is_final = domain.kinked.is_empty() && options.1.multi_start.is_none();
+        let is_final = domain.kinked.is_empty() && options.1.multi_start.is_none() && !explores;
         Some(Self { first, data, starts, free, conditional: Vec::new(), is_final })
     }
 

@@ -1,7 +1,7 @@
 //! Fits of an ensemble of toys, each started where the toys were thrown.
 
 use super::ahead::{Ahead, Known, Thrown, lowest};
-use super::pilot::n_starts;
+use super::pilot::{ToySearch, toy_search};
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
 use crate::accelerator::Accelerator;
@@ -54,13 +54,13 @@ impl FitToys<'_> {
         run: &Run<'_>,
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
     ) -> Result<Ended, E> {
-        let n_starts = n_starts(self.model, likelihood, self.options, self.thrower, run);
+        let search = toy_search(self.model, likelihood, self.options, self.thrower, run);
         let ahead = |accelerator: &Accelerator, toys| {
-            let thrown = |toy| Thrown { thrower: self.thrower, toy, n_starts };
+            let thrown = |toy| Thrown { thrower: self.thrower, toy, search };
             Ahead::free(accelerator, toys, thrown, (self.model, self.options), (run, self.uncertainty_of))
         };
         let work =
-            |likelihood: &mut L, ahead: &Ahead, toys| self.batch(likelihood, toys, (ahead, run.accelerator), n_starts);
+            |likelihood: &mut L, ahead: &Ahead, toys| self.batch(likelihood, toys, (ahead, run.accelerator), search);
         let make = || likelihood.clone();
         in_batches(toys, run, ahead, (make, work), |fits| sink(fits).map(ControlFlow::Continue))
     }
@@ -70,13 +70,14 @@ impl FitToys<'_> {
         likelihood: &mut L,
         toys: Range<u64>,
         (ahead, accelerator): (&Ahead, Option<&Accelerator>),
-        n_starts: usize,
+        search: ToySearch,
     ) -> Vec<ToyFit> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
+        profiler.set_exploring(search.explores);
         let mut data = Data::default();
         let mut one = |toy| {
             let Some((known, accelerator)) = ahead.of(toy).zip(accelerator) else {
-                refit(&mut profiler, self.thrower, toy, &mut data, n_starts);
+                refit(&mut profiler, self.thrower, toy, &mut data, search);
                 return self.result(&mut profiler, toy);
             };
             if !refit_from(&mut profiler, accelerator, known) {
@@ -104,18 +105,18 @@ impl FitToys<'_> {
     }
 }
 
-/// Throws toy number `toy`, and finds its free minimum from the first `n_starts` starting points.
+/// Throws toy number `toy`, and finds its free minimum as `search` says.
 pub(super) fn refit<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     thrower: &Thrower,
     toy: u64,
     data: &mut Data,
-    n_starts: usize,
+    search: ToySearch,
 ) {
     thrower.throw(toy, data);
     profiler.likelihood().set_data(data);
     let starts = thrower.starts(data);
-    profiler.refit(&starts.each_ref().map(Vec::as_slice)[..n_starts]);
+    profiler.refit(&starts.each_ref().map(Vec::as_slice)[..search.n_starts]);
 }
 
 /// Takes the free minimum that an accelerator found for a toy; where one of its fits did not arrive, or a lower minimum may be hidden, the host goes on

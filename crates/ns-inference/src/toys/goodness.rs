@@ -5,7 +5,7 @@
 use super::ahead::{Ahead, Thrown};
 use super::fit::{refit, refit_from};
 use super::p_value::{PValue, threshold};
-use super::pilot::n_starts;
+use super::pilot::toy_search;
 use super::run::{Ended, Run, in_batches};
 use super::throw::Thrower;
 use crate::accelerator::Accelerator;
@@ -38,21 +38,22 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     run: &Run<'_>,
     observed: &Deviance,
 ) -> (GoodnessToys, Ended) {
-    let n_starts = n_starts(model, likelihood, options, thrower, run);
+    let search = toy_search(model, likelihood, options, thrower, run);
     let (domain, _) = domain_and_start(model, options);
     let ahead = |accelerator: &Accelerator, toys| {
-        let thrown = |toy| Thrown { thrower, toy, n_starts };
+        let thrown = |toy| Thrown { thrower, toy, search };
         Ahead::free(accelerator, toys, thrown, (model, options), (run, None))
     };
     let batch = |likelihood: &mut L, ahead: &Ahead, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
+        profiler.set_exploring(search.explores);
         let mut data = Data::default();
         let mut one = |toy| {
             if let Some((known, accelerator)) = ahead.of(toy).zip(run.accelerator) {
                 refit_from(&mut profiler, accelerator, known);
                 data.clone_from(known.data);
             } else {
-                refit(&mut profiler, thrower, toy, &mut data, n_starts);
+                refit(&mut profiler, thrower, toy, &mut data, search);
             }
             let best = profiler.best();
             best.converged().then(|| saturated_deviance(model, &data, &best.params, &domain.fixed))

@@ -6,7 +6,7 @@
 use super::ahead::{Ahead, Known, Thrown};
 use super::fit::{refit, refit_from};
 use super::p_value::{HypotestToys, Observed, Samples};
-use super::pilot::n_starts;
+use super::pilot::{ToySearch, toy_search};
 use super::run::{Ended, Run, in_batches};
 use super::throw::{Aux, Ensemble, Source, Thrower};
 use crate::accelerator::Accelerator;
@@ -119,8 +119,8 @@ pub struct Hypotest<'a> {
     settings: HypotestSettings,
     observed: Observed,
     hypotheses: [Hypothesis; 2],
-    /// Starting points that the toys of each need, found out by the first run.
-    n_starts: OnceLock<[usize; 2]>,
+    /// How the minima of each one's toys are looked for, found out by the first run.
+    searches: OnceLock<[ToySearch; 2]>,
 }
 
 /// Where the toys of one hypothesis are thrown.
@@ -147,7 +147,7 @@ impl<'a> Hypotest<'a> {
         let against = test_statistic.asimov_mu();
         // Each minimum is looked for in all the ways in which the asymptotic test does it: both have the same observed statistic.
         let start = profiler.start().to_vec();
-        let alternative = profiler.at_across_folds(&[(poi, against)], std::slice::from_ref(&start));
+        let alternative = profiler.at_explored(&[(poi, against)], std::slice::from_ref(&start));
         profiler.try_from_point(&alternative.params);
         let starts = [alternative.params.clone(), start];
         let tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
@@ -166,7 +166,7 @@ impl<'a> Hypotest<'a> {
             [hypothesis(&conditional, Ensemble::Tested)?, hypothesis(&alternative.params, Ensemble::Alternative)?];
         profiler.likelihood().set_data(data);
         let observed = Observed { test_statistic, mu, value, mu_hat };
-        Ok(Self { model, options, settings, observed, hypotheses, n_starts: OnceLock::new() })
+        Ok(Self { model, options, settings, observed, hypotheses, searches: OnceLock::new() })
     }
 
     /// The statistic of the data.
@@ -198,11 +198,12 @@ impl<'a> Hypotest<'a> {
         run: &Run<'_>,
         sink: impl FnMut(Vec<ToyTest>) -> Result<ControlFlow<()>, E>,
     ) -> Result<Ended, E> {
-        let pilot = |hypothesis: &Hypothesis| n_starts(self.model, likelihood, self.options, &hypothesis.thrower, run);
-        let n_starts = *self.n_starts.get_or_init(|| self.hypotheses.each_ref().map(pilot));
-        let ahead = |accelerator: &Accelerator, units| self.ahead(accelerator, units, run, n_starts);
+        let pilot =
+            |hypothesis: &Hypothesis| toy_search(self.model, likelihood, self.options, &hypothesis.thrower, run);
+        let searches = *self.searches.get_or_init(|| self.hypotheses.each_ref().map(pilot));
+        let ahead = |accelerator: &Accelerator, units| self.ahead(accelerator, units, run, searches);
         let work = |likelihood: &mut L, ahead: &Ahead, units: Range<u64>| {
-            self.batch(likelihood, units, (ahead, run.accelerator), n_starts)
+            self.batch(likelihood, units, (ahead, run.accelerator), searches)
         };
         in_batches(units, run, ahead, (|| likelihood.clone(), work), sink)
     }
@@ -213,13 +214,13 @@ impl<'a> Hypotest<'a> {
         accelerator: &Accelerator,
         units: Range<u64>,
         run: &Run<'_>,
-        n_starts: [usize; 2],
+        searches: [ToySearch; 2],
     ) -> Option<Ahead> {
         let HypotestSettings { poi, mu, .. } = self.settings;
         let (domain, _) = domain_and_start(self.model, self.options);
         let thrown = |unit| {
             let Unit { which, toy } = self.settings.unit(unit);
-            Thrown { thrower: &self.hypotheses[which].thrower, toy, n_starts: n_starts[which] }
+            Thrown { thrower: &self.hypotheses[which].thrower, toy, search: searches[which] }
         };
         let free = Ahead::free(accelerator, units, thrown, (self.model, self.options), (run, None))?;
         let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
@@ -237,15 +238,16 @@ impl<'a> Hypotest<'a> {
         likelihood: &mut L,
         units: Range<u64>,
         (ahead, accelerator): (&Ahead, Option<&Accelerator>),
-        n_starts: [usize; 2],
+        searches: [ToySearch; 2],
     ) -> Vec<ToyTest> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
         let mut data = Data::default();
         let mut one = |number| {
             let unit = self.settings.unit(number);
+            profiler.set_exploring(searches[unit.which].explores);
             match ahead.of(number).zip(accelerator) {
                 Some((known, accelerator)) => self.finish_one(&mut profiler, unit, known, accelerator),
-                None => self.test_one(&mut profiler, &mut data, unit, n_starts),
+                None => self.test_one(&mut profiler, &mut data, unit, searches),
             }
         };
         units.map(&mut one).collect()
@@ -256,10 +258,10 @@ impl<'a> Hypotest<'a> {
         profiler: &mut Profiler<'_, L>,
         data: &mut Data,
         unit: Unit,
-        n_starts: [usize; 2],
+        searches: [ToySearch; 2],
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        refit(profiler, &self.hypotheses[unit.which].thrower, unit.toy, data, n_starts[unit.which]);
+        refit(profiler, &self.hypotheses[unit.which].thrower, unit.toy, data, searches[unit.which]);
         let predicted = self.predict(unit, &profiler.best().params);
         let conditional = profiler.at_from(&[(poi, mu)], &[predicted]);
         let tested = judge(profiler, test_statistic, poi, mu, conditional);

@@ -1,4 +1,4 @@
-//! Whether toys of an ensemble need a second starting point, found out on a few of them.
+//! Whether toys of an ensemble need a second starting point, or to be explored, found out on a few of them.
 //!
 //! Started where it was thrown, a toy nearly always ends in its lowest minimum; but likelihoods with folded systematics have several, and of one published
 //! model 4% of the toys then end in another, which a second start at the toy's own auxiliary data brings down to 1%. Where the first toys of an
@@ -16,31 +16,50 @@ use ns_core::{Data, DataLikelihood, Model};
 const TOYS: u64 = 48;
 const BATCH: u64 = 6;
 
-/// How many of [`Thrower::starts`] the toys of `thrower` need.
-pub(super) fn n_starts<L: DataLikelihood + Clone + Sync>(
+/// How the minima of toys are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ToySearch {
+    /// How many of [`Thrower::starts`] are used.
+    pub(super) n_starts: usize,
+    /// Whether every toy's fits are explored.
+    pub(super) explores: bool,
+}
+
+/// What the toys of `thrower` need.
+pub(super) fn toy_search<L: DataLikelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
     thrower: &Thrower,
     run: &Run<'_>,
-) -> usize {
+) -> ToySearch {
     let differs = |likelihood: &mut L, batch: usize| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
         let mut data = Data::default();
         let first = batch as u64 * BATCH;
-        (first..first + BATCH).any(|toy| {
+        let mut found = [false; 2];
+        for toy in first..first + BATCH {
             thrower.throw(toy, &mut data);
             profiler.likelihood().set_data(&data);
-            let nll = thrower.starts(&data).map(|start| {
-                profiler.refit(&[&start]);
+            profiler.set_exploring(false);
+            let starts = thrower.starts(&data);
+            let nll = starts.each_ref().map(|start| {
+                profiler.refit(&[start]);
                 profiler.best().nll
             });
-            nll[1] < nll[0] - DISTINCT
-        })
+            found[0] |= nll[1] < nll[0] - DISTINCT;
+            profiler.set_exploring(true);
+            if profiler.explores_widely() && !found[1] {
+                profiler.refit(&starts.each_ref().map(Vec::as_slice));
+                found[1] = profiler.best().nll < nll[0].min(nll[1]) - DISTINCT;
+            }
+        }
+        found
     };
     let n_batches = (TOYS / BATCH) as usize;
     let quiet = Quiet(run.monitor);
     let crew = Crew::new(run.threads, &quiet);
     let found = parallel::map(n_batches, crew, || likelihood.clone(), differs);
-    if found.into_iter().flatten().any(|differs| differs) { 2 } else { 1 }
+    let any = |k: usize| found.iter().flatten().any(|differs| differs[k]);
+    ToySearch { n_starts: if any(0) { 2 } else { 1 }, explores: any(1) }
 }

@@ -62,7 +62,8 @@ impl BatchMinimizer for OnHost {
         let fit = |(k, (start, fixed)): (usize, (&[f64], &[bool]))| {
             let fixed_poi = fixed[self.poi];
             let (lower, upper, fixed) = (task.lower.to_vec(), task.upper.to_vec(), fixed.to_vec());
-            let domain = Domain { lower, upper, fixed, kinked: Vec::new(), folded: Vec::new() };
+            let domain =
+                Domain { lower, upper, fixed, kinked: Vec::new(), same_sign: Vec::new(), suspects: Vec::new() };
             let likelihood = &mut self.rows[k % n_rows];
             let mut minimizer = Minimizer::new(&likelihood.structure());
             let found = minimizer.minimize(likelihood, start, &domain, &MinimizeOptions::default());
@@ -88,9 +89,12 @@ impl RowMinimizer for OnHost {
     }
 }
 
+/// Models that hide no minima: a device may do the fits of their rows.
+const GENTLE: Shape = Shape { gentle: true, ..SHAPE };
+
 /// A random model with rows of inputs near its own (R × M).
 fn rows_of(seed: u64, n: usize) -> (Model, Session, Vec<f64>) {
-    rows_of_shape(SHAPE, seed, n)
+    rows_of_shape(GENTLE, seed, n)
 }
 
 fn rows_of_shape(shape: Shape, seed: u64, n: usize) -> (Model, Session, Vec<f64>) {
@@ -106,13 +110,13 @@ fn rows_of_shape(shape: Shape, seed: u64, n: usize) -> (Model, Session, Vec<f64>
 
 #[test]
 fn statistics_of_rows_are_those_of_fits_on_the_host() {
-    statistics_of_rows_of(SHAPE, 0..30);
+    statistics_of_rows_of(GENTLE, 0..30);
 }
 
 /// With so many systematics that not every fold is crossed.
 #[test]
 fn statistics_of_rows_of_large_models_are_those_of_fits_on_the_host() {
-    statistics_of_rows_of(Shape { systematics: 40, ..SHAPE }, 0..10);
+    statistics_of_rows_of(Shape { systematics: 40, ..GENTLE }, 0..10);
 }
 
 fn statistics_of_rows_of(shape: Shape, seeds: std::ops::Range<u64>) {

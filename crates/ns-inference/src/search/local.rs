@@ -1,12 +1,9 @@
-//! Finding a minimum from a starting point that may be bad: outside the domain, at its edge, or on the wrong side of a kink.
-//!
-//! A [`Search`] holds what all fits of one model and data set share: the likelihood, the memory of the minimiser, the domain.
+//! The minimum that one starting point leads to, however bad the point is: outside the domain, at its
+//! edge, or on the wrong side of a kink.
 
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
-use crate::profile::DISTINCT;
-use crate::random;
-use ns_core::{Likelihood, Model};
+use ns_core::Likelihood;
 
 /// The floor under the expected counts with which a way into the domain is sought.
 const ENTRY_FLOOR: f64 = 1e-2;
@@ -22,18 +19,6 @@ const LENGTHS: [f64; 4] = [-1.0, -0.1, 0.1, 1.0];
 
 /// How many saddle points are left, one after the other.
 const SADDLES: usize = 10;
-
-/// How often a lower minimum across a fold is gone to.
-const FOLDS: usize = 3;
-
-/// Nearer than this to its fold, in standard deviations, a parameter has no minimum of any consequence on the other side.
-const NEAR_FOLD: f64 = 0.1;
-
-/// A point across a fold that is higher than this above a minimum in -ln L is not minimised from, if that is not done anyway.
-const HIGHEST_RISE: f64 = 8.0;
-
-/// Minimising from every point across a fold is done where their number times the square of that of the parameters is at most this: it costs little then.
-const CHEAP: usize = 10_000;
 
 /// A likelihood with everything that is needed to minimise it again and again.
 #[derive(Debug)]
@@ -122,48 +107,6 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             let mut lower = lowest.clone();
             add_cost(&mut lower, &[saddle]);
             lower
-        })
-    }
-
-    /// The lowest minimum among `best` and those that lie across a fold from it, and the others of them, which are not as low.
-    pub fn try_across_folds(&mut self, best: Minimum) -> (Minimum, Vec<Minimum>) {
-        let (mut lowest, mut others) = (best, Vec::new());
-        for _ in 0..FOLDS {
-            let starts = self.starts_across_folds(&lowest);
-            let mut found: Vec<Minimum> = starts.iter().map(|start| self.run(start)).collect();
-            found.retain(|m| m.converged() && (m.nll - lowest.nll).abs() > DISTINCT);
-            let lower = (0..found.len()).min_by(|&a, &b| found[a].nll.total_cmp(&found[b].nll));
-            let Some(lower) = lower.filter(|&i| found[i].nll < lowest.nll) else {
-                others.append(&mut found);
-                break;
-            };
-            let mut lower = found.swap_remove(lower);
-            add_cost(&mut lower, &[&lowest]);
-            others.append(&mut found);
-            others.push(std::mem::replace(&mut lowest, lower));
-        }
-        (lowest, others)
-    }
-
-    /// Where minima across folds are looked for: where -ln L says that there may be one, and everywhere if that costs little.
-    fn starts_across_folds(&mut self, minimum: &Minimum) -> Vec<Vec<f64>> {
-        let which = folds_to_cross(&self.domain, minimum);
-        if is_cheap(which.len(), minimum.params.len()) {
-            mirrored(minimum, &which)
-        } else {
-            across_folds(self.likelihood, &self.domain, minimum)
-        }
-    }
-
-    /// Whether there is a lower minimum than `minimum` across a fold, or, where it would cost too much to know, whether there may be one.
-    pub(crate) fn may_be_lower_across_folds(&mut self, minimum: &Minimum) -> bool {
-        let which = folds_to_cross(&self.domain, minimum);
-        if !is_cheap(which.len(), minimum.params.len()) {
-            return !across_folds(self.likelihood, &self.domain, minimum).is_empty();
-        }
-        mirrored(minimum, &which).iter().any(|start| {
-            let other = self.run(start);
-            other.converged() && other.nll < minimum.nll - DISTINCT
         })
     }
 
@@ -272,96 +215,13 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
         lowest
     }
-
-    /// Minimises from `start` and from `n_starts` random points; all points where that ended, lowest first.
-    pub fn run_all(&mut self, model: &Model, start: &[f64], n_starts: usize, seed: u64) -> Vec<Minimum> {
-        let mut minima = vec![self.run(start)];
-        for k in 0..n_starts {
-            if self.likelihood.is_stopped() {
-                break;
-            }
-            let point = self.random_start(model, start, seed, k);
-            minima.push(self.run(&point));
-        }
-        minima.sort_by(|a, b| (!a.nll.is_finite()).cmp(&!b.nll.is_finite()).then(a.nll.total_cmp(&b.nll)));
-        // A point that was reached but is no minimum counts only if it is lower than every minimum.
-        if let Some(first) = minima.iter().position(|m| m.converged() && m.nll <= minima[0].nll + 1e-7) {
-            minima[..=first].rotate_right(1);
-        }
-        minima
-    }
-
-    /// A random point: constrained parameters within two widths of their start, free ones up to three times their start.
-    fn random_start(&self, model: &Model, start: &[f64], seed: u64, k: usize) -> Vec<f64> {
-        let coordinate = |i: usize| {
-            if self.domain.fixed[i] {
-                return start[i];
-            }
-            let u = random::uniform(seed, k as u64, i as u64);
-            let (lower, upper) = (self.domain.lower[i], self.domain.upper[i]);
-            let center = start[i].clamp(lower, upper);
-            let value = match model.parameters.constraint[i] {
-                Some(constraint) => center + (4.0 * u - 2.0) * constraint.width(model.parameters.init[i].abs()),
-                None => {
-                    let reach = (3.0 * center.abs()).max(1.0);
-                    let (low, high) = (lower.max(-reach), upper.min(reach));
-                    low + u * (high - low)
-                }
-            };
-            value.clamp(lower, upper)
-        };
-        (0..start.len()).map(coordinate).collect()
-    }
 }
 
-/// Points across the folds of parameters from `minimum`, one parameter at a time, where -ln L has risen less than a parabola would have.
-fn across_folds<L: Likelihood + ?Sized>(likelihood: &mut L, domain: &Domain, minimum: &Minimum) -> Vec<Vec<f64>> {
-    let (params, which) = (&minimum.params, folds_to_cross(domain, minimum));
-    let mut found = Vec::with_capacity(which.len());
-    likelihood.nll_and_slope_mirrored(params, &which, &mut found);
-    let is_promising = |&(&i, [nll, slope]): &(&usize, [f64; 2])| may_hide_minimum(params[i], nll - minimum.nll, slope);
-    let promising: Vec<usize> = which.iter().zip(found).filter(is_promising).map(|(&i, _)| i).collect();
-    mirrored(minimum, &promising)
-}
-
-/// Whether it costs little to minimise `n` times.
-pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
-    n * n_params * n_params <= CHEAP
-}
-
-/// The parameters across whose folds there may be another minimum than `minimum`.
-fn folds_to_cross(domain: &Domain, minimum: &Minimum) -> Vec<usize> {
-    let is_one = |&i: &usize| domain.folded[i] && has_other_side(domain, i, minimum.params[i]);
-    if minimum.converged() { (0..domain.folded.len()).filter(is_one).collect() } else { Vec::new() }
-}
-
-/// `minimum` with each of the parameters `which` across its fold, one at a time.
-fn mirrored(minimum: &Minimum, which: &[usize]) -> Vec<Vec<f64>> {
-    let across = |&i: &usize| {
-        let mut start = minimum.params.clone();
-        start[i] = -start[i];
-        start
-    };
-    which.iter().map(across).collect()
-}
-
-/// Whether parameter `i`, which is at `value`, could be on the other side of its fold.
-pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
-    let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
-    !domain.fixed[i] && is_inside && value.abs() >= NEAR_FOLD
-}
-
-/// Whether there may be another minimum across the fold of a parameter that is at `value` in this one, where -ln L is higher by `rise` and has `slope` at `-value`.
-pub(crate) fn may_hide_minimum(value: f64, rise: f64, slope: f64) -> bool {
-    // Of a parabola the slope there times the distance is twice the rise.
-    rise < HIGHEST_RISE && slope * -2.0 * value < rise.max(0.0)
-}
-
-fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {
+pub(super) fn along(params: &[f64], direction: &[f64], length: f64) -> Vec<f64> {
     params.iter().zip(direction).map(|(x, d)| x + length * d).collect()
 }
 
-fn add_cost(minimum: &mut Minimum, others: &[&Minimum]) {
+pub(super) fn add_cost(minimum: &mut Minimum, others: &[&Minimum]) {
     for other in others {
         minimum.iterations += other.iterations;
         minimum.evaluations += other.evaluations;

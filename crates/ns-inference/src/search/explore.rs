@@ -1,0 +1,342 @@
+//! Lower minima where the model indicates them: starts made from a minimum, and what they lead to.
+
+use super::local::add_cost;
+use super::pool::{FoundBy, Pool};
+use super::{DISTINCT, Search, Suspect};
+use crate::minimize::{Domain, Minimum};
+use ns_core::Likelihood;
+
+/// How many minima are explored, the lowest ones first.
+const ROUNDS: usize = 5;
+
+/// A same-sign systematic that is nearer to zero than this, in standard deviations, has no minimum of
+/// any consequence on the other side.
+const NEAR_ZERO: f64 = 0.1;
+
+/// A parameter is not moved to a value that is nearer than this.
+const NEAR: f64 = 0.3;
+
+/// A point that is higher than this above a minimum in -ln L is not minimised from, if that is not done
+/// in any case.
+const HIGHEST_RISE: f64 = 8.0;
+
+/// Minimising from every reflected point is done where their number times the square of that of the
+/// parameters is at most this: it costs little then.
+const CHEAP: usize = 10_000;
+
+/// Every suspect is moved where their number times the square of that of the parameters is at most this.
+const THOROUGH: usize = 8_000;
+
+/// In large models only suspects with this bend or more are looked at.
+const BENT_IN_LARGE: f64 = 1.0;
+
+/// The largest number of strong suspects that are moved in a large model.
+const MOST_MOVED: usize = 6;
+
+/// Estimated distance in -ln L at which the minimisation with a suspect moved stops: only the basin matters.
+const ROUGH: f64 = 1e-2;
+
+/// The other parameters have moved with a suspect if one of them did by this, in units of 1 or of itself.
+const MOVED_ALONG: f64 = 0.5;
+
+/// How much of what the model indicates is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Breadth {
+    /// All of it.
+    Full,
+    /// In large models, only same-sign systematics with the other sign: for fits near ones that looked at all.
+    Reflections,
+}
+
+/// A starting point, and what it was made by.
+type Start = (Vec<f64>, FoundBy);
+
+impl<L: Likelihood + ?Sized> Search<'_, L> {
+    /// The lowest minimum among those `known`, at least one, and those that the model's indications lead
+    /// to; and all minima met, that one first, each with how it was found.
+    pub fn explore(&mut self, known: Vec<(Minimum, FoundBy)>, breadth: Breadth) -> (Minimum, Vec<(Minimum, FoundBy)>) {
+        let (mut met, mut explored, mut cost) = (Vec::<(Minimum, FoundBy)>::new(), Vec::new(), Vec::new());
+        for (minimum, by) in known {
+            let is_new = minimum.converged() && met.iter().all(|(other, _)| self.are_distinct(other, &minimum));
+            if is_new || met.is_empty() {
+                met.push((minimum, by));
+            } else {
+                cost.push(minimum);
+            }
+        }
+        while let Some(from) = self.next_to_explore(&met, &explored) {
+            explored.push(from);
+            let minimum = met[from].0.clone();
+            for (start, by) in self.indicated_starts(&minimum, breadth) {
+                let found = self.run(&start);
+                if found.converged() && met.iter().all(|(known, _)| self.are_distinct(known, &found)) {
+                    met.push((found, by));
+                } else {
+                    cost.push(found);
+                }
+            }
+        }
+        let lowest = lowest_of(&met);
+        met.swap(0, lowest);
+        let (first, rest) = met.split_at_mut(1);
+        add_cost(&mut first[0].0, &rest.iter().map(|(other, _)| other).chain(&cost).collect::<Vec<_>>());
+        (met[0].0.clone(), met)
+    }
+
+    /// Which of the minima `met` is explored next: the lowest one, and in small models, where there are
+    /// several, the others too, because more may lie beyond them.
+    fn next_to_explore(&self, met: &[(Minimum, FoundBy)], explored: &[usize]) -> Option<usize> {
+        if explored.len() == ROUNDS {
+            return None;
+        }
+        let lowest = lowest_of(met);
+        if !explored.contains(&lowest) {
+            return Some(lowest);
+        }
+        let others = (0..met.len()).filter(|k| !explored.contains(k) && met[*k].0.converged());
+        others.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll)).filter(|_| self.is_thorough())
+    }
+
+    /// The lowest minimum that `start` (P) and the basins of `pool` lead to, explored if that costs little.
+    /// What is fixed has the value that it has in `start`.
+    pub(crate) fn lowest_from(&mut self, start: &[f64], pool: &Pool) -> Minimum {
+        let mut lowest = self.run(start);
+        for basin in pool.basins() {
+            let value = |i: usize| if self.domain.fixed[i] { start[i] } else { basin.minimum.params[i] };
+            let from: Vec<f64> = (0..start.len()).map(value).collect();
+            let other = self.run(&from);
+            if other.converged() && (!lowest.converged() || other.nll < lowest.nll) {
+                lowest = other;
+            }
+        }
+        if self.is_thorough() { self.explore(vec![(lowest, FoundBy::Start)], Breadth::Reflections).0 } else { lowest }
+    }
+
+    /// Whether every fit of this model explores, because that costs little.
+    pub(crate) fn is_thorough(&self) -> bool {
+        is_thorough(&self.domain)
+    }
+
+    /// Whether the model indicates hidden minima at all.
+    pub(crate) fn has_suspects(&self) -> bool {
+        self.free_suspects().next().is_some()
+    }
+
+    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of them.
+    pub(crate) fn explores_widely(&self) -> bool {
+        explores_widely(&self.domain)
+    }
+
+    fn free_suspects(&self) -> impl Iterator<Item = &Suspect> {
+        free_suspects(&self.domain)
+    }
+
+    /// Where lower minima than `minimum` may be reached from.
+    fn indicated_starts(&mut self, minimum: &Minimum, breadth: Breadth) -> Vec<Start> {
+        if self.likelihood.is_stopped() {
+            return Vec::new();
+        }
+        if self.is_thorough() {
+            let all: Vec<Suspect> = self.free_suspects().cloned().collect();
+            let mut starts = self.reflected_starts(minimum);
+            starts.extend(self.moved_starts(minimum, &all));
+            return starts;
+        }
+        if breadth == Breadth::Reflections || !self.has_suspects() || !minimum.converged() {
+            return self.reflected_starts(minimum);
+        }
+        let mut starts = self.screened_starts(minimum);
+        let strong: Vec<Suspect> = self.free_suspects().filter(|s| s.is_strong).take(MOST_MOVED).cloned().collect();
+        starts.extend(self.moved_starts(minimum, &strong));
+        starts
+    }
+
+    /// `minimum` with the sign of one same-sign systematic changed: everywhere if that costs little, and
+    /// else where -ln L says that there may be another minimum.
+    fn reflected_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
+        let which = to_reflect(&self.domain, minimum);
+        let moves = reflections(minimum, &which);
+        let is_cheap = is_cheap(moves.len(), minimum.params.len());
+        let chosen = if is_cheap { moves } else { self.promising(minimum, &moves) };
+        chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), FoundBy::Reflection(i))).collect()
+    }
+
+    /// `minimum` with one suspect at ±1 standard deviation, or with the sign of another same-sign
+    /// systematic changed, where -ln L says that there may be another minimum.
+    fn screened_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
+        let bent = self.free_suspects().filter(|s| s.bend >= BENT_IN_LARGE && s.parameters.len() == 1);
+        let bent: Vec<usize> = bent.map(|s| s.parameters[0]).collect();
+        let side = |side: f64| {
+            let far = bent.iter().filter(move |&&i| (minimum.params[i] - side).abs() >= NEAR);
+            far.map(move |&i| (i, side))
+        };
+        let mut which = to_reflect(&self.domain, minimum);
+        which.retain(|i| !bent.contains(i));
+        // Different parameters together, so that one pass does for both.
+        let moves: Vec<(usize, f64)> = side(-1.0).chain(reflections(minimum, &which)).chain(side(1.0)).collect();
+        let by =
+            |i: usize, value: f64| if which.contains(&i) { FoundBy::Reflection(i) } else { FoundBy::Move(i, value) };
+        let chosen = self.promising(minimum, &moves);
+        chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), by(i, value))).collect()
+    }
+
+    /// Whether there is a lower minimum than `minimum` across zero of a same-sign systematic, or, where it
+    /// would cost too much to know, whether there may be one.
+    pub(crate) fn may_be_lower_reflected(&mut self, minimum: &Minimum) -> bool {
+        let which = to_reflect(&self.domain, minimum);
+        let starts = self.reflected_starts(minimum);
+        if !is_cheap(which.len(), minimum.params.len()) {
+            return !starts.is_empty();
+        }
+        starts.into_iter().any(|(start, _)| {
+            let other = self.run(&start);
+            other.converged() && other.nll < minimum.nll - DISTINCT
+        })
+    }
+
+    /// Those of `moves` of one parameter after which -ln L has risen less than that of one convex valley.
+    fn promising(&mut self, minimum: &Minimum, moves: &[(usize, f64)]) -> Vec<(usize, f64)> {
+        let mut found = Vec::with_capacity(moves.len());
+        self.likelihood.nll_and_slope_moved(&minimum.params, moves, &mut found);
+        let is_promising = |&(&(i, value), [nll, slope]): &(&(usize, f64), [f64; 2])| {
+            may_hide_minimum(value - minimum.params[i], nll - minimum.nll, slope)
+        };
+        moves.iter().zip(found).filter(is_promising).map(|(&moved, _)| moved).collect()
+    }
+
+    /// Conditional minima with one of `suspects` moved, from which the search may go on elsewhere than
+    /// back to `minimum`.
+    fn moved_starts(&mut self, minimum: &Minimum, suspects: &[Suspect]) -> Vec<Start> {
+        let tolerance = std::mem::replace(&mut self.options.tolerance, ROUGH);
+        let starts = self.moved_roughly(minimum, suspects);
+        self.options.tolerance = tolerance;
+        starts
+    }
+
+    fn moved_roughly(&mut self, minimum: &Minimum, suspects: &[Suspect]) -> Vec<Start> {
+        let mut starts = Vec::new();
+        for suspect in suspects {
+            for way in self.ways(minimum, suspect) {
+                let mut from = minimum.params.clone();
+                for point in way {
+                    if self.likelihood.is_stopped() {
+                        return starts;
+                    }
+                    let Some(at) = self.run_with(&suspect.parameters, &point, &from) else { break };
+                    from.clone_from(&at.params);
+                    let rises_on = rise_ahead(minimum, &at, &suspect.parameters) > 0.0;
+                    let is_too_high = at.nll - minimum.nll > HIGHEST_RISE;
+                    if leads_elsewhere(minimum, &at, &suspect.parameters) {
+                        starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
+                    }
+                    if minimum.converged() && is_too_high && rises_on {
+                        break;
+                    }
+                }
+            }
+        }
+        starts
+    }
+
+    /// The conditional minimum with the parameters `which` at `point` that `from` (P) leads to, if the
+    /// likelihood is finite there.
+    fn run_with(&mut self, which: &[usize], point: &[f64], from: &[f64]) -> Option<Minimum> {
+        let mut start = from.to_vec();
+        which.iter().zip(point).for_each(|(&i, &value)| start[i] = value);
+        which.iter().for_each(|&i| self.domain.fixed[i] = true);
+        let at = self.run(&start);
+        which.iter().for_each(|&i| self.domain.fixed[i] = false);
+        at.nll.is_finite().then_some(at)
+    }
+
+    /// The points of `suspect` inside the ranges that are not near `minimum`, from there outwards: below
+    /// and above; for a pair, also the point where the two have exchanged their values.
+    fn ways(&self, minimum: &Minimum, suspect: &Suspect) -> Vec<Vec<Vec<f64>>> {
+        let which = &suspect.parameters;
+        let inside = |point: &Vec<f64>| -> Vec<f64> {
+            let (lower, upper) = (&self.domain.lower, &self.domain.upper);
+            which.iter().zip(point).map(|(&i, value)| value.clamp(lower[i], upper[i])).collect()
+        };
+        let is_far =
+            |point: &Vec<f64>| which.iter().zip(point).any(|(&i, value)| (value - minimum.params[i]).abs() >= NEAR);
+        let points: Vec<Vec<f64>> = suspect.points.iter().map(inside).filter(is_far).collect();
+        let (mut below, above): (Vec<_>, Vec<_>) =
+            points.into_iter().partition(|point| point[0] < minimum.params[which[0]]);
+        below.reverse();
+        let exchanged = (which.len() == 2).then(|| vec![minimum.params[which[1]], minimum.params[which[0]]]);
+        let exchanged = exchanged.map(|point| inside(&point)).filter(is_far).into_iter().collect();
+        vec![below, above, exchanged]
+    }
+}
+
+fn free_suspects(domain: &Domain) -> impl Iterator<Item = &Suspect> {
+    domain.suspects.iter().filter(|suspect| suspect.parameters.iter().all(|&i| !domain.fixed[i]))
+}
+
+/// Whether every suspect of `domain` is moved in every fit.
+fn is_thorough(domain: &Domain) -> bool {
+    let n = free_suspects(domain).count();
+    n > 0 && n * domain.fixed.len().pow(2) <= THOROUGH
+}
+
+/// Whether exploring in `domain` costs many fits.
+pub(crate) fn explores_widely(domain: &Domain) -> bool {
+    is_thorough(domain) || free_suspects(domain).any(|suspect| suspect.is_strong)
+}
+
+/// The change of -ln L ahead, to first order, if the move of the parameters `which` from `minimum` to `at` goes on.
+fn rise_ahead(minimum: &Minimum, at: &Minimum, which: &[usize]) -> f64 {
+    which.iter().map(|&i| at.gradient[i] * (at.params[i] - minimum.params[i])).sum()
+}
+
+/// Whether the conditional minimum `at`, with the parameters `which` moved, may lead elsewhere than back to `minimum`.
+fn leads_elsewhere(minimum: &Minimum, at: &Minimum, which: &[usize]) -> bool {
+    let is_lower = at.nll < minimum.nll || !minimum.converged() || !at.converged();
+    let moved = |j: usize| {
+        let (x, y) = (at.params[j], minimum.params[j]);
+        !which.contains(&j) && (x - y).abs() > MOVED_ALONG * y.abs().max(1.0)
+    };
+    is_lower || rise_ahead(minimum, at, which) <= 0.0 || (0..at.params.len()).any(moved)
+}
+
+/// `params` (P) with parameter `i` at `value`.
+fn with(params: &[f64], i: usize, value: f64) -> Vec<f64> {
+    let mut params = params.to_vec();
+    params[i] = value;
+    params
+}
+
+/// Whether it costs little to minimise `n` times.
+pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
+    n * n_params * n_params <= CHEAP
+}
+
+/// Which of `met` is the lowest minimum. A point that is none counts only if it is lower than every minimum.
+fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
+    let minima = (0..met.len()).filter(|&k| met[k].0.converged());
+    let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
+    lowest.filter(|&k| !(met[0].0.nll < met[k].0.nll - DISTINCT)).unwrap_or(0)
+}
+
+/// The same-sign systematics across whose zero there may be another minimum than `minimum`.
+fn to_reflect(domain: &Domain, minimum: &Minimum) -> Vec<usize> {
+    let is_one = |&i: &usize| domain.same_sign[i] && has_other_side(domain, i, minimum.params[i]);
+    if minimum.converged() { (0..domain.same_sign.len()).filter(is_one).collect() } else { Vec::new() }
+}
+
+/// The moves that change the sign of each of the parameters `which`.
+fn reflections(minimum: &Minimum, which: &[usize]) -> Vec<(usize, f64)> {
+    which.iter().map(|&i| (i, -minimum.params[i])).collect()
+}
+
+/// Whether parameter `i`, which is at `value`, could have the other sign.
+pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
+    let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
+    !domain.fixed[i] && is_inside && value.abs() >= NEAR_ZERO
+}
+
+/// Whether there may be another minimum beyond a move by `distance` from a minimum, after which -ln L is
+/// higher by `rise` and has the derivative `slope`. Of a parabola slope times distance is twice the rise.
+pub(crate) fn may_hide_minimum(distance: f64, rise: f64, slope: f64) -> bool {
+    rise < HIGHEST_RISE && slope * distance < rise.max(0.0)
+}

@@ -1,0 +1,27 @@
+//! The search for the lowest minimum of -ln L: the one place that decides which minimum is the right one.
+//!
+//! [`Search::run`] finds the minimum that a starting point leads to. [`Search::explore`] looks for lower
+//! ones where the model indicates that they may be: across zero of same-sign systematics, and with
+//! strongly nonlinear parameters ([`Suspect`]) moved away from where they are. Random starts
+//! ([`Search::run_all`]) need no indication. What was found is kept in a [`Pool`], whose basins are
+//! starting points for every further fit of the same model and data.
+//!
+//! The effort depends on the model. Without suspects nothing is explored. In a small model every suspect
+//! is moved in every fit. In a large one -ln L and its derivative with one parameter moved decide what is
+//! minimised from, and the strongest suspects are moved in any case.
+
+mod explore;
+mod local;
+mod pool;
+mod random;
+mod suspects;
+
+pub use explore::Breadth;
+pub use local::Search;
+pub use pool::{Basin, FoundBy, Pool};
+pub use suspects::{Suspect, suspects};
+
+pub(crate) use explore::{explores_widely, has_other_side, is_cheap, may_hide_minimum};
+
+/// Minima further apart than this in -ln L are different ones.
+pub const DISTINCT: f64 = 1e-6;

@@ -1,0 +1,143 @@
+//! The basins that the fits of one model and data set have met.
+
+use super::{DISTINCT, Search};
+use crate::minimize::Minimum;
+use ns_core::Likelihood;
+
+/// The largest number of basins that are kept: each costs a fit whenever parameters are fixed.
+const MOST_BASINS: usize = 8;
+
+/// A minimum as high as another one is a mirror image if -ln L between the two is higher by this, and
+/// else a point of the same flat valley.
+const BARRIER: f64 = 1e-3;
+
+/// Minima with different fixed values are of one branch if no free parameter differs by more than this,
+/// in units of 1 or of itself.
+const SAME_BRANCH: f64 = 0.3;
+
+/// How a minimum was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FoundBy {
+    /// From the starting values, or from where another fit pointed to.
+    Start,
+    /// From another minimum with the sign of this same-sign systematic changed.
+    Reflection(usize),
+    /// From another minimum with this parameter moved to this value.
+    Move(usize, f64),
+    /// From this one of the random starts.
+    RandomStart(usize),
+    /// From a minimum with some parameters fixed.
+    Conditional,
+}
+
+impl FoundBy {
+    /// The same in words; `names` are the parameters' names.
+    #[must_use]
+    pub fn describe(self, names: &[String]) -> String {
+        match self {
+            Self::Start => "start".to_owned(),
+            Self::Reflection(i) => format!("sign of `{}` changed", names[i]),
+            Self::Move(i, value) => format!("`{}` moved to {value}", names[i]),
+            Self::RandomStart(k) => format!("random start {}", k + 1),
+            Self::Conditional => "conditional fit".to_owned(),
+        }
+    }
+}
+
+/// A minimum, free or with some parameters fixed, as a starting point for other fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Basin {
+    /// The minimum.
+    pub minimum: Minimum,
+    /// How it was found first.
+    pub found_by: FoundBy,
+    /// Starting points that led to it.
+    pub n_starts: usize,
+}
+
+/// Distinct minima, in the order in which they were found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pool {
+    basins: Vec<Basin>,
+    /// Basins that had to make room for others.
+    n_replaced: usize,
+}
+
+impl Pool {
+    /// The basins.
+    #[must_use]
+    pub fn basins(&self) -> &[Basin] {
+        &self.basins
+    }
+
+    /// The number of basins ever added: it grows when something new is found.
+    #[must_use]
+    pub fn n_found(&self) -> usize {
+        self.basins.len() + self.n_replaced
+    }
+
+    /// Forgets all basins.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Adds `minimum` unless it is known, which `likelihood` decides where two are equally deep.
+    pub(crate) fn add<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L, minimum: &Minimum, found_by: FoundBy) {
+        if !minimum.converged() {
+            return;
+        }
+        match self.basins.iter_mut().find(|known| !are_distinct(likelihood, &known.minimum, minimum)) {
+            Some(known) => known.n_starts += 1,
+            None => self.push(Basin { minimum: minimum.clone(), found_by, n_starts: 1 }),
+        }
+    }
+
+    /// Adds `minimum`, which was found with some parameters fixed, unless a basin is near it: then that
+    /// basin moves here.
+    pub(crate) fn add_branch(&mut self, minimum: &Minimum, found_by: FoundBy, fixed: &[(usize, f64)]) {
+        let is_near = |known: &Basin| {
+            let each = minimum.params.iter().zip(&known.minimum.params).enumerate();
+            let mut free = each.filter(|(j, _)| fixed.iter().all(|(i, _)| i != j));
+            free.all(|(_, (x, y))| (x - y).abs() <= SAME_BRANCH * y.abs().max(1.0))
+        };
+        match self.basins.iter().position(is_near) {
+            Some(k) => self.follow(k, minimum),
+            None => self.push(Basin { minimum: minimum.clone(), found_by, n_starts: 1 }),
+        }
+    }
+
+    /// Moves basin `k` to where it was followed to.
+    pub(crate) fn follow(&mut self, k: usize, to: &Minimum) {
+        self.basins[k].minimum = to.clone();
+    }
+
+    /// Adds a basin; without room, in place of the one that was added longest ago.
+    fn push(&mut self, basin: Basin) {
+        if self.basins.len() < MOST_BASINS {
+            self.basins.push(basin);
+        } else {
+            self.basins[self.n_replaced % MOST_BASINS] = basin;
+            self.n_replaced += 1;
+        }
+    }
+}
+
+/// Whether `a` and `b` are different minima: of different depth, or mirror images.
+pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
+    if (a.nll - b.nll).abs() > DISTINCT {
+        return true;
+    }
+    let is_near = |(x, y): (&f64, &f64)| (x - y).abs() <= 0.1 * x.abs().max(1.0);
+    if a.params.iter().zip(&b.params).all(is_near) {
+        return false;
+    }
+    let middle: Vec<f64> = a.params.iter().zip(&b.params).map(|(x, y)| 0.5 * (x + y)).collect();
+    likelihood.nll(&middle) > a.nll.max(b.nll) + BARRIER
+}
+
+impl<L: Likelihood + ?Sized> Search<'_, L> {
+    /// Whether `a` and `b` are different minima.
+    pub(crate) fn are_distinct(&mut self, a: &Minimum, b: &Minimum) -> bool {
+        are_distinct(self.likelihood, a, b)
+    }
+}
