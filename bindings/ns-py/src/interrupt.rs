@@ -253,6 +253,10 @@ impl Likelihood for Interruptible {
 }
 
 impl DataLikelihood for Interruptible {
+    fn data(&self) -> &Data {
+        self.inner.data()
+    }
+
     fn set_data(&mut self, data: &Data) {
         self.inner.set_data(data);
     }

@@ -55,6 +55,9 @@ pub trait Likelihood {
 
 /// A likelihood whose data can be replaced: what toys and Asimov data sets need.
 pub trait DataLikelihood: Likelihood {
+    /// The data.
+    fn data(&self) -> &Data;
+
     /// Replaces the data: main bins (B) and auxiliary data (K).
     fn set_data(&mut self, data: &Data);
 }

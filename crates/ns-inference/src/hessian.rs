@@ -209,6 +209,13 @@ impl Hessian {
         (0..self.free.len()).map(uncertainty).collect()
     }
 
+    /// Whether parameter `i` may take part in a flat direction: correlations take away nearly all of its own curvature, or it has none. P is `n`.
+    pub(crate) fn is_suspicious(&mut self, i: usize, n: usize) -> bool {
+        let mut column = vec![0.0; n];
+        self.covariance_column(i, &mut column);
+        !self.is_positive_definite() || column[i] * self.diagonal[i] >= SUSPICIOUS
+    }
+
     /// The flat directions: every parameter that changes nothing, then at most three directions, flattest first.
     ///
     /// A parameter's variance times its own curvature says how much of that curvature correlations take away. Only where nearly all of it is gone the flattest

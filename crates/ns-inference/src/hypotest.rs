@@ -11,7 +11,8 @@ use crate::normal::upper_tail;
 use crate::profile::Profiler;
 use crate::result::Side;
 use crate::search::DISTINCT;
-use crate::test_statistic::{TestStatistic, Tested, judge};
+use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge};
+use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{DataLikelihood, Model, expected};
 use serde::Serialize;
 
@@ -22,6 +23,15 @@ pub struct TestedPair {
     pub observed: Tested,
     /// On the Asimov data set.
     pub asimov: Tested,
+}
+
+/// What a fit was to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataSet {
+    /// The observed data.
+    Observed,
+    /// The Asimov data set.
+    Asimov,
 }
 
 /// The fits that all tests of one parameter share.
@@ -41,6 +51,10 @@ pub struct Tester<'a, L: ?Sized> {
     pub asimov_params: Vec<f64>,
     /// -ln L of the observed data there.
     asimov_nll: f64,
+    /// Whether the fit that the Asimov data set is made of converged.
+    has_asimov: bool,
+    /// Why the observed data, or else the Asimov data set, are impossible at `asimov_mu`, if they are.
+    impossible: Option<NonFinite>,
     /// Basins of the observed data that were known when that was last looked for.
     n_basins: usize,
 }
@@ -60,6 +74,9 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         let [likelihood, scratch] = likelihoods;
         let mut observed = Profiler::new(model, likelihood, options);
         let start = observed.start().to_vec();
+        let mut point = start.clone();
+        point[poi] = asimov_mu;
+        let impossible = diagnose(model, observed.likelihood().data(), &point);
         let at_asimov = observed.at_explored(&[(poi, asimov_mu)], &[start]);
         // A second way to the free minimum; where it ends elsewhere there are several.
         observed.try_from_point(&at_asimov.params);
@@ -69,8 +86,18 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             asimov.distrust();
         }
         let n_basins = observed.pool().n_found();
-        let asimov_nll = at_asimov.nll;
-        Self { observed, asimov, statistic, poi, asimov_mu, asimov_params: at_asimov.params, asimov_nll, n_basins }
+        Self {
+            observed,
+            asimov,
+            statistic,
+            poi,
+            asimov_mu,
+            has_asimov: at_asimov.converged(),
+            impossible,
+            asimov_nll: at_asimov.nll,
+            asimov_params: at_asimov.params,
+            n_basins,
+        }
     }
 
     /// The statistic at `mu`. Each conditional minimum is looked for from several places and explored, so
@@ -144,15 +171,46 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     }
 
     /// What to know before the numbers are used; `mu` is the value that was asked for, if there was one.
-    pub fn warnings(&self, mu: Option<f64>, pair: &TestedPair) -> Vec<String> {
-        let failed = [("the observed data", &pair.observed), ("the Asimov data set", &pair.asimov)];
-        let failures = failed.into_iter().filter_map(|(data, tested)| Some(format!("{}: {data}", tested.failure?)));
+    pub fn warnings(&mut self, mu: Option<f64>, pair: &TestedPair) -> Vec<String> {
+        let undetermined = self.observed.undetermined(self.poi);
+        let failures = self.failures(pair);
+        let impossible = if failures.is_empty() { None } else { self.impossible() };
         failures
+            .into_iter()
+            .chain(impossible)
+            .chain(undetermined)
             .chain(self.at_end())
             .chain(self.outside_range(mu))
             .chain(self.several_minima())
             .chain(self.negative_range())
             .collect()
+    }
+
+    /// Why the tests of `pair` have no value.
+    pub(crate) fn failures(&self, pair: &TestedPair) -> Vec<String> {
+        let failed = [(DataSet::Observed, pair.observed.failure), (DataSet::Asimov, pair.asimov.failure)];
+        failed.into_iter().filter_map(|(data, failure)| Some(self.describe(data, failure?))).collect()
+    }
+
+    /// Why a test on `data` has no value.
+    pub(crate) fn describe(&self, data: DataSet, failure: TestFailure) -> String {
+        let (name, mu) = (&self.observed.model().parameters.names[self.poi], self.asimov_mu);
+        match data {
+            DataSet::Asimov if !self.has_asimov => format!(
+                "there is no Asimov data set at `{name}` = {mu}: the fit with `{name}` = {mu} to the observed data did not converge"
+            ),
+            DataSet::Asimov => failure.describe(name, &format!("the Asimov data set at `{name}` = {mu}")),
+            DataSet::Observed => failure.describe(name, "the observed data"),
+        }
+    }
+
+    /// What makes the data impossible where the Asimov data set is made, with the other parameters at their starting values.
+    pub(crate) fn impossible(&self) -> Option<String> {
+        let (name, mu, reason) =
+            (&self.observed.model().parameters.names[self.poi], self.asimov_mu, self.impossible.as_ref()?);
+        Some(format!(
+            "with `{name}` at {mu} and the other parameters at their starting values the data are impossible: {reason}"
+        ))
     }
 
     /// The best fit is where the range ends, and not because signals are not negative.

@@ -6,7 +6,7 @@
 use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::fit::FitOptions;
 use crate::hessian::Hessian;
-use crate::hypotest::{TestedPair, Tester};
+use crate::hypotest::{DataSet, TestedPair, Tester};
 use crate::profile::DISTINCT;
 use crate::root::{Interval, Root, increasing};
 use crate::scan::ROUNDS;
@@ -116,7 +116,7 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
     let expected = [0, 1, 2, 3, 4].map(|i| line(&|p: &TestedPoint| p.cls_exp.map(|band| band[i])));
     let observed = line(&|p: &TestedPoint| p.cls_obs);
     let n_failed = points.iter().filter(|point| point.cls_obs.is_none()).count();
-    let gap = finder.last_failure.filter(|_| n_failed > 0).map(|reason| {
+    let gap = finder.last_failure.as_ref().filter(|_| n_failed > 0).map(|reason| {
         format!(
             "{n_failed} of {} values of the grid have no CLs, and the limits are interpolated across them: {reason}",
             points.len()
@@ -147,7 +147,7 @@ struct Finder<'a, L: ?Sized> {
     /// Distance in μ over which √q_A rises by about one.
     sigma: f64,
     tested: Vec<TestedPoint>,
-    last_failure: Option<&'static str>,
+    last_failure: Option<String>,
     last_pair: Option<TestedPair>,
     /// Whether exploring at a limit has found a lower conditional minimum than the one it was found with.
     has_met_lower: bool,
@@ -247,7 +247,9 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
     /// √q_A at `mu` and its slope.
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
         let tested = if self.explores_all { self.tester.at(mu).asimov } else { self.asimov_on_the_way(mu) };
-        self.last_failure = tested.failure.or(self.last_failure);
+        if let Some(failure) = tested.failure {
+            self.last_failure = Some(self.tester.describe(DataSet::Asimov, failure));
+        }
         let q = tested.value?;
         let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));
         self.tested.push(TestedPoint { mu, cls_obs: None, cls_exp });
@@ -284,7 +286,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
         let p = q.zip(q_asimov).map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
         let cls_exp = q_asimov.map(|q| band(self.wanted.statistic, q).map(|p| p.cls));
-        self.last_failure = pair.observed.failure.or(pair.asimov.failure).or(self.last_failure);
+        self.last_failure = self.tester.failures(pair).into_iter().next().or(self.last_failure.take());
         self.tested.push(TestedPoint { mu, cls_obs: p.map(|p| p.cls), cls_exp });
         self.last_pair = Some(pair.clone());
     }
@@ -295,6 +297,10 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let domain = self.tester.observed.domain();
         let range = [domain.lower[self.tester.poi], domain.upper[self.tester.poi]];
         let mut warnings = self.explain(&parameter, range, observed, &expected);
+        let converged = value(observed).is_some() && expected.into_iter().all(|root| value(root).is_some());
+        if !converged {
+            warnings.extend(self.tester.impossible());
+        }
         if let Some(pair) = &self.last_pair {
             let untroubled = |tested: &Tested| Tested { failure: None, ..tested.clone() };
             let pair = TestedPair { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
@@ -317,7 +323,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             expected: expected.map(value),
             mu_hat: self.tester.observed.best().params[self.tester.poi],
             range,
-            converged: value(observed).is_some() && expected.into_iter().all(|root| value(root).is_some()),
+            converged,
             warnings,
             tested: self.tested,
         }
@@ -341,12 +347,14 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
     }
 
     /// Why there is no limit.
-    fn reason(&self, root: Root) -> Option<&'static str> {
+    fn reason(&self, root: Root) -> Option<&str> {
         match root {
             Root::At(_) => None,
             Root::Below => Some("every value tested is excluded"),
             Root::Above => Some("no value tested is excluded"),
-            Root::Unknown => Some(self.last_failure.unwrap_or("CLs could not be computed where it had to be")),
+            Root::Unknown => {
+                Some(self.last_failure.as_deref().unwrap_or("CLs could not be computed where it had to be"))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::accelerator::{Hints, Key, key};
 use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::result::{BestFit, LocalMinimum};
+use crate::result::{BestFit, FlatDirection, LocalMinimum};
 use crate::search::{Breadth, FoundBy, Pool, Search, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
@@ -396,6 +396,20 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             Widened { params: best.params.clone(), held, hessian }
         };
         &mut widened.insert(known.unwrap_or_else(find)).hessian
+    }
+
+    /// What to know if the data do not determine parameter `i`, whatever its range, or hardly tell it from others.
+    pub(crate) fn undetermined(&mut self, i: usize) -> Option<String> {
+        let n = self.best.params.len();
+        if !self.best.nll.is_finite() || !self.hessian_with(&[(i, 0.0)]).is_suspicious(i, n) {
+            return None;
+        }
+        let (params, names) = (self.best.params.clone(), &self.model.parameters);
+        let Self { search, hessian, widened, .. } = self;
+        let known = widened.as_ref().map(|known| &known.hessian).filter(|known| known.free[i]).or(hessian.as_ref())?;
+        let flat = known.flat_directions(search.likelihood, &params, names);
+        let with = |d: &&FlatDirection| d.parameters.iter().any(|(name, _)| *name == names.names[i]);
+        flat.iter().find(with).map(FlatDirection::warning)
     }
 
     fn forget_hessians(&mut self) {

@@ -2,6 +2,7 @@
 //!
 //! Everything here serialises; the JSON that the command prints is made of these fields.
 
+use crate::hessian::UNDETERMINED;
 use crate::minimize::Outcome;
 use ns_core::likelihood::NonFinite;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,15 @@ pub struct FlatDirection {
     pub parameters: Vec<(String, f64)>,
 }
 
+impl FlatDirection {
+    /// What to know about it, in a sentence.
+    pub(crate) fn warning(&self) -> String {
+        let names: Vec<&str> = self.parameters.iter().take(5).map(|(name, _)| name.as_str()).collect();
+        let how = if self.curvature < UNDETERMINED { "the data do not determine" } else { "nearly degenerate:" };
+        format!("{how} `{}` (curvature {:.0e})", names.join("`, `"), self.curvature)
+    }
+}
+
 /// Where -ln L has risen by ½ (or by what was asked for) on both sides of a parameter's best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MinosInterval {
@@ -47,6 +57,17 @@ pub struct MinosInterval {
     pub down: Option<f64>,
     /// Distance to the upper end, positive; `None` if the range ends before.
     pub up: Option<f64>,
+}
+
+/// A parameter along which -ln L is no parabola within its standard deviation σ: its uncertainty does not describe the data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NotParabolic {
+    /// The parameter's name.
+    pub parameter: String,
+    /// The rise of 2·(-ln L) at -1σ, the other parameters nearly fitted: 1 for a parabola, infinite (`null` in JSON) where -ln L is; `None` if the range ends before.
+    pub twice_delta_nll_down: Option<f64>,
+    /// The same at +1σ.
+    pub twice_delta_nll_up: Option<f64>,
 }
 
 /// One of several distinct minima.
@@ -116,6 +137,10 @@ pub struct FitResult {
     pub at_bounds: Vec<AtBound>,
     /// Directions in which the data do not determine the parameters.
     pub flat_directions: Vec<FlatDirection>,
+    /// Parameters whose uncertainties describe no parabola, worst first; looked for among the parameter of interest, the nonlinear systematics and the free
+    /// scale factors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_parabolic: Vec<NotParabolic>,
     /// What makes -ln L not finite, if it is not.
     pub not_finite: Option<NonFinite>,
     /// Asymmetric uncertainties, if asked for.

@@ -71,7 +71,44 @@ pub struct Tested {
     /// d(-ln L)/dμ at the conditional minimum: half the slope of -2 ln λ(μ).
     pub slope: f64,
     /// Why there is no value.
-    pub failure: Option<&'static str>,
+    pub failure: Option<TestFailure>,
+}
+
+/// Why a test statistic has no value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TestFailure {
+    /// The free fit did not converge.
+    Free,
+    /// The fit with the parameter of interest at this value did not converge.
+    Conditional(f64),
+    /// The fit at this value lies below the best fit that the ranges allow.
+    Below(f64),
+}
+
+impl TestFailure {
+    /// The same in a few words, for who knows the data and the value.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Free => "the free fit did not converge",
+            Self::Conditional(_) => "the conditional fit did not converge",
+            Self::Below(_) => "the conditional fit lies below the best fit that the parameters' ranges allow",
+        }
+    }
+
+    /// The same in a sentence; `poi` is the name of the parameter of interest, and `data` says what was fitted.
+    #[must_use]
+    pub fn describe(self, poi: &str, data: &str) -> String {
+        match self {
+            Self::Free => format!("the free fit to {data} did not converge"),
+            Self::Conditional(mu) => format!("the fit with `{poi}` = {mu} to {data} did not converge"),
+            Self::Below(mu) => {
+                format!(
+                    "the fit with `{poi}` = {mu} to {data} lies below the best fit that the ranges of the parameters allow"
+                )
+            }
+        }
+    }
 }
 
 /// The statistic at `mu` of the parameter `poi`.
@@ -110,11 +147,11 @@ pub fn judge<L: Likelihood + ?Sized>(
     let rise = conditional.nll - best.nll;
     let mu_hat = best.params.get(poi).copied().unwrap_or(f64::NAN);
     let failure = if !best.converged() {
-        Some("the free fit did not converge")
+        Some(TestFailure::Free)
     } else if !conditional.converged() {
-        Some("the conditional fit did not converge")
+        Some(TestFailure::Conditional(mu))
     } else if rise < -rounding(best.nll) {
-        Some("the conditional fit lies below the best fit that the parameters' ranges allow")
+        Some(TestFailure::Below(mu))
     } else {
         None
     };

@@ -472,3 +472,69 @@ fn the_lower_of_two_minima_across_a_fold_is_found_from_either_side() {
 fn widely() -> FitOptions {
     FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() }
 }
+
+/// One bin with `signal` μ and `background`, in which `n` was seen.
+fn counting(signal: f64, background: f64, n: f64) -> Model {
+    let document = json!({
+        "channels": [{"name": "c", "samples": [
+            {"name": "s", "data": [signal], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [background], "modifiers": []}]}],
+        "observations": [{"name": "c", "data": [n]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0"});
+    model_of(&document, Interpolation::default())
+}
+
+#[test]
+fn the_observed_significance_needs_no_asimov_data_set() {
+    // With the signal that is expected by default, -6 events are.
+    let result = discover(&counting(-16.0, 10.0, 9.0), 1.0);
+    let q0 = 2.0 * (10.0 - 9.0 - 9.0 * (10.0_f64 / 9.0).ln());
+    assert_close(result.q0.expect("q0"), q0, 1e-9, "q0");
+    assert_close(result.z_obs.expect("Z"), q0.sqrt(), 1e-9, "Z");
+    assert_eq!((result.z_exp, result.p0_exp, result.converged), (None, None, false));
+    let known = [
+        "there is no Asimov data set at `mu` = 1: the fit with `mu` = 1 to the observed data did not converge",
+        "with `mu` at 1 and the other parameters at their starting values the data are impossible: channel `c`, bin 0: -6 events expected where 9 were \
+         observed (lowest yield: sample `s`, -16)",
+    ];
+    assert_eq!(result.warnings, known);
+}
+
+#[test]
+fn impossible_backgrounds_are_named_by_every_test() {
+    let model = counting(5.0, 0.0, 3.0);
+    let known = [
+        "there is no Asimov data set at `mu` = 0: the fit with `mu` = 0 to the observed data did not converge",
+        "with `mu` at 0 and the other parameters at their starting values the data are impossible: channel `c`, bin 0: 0 events expected where 3 were \
+         observed (lowest yield: sample `b`, 0)",
+    ];
+    let tested = test(&model, TestStatistic::QTilde, 1.0, &FitOptions::default());
+    assert_eq!(tested.warnings, known);
+    let limits = limits(&model, LimitOptions::default());
+    assert!(limits.warnings[0].ends_with(known[0]), "{:?}", limits.warnings);
+    assert!(limits.warnings.iter().any(|w| w == known[1]), "{:?}", limits.warnings);
+}
+
+#[test]
+fn tests_say_that_the_data_do_not_determine_the_parameter() {
+    let no_signal = counting(0.0, 50.0, 49.0);
+    let two_names = json!({
+        "channels": [{"name": "c", "samples": [{"name": "s", "data": [10.0, 12.0], "modifiers": [
+            {"name": "mu", "type": "normfactor", "data": null}, {"name": "k", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [50.0, 40.0], "modifiers": []}]}],
+        "observations": [{"name": "c", "data": [62.0, 50.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0"});
+    for model in [no_signal, model_of(&two_names, Interpolation::default())] {
+        let of_fit = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &FitOptions::default()).warnings;
+        assert!(of_fit[0].contains("do not determine") && of_fit[0].contains("`mu`"), "{of_fit:?}");
+        let tested = test(&model, TestStatistic::QTilde, 1.0, &FitOptions::default()).warnings;
+        assert!(tested.contains(&of_fit[0]), "{tested:?}");
+        let limits = limits(&model, LimitOptions::default()).warnings;
+        assert!(limits.contains(&of_fit[0]), "{limits:?}");
+        let discovery = discover(&model, 1.0).warnings;
+        assert!(discovery.contains(&of_fit[0]), "{discovery:?}");
+    }
+    assert_eq!(discover(&counting(10.0, 50.0, 62.0), 1.0).warnings, [""; 0]);
+}

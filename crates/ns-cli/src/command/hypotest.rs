@@ -36,9 +36,6 @@ fn test(args: &HypotestArgs, mut setup: Setup) -> Result<HypotestResult, CliErro
     let statistic = TestStatistic::from(args.test_stat);
     let mu = if statistic == TestStatistic::Q0 { 0.0 } else { args.mu };
     let Setup { model, likelihood, options, .. } = &mut setup;
-    let mut result = hypotest(model, likelihood, options, poi, (statistic, mu));
-    if !result.converged {
-        result.warnings.extend(setup.impossible_at(poi, statistic.asimov_mu()));
-    }
+    let result = hypotest(model, likelihood, options, poi, (statistic, mu));
     Ok(result)
 }

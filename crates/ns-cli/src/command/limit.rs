@@ -27,13 +27,10 @@ fn find(args: &LimitArgs, mut setup: Setup) -> Result<LimitResult, CliError> {
     let grid = grid(args)?;
     let wanted = LimitOptions { level: args.level, statistic: args.test_stat.into() };
     let Setup { model, likelihood, options, .. } = &mut setup;
-    let mut result = match &grid {
+    let result = match &grid {
         None => limit(model, likelihood, options, poi, wanted),
         Some(grid) => limit_from_grid(model, likelihood, options, poi, (wanted, grid)),
     };
-    if !result.converged {
-        result.warnings.extend(setup.impossible_at(poi, 0.0));
-    }
     Ok(result)
 }
 

@@ -44,19 +44,6 @@ impl Setup {
     }
 }
 
-impl Setup {
-    /// Why a test that failed may have: what makes the observed data impossible with the parameter of interest at `mu`.
-    pub(super) fn impossible_at(&self, poi: usize, mu: f64) -> Option<String> {
-        let mut point = self.model.parameters.init.clone();
-        point[poi] = mu;
-        let reason = diagnose(&self.model, &self.data, &point)?;
-        Some(format!(
-            "with `{}` at {mu} and the other parameters at their starting values the data are impossible: {reason}",
-            self.model.parameters.names[poi]
-        ))
-    }
-}
-
 /// Reads and compiles what `args` mean.
 pub(super) fn setup(args: &SetupArgs) -> Result<Setup, CliError> {
     let (workspace, model) = model::model(&args.model)?;

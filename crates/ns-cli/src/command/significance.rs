@@ -12,10 +12,7 @@ pub(super) fn run(args: &SignificanceArgs) -> Result<Status, CliError> {
     let mut setup = setup(&args.setup)?;
     let poi = setup.tested_poi("significance")?;
     let Setup { model, likelihood, options, .. } = &mut setup;
-    let mut result = significance(model, likelihood, options, poi, args.mu);
-    if !result.converged {
-        result.warnings.extend(setup.impossible_at(poi, 0.0));
-    }
+    let result = significance(model, likelihood, options, poi, args.mu);
     report::write_json(&report::to_document(&result), &args.output)?;
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
     Talk::new(&args.output).say_or_warn(alarm.as_deref(), |_| report::hypotest::significance(&result));

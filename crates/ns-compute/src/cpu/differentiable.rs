@@ -159,6 +159,10 @@ impl Likelihood for DifferentiableSession {
 }
 
 impl DataLikelihood for DifferentiableSession {
+    fn data(&self) -> &Data {
+        self.likelihood.data()
+    }
+
     fn set_data(&mut self, data: &Data) {
         self.likelihood.set_data(data);
     }

@@ -195,6 +195,10 @@ impl Likelihood for CpuLikelihood {
 }
 
 impl DataLikelihood for CpuLikelihood {
+    fn data(&self) -> &Data {
+        &self.data
+    }
+
     fn set_data(&mut self, data: &Data) {
         self.data.main.copy_from_slice(&data.main);
         self.data.aux.copy_from_slice(&data.aux);

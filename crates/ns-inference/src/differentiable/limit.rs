@@ -11,7 +11,7 @@ use crate::asymptotic::{ln_cls, root_asimov_at};
 use crate::limit::LimitOptions;
 use crate::profile::Profiler;
 use crate::root::{Interval, Root, increasing};
-use crate::test_statistic::{TestStatistic, Tested};
+use crate::test_statistic::{TestFailure, TestStatistic, Tested};
 use ns_core::TemplateLikelihood;
 
 /// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
@@ -47,7 +47,7 @@ const JUMPS: &str = "CLs jumps across the level there, as the fits change from o
 /// A root, and the last fit's failure if there was one.
 struct Search {
     root: Root,
-    failure: Option<&'static str>,
+    failure: Option<TestFailure>,
     /// How near to the level a value came.
     nearest: f64,
 }
@@ -64,7 +64,7 @@ impl Search {
             Root::At(mu) => return Ok(mu),
             Root::Below => "every value tested is excluded",
             Root::Above => "no value tested is excluded",
-            Root::Unknown => self.failure.unwrap_or("CLs could not be computed where it had to be"),
+            Root::Unknown => self.failure.map_or("CLs could not be computed where it had to be", TestFailure::reason),
         };
         Err(DifferentiableError::NoLimit { which: which.to_string(), reason })
     }

@@ -14,7 +14,7 @@ use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
 use crate::profile::Profiler;
-use crate::test_statistic::{TestStatistic, Tested, judge, test_from};
+use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge, test_from};
 use ns_core::expected::asimov;
 use ns_core::likelihood::NonFinite;
 use ns_core::{Data, DataLikelihood, Model};
@@ -152,7 +152,10 @@ impl<'a> Hypotest<'a> {
         let starts = [alternative.params.clone(), start];
         let tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
         let Tested { value: Some(value), mu_hat, conditional, .. } = tested else {
-            return Err(ToysError::Observed { mu, reason: tested.failure.unwrap_or("a fit did not converge") });
+            return Err(ToysError::Observed {
+                mu,
+                reason: tested.failure.map_or("a fit did not converge", TestFailure::reason),
+            });
         };
         if !alternative.converged() {
             return Err(ToysError::Conditional { mu: against });
