@@ -139,6 +139,9 @@ pub(crate) fn fit_document<'py>(
     let document = fields(py, &result)?;
     document.del_item("covariance")?;
     document.del_item("warnings")?;
+    if result.not_parabolic.is_empty() {
+        document.set_item("not_parabolic", PyTuple::empty(py))?;
+    }
     document.set_item("par_names", names)?;
     document.set_item("bestfit", array(py, &bestfit))?;
     document.set_item("uncertainties", optional_array(py, &uncertainties))?;

@@ -6,6 +6,8 @@
 use crate::hessian::{Hessian, UNDETERMINED};
 use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
 use crate::minos::{self, Around, Profile};
+use crate::parabolic;
+use crate::polish::polish;
 use crate::profile::Profiler;
 use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, Side};
 use crate::search::{DISTINCT, Pool, Search, suspects};
@@ -85,11 +87,16 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     let pool = profiler.pool().clone();
     let search = profiler.search();
     let mut hessian = None;
+    let mut not_parabolic = Vec::new();
     let mut intervals = Vec::new();
     if best.nll.is_finite() && (options.errors != Errors::None || !options.minos.is_empty()) {
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
         leave_saddle(search, model, &mut best, &mut at_best);
+        polish(search, &mut best, &mut at_best);
         intervals = profile_all(search, model, &mut best, &mut at_best, (&options.minos, &pool));
+        if options.errors != Errors::None {
+            not_parabolic = parabolic::check(search, model, &best, &mut at_best, &options.minos);
+        }
         hessian = Some(at_best);
     }
     let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, &model.parameters));
@@ -97,9 +104,9 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, data, &best.params));
     }
-    result.minima = profiler.minima(&best, options.multi_start.is_some());
+    result.minima = with_best(profiler.minima(&best, options.multi_start.is_some()), &best);
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
-    finish(FitResult { minos: intervals, not_finite: diagnosis, ..result })
+    finish(FitResult { minos: intervals, not_parabolic, not_finite: diagnosis, ..result })
 }
 
 /// The box and the starting point that the model and the options give.
@@ -217,6 +224,7 @@ fn report(
         n_evaluations: best.evaluations,
         at_bounds: at_bounds(model, domain, best),
         flat_directions: flat,
+        not_parabolic: Vec::new(),
         not_finite: None,
         minos: Vec::new(),
         minima: Vec::new(),
@@ -262,6 +270,21 @@ fn at_bounds(model: &Model, domain: &Domain, best: &Minimum) -> Vec<AtBound> {
     (0..best.params.len()).filter(|&i| !domain.fixed[i]).filter_map(bound).collect()
 }
 
+/// `minima` with the one nearest to `best`, which the last step has moved, exactly there and first.
+fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum> {
+    let distance = |m: &LocalMinimum| m.params.iter().zip(&best.params).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let is_as_low = |k: &usize| minima[*k].depth < DISTINCT;
+    let nearest =
+        (0..minima.len()).filter(is_as_low).min_by(|&a, &b| distance(&minima[a]).total_cmp(&distance(&minima[b])));
+    if let Some(nearest) = nearest {
+        minima[..=nearest].rotate_right(1);
+        let first = &mut minima[0];
+        (first.twice_nll, first.depth) = (2.0 * best.nll, 0.0);
+        first.params.clone_from(&best.params);
+    }
+    minima
+}
+
 /// What to know where there is more than one minimum.
 fn several_minima(minima: &[LocalMinimum]) -> Option<String> {
     let (lowest, second) = (minima.first()?, minima.get(1)?);
@@ -290,13 +313,18 @@ fn finish(mut result: FitResult) -> FitResult {
         let side = if b.side == Side::Lower { "lower" } else { "upper" };
         format!("`{}` is at its {side} bound {}; its uncertainty is not defined", b.parameter, b.bound)
     });
-    let flat = result.flat_directions.iter().map(|d| {
-        let names: Vec<&str> = d.parameters.iter().take(5).map(|(name, _)| name.as_str()).collect();
-        let how = if d.curvature < UNDETERMINED { "the data do not determine" } else { "nearly degenerate:" };
-        format!("{how} `{}` (curvature {:.0e})", names.join("`, `"), d.curvature)
-    });
+    let undetermined: Vec<&str> = result
+        .flat_directions
+        .iter()
+        .filter(|d| d.curvature < UNDETERMINED)
+        .flat_map(|d| d.parameters.iter().map(|(name, _)| name.as_str()))
+        .collect();
+    result.not_parabolic.retain(|bent| !undetermined.contains(&bent.parameter.as_str()));
+    let flat = result.flat_directions.iter().map(FlatDirection::warning);
+    let bent = parabolic::warning(&result.not_parabolic);
     let several = several_minima(&result.minima);
-    let more: Vec<String> = verdict.into_iter().chain(cause).chain(bounds).chain(flat).chain(several).collect();
+    let more: Vec<String> =
+        verdict.into_iter().chain(cause).chain(bounds).chain(flat).chain(bent).chain(several).collect();
     result.warnings.splice(0..0, more);
     result
 }

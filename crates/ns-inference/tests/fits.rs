@@ -387,3 +387,120 @@ fn small_models_with_folded_systematics_are_fitted_to_their_lowest_minimum() {
     assert!(n_fits > 180 && n_other > 60, "{n_fits} fitted, {n_other} with several minima");
     assert!(25 * n_higher <= n_fits, "{n_higher} of {n_fits} fits did not find the lowest minimum");
 }
+
+/// `n` bins with 1000 events each, which a systematic raises by 10 to both sides; 1013 were seen. And a signal that is well known.
+fn same_sign(n: usize) -> Model {
+    let both = HistoSys { lo_data: vec![1010.0], hi_data: vec![1010.0] };
+    let mut channels = Vec::new();
+    let mut observations = Vec::new();
+    for bin in 0..n {
+        let name = format!("c{bin}");
+        let modifiers = vec![Modifier { name: format!("jes{bin}"), data: both.clone() }];
+        channels.push(Channel {
+            name: name.clone(),
+            samples: vec![Sample { name: "b".to_owned(), data: vec![1000.0], modifiers }],
+        });
+        observations.push(Observation { name, data: vec![1013.0] });
+    }
+    channels.push(Channel { name: "s".to_owned(), samples: vec![sample("s", &[1e4], &[("mu", NormFactor)])] });
+    observations.push(Observation { name: "s".to_owned(), data: vec![1e4] });
+    let measurements = vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }];
+    let workspace = Workspace { channels, observations, measurements, version: "1.0.0".to_owned() };
+    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
+}
+
+#[test]
+fn an_uncertainty_that_describes_no_parabola_is_named() {
+    let model = same_sign(1);
+    let result = fit_model(&model, &FitOptions::default());
+    let jes = result.index_of("jes0").expect("a parameter");
+    let sigma = result.uncertainties[jes].expect("an uncertainty");
+    assert!(result.bestfit[jes].abs() < 1e-6 && (sigma - 1.4).abs() < 0.05, "{sigma}");
+    // λ(α) = 1000 + 10 |α| beyond ±1.
+    let rise = 2.0 * (0.5 * sigma * sigma + 10.0 * sigma - 1013.0 * (0.01 * sigma).ln_1p());
+    let [found] = &result.not_parabolic[..] else { panic!("{:?}", result.not_parabolic) };
+    assert_eq!(found.parameter, "jes0");
+    for side in [found.twice_delta_nll_down, found.twice_delta_nll_up] {
+        assert_close(side.expect("inside the range"), rise, 1e-6, "2ΔNLL");
+    }
+    let known = format!(
+        "the uncertainty of `jes0` is not parabolic: 2ΔNLL is {rise:.2} at -1σ and {rise:.2} at +1σ; MINOS gives asymmetric intervals"
+    );
+    assert_eq!(result.warnings, [known]);
+    let minos = fit_model(&model, &FitOptions { minos: vec![jes], ..FitOptions::default() });
+    assert!(minos.minos[0].up.is_some_and(|up| up < 1.2), "{:?}", minos.minos);
+    assert!(minos.not_parabolic.is_empty() && minos.warnings.is_empty(), "{:?}", minos.warnings);
+    let none = fit_model(&model, &FitOptions { errors: Errors::None, ..FitOptions::default() });
+    assert!(none.not_parabolic.is_empty());
+}
+
+#[test]
+fn many_uncertainties_that_describe_no_parabola_are_one_warning() {
+    let result = fit_model(&same_sign(7), &FitOptions::default());
+    assert_eq!(result.not_parabolic.len(), 7);
+    let [warning] = &result.warnings[..] else { panic!("{:?}", result.warnings) };
+    let start = "the uncertainties of 7 parameters are not parabolic: 2ΔNLL of `jes0` is ";
+    assert!(warning.starts_with(start) && warning.contains("`jes4`") && !warning.contains("`jes5`"), "{warning}");
+    assert!(warning.ends_with(", and 2 more; MINOS gives asymmetric intervals"), "{warning}");
+}
+
+#[test]
+fn an_uncertainty_beyond_which_the_likelihood_ends_is_named() {
+    // The expected count is zero at μ = -0.5, less than σ below the minimum.
+    let samples = vec![sample("s", &[1.0], &[("mu", NormFactor)]), sample("b", &[0.5], &[])];
+    let mut model = one_channel(samples, &[1.0], Interpolation::default());
+    let poi = model.poi().expect("one");
+    let inside = fit_model(&model, &FitOptions::default());
+    assert_eq!(inside.not_parabolic[0].twice_delta_nll_down, None, "the range ends at 0");
+    model.parameters.lower[poi] = -5.0;
+    let result = fit_model(&model, &FitOptions::default());
+    assert_eq!(result.not_parabolic.len(), 1, "{:?}", result.warnings);
+    assert!(result.not_parabolic[0].twice_delta_nll_down.is_some_and(|rise| rise > 5.0), "{:?}", result.not_parabolic);
+}
+
+#[test]
+fn uncertainties_of_many_events_are_parabolic() {
+    for seed in 0..20 {
+        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let result = fit_model(&model, &FitOptions::default());
+        for found in &result.not_parabolic {
+            let i = result.index_of(&found.parameter).expect("a parameter");
+            let sides = [found.twice_delta_nll_down, found.twice_delta_nll_up];
+            for (rise, sign) in sides.into_iter().zip([-1.0, 1.0]) {
+                let Some(rise) = rise.filter(|rise| rise.is_finite()) else { continue };
+                let at = result.bestfit[i] + sign * result.uncertainties[i].expect("one");
+                let fixed =
+                    FitOptions { fixed: vec![(i, at)], start: Some(result.bestfit.clone()), ..FitOptions::default() };
+                // The profile may have a lower minimum than the one that the check follows.
+                assert!(
+                    2.0 * (fit_model(&model, &fixed).nll - result.nll) < rise + 1e-6 * rise.abs().max(1.0),
+                    "{seed}: {found:?}"
+                );
+            }
+        }
+    }
+    let linear = one_channel(
+        vec![sample("s", &[4e3], &[("mu", NormFactor)]), sample("b", &[1e4], &[("b", NormSys { lo: 0.99, hi: 1.01 })])],
+        &[1.41e4],
+        Interpolation::default(),
+    );
+    assert!(fit_model(&linear, &FitOptions::default()).not_parabolic.is_empty());
+}
+
+#[test]
+fn uncertainties_are_exact_where_the_minimiser_stops_early() {
+    use ns_inference::minimize::MinimizeOptions;
+    for seed in 0..30 {
+        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let exact = fit_model(&model, &FitOptions::default());
+        let minimize = MinimizeOptions { tolerance: 1e-8, ..MinimizeOptions::default() };
+        let early = fit_model(&model, &FitOptions { minimize, ..FitOptions::default() });
+        if !exact.flat_directions.is_empty() || !exact.at_bounds.is_empty() {
+            continue;
+        }
+        for i in 0..model.n_params() {
+            let (Some(a), Some(b)) = (early.uncertainties[i], exact.uncertainties[i]) else { continue };
+            assert_close(a / b, 1.0, 1e-7, &format!("seed {seed}, the uncertainty of `{}`", exact.par_names[i]));
+        }
+    }
+}

@@ -179,6 +179,7 @@ mod tests {
             n_evaluations: 5,
             at_bounds: vec![],
             flat_directions: vec![],
+            not_parabolic: vec![],
             not_finite: None,
             minos: vec![MinosInterval { parameter: "mu".to_owned(), best: 1.2, down: Some(-0.33), up: None }],
             minima: vec![],

@@ -52,6 +52,8 @@ class FitResult(Result):
         Distinct minima, lowest first; only if several starts were asked for.
     at_bounds, flat_directions : tuple of dict
         Parameters at an end of their range, and those that the data do not tell apart.
+    not_parabolic : tuple of dict
+        Parameters whose uncertainty describes no parabola, with 2ΔNLL at -1σ and +1σ.
     warnings : tuple of str
         What a reader should know before using the numbers.
     """
@@ -80,6 +82,7 @@ class FitResult(Result):
     minima: tuple[Mapping[str, Any], ...]
     at_bounds: tuple[Mapping[str, Any], ...]
     flat_directions: tuple[Mapping[str, Any], ...]
+    not_parabolic: tuple[Mapping[str, Any], ...]
     measurement: str
     warnings: tuple[str, ...]
 

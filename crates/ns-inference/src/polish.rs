@@ -1,0 +1,94 @@
+//! The last step of a fit: a Newton step with the exact Hessian at the minimum, where that improves what is reported.
+//!
+//! A minimisation ends where the estimated distance in -ln L is negligible, with a Hessian of a point nearby. Distances in the parameters go as the square
+//! root of that, and where the Hessian changes rapidly the uncertainties feel it. One step with the Hessian at hand makes both exact to rounding.
+
+use crate::hessian::Hessian;
+use crate::minimize::Minimum;
+use crate::search::Search;
+use ns_core::Likelihood;
+
+/// A shorter step, in standard deviations, changes nothing that anybody reads.
+const SHORTEST: f64 = 1e-9;
+
+/// In a model of so many parameters the Hessian costs little, and is made again after every step.
+const SMALL: usize = 100;
+
+/// In a larger model it is made again after a longer step than this. Over one standard deviation the Hessian of most models changes by less than its own size, and by more
+/// where the effects of parameters are bent: by the bend, about.
+const CHANGES_HESSIAN: f64 = 1e-7;
+
+/// The longest step: beyond it the minimum is none that the parabola describes.
+const LONGEST: f64 = 1e-2;
+
+/// So many steps suffice: each doubles the number of correct digits.
+const MOST_STEPS: usize = 3;
+
+/// Takes the step from `best`, whose Hessian is `hessian`, makes the Hessian again if it may have changed, and goes on from there while it is worth it.
+///
+/// Nothing is done at the edge of the domain, where the gradient does not vanish.
+pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &mut Minimum, hessian: &mut Hessian) {
+    if !best.converged() || best.at_edge {
+        return;
+    }
+    let bend = search.domain.suspects.iter().map(|suspect| suspect.bend).fold(1.0, f64::max);
+    let limit = if best.params.len() > SMALL { CHANGES_HESSIAN / bend } else { SHORTEST };
+    for _ in 0..MOST_STEPS {
+        if !hessian.is_positive_definite() {
+            return;
+        }
+        let length = take_step(search, best, hessian);
+        if length.is_none_or(|length| length <= limit) {
+            return;
+        }
+        *hessian = Hessian::at(search.likelihood, &best.params, &search.domain);
+        best.evaluations += 1;
+    }
+}
+
+/// Moves `best` by the Newton step and returns its length in standard deviations, if it is neither too short nor too long, stays on this side of kinks and bounds,
+/// does not lead up, and comes closer to the minimum.
+fn take_step<L: Likelihood + ?Sized>(
+    search: &mut Search<'_, L>,
+    best: &mut Minimum,
+    hessian: &mut Hessian,
+) -> Option<f64> {
+    let n = best.params.len();
+    let mut step = vec![0.0; n];
+    let length = newton_step(hessian, &best.gradient, &mut step);
+    if length.is_nan() || !(SHORTEST..LONGEST).contains(&length) {
+        return None;
+    }
+    let trial: Vec<f64> = best.params.iter().zip(&step).map(|(x, p)| x + p).collect();
+    if !stays_inside(search, &best.params, &trial) {
+        return None;
+    }
+    let mut gradient = vec![0.0; n];
+    let nll = search.likelihood.nll_and_grad(&trial, &mut gradient);
+    best.evaluations += 1;
+    let left = newton_step(hessian, &gradient, &mut step);
+    let rises = nll.is_nan() || nll > best.nll + 2e-14 * best.nll.abs().max(1.0);
+    if rises || left.is_nan() || left >= length {
+        return None;
+    }
+    *best = Minimum { params: trial, nll, gradient, edm: 0.5 * left * left, ..best.clone() };
+    Some(length)
+}
+
+/// Writes -H⁻¹`gradient` to `step` (P), and returns its length √(pᵀHp): no parameter moves by more than so many of its standard deviations.
+fn newton_step(hessian: &mut Hessian, gradient: &[f64], step: &mut [f64]) -> f64 {
+    let downhill: Vec<f64> = gradient.iter().zip(&hessian.free).map(|(g, &free)| if free { -g } else { 0.0 }).collect();
+    hessian.solve(&downhill, step);
+    step.iter().zip(&downhill).map(|(p, g)| p * g).sum::<f64>().sqrt()
+}
+
+/// Whether no parameter that moves leaves its range, reaches a bound, or is on a kink or crosses one.
+fn stays_inside<L: ?Sized>(search: &Search<'_, L>, from: &[f64], to: &[f64]) -> bool {
+    let domain = &search.domain;
+    let is_kinked = |i: usize| domain.kinked.get(i).copied().unwrap_or(false);
+    (0..from.len()).all(|i| {
+        let crosses = is_kinked(i) && from[i] * to[i] <= 0.0;
+        let rests = from[i] == to[i] && !(is_kinked(i) && from[i] == 0.0);
+        domain.fixed[i] || rests || (!crosses && domain.bound_at(i, to[i]).is_none())
+    })
+}
