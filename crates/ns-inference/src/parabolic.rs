@@ -12,9 +12,10 @@ use ns_core::{Likelihood, Model};
 /// A rise of 2·(-ln L) that differs from 1 by more than this is no parabola's.
 const TOLERANCE: f64 = 0.1;
 
-/// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters and in a larger one.
+/// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters and in a larger one, where values of
+/// -ln L cost as much as the rest of the verdict: there it is the parameter of interest.
 const MOST: usize = 16;
-const MOST_IN_LARGE: usize = 3;
+const MOST_IN_LARGE: usize = 1;
 const SMALL: usize = 100;
 
 /// A free scale factor known better than this, relative to itself, is as good as Gaussian: the skewness of Poisson terms is at most ⅔ of it.

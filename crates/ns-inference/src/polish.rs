@@ -11,20 +11,23 @@ use ns_core::Likelihood;
 /// A shorter step, in standard deviations, changes nothing that anybody reads.
 const SHORTEST: f64 = 1e-9;
 
-/// In a model of so many parameters the Hessian costs little, and is made again after every step.
-const SMALL: usize = 100;
+/// The same in a model of more than [`SMALL`] parameters, where a step and its Hessian take a good part of a fit. Over one standard deviation the Hessian changes
+/// by its own size at most, or by the bend of the parameters' effects, about.
+const SHORTEST_IN_LARGE: f64 = 1e-7;
 
-/// In a larger model it is made again after a longer step than this. Over one standard deviation the Hessian of most models changes by less than its own size, and by more
-/// where the effects of parameters are bent: by the bend, about.
-const CHANGES_HESSIAN: f64 = 1e-7;
+/// In a model of so many parameters the Hessian costs little.
+const SMALL: usize = 100;
 
 /// The longest step: beyond it the minimum is none that the parabola describes.
 const LONGEST: f64 = 1e-2;
 
+/// A smaller EDM after a step is rounding, which differs between processors.
+const ROUNDING: f64 = 1e-20;
+
 /// So many steps suffice: each doubles the number of correct digits.
 const MOST_STEPS: usize = 3;
 
-/// Takes the step from `best`, whose Hessian is `hessian`, makes the Hessian again if it may have changed, and goes on from there while it is worth it.
+/// Takes the step from `best`, whose Hessian is `hessian`, makes the Hessian again, and goes on from there while it is worth it.
 ///
 /// Nothing is done at the edge of the domain, where the gradient does not vanish.
 pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &mut Minimum, hessian: &mut Hessian) {
@@ -32,13 +35,12 @@ pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &
         return;
     }
     let bend = search.domain.suspects.iter().map(|suspect| suspect.bend).fold(1.0, f64::max);
-    let limit = if best.params.len() > SMALL { CHANGES_HESSIAN / bend } else { SHORTEST };
+    let shortest = if best.params.len() > SMALL { SHORTEST_IN_LARGE / bend } else { SHORTEST };
     for _ in 0..MOST_STEPS {
         if !hessian.is_positive_definite() {
             return;
         }
-        let length = take_step(search, best, hessian);
-        if length.is_none_or(|length| length <= limit) {
+        if !take_step(search, best, hessian, shortest) {
             return;
         }
         *hessian = Hessian::at(search.likelihood, &best.params, &search.domain);
@@ -46,22 +48,23 @@ pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &
     }
 }
 
-/// Moves `best` by the Newton step and returns its length in standard deviations, if it is neither too short nor too long, stays on this side of kinks and bounds,
-/// does not lead up, and comes closer to the minimum.
+/// Moves `best` by the Newton step and returns whether it did. It does if the step is neither too short nor too long, stays on this side of kinks and bounds, does
+/// not lead up, and comes closer to the minimum.
 fn take_step<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     best: &mut Minimum,
     hessian: &mut Hessian,
-) -> Option<f64> {
+    shortest: f64,
+) -> bool {
     let n = best.params.len();
     let mut step = vec![0.0; n];
     let length = newton_step(hessian, &best.gradient, &mut step);
-    if length.is_nan() || !(SHORTEST..LONGEST).contains(&length) {
-        return None;
+    if length.is_nan() || !(shortest..LONGEST).contains(&length) {
+        return false;
     }
     let trial: Vec<f64> = best.params.iter().zip(&step).map(|(x, p)| x + p).collect();
     if !stays_inside(search, &best.params, &trial) {
-        return None;
+        return false;
     }
     let mut gradient = vec![0.0; n];
     let nll = search.likelihood.nll_and_grad(&trial, &mut gradient);
@@ -69,10 +72,10 @@ fn take_step<L: Likelihood + ?Sized>(
     let left = newton_step(hessian, &gradient, &mut step);
     let rises = nll.is_nan() || nll > best.nll + 2e-14 * best.nll.abs().max(1.0);
     if rises || left.is_nan() || left >= length {
-        return None;
+        return false;
     }
-    *best = Minimum { params: trial, nll, gradient, edm: 0.5 * left * left, ..best.clone() };
-    Some(length)
+    *best = Minimum { params: trial, nll, gradient, edm: (0.5 * left * left).max(ROUNDING), ..best.clone() };
+    true
 }
 
 /// Writes -H⁻¹`gradient` to `step` (P), and returns its length √(pᵀHp): no parameter moves by more than so many of its standard deviations.
