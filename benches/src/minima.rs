@@ -1,6 +1,9 @@
 //! Default results against an exhaustive search: random models of every cause of several minima, and
 //! published cases.
 
+mod inject;
+mod published;
+
 use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Model, expected};
@@ -12,6 +15,7 @@ use ns_inference::{FitOptions, fit};
 use ns_testkit::exhaustive::{self, Effort};
 use ns_testkit::multimodal::{self, Cause};
 use std::error::Error;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A default result that is higher than this above the exhaustive one, in 2NLL, is wrong.
@@ -37,6 +41,21 @@ pub(crate) struct MinimaArgs {
     /// Only time the default procedures
     #[arg(long)]
     no_oracle: bool,
+    /// Search the published cases instead
+    #[arg(long, conflicts_with = "inject")]
+    published: bool,
+    /// Give a small sample of the published cases a huge normsys, in `--models` ways each, and compare those instead
+    #[arg(long)]
+    inject: bool,
+    /// Where the published workspaces are
+    #[arg(long, default_value = "../shared/data")]
+    data: PathBuf,
+    /// Only this published case; repeatable
+    #[arg(long)]
+    case: Vec<String>,
+    /// Write the minima of the published cases to this file, as JSON
+    #[arg(long, requires = "published")]
+    write: Option<PathBuf>,
 }
 
 /// What one model's default results are above the exhaustive ones by, in 2NLL, and whether they warn.
@@ -52,6 +71,12 @@ struct Comparison {
 const KINDS: [&str; 4] = ["free", "mu=0", "mu=1", "Asimov"];
 
 pub(crate) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
+    if arguments.published {
+        return published::run(arguments);
+    }
+    if arguments.inject {
+        return inject::run(arguments);
+    }
     println!(
         "{:18} {:>6} {:>7} {:>7} {:>7} {:>7} {:>9} {:>10} {:>10} {:>10}",
         "cause", "models", KINDS[0], KINDS[1], KINDS[2], KINDS[3], "unwarned", "largest", "default ms", "oracle ms"

@@ -37,6 +37,17 @@ pub struct Lowest {
     pub conditional: Vec<Minimum>,
 }
 
+/// What to search for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The parameter of interest; only the free minimum is sought without one.
+    pub poi: Option<usize>,
+    /// Its values at which conditional minima are wanted.
+    pub values: &'a [f64],
+    /// Starting points (P each) beside the random ones.
+    pub known: &'a [Vec<f64>],
+}
+
 /// The lowest free minimum of `likelihood`, and the conditional ones with parameter `poi` at each of `values`.
 pub fn search<L: DataLikelihood>(
     model: &Model,
@@ -45,7 +56,14 @@ pub fn search<L: DataLikelihood>(
     values: &[f64],
     effort: Effort,
 ) -> Lowest {
+    search_for(model, likelihood, Wanted { poi, values, known: &[] }, effort)
+}
+
+/// The lowest free minimum of `likelihood`, and the conditional ones that are `wanted`.
+pub fn search_for<L: DataLikelihood>(model: &Model, likelihood: &mut L, wanted: Wanted<'_>, effort: Effort) -> Lowest {
+    let Wanted { poi, values, known } = wanted;
     let mut starts = starts(model, effort);
+    starts.splice(0..0, known.iter().cloned());
     let free = lowest(model, likelihood, None, &starts);
     let Some(poi) = poi else { return Lowest { free, conditional: Vec::new() } };
     starts.insert(0, free.params.clone());

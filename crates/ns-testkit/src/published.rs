@@ -1,5 +1,6 @@
 //! Where published likelihoods with reference numbers are, if they are there: beside the repository, never in it.
 
+use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
 use ns_translate::{LoadRequest, Source, load};
 use serde_json::Value;
@@ -24,6 +25,10 @@ pub fn folder(name: &str) -> Option<PathBuf> {
 pub struct Case {
     /// Its name, as in the list of cases.
     pub name: String,
+    /// The document, patched.
+    pub workspace: Workspace,
+    /// How it is compiled.
+    pub options: CompileOptions,
     /// The model, with its own interpolation rules.
     pub model: Model,
     /// Points (P) by name; the first is the starting point.
@@ -37,7 +42,15 @@ pub struct Case {
 #[must_use]
 pub fn cases() -> Vec<Case> {
     let Some(workspaces) = folder("workspaces") else { return Vec::new() };
-    let data = workspaces.parent().expect("it has been joined to it");
+    cases_in(workspaces.parent().expect("it has been joined to it"))
+}
+
+/// The same of the published data in the folder `data`.
+///
+/// # Panics
+/// If a file of a case is not what it should be.
+#[must_use]
+pub fn cases_in(data: &Path) -> Vec<Case> {
     let list = json(&data.join("cases.json"));
     let list = list.as_object().expect("cases by name");
     list.iter().filter_map(|(name, entry)| case(data, name, entry)).collect()
@@ -66,9 +79,8 @@ fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
         poi: if entry["poi"].is_null() { PoiChoice::None } else { PoiChoice::FromMeasurement },
         ..CompileOptions::default()
     };
-    let model = load(&request).map(|workspace| compile(&workspace, &options));
-    let model =
-        model.unwrap_or_else(|error| panic!("{name}: {error}")).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let workspace = load(&request).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let model = compile(&workspace, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
     let reference = data.join("reference").join(format!("{name}.json"));
     if !reference.exists() {
         println!("skipped: {name}: no reference");
@@ -79,6 +91,8 @@ fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
     let numbers = |point: &Value| point["pars"].as_array().expect("numbers").iter().filter_map(Value::as_f64).collect();
     Some(Case {
         name: name.to_owned(),
+        workspace,
+        options,
         model,
         points: points.iter().map(|(name, point)| (name.clone(), numbers(point))).collect(),
     })
