@@ -40,6 +40,10 @@ TEST_GATES = {
     "gof q": (1e-6, "goodness-of-fit statistic at the reference minimum, relative, absolute below 1"),
     "gof p": (1e-6, "its p-value, with bins - unconstrained parameters degrees of freedom, absolute"),
 }
+# 2NLL of default results above the lowest minimum that an exhaustive search has found; more only with a warning about several minima.
+MINIMA_GATE = 1e-6
+MINIMA = ("free", "μ = 0", "μ = 1", "Asimov")
+EXHAUSTIVE = pathlib.Path(__file__).parent.parent / "testdata" / "minima" / "exhaustive.json"
 CONFORMANCE_GATE = 1e-6
 # Impacts are differences of two fits, each right to about 1e-7.
 IMPACT_GATE = 1e-6
@@ -262,6 +266,49 @@ def hold(nextstat, case, setting):
     return found
 
 
+def hold_minima(nextstat, case, lowest):
+    """How far the command's default results are above the `lowest` minima, and whether it warns of several."""
+    arguments = case.arguments("default")
+    fit, _ = run(nextstat, "fit", arguments)
+    above, warnings = [fit["twice_nll"] - lowest["free"]], fit["warnings"]
+    if "mu_0" in lowest:
+        tests = [run(nextstat, "hypotest", [*arguments, "--mu", mu, "--test-stat", "ttilde"])[0] for mu in (0, 1)]
+        tests.append(run(nextstat, "hypotest", [*arguments, "--mu", "1"])[0])
+        above += [fit["twice_nll"] + test["q"] - lowest[f"mu_{mu}"] for mu, test in enumerate(tests[:2])]
+        above.append(tests[2]["q_asimov"] - (lowest["asimov_mu_1"] - lowest["asimov_free"]))
+        warnings = warnings + [warning for test in tests for warning in test["warnings"]]
+    return above, any("minima" in warning for warning in warnings)
+
+
+def minima_rows(nextstat, cases):
+    """Name, numbers above the stored minima, whether there is a warning, and the verdict of each case."""
+    if not EXHAUSTIVE.exists():
+        print(f"skipped: no exhaustive minima in {EXHAUSTIVE}")
+        return
+    stored = json.loads(EXHAUSTIVE.read_text())["cases"]
+    for case in cases:
+        if case.name not in stored:
+            print(f"skipped: no exhaustive minima of {case.name}")
+            continue
+        try:
+            above, is_warned = hold_minima(nextstat, case, stored[case.name])
+        except ERRORS as error:
+            print(f"FAIL {case.name} [minima] {type(error).__name__}: {error}")
+            above, is_warned = [math.inf], False
+        is_low = all(value <= MINIMA_GATE for value in above)
+        yield case.name, above, is_warned, is_low or is_warned
+        print(f"{'pass' if is_low or is_warned else 'FAIL'} {case.name} [minima] {', '.join(f'{value:.1e}' for value in above)}", flush=True)
+
+
+def minima_table(minima):
+    yield f"| case | {' | '.join(MINIMA)} | warning | verdict |"
+    yield "|---" * (len(MINIMA) + 3) + "|"
+    for name, above, is_warned, passes in minima:
+        cells = [bold(value, MINIMA_GATE) for value in above] + ["–"] * (len(MINIMA) - len(above))
+        verdict = "**fail**" if not passes else "pass" if max(above) <= MINIMA_GATE else "above, with a warning"
+        yield f"| {name} | {' | '.join(cells)} | {'several minima' if is_warned else '–'} | {verdict} |"
+
+
 ERRORS = (RuntimeError, KeyError, TypeError, ValueError, StopIteration, subprocess.SubprocessError, OSError)
 
 
@@ -347,8 +394,9 @@ def cell(found, gate, missed):
     return f"**{text}**" if gate in missed else text
 
 
-def n_failures(rows, conformance, procedures):
+def n_failures(rows, conformance, procedures, minima):
     bad = sum(not value <= CONFORMANCE_GATE for *_, value, _ in conformance)
+    bad += sum(not passes for *_, passes in minima)
     return sum(bool(missed) for *_, missed in rows) + bad + sum(not is_right for *_, is_right in procedures)
 
 
@@ -375,9 +423,9 @@ def worst_line(rows, gates):
     return "Worst: " + ", ".join(f"{gate} {value:.1e}" for gate, value in values.items()) + "."
 
 
-def report(rows, conformance, procedures, version, reference_versions):
-    n_rows = len(rows) + len(conformance) + len(procedures)
-    n_failed = n_failures(rows, conformance, procedures)
+def report(rows, conformance, procedures, minima, version, reference_versions):
+    n_rows = len(rows) + len(conformance) + len(procedures) + len(minima)
+    n_failed = n_failures(rows, conformance, procedures, minima)
     lines = [
         "# Validation",
         "",
@@ -420,8 +468,26 @@ def report(rows, conformance, procedures, version, reference_versions):
         "| compared | found | verdict |",
         "|---|---|---|",
         *(f"| {what} | {found} | {'pass' if is_right else '**fail**'} |" for what, found, is_right in procedures),
+        "",
+        "## The lowest minima",
+        "",
+        f"2NLL of default results above the lowest minimum that an exhaustive search of this program has found ({effort()}), gate {MINIMA_GATE:g}:",
+        "free; with the parameter of interest at 0 and at 1; and q̃ at 1 of the Asimov data set. A result may be above with a warning about several",
+        "minima. One below the exhaustive value is a lower minimum than that search has found, or, where the minimum at 0 is above, another",
+        "Asimov data set.",
+        "",
+        *minima_table(minima),
     ]
     return "\n".join(lines) + "\n"
+
+
+def effort():
+    """How thorough the stored search was, in words."""
+    if not EXHAUSTIVE.exists():
+        return "not stored"
+    stored = json.loads(EXHAUSTIVE.read_text())
+    n_starts = min(case["n_starts"] for case in stored["cases"].values())
+    return f"`{stored['program']}`, {stored['date']}, {n_starts} random starts or more of each fit"
 
 
 def bold(value, gate):
@@ -448,7 +514,7 @@ def main():
         print(f"skipped: no reference data in {arguments.data}")
         return 0
     version = subprocess.run([arguments.nextstat, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    rows, conformance, procedures, tools = [], [], [], "unknown"
+    rows, conformance, procedures, cases, tools = [], [], [], [], "unknown"
     with tempfile.TemporaryDirectory(prefix="validate-") as scratch:
         for name, entry in json.loads(cases_file.read_text()).items():
             if arguments.case and name not in arguments.case:
@@ -461,6 +527,8 @@ def main():
                 rows.append((name, setting, found, missed))
                 print(f"{'FAIL' if missed else 'pass'} {name} [{setting}] {', '.join(missed)} {found.get('error', '')}", flush=True)
             procedures += hold_procedures(arguments.nextstat, case)
+            cases.append(case)
+        minima = list(minima_rows(arguments.nextstat, cases))
         if not arguments.case:
             conformance += hold_conformance(arguments.nextstat, arguments.data, pathlib.Path(scratch))
     summary(rows)
@@ -470,9 +538,10 @@ def main():
         print(f"{'pass' if value <= CONFORMANCE_GATE else 'FAIL'} {name} [{statistic}] {value:.1e}")
     if arguments.write and not arguments.case:
         arguments.write.parent.mkdir(exist_ok=True)
-        arguments.write.write_text(report(rows, conformance, procedures, version, tools))
-    n_failed = n_failures(rows, conformance, procedures)
-    print(f"{len(rows) + len(conformance) + len(procedures) - n_failed} passed, {n_failed} failed")
+        arguments.write.write_text(report(rows, conformance, procedures, minima, version, tools))
+    n_failed = n_failures(rows, conformance, procedures, minima)
+    n_held = len(rows) + len(conformance) + len(procedures) + len(minima)
+    print(f"{n_held - n_failed} passed, {n_failed} failed")
     return 1 if n_failed else 0
 
 
