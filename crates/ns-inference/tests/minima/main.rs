@@ -1,0 +1,48 @@
+//! Likelihoods with several minima: default results against an exhaustive search, all procedures
+//! against each other, and random starts.
+
+mod oracle;
+mod pairs;
+mod starts;
+
+use ns_testkit::multimodal::Cause;
+use oracle::Wrong;
+
+/// Models of each cause of several minima.
+const MODELS: u64 = 40;
+
+/// So many results of all may be above the exhaustive ones, if they warn.
+const MOST_WARNED: usize = 1;
+
+/// Fails with all of `contradictions`.
+fn assert_none(contradictions: &[String]) {
+    let n = contradictions.len();
+    assert!(n == 0, "{n} contradictions:\n{}", contradictions.join("\n"));
+}
+
+#[test]
+fn default_results_are_as_low_as_an_exhaustive_search_or_warn() {
+    let each = Cause::ALL.map(|cause| std::thread::spawn(move || Wrong::of(cause, 0..MODELS)));
+    let each = each.map(|thread| thread.join().expect("a comparison panicked"));
+    let unwarned: Vec<String> = each.iter().flat_map(|wrong| wrong.unwarned.clone()).collect();
+    let warned: Vec<String> = each.iter().flat_map(|wrong| wrong.warned.clone()).collect();
+    let what = "above the exhaustive search";
+    assert!(
+        unwarned.is_empty(),
+        "{what}, without a warning:\n{}\nwith one:\n{}",
+        unwarned.join("\n"),
+        warned.join("\n")
+    );
+    assert!(warned.len() <= MOST_WARNED, "{what}, with a warning:\n{}", warned.join("\n"));
+}
+
+#[test]
+fn all_procedures_agree_on_models_with_several_minima() {
+    assert_none(&pairs::contradictions(0..100));
+}
+
+#[test]
+#[ignore = "five times the models of the ordinary test take minutes"]
+fn all_procedures_agree_on_many_models_with_several_minima() {
+    assert_none(&pairs::contradictions(0..500));
+}

@@ -1,0 +1,292 @@
+//! All procedures against each other: whatever they compute, they refer to the same minima.
+
+use ns_compute::{CpuLikelihood, DifferentiableSession};
+use ns_core::templates::{Inputs, Selection, Variations};
+use ns_core::{Likelihood, Model};
+use ns_inference::contour::{ContourOptions, contours};
+use ns_inference::gof::{goodness_of_fit, saturated_deviance};
+use ns_inference::hypotest::{Tester, hypotest, significance};
+use ns_inference::limit::{LimitOptions, limit};
+use ns_inference::parallel::Crew;
+use ns_inference::ranking::{Methods, RankingOptions, ranking};
+use ns_inference::scan::{Axis, Scan, Values, scan};
+use ns_inference::test_statistic::TestStatistic;
+use ns_inference::toys::{Aux, Hypotest, HypotestSettings};
+use ns_inference::{
+    DifferentiableError, DifferentiableOptions, Errors, FitOptions, FitResult, ProfiledDifferentiableSession, fit,
+};
+use ns_testkit::multimodal::{self, Cause};
+use std::num::NonZeroUsize;
+
+/// Two procedures contradict each other if their 2NLL differ by more.
+const TOLERANCE: f64 = 1e-5;
+
+/// CLs at a limit may differ from the level by this.
+const CLS_TOLERANCE: f64 = 1e-4;
+
+/// The level of CLs.
+const LEVEL: f64 = 0.05;
+
+/// Multimodal model number `k`: all causes in turn.
+pub(crate) fn numbered(k: u64) -> (Cause, u64, Model) {
+    let n = Cause::ALL.len() as u64;
+    let (cause, seed) = (Cause::ALL[(k % n) as usize], k / n);
+    (cause, seed, multimodal::model(cause, seed))
+}
+
+/// The contradictions between procedures on the multimodal models `numbers`, one line each.
+pub(crate) fn contradictions(numbers: impl Iterator<Item = u64>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (cause, seed, model) in numbers.map(numbered) {
+        let mut comparison = Comparison::new(&model);
+        comparison.run();
+        found.extend(comparison.found.into_iter().map(|line| format!("{} {seed}: {line}", cause.name())));
+    }
+    found
+}
+
+/// Whether `difference` is at most `tolerance`; one that is not a number is no agreement.
+fn is_small(difference: f64, tolerance: f64) -> bool {
+    difference.abs() <= tolerance
+}
+
+/// The procedures on one model, and what they disagree about.
+struct Comparison<'a> {
+    model: &'a Model,
+    poi: usize,
+    options: FitOptions,
+    likelihood: CpuLikelihood,
+    /// The free fit.
+    best: FitResult,
+    /// Values of 2NLL (by procedure) of the free minimum, and of the conditional ones at 0 and at 1.
+    free: Vec<(&'static str, f64)>,
+    at: [Vec<(&'static str, f64)>; 2],
+    /// Values of the Asimov data set's q̃ at 1.
+    q_asimov: Vec<(&'static str, f64)>,
+    found: Vec<String>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(model: &'a Model) -> Self {
+        let (poi, options) = (model.poi().expect("mu"), FitOptions::default());
+        let mut likelihood = CpuLikelihood::new(model);
+        let best = fit(model, &model.observed, &mut likelihood, &options);
+        let (free, at) = (vec![("fit", best.twice_nll)], [Vec::new(), Vec::new()]);
+        Self { model, poi, options, likelihood, best, free, at, q_asimov: Vec::new(), found: Vec::new() }
+    }
+
+    fn run(&mut self) {
+        for mu in [0, 1] {
+            let fixed = self.fitted(&[(self.poi, mu as f64)]);
+            self.at[mu].push(("fit", fixed));
+        }
+        self.scan_poi();
+        self.tests();
+        self.limit();
+        self.contours();
+        self.ranking();
+        self.session();
+        self.goodness();
+        let free = std::mem::take(&mut self.free);
+        self.compare("the free minimum", &free);
+        for mu in [0, 1] {
+            let at = std::mem::take(&mut self.at[mu]);
+            self.compare(&format!("the minimum at mu = {mu}"), &at);
+        }
+        let q_asimov = std::mem::take(&mut self.q_asimov);
+        self.compare("q of the Asimov data set at mu = 1", &q_asimov);
+    }
+
+    /// Notes every value that is above the lowest.
+    fn compare(&mut self, what: &str, values: &[(&'static str, f64)]) {
+        let Some(lowest) = values.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+        for (procedure, value) in values {
+            let above = value - lowest.1;
+            if !is_small(above, TOLERANCE) {
+                self.found.push(format!("{what}: {procedure} is above {} by {above:.2e}", lowest.0));
+            }
+        }
+    }
+
+    /// 2NLL of a fit with `fixed`.
+    fn fitted(&mut self, fixed: &[(usize, f64)]) -> f64 {
+        let options = FitOptions { fixed: fixed.to_vec(), errors: Errors::None, ..FitOptions::default() };
+        fit(self.model, &self.model.observed, &mut self.likelihood, &options).twice_nll
+    }
+
+    fn scan(&mut self, parameter: usize, values: &[f64]) -> Scan {
+        let axis = Axis { parameter, values: Values::Given(values.to_vec()) };
+        scan(self.model, &mut self.likelihood, &self.options, &axis, Crew::ALONE)
+    }
+
+    /// Notes that `procedure` has its best fit at `mu`: a fit there should be as low as the free one.
+    fn best_at(&mut self, procedure: &'static str, mu: f64) {
+        let fixed = self.fitted(&[(self.poi, mu)]);
+        self.free.push((procedure, fixed));
+    }
+
+    fn scan_poi(&mut self) {
+        let scan = self.scan(self.poi, &[0.0, 0.5, 1.0, 2.0]);
+        self.free.push(("scan", scan.best.twice_nll));
+        for (mu, k) in [(0, 0), (1, 2)] {
+            let rise = scan.twice_delta_nll[k].unwrap_or(f64::NAN);
+            self.at[mu].push(("scan", scan.best.twice_nll + rise));
+        }
+    }
+
+    fn tests(&mut self) {
+        let Self { model, poi, .. } = *self;
+        let mut scratch = self.likelihood.clone();
+        let likelihoods = [&mut self.likelihood, &mut scratch];
+        let mut tester = Tester::new(model, likelihoods, &self.options, poi, (TestStatistic::QTilde, 0.0));
+        let tested = tester.result(1.0);
+        let free = 2.0 * tester.observed.best().nll;
+        let at_asimov = tester.asimov_params.clone();
+        self.free.push(("hypotest", free));
+        self.at[0].push(("hypotest (Asimov data set)", 2.0 * self.likelihood.nll(&at_asimov)));
+        let q = tested.q.unwrap_or(f64::NAN);
+        if tested.mu_hat <= 1.0 {
+            self.at[1].push(("hypotest", free + q));
+        }
+        self.q_asimov.push(("hypotest", tested.q_asimov.unwrap_or(f64::NAN)));
+        self.best_at("hypotest (mu_hat)", tested.mu_hat);
+        for mu in [0, 1] {
+            let statistic = TestStatistic::TTilde;
+            let tested = hypotest(model, &mut self.likelihood, &self.options, poi, (statistic, mu as f64));
+            self.at[mu].push(("hypotest (t)", free + tested.q.unwrap_or(f64::NAN)));
+        }
+        let discovered = significance(model, &mut self.likelihood, &self.options, poi, 1.0);
+        self.at[0].push(("significance", free + discovered.q0.unwrap_or(f64::NAN)));
+        self.best_at("significance (mu_hat)", discovered.mu_hat);
+        self.toys(q, tested.mu_hat);
+    }
+
+    /// Toys have the observed statistic of the asymptotic test, `q`.
+    fn toys(&mut self, q: f64, mu_hat: f64) {
+        let settings = HypotestSettings {
+            test_statistic: TestStatistic::QTilde,
+            poi: self.poi,
+            mu: 1.0,
+            n_toys: [1; 2],
+            seed: 1,
+            aux: Aux::Fluctuated,
+        };
+        let data = (&self.model.observed, &mut self.likelihood);
+        match Hypotest::new(self.model, data, &self.options, settings) {
+            Ok(toys) => {
+                let observed = toys.observed();
+                if !is_small(observed.value - q, TOLERANCE) {
+                    let line = format!("q at mu = 1: {q} by hypotest, {} by its toys", observed.value);
+                    self.found.push(format!("{line} (mu_hat {mu_hat} and {})", observed.mu_hat));
+                }
+                self.best_at("hypotest by toys (mu_hat)", observed.mu_hat);
+            }
+            Err(error) => self.found.push(format!("hypotest by toys: {error}")),
+        }
+    }
+
+    fn limit(&mut self) {
+        let Self { model, poi, .. } = *self;
+        let wanted = LimitOptions { level: LEVEL, statistic: TestStatistic::QTilde };
+        let limits = limit(model, &mut self.likelihood, &self.options, poi, wanted);
+        self.best_at("limit (mu_hat)", limits.mu_hat);
+        let each = std::iter::once(limits.observed).chain(limits.expected).enumerate();
+        for (k, mu) in each.filter_map(|(k, mu)| Some((k, mu?))) {
+            let tested = hypotest(model, &mut self.likelihood, &self.options, poi, (TestStatistic::QTilde, mu));
+            let cls = if k == 0 { tested.cls_obs } else { tested.cls_exp.map(|band| band[k - 1]) };
+            let cls = cls.unwrap_or(f64::NAN);
+            if !is_small(cls - LEVEL, CLS_TOLERANCE) {
+                let which = ["observed", "-2", "-1", "0", "+1", "+2"][k];
+                self.found.push(format!("limit ({which}) {mu}: CLs is {cls:.6} by hypotest"));
+            }
+        }
+    }
+
+    fn contours(&mut self) {
+        let Some(other) = self.nuisances().next() else { return };
+        let wanted = ContourOptions { parameters: [self.poi, other], levels: vec![0.68], n_points: 8 };
+        let contours = contours(self.model, &self.likelihood, &self.options, &wanted, Crew::ALONE);
+        self.free.push(("contours", contours.best.twice_nll));
+        for point in contours.contours.iter().flat_map(|contour| &contour.points) {
+            let Some(height) = point.twice_delta_nll else { continue };
+            let fixed = self.fitted(&[(self.poi, point.values[0]), (other, point.values[1])]);
+            let height = contours.best.twice_nll + height;
+            if !is_small(fixed - height, TOLERANCE) {
+                let line = format!("the contour is higher than a fit by {:.2e}", height - fixed);
+                self.found.push(format!("{line} at {:?}", point.values));
+            }
+        }
+    }
+
+    fn nuisances(&self) -> impl Iterator<Item = usize> + use<> {
+        let (poi, fixed) = (self.poi, self.model.parameters.fixed.clone());
+        (0..fixed.len()).filter(move |&i| i != poi && !fixed[i])
+    }
+
+    /// Post-fit impacts against scans of two points.
+    fn ranking(&mut self) {
+        let methods = Methods { classic: true, global: false, covariance: false };
+        let wanted =
+            RankingOptions { poi: self.poi, methods, minos: false, groups: Vec::new(), fit: self.options.clone() };
+        let ranking = ranking(self.model, &self.model.observed, &self.likelihood, &wanted, Crew::ALONE);
+        self.free.push(("ranking", ranking.best.twice_nll));
+        for entry in &ranking.entries {
+            let Some(impacts) = &entry.postfit else { continue };
+            let i = self.best.index_of(&entry.parameter).expect("a parameter of the model");
+            let shifts = [impacts.down, impacts.up];
+            let scan = self.scan(i, &shifts.map(|shift| shift.at));
+            for (shift, rise) in shifts.iter().zip(&scan.twice_delta_nll) {
+                let (Some(impact), Some(rise)) = (shift.impact, rise) else { continue };
+                let mu = ranking.best.params[self.poi] + impact;
+                let fixed = self.fitted(&[(i, shift.at), (self.poi, mu)]);
+                let above = fixed - (scan.best.twice_nll + rise);
+                if !is_small(above, TOLERANCE) {
+                    let name = &entry.parameter;
+                    self.found.push(format!("`{name}` = {:.3}: ranking is above scan by {above:.2e}", shift.at));
+                }
+            }
+        }
+    }
+
+    fn session(&mut self) {
+        let select = Selection { sample: "signal".to_owned(), channel: None, variations: Variations::None };
+        let inputs = Inputs::new(self.model, &[select]).expect("every model has a signal");
+        let likelihood = DifferentiableSession::new(self.model, inputs);
+        let options = DifferentiableOptions::default();
+        let mut session = ProfiledDifferentiableSession::new(self.model, likelihood, self.poi, options);
+        let mut failed = Vec::new();
+        let mut number = |found: Result<[f64; 2], DifferentiableError>| match found {
+            Ok([value, _]) => Some(value),
+            // A gradient is not defined there, so a session has no value either.
+            Err(DifferentiableError::Edge { .. }) => None,
+            Err(error) => {
+                failed.push(format!("session: {error}"));
+                None
+            }
+        };
+        let free = number(session.profiled_nll(None, None));
+        let at = [0.0, 1.0].map(|mu| number(session.profiled_nll(Some(mu), None)));
+        let q0 = number(session.statistic(TestStatistic::Q0, 0.0, None));
+        let t = number(session.statistic(TestStatistic::TTilde, 1.0, None));
+        let q_asimov = number(session.asimov_statistic(TestStatistic::QTilde, 1.0, None));
+        self.free.extend(free.map(|nll| ("session", 2.0 * nll)));
+        for (mu, name, q) in [(0, "session (q0)", q0), (1, "session (t)", t)] {
+            self.at[mu].extend(at[mu].map(|nll| ("session", 2.0 * nll)));
+            self.at[mu].extend(free.zip(q).map(|(nll, q)| (name, 2.0 * nll + q)));
+        }
+        self.q_asimov.extend(q_asimov.map(|q| ("session", q)));
+        failed.dedup();
+        self.found.extend(failed);
+    }
+
+    /// The goodness of the fit is that of the best fit of a scan.
+    fn goodness(&mut self) {
+        let Self { model, ref options, ref mut likelihood, ref best, .. } = *self;
+        let goodness = goodness_of_fit(model, &model.observed, likelihood, (best, options), NonZeroUsize::MIN);
+        let scan = self.scan(self.poi, &[1.0]);
+        let other = saturated_deviance(model, &model.observed, &scan.best.params, &model.parameters.fixed).total;
+        if !is_small(goodness.statistic - other, TOLERANCE) {
+            self.found.push(format!("goodness of fit: {}, and {other} at the best fit of a scan", goodness.statistic));
+        }
+    }
+}

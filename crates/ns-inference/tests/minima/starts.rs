@@ -1,0 +1,114 @@
+//! Random starts: they find minima that nothing indicates, and give up what is known.
+
+use super::pairs::numbered;
+use ns_compute::CpuLikelihood;
+use ns_core::Model;
+use ns_core::interpolate::Interpolation;
+use ns_core::spec::ModifierData::{HistoSys, NormFactor};
+use ns_core::spec::ParameterConfig;
+use ns_inference::fit::domain_and_start;
+use ns_inference::minimize::Minimum;
+use ns_inference::search::{FoundBy, Search};
+use ns_inference::{FitOptions, MultiStart, fit};
+use ns_testkit::assert_close;
+use ns_testkit::random::{self, Shape};
+use ns_testkit::small::{self, region, sample};
+
+/// Both variations raise the yield, so that the data can be met on either side of zero: one side, at
+/// `start` < 0, is the higher minimum.
+fn two_minima() -> Model {
+    let shift = HistoSys { hi_data: vec![130.0, 52.0], lo_data: vec![125.0, 45.0] };
+    let samples = vec![
+        sample("signal", &[1.0, 4.0], &[("mu", NormFactor)]),
+        sample("background", &[100.0, 50.0], &[("alpha", shift)]),
+    ];
+    let mu = ParameterConfig { name: "mu".to_owned(), bounds: Some(vec![[0.0, 20.0]]), ..ParameterConfig::default() };
+    small::model(vec![region("channel", samples, &[160.0, 58.0])], vec![mu])
+}
+
+/// Small, and with nothing that leaves directions flat.
+const SHAPE: Shape = Shape { oddities: false, ..Shape::SMALL };
+
+/// Where random starts have led, the lowest end first, and how many were given up.
+struct Ends {
+    minima: Vec<(Minimum, FoundBy)>,
+    n_known: usize,
+}
+
+/// Random starts of `model` that begin at `start`, or at the usual point, without what the model indicates.
+/// None is given up unless `gives_up`: random points near kinks are all minimised from.
+fn run_all(model: &Model, start: Option<&[f64]>, (n_starts, seed): (usize, u64), gives_up: bool) -> Ends {
+    let mut likelihood = CpuLikelihood::new(model);
+    let (mut domain, usual) = domain_and_start(model, &FitOptions::default());
+    domain.suspects.clear();
+    domain.same_sign.fill(false);
+    if !gives_up {
+        domain.kinked = vec![false; model.n_params()];
+    }
+    let options = FitOptions::default().minimize;
+    let found = Search::new(&mut likelihood, domain, options).run_all(model, start.unwrap_or(&usual), n_starts, seed);
+    Ends { minima: found.minima, n_known: found.n_known }
+}
+
+/// The minimum that `start` leads to.
+fn local(model: &Model, start: &[f64]) -> Minimum {
+    run_all(model, Some(start), (0, 0), true).minima[0].0.clone()
+}
+
+#[test]
+fn random_starts_find_the_lower_of_two_minima() {
+    let model = two_minima();
+    let place = |alpha: f64| -> Vec<f64> {
+        let each = model.parameters.names.iter().zip(&model.parameters.init);
+        each.map(|(name, init)| if name == "alpha" { alpha } else { *init }).collect()
+    };
+    let sides = [-1.0, 1.0].map(|alpha| local(&model, &place(alpha)));
+    let [low, high] = if sides[0].nll < sides[1].nll { [&sides[0], &sides[1]] } else { [&sides[1], &sides[0]] };
+    assert!(high.nll > low.nll + 0.01, "{} and {}", low.nll, high.nll);
+    for seed in 0..10 {
+        // Points are drawn round the start, and one in sixteen of those round the higher minimum leads to the other.
+        for (start, n_starts) in [(None, 40), (Some(&high.params[..]), 100)] {
+            let found = run_all(&model, start, (n_starts, seed), true);
+            assert_close(found.minima[0].0.nll, low.nll, 1e-9, "the lowest");
+        }
+    }
+    let options = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
+    let fitted = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &options);
+    assert_close(fitted.nll, low.nll, 1e-9, "the fit");
+    assert!(fitted.minima.len() >= 2, "{:?}", fitted.minima);
+}
+
+#[test]
+fn starts_that_fall_into_a_known_basin_are_given_up() {
+    // Not where the minimum is at a bound or has a flat direction: nothing is known there.
+    let mut n_models = 0;
+    for seed in 0..20 {
+        let model = random::model(seed, SHAPE, Interpolation::default());
+        let found = run_all(&model, None, (40, seed), true);
+        n_models += usize::from(found.n_known > 0);
+        assert!(found.n_known + found.minima.len() <= 41, "model {seed}: more ends than starts");
+    }
+    assert!(n_models >= 10, "only of {n_models} models");
+}
+
+/// Every other start is drawn from the constraint terms whatever is known: minimised in full, none of those ends lower.
+#[test]
+fn giving_starts_up_loses_no_lower_minimum() {
+    let mut n_known = 0;
+    for k in 0..70 {
+        let (cause, seed, model) = numbered(k);
+        let found = run_all(&model, None, (30, k), true);
+        let full = run_all(&model, None, (30, k), false);
+        assert_eq!(full.n_known, 0, "{} {seed}", cause.name());
+        let is_same_start = |by: FoundBy| match by {
+            FoundBy::RandomStart(k) => k % 2 == 0,
+            _ => true,
+        };
+        let same = full.minima.iter().filter(|(minimum, by)| minimum.converged() && is_same_start(*by));
+        let lowest = same.map(|(minimum, _)| minimum.nll).fold(f64::INFINITY, f64::min);
+        let ours = found.minima[0].0.nll;
+        assert!(ours <= lowest + 1e-6, "{} {seed}: {ours}, and {lowest} if none is given up", cause.name());
+        n_known += found.n_known;
+    }
+    assert!(n_known > 0, "none was given up");
+}
