@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
             let effort = Effort { n_starts: arguments.starts, n_values: 4, ..Effort::default() };
             let (above, warnings) = Minima::exhaustive(&model, effort).default_above(&model);
             let is_wrong = above.iter().any(|&above| above.is_nan() || above > TOLERANCE);
-            let is_warned = warnings.iter().any(|warning| warning.contains("minim"));
+            let is_warned = warnings.iter().any(|warning| warning.contains("minima"));
             n += 1;
             wrong += usize::from(is_wrong);
             unwarned += usize::from(is_wrong && !is_warned);

@@ -102,7 +102,7 @@ pub(super) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
             above[3],
             seconds
         );
-        warnings.iter().filter(|warning| warning.contains("minim")).for_each(|warning| println!("  {warning}"));
+        warnings.iter().filter(|warning| warning.contains("minima")).for_each(|warning| println!("  {warning}"));
         stored.insert(case.name.clone(), minima.json(effort));
         if let Some(file) = &arguments.write {
             write(file, &stored)?;

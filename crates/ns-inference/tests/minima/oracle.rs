@@ -62,6 +62,6 @@ fn above_exhaustive(model: &Model) -> ([f64; 4], bool) {
         above(own.nll(&pair.observed.conditional), &lowest.conditional[1]),
         above(asimov.nll(&pair.asimov.conditional), &of_asimov.conditional[0]),
     ];
-    let is_warned = fitted.warnings.iter().chain(&warnings).any(|warning| warning.contains("minim"));
+    let is_warned = fitted.warnings.iter().chain(&warnings).any(|warning| warning.contains("minima"));
     (above, is_warned)
 }
