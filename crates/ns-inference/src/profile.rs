@@ -36,6 +36,9 @@ const RESCUE_STARTS: usize = 8;
 /// those are asked for: later ones start from the basins that these found.
 const FULLY_SEARCHED: usize = 2;
 
+/// How much farther from the best fit branches are followed back from.
+const FARTHER_OUT: [f64; 2] = [2.0, 5.0];
+
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
 
@@ -452,7 +455,37 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     pub fn at_explored(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(held)];
         starts.extend_from_slice(others);
+        if self.explores && self.explores_widely() {
+            starts.extend(self.from_farther_out(held));
+        }
         self.conditional(held, &starts, Exploration::Always)
+    }
+
+    /// Conditional minima (P each) with the parameters farther from their best fit than `held`, from which
+    /// a branch can be followed back that nothing else leads to.
+    fn from_farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
+        let best = self.best.params.clone();
+        let farther = |factor: f64| -> Vec<(usize, f64)> {
+            held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
+        };
+        let mut starts = Vec::new();
+        for held in FARTHER_OUT.map(farther) {
+            let predicted = self.predict(&held);
+            let at = self.with_fixed(&held, |search| search.run(&predicted));
+            starts.extend(at.nll.is_finite().then_some(at.params));
+        }
+        starts
+    }
+
+    /// Does `work` with the parameters `held` fixed, and frees them again.
+    fn with_fixed<T>(&mut self, held: &[(usize, f64)], work: impl FnOnce(&mut Search<'a, L>) -> T) -> T {
+        let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
+        held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
+        let done = work(&mut self.search);
+        for (&(i, _), fixed) in held.iter().zip(was_fixed) {
+            self.search.domain.fixed[i] = fixed;
+        }
+        done
     }
 
     /// The same from each of `starts` (each P), explored: for the ends of a sequence of fits.

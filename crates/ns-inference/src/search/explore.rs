@@ -315,7 +315,7 @@ pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
 fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
     let minima = (0..met.len()).filter(|&k| met[k].0.converged());
     let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
-    lowest.filter(|&k| !(met[0].0.nll < met[k].0.nll - DISTINCT)).unwrap_or(0)
+    lowest.filter(|&k| met[0].0.nll.is_nan() || met[0].0.nll >= met[k].0.nll - DISTINCT).unwrap_or(0)
 }
 
 /// The same-sign systematics across whose zero there may be another minimum than `minimum`.
