@@ -107,7 +107,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let known = vec![(minimum, FoundBy::Start)];
         let (mut lowest, mut explored) = self.search.explore(known, Breadth::Full);
         if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
-            lowest = self.rescued(lowest);
+            let mut known = vec![(self.rescued(lowest), FoundBy::Start)];
+            known.append(&mut explored);
+            (lowest, explored) = self.search.explore(known, Breadth::Full);
         }
         explored.extend(met);
         for (minimum, by) in explored {
@@ -455,15 +457,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     pub fn at_explored(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(held)];
         starts.extend_from_slice(others);
-        if self.explores && self.explores_widely() {
-            starts.extend(self.from_farther_out(held));
-        }
         self.conditional(held, &starts, Exploration::Always)
     }
 
     /// Conditional minima (P each) with the parameters farther from their best fit than `held`, from which
     /// a branch can be followed back that nothing else leads to.
-    fn from_farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
+    fn starts_farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
         let best = self.best.params.clone();
         let farther = |factor: f64| -> Vec<(usize, f64)> {
             held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
@@ -524,9 +523,13 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             Exploration::IfCheap => self.explores && self.search.is_thorough(),
             Exploration::Never => false,
         };
-        // Where the fit would start that has these parameters fixed from the beginning.
-        let plain = (explores && self.explores_widely()).then(|| self.start.clone());
-        for start in starts[1..].iter().chain(&plain) {
+        let mut further = Vec::new();
+        if explores && self.explores_widely() {
+            // Where the fit would start that has these parameters fixed from the beginning.
+            further.push(self.start.clone());
+            further.extend(self.starts_farther_out(held));
+        }
+        for start in starts[1..].iter().chain(&further) {
             met.push((self.search.run(&with_held(start)), FoundBy::Start));
         }
         let followed: Vec<Minimum> =

@@ -243,7 +243,7 @@ fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
 
 #[test]
 fn threads_change_nothing() {
-    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true };
+    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true, gentle: false };
     let model = random::model(11, shape, Interpolation::default());
     let alone = rank_with(&model, 1, &ns_inference::monitor::Silent);
     assert!(alone.is_complete && alone.entries.len() > 10);

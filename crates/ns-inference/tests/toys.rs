@@ -233,7 +233,7 @@ fn bits(fits: &[ToyFit]) -> Vec<u64> {
 
 #[test]
 fn toys_are_the_same_to_the_bit_however_they_are_made() {
-    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true };
+    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true, gentle: false };
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;

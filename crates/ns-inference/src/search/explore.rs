@@ -215,6 +215,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     fn moved_roughly(&mut self, minimum: &Minimum, suspects: &[Suspect]) -> Vec<Start> {
         let mut starts = Vec::new();
+        // In a large model each point is reached from the one before, until -ln L has risen too high.
+        let walks = !self.is_thorough();
         for suspect in suspects {
             for way in self.ways(minimum, suspect) {
                 let mut from = minimum.params.clone();
@@ -223,13 +225,15 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                         return starts;
                     }
                     let Some(at) = self.run_with(&suspect.parameters, &point, &from) else { break };
-                    from.clone_from(&at.params);
+                    if walks {
+                        from.clone_from(&at.params);
+                    }
                     let rises_on = rise_ahead(minimum, &at, &suspect.parameters) > 0.0;
                     let is_too_high = at.nll - minimum.nll > HIGHEST_RISE;
                     if leads_elsewhere(minimum, &at, &suspect.parameters) {
                         starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
                     }
-                    if minimum.converged() && is_too_high && rises_on {
+                    if walks && minimum.converged() && is_too_high && rises_on {
                         break;
                     }
                 }
