@@ -238,7 +238,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let [a, b] = self.center();
         let x = (values[0] - a) / l00;
         let angle = (((values[1] - b) - l10 * x) / l11).atan2(x);
-        if angle < 0.0 { angle + std::f64::consts::TAU } else { angle }
+        // Rounding must not move the first ray to the end.
+        if angle < -1e-9 { angle + std::f64::consts::TAU } else { angle.max(0.0) }
     }
 
     /// Whether two points are one, to within rounding.

@@ -103,20 +103,22 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     /// The statistic at `mu`. Each conditional minimum is looked for from several places and explored, so
     /// that a second minimum does not go unnoticed.
     pub fn at(&mut self, mu: f64) -> TestedPair {
-        let mut pair = self.pair(mu, Profiler::at_explored);
+        let mut pair = self.pair(mu, Profiler::at_explored, &[]);
         while self.renew_asimov() {
-            pair = self.pair(mu, Profiler::at_explored);
+            let found = std::slice::from_ref(&pair.observed.conditional);
+            pair = self.pair(mu, Profiler::at_explored, found);
         }
         pair
     }
 
     /// The same on the way to a value at which everything is explored.
     pub(crate) fn at_on_the_way(&mut self, mu: f64) -> TestedPair {
-        self.pair(mu, Profiler::at_on_the_way)
+        self.pair(mu, Profiler::at_on_the_way, &[])
     }
 
-    fn pair(&mut self, mu: f64, find: Find<'a, L>) -> TestedPair {
-        let starts = [self.asimov_params.clone(), self.observed.start().to_vec()];
+    /// Both statistics at `mu`; the observed one is looked for from `known` (P each) too.
+    fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedPair {
+        let starts = [&[self.asimov_params.clone(), self.observed.start().to_vec()], known].concat();
         let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
         let observed = judge(&self.observed, self.statistic, self.poi, mu, conditional);
         let near = std::slice::from_ref(&observed.conditional);

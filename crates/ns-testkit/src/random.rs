@@ -52,7 +52,7 @@ pub struct Shape {
     pub systematics: usize,
     /// Shapefactors shared between channels, lumi, and bins with nothing in them.
     pub oddities: bool,
-    /// Systematics of a tenth of the usual size, which hide no minima.
+    /// Systematics of a hundredth of the usual size, which hide no minima.
     pub gentle: bool,
 }
 
@@ -118,7 +118,7 @@ fn background(random: &mut Random, shape: Shape, (c, s): (usize, usize), n_bins:
     let empty = |random: &mut Random| shape.oddities && random.one_in(20);
     let data: Vec<f64> = (0..n_bins).map(|_| if empty(random) { 0.0 } else { random.between(5.0, 100.0) }).collect();
     let mut modifiers = Vec::new();
-    let size = if shape.gentle { 0.1 } else { 1.0 };
+    let size = if shape.gentle { 0.01 } else { 1.0 };
     let factor = |factor: f64| 1.0 + size * (factor - 1.0);
     for i in 0..shape.systematics {
         let name = format!("alpha_{i}");

@@ -150,7 +150,16 @@ impl<'a> Hypotest<'a> {
         let alternative = profiler.at_explored(&[(poi, against)], std::slice::from_ref(&start));
         profiler.try_from_point(&alternative.params);
         let starts = [alternative.params.clone(), start];
-        let tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
+        let mut tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
+        // A basin met by the test may be lower at the alternative, and lead to a lower free minimum.
+        let known = profiler.best().nll;
+        if profiler.pool().n_found() > 0 {
+            profiler.at_on_the_way(&[(poi, against)], &[]);
+        }
+        if profiler.best().nll < known {
+            let starts = [tested.conditional.clone()];
+            tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
+        }
         let Tested { value: Some(value), mu_hat, conditional, .. } = tested else {
             return Err(ToysError::Observed {
                 mu,

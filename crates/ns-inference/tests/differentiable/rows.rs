@@ -147,7 +147,7 @@ fn statistics_of_rows_of(shape: Shape, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn rows_that_have_not_arrived_and_those_with_a_lower_minimum_are_left_to_the_host() {
-    let (model, mut session, rows) = rows_of(6, 3);
+    let (model, mut session, rows) = rows_of(2, 3);
     let data = model.observed.clone();
     let mut of = |change: &dyn Fn(&mut OnHost)| {
         let mut device = OnHost::new(&model, &session, &rows);
