@@ -12,6 +12,7 @@ use ns_inference::toys::{
     Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit,
     ToysError, goodness_toys,
 };
+use ns_inference::{Errors, FitOptions};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -294,8 +295,10 @@ fn goodness_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let setup = setup(py, model, settings)?;
     let Setup { model, data, likelihood, options, threads, .. } = &setup;
+    // As in the command, whose fit ends at the exact minimum because it has uncertainties.
+    let with_errors = FitOptions { errors: Errors::Hessian, ..options.clone() };
     let (result, goodness) = interruptible(py, likelihood.clone(), |likelihood| {
-        let result = fit(model, data, likelihood, options);
+        let result = fit(model, data, likelihood, &with_errors);
         let goodness = goodness_of_fit(model, data, likelihood, (&result, options), *threads);
         (result, goodness)
     })?;
