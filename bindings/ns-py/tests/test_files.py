@@ -176,7 +176,7 @@ def test_damaged_records_of_toys_are_refused(toys, tmp_path):
     toys.save(path)
     for length in (0, 5, 9, 40, header - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(nextstat.ToyError, match="is no file of toys"):
+        with pytest.raises(nextstat.ToyError, match="is not a file of toys"):
             nextstat.load_toys(path)
 
 

@@ -114,7 +114,7 @@ def _identity_of(path: str) -> dict[str, Any]:
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if not os.path.exists(path + ".json"):
-        raise ToyError(f"`{path}` is no file of toys: `{path}.json`, which belongs beside it, is not there")
+        raise ToyError(f"`{path}` is not a file of toys: `{path}.json`, which belongs beside it, is not there")
     with open(path + ".json", encoding="utf-8") as file:
         try:
             identity = json.load(file)
@@ -197,7 +197,7 @@ def _records(path: str, columns: np.dtype) -> np.ndarray:
         try:
             shape, dtype = _header_of(file)
         except Exception as error:  # Headers are Python text, which fails to parse in many ways.
-            raise ToyError(f"`{path}` is no file of toys: {error}") from None
+            raise ToyError(f"`{path}` is not a file of toys: {error}") from None
         if len(shape) != 1 or dtype != columns:
             raise ToyError(f"`{path}` is not the file that `{path}.json` describes: its columns are `{shown(dtype)}`")
         n_there = (os.fstat(file.fileno()).st_size - file.tell()) // columns.itemsize

@@ -45,7 +45,7 @@ def _backend(backend, precision):
         warnings.warn(
             f"the engine computes by itself and takes NumPy arrays: `{name}` is ignored, `nextstat` is used", UserWarning, stacklevel=4
         )
-        # Whoever asks for one of them asks for gradients.
+        # These backends exist for their gradients.
         name = "nextstat"
     if name not in ("numpy", "nextstat"):
         raise exceptions.InvalidBackend(f"The backend provided is not supported: {name}. There are: numpy, nextstat")
