@@ -35,6 +35,9 @@ pub(crate) struct MinimaArgs {
     /// Only causes whose name contains this
     #[arg(long, default_value = "")]
     cause: String,
+    /// Put the causes among many ordinary systematics
+    #[arg(long)]
+    crowded: bool,
     /// Print every wrong model
     #[arg(long)]
     list: bool,
@@ -86,7 +89,8 @@ pub(crate) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
         let (mut unwarned, mut largest) = (0, 0.0_f64);
         let (mut default, mut oracle) = (Duration::ZERO, Duration::ZERO);
         for seed in arguments.first..arguments.first + arguments.models {
-            let model = multimodal::model(cause, seed);
+            let model =
+                if arguments.crowded { multimodal::crowded(cause, seed) } else { multimodal::model(cause, seed) };
             let effort = Effort { n_starts: arguments.starts, ..Effort::default() };
             let found = compare(&model, effort, arguments.no_oracle);
             let is_wrong = found.above.map(|above| above > TOLERANCE);

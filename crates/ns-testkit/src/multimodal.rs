@@ -79,6 +79,41 @@ pub fn workspace(cause: Cause, seed: u64) -> Workspace {
     workspace
 }
 
+/// Ordinary systematics of [`crowded`] models.
+const CROWD: usize = 40;
+
+/// The model number `seed` of `cause` among [`CROWD`] ordinary systematics: too many parameters for a search
+/// that tries everything. Samples that expect next to nothing also get what simulation of few events
+/// gives: large statistical uncertainties, and shapes larger than their yields.
+///
+/// # Panics
+/// If a random workspace does not compile, which would be a fault of this module.
+#[must_use]
+pub fn crowded(cause: Cause, seed: u64) -> Model {
+    let mut workspace = workspace(cause, seed);
+    let mut random = Random::new(!seed.wrapping_mul(16).wrapping_add(cause as u64));
+    for channel in &mut workspace.channels {
+        let samples = channel.samples.iter_mut().filter(|sample| sample.name != "signal");
+        for sample in samples {
+            for i in 0..CROWD {
+                if random.one_in(2) {
+                    let (down, up) = (random.between(-0.08, 0.08), random.between(-0.08, 0.08));
+                    let data = ModifierData::NormSys { lo: 1.0 - down, hi: 1.0 + up };
+                    sample.modifiers.push(named(&format!("crowd_{i}"), data));
+                }
+            }
+            if sample.name == "c_tiny" {
+                let varied = |random: &mut Random| vary(random, &sample.data, |random| random.between(-1.5, 1.5));
+                let shape = ModifierData::HistoSys { lo_data: varied(&mut random), hi_data: varied(&mut random) };
+                let errors = sample.data.iter().map(|y| y * random.between(0.5, 3.0)).collect();
+                sample.modifiers.push(named("few_events_shape", shape));
+                sample.modifiers.push(named(&format!("few_events_{}", channel.name), ModifierData::ShapeSys(errors)));
+            }
+        }
+    }
+    compile(&workspace, &CompileOptions::default()).expect("random workspaces are sound")
+}
+
 fn nominal(channel: &Channel) -> Observation {
     let n_bins = channel.samples[0].data.len();
     let total = |bin: usize| channel.samples.iter().map(|s| s.data[bin]).sum::<f64>().round();
