@@ -99,11 +99,16 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
         }
         hessian = Some(at_best);
     }
+    // What is reported is the cost of the whole search.
+    let spent = search.spent();
+    (best.iterations, best.evaluations) =
+        (best.iterations.max(spent.iterations), best.evaluations.max(spent.evaluations));
     let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, &model.parameters));
     let mut result = report(model, &search.domain, &best, hessian, flat.unwrap_or_default(), options.errors);
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, data, &best.params));
     }
+    result.warnings.extend(profiler.not_searched());
     result.minima = with_best(profiler.minima(&best, options.multi_start.is_some()), &best);
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
     finish(FitResult { minos: intervals, not_parabolic, not_finite: diagnosis, ..result })

@@ -184,6 +184,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             .chain(self.at_end())
             .chain(self.outside_range(mu))
             .chain(self.several_minima())
+            .chain(self.observed.not_searched())
             .chain(self.negative_range())
             .collect()
     }

@@ -111,6 +111,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             known.append(&mut explored);
             (lowest, explored) = self.search.explore(known, Breadth::Full);
         }
+        if self.explores && self.search.is_strained(self.model, &lowest) {
+            let lower = self.search.kicked(self.model, &lowest);
+            lowest = lower.last().map_or(lowest, |(lower, _)| lower.clone());
+            explored.extend(lower);
+        }
         explored.extend(met);
         for (minimum, by) in explored {
             self.free.add(self.search.likelihood, &minimum, by);
@@ -378,6 +383,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.has_several_minima
     }
 
+    /// What to know if the model indicates minima that are looked for only by random starts, and those were not asked for.
+    pub(crate) fn not_searched(&self) -> Option<String> {
+        let names = &self.model.parameters.names;
+        self.search.not_searched(names).filter(|_| self.multi_start.is_none())
+    }
+
     /// The exact Hessian at the free minimum.
     pub fn hessian(&mut self) -> &mut Hessian {
         let Self { search, best, hessian, .. } = self;
@@ -544,6 +555,10 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             (lowest, met) = self.search.explore(known, self.breadth());
             if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
                 lowest = self.rescued(lowest);
+            }
+            if self.n_conditional <= FULLY_SEARCHED && self.search.is_strained(self.model, &lowest) {
+                met.extend(self.search.kicked(self.model, &lowest));
+                lowest = met.iter().fold(lowest, |lowest, (other, _)| self.lower_of(lowest, other.clone()));
             }
         }
         if !lowest.converged() {

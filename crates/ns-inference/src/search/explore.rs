@@ -2,6 +2,7 @@
 
 use super::local::add_cost;
 use super::pool::{FoundBy, Pool};
+use super::suspects::Kind;
 use super::{DISTINCT, Search, Suspect};
 use crate::minimize::{Domain, Minimum};
 use ns_core::Likelihood;
@@ -30,8 +31,17 @@ const THOROUGH: usize = 8_000;
 /// In large models only suspects with this bend or more are looked at.
 const BENT_IN_LARGE: f64 = 1.0;
 
-/// The largest number of strong suspects that are moved in a large model.
-const MOST_MOVED: usize = 6;
+/// In models of up to so many parameters every suspect with that bend is moved, in larger ones strong suspects.
+const MIDDLE: usize = 60;
+
+/// The largest number of suspects that are moved in a large model.
+const MOST_MOVED: usize = 12;
+
+/// The largest number of parameters that a warning names.
+const NAMED: usize = 5;
+
+/// Exploring a large model ends after so many evaluations, which is a hundred fits or more.
+const MOST_EVALUATIONS: usize = 3_000;
 
 /// Estimated distance in -ln L at which the minimisation with a suspect moved stops: only the basin matters.
 const ROUGH: f64 = 1e-2;
@@ -56,6 +66,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// to; and all minima met, that one first, each with how it was found.
     pub fn explore(&mut self, known: Vec<(Minimum, FoundBy)>, breadth: Breadth) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         let (mut met, mut explored, mut cost) = (Vec::<(Minimum, FoundBy)>::new(), Vec::new(), Vec::new());
+        let last = if self.is_thorough() { usize::MAX } else { self.spent.evaluations + MOST_EVALUATIONS };
         for (minimum, by) in known {
             let is_new = minimum.converged() && met.iter().all(|(other, _)| self.are_distinct(other, &minimum));
             if is_new || met.is_empty() {
@@ -67,7 +78,10 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         while let Some(from) = self.next_to_explore(&met, &explored) {
             explored.push(from);
             let minimum = met[from].0.clone();
-            for (start, by) in self.indicated_starts(&minimum, breadth) {
+            for (start, by) in self.indicated_starts(&minimum, breadth, last) {
+                if self.is_spent(last) {
+                    break;
+                }
                 let found = self.run(&start);
                 if found.converged() && met.iter().all(|(known, _)| self.are_distinct(known, &found)) {
                     met.push((found, by));
@@ -81,6 +95,13 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         let (first, rest) = met.split_at_mut(1);
         add_cost(&mut first[0].0, &rest.iter().map(|(other, _)| other).chain(&cost).collect::<Vec<_>>());
         (met[0].0.clone(), met)
+    }
+
+    /// Whether more than `last` evaluations were made: then the search is cut short, and remembers it.
+    fn is_spent(&mut self, last: usize) -> bool {
+        let is_spent = self.spent.evaluations > last;
+        self.is_cut_short |= is_spent;
+        is_spent
     }
 
     /// Which of the minima `met` is explored next: the lowest one, and in small models, where there are
@@ -127,27 +148,50 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         explores_widely(&self.domain)
     }
 
+    /// What to know if not all was looked at that should have been, because it costs too much; `names` are
+    /// those of the parameters.
+    pub(crate) fn not_searched(&self, names: &[String]) -> Option<String> {
+        if self.is_cut_short {
+            return Some(format!(
+                "the search for lower minima was cut short after {MOST_EVALUATIONS} evaluations; multi-start looks for more"
+            ));
+        }
+        if self.is_thorough() {
+            return None;
+        }
+        let single = |suspect: &&Suspect| suspect.parameters.len() == 1;
+        let left = moved_in_large(&self.domain).into_iter().skip(MOST_MOVED).filter(single);
+        let left: Vec<String> = left.map(|suspect| format!("`{}`", names[suspect.parameters[0]])).collect();
+        let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let more = if left.len() > NAMED { format!(" and {} more", left.len() - NAMED) } else { String::new() };
+        (!left.is_empty()).then(|| {
+            format!(
+                "lower minima were not looked for along some strongly nonlinear systematics: {named}{more}; multi-start looks for more"
+            )
+        })
+    }
+
     fn free_suspects(&self) -> impl Iterator<Item = &Suspect> {
         free_suspects(&self.domain)
     }
 
     /// Where lower minima than `minimum` may be reached from.
-    fn indicated_starts(&mut self, minimum: &Minimum, breadth: Breadth) -> Vec<Start> {
+    fn indicated_starts(&mut self, minimum: &Minimum, breadth: Breadth, last: usize) -> Vec<Start> {
         if self.likelihood.is_stopped() {
             return Vec::new();
         }
         if self.is_thorough() {
-            let all: Vec<Suspect> = self.free_suspects().cloned().collect();
+            let all: Vec<Suspect> = self.free_suspects().filter(|s| s.kind != Kind::Growth).cloned().collect();
             let mut starts = self.reflected_starts(minimum);
-            starts.extend(self.moved_starts(minimum, &all));
+            starts.extend(self.moved_starts(minimum, &all, last));
             return starts;
         }
         if breadth == Breadth::Reflections || !self.has_suspects() || !minimum.converged() {
             return self.reflected_starts(minimum);
         }
         let mut starts = self.screened_starts(minimum);
-        let strong: Vec<Suspect> = self.free_suspects().filter(|s| s.is_strong).take(MOST_MOVED).cloned().collect();
-        starts.extend(self.moved_starts(minimum, &strong));
+        let moved: Vec<Suspect> = moved_in_large(&self.domain).into_iter().take(MOST_MOVED).cloned().collect();
+        starts.extend(self.moved_starts(minimum, &moved, last));
         starts
     }
 
@@ -206,22 +250,25 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     /// Conditional minima with one of `suspects` moved, from which the search may go on elsewhere than
     /// back to `minimum`.
-    fn moved_starts(&mut self, minimum: &Minimum, suspects: &[Suspect]) -> Vec<Start> {
+    fn moved_starts(&mut self, minimum: &Minimum, suspects: &[Suspect], last: usize) -> Vec<Start> {
         let tolerance = std::mem::replace(&mut self.options.tolerance, ROUGH);
-        let starts = self.moved_roughly(minimum, suspects);
+        // The other half is for where they lead.
+        let half = self.spent.evaluations + last.saturating_sub(self.spent.evaluations) / 2;
+        let starts = self.moved_roughly(minimum, suspects, half);
         self.options.tolerance = tolerance;
         starts
     }
 
-    fn moved_roughly(&mut self, minimum: &Minimum, suspects: &[Suspect]) -> Vec<Start> {
+    fn moved_roughly(&mut self, minimum: &Minimum, suspects: &[Suspect], last: usize) -> Vec<Start> {
         let mut starts = Vec::new();
-        // In a large model each point is reached from the one before, until -ln L has risen too high.
-        let walks = !self.is_thorough();
+        let is_large = !self.is_thorough();
         for suspect in suspects {
+            // In a large model each point is reached from the one before, until -ln L has risen too high.
+            let walks = is_large && suspect.kind != Kind::Growth;
             for way in self.ways(minimum, suspect) {
                 let mut from = minimum.params.clone();
                 for point in way {
-                    if self.likelihood.is_stopped() {
+                    if self.likelihood.is_stopped() || self.is_spent(last) {
                         return starts;
                     }
                     let Some(at) = self.run_with(&suspect.parameters, &point, &from) else { break };
@@ -230,7 +277,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                     }
                     let rises_on = rise_ahead(minimum, &at, &suspect.parameters) > 0.0;
                     let is_too_high = at.nll - minimum.nll > HIGHEST_RISE;
-                    if leads_elsewhere(minimum, &at, &suspect.parameters) {
+                    if suspect.kind == Kind::Growth || leads_elsewhere(minimum, &at, &suspect.parameters) {
                         starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
                     }
                     if walks && minimum.converged() && is_too_high && rises_on {
@@ -279,13 +326,22 @@ fn free_suspects(domain: &Domain) -> impl Iterator<Item = &Suspect> {
 
 /// Whether every suspect of `domain` is moved in every fit.
 fn is_thorough(domain: &Domain) -> bool {
-    let n = free_suspects(domain).count();
+    let n = free_suspects(domain).filter(|suspect| suspect.kind != Kind::Growth).count();
     n > 0 && n * domain.fixed.len().pow(2) <= THOROUGH
 }
 
 /// Whether exploring in `domain` costs many fits.
 pub(crate) fn explores_widely(domain: &Domain) -> bool {
-    is_thorough(domain) || free_suspects(domain).any(|suspect| suspect.is_strong)
+    is_thorough(domain) || !moved_in_large(domain).is_empty()
+}
+
+/// The suspects that are moved where there are too many to move all, in this order.
+fn moved_in_large(domain: &Domain) -> Vec<&Suspect> {
+    let is_middle = domain.fixed.len() <= MIDDLE;
+    let is_moved = |suspect: &&Suspect| suspect.is_strong() || (is_middle && suspect.bend >= BENT_IN_LARGE);
+    let mut moved: Vec<&Suspect> = free_suspects(domain).filter(is_moved).collect();
+    moved.sort_by_key(|suspect| !suspect.is_strong());
+    moved
 }
 
 /// The change of -ln L ahead, to first order, if the move of the parameters `which` from `minimum` to `at` goes on.

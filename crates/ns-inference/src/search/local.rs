@@ -33,12 +33,39 @@ pub struct Search<'a, L: ?Sized> {
     minimizer: Option<Minimizer>,
     /// Whether minimisations stop near what looks like a saddle point.
     stops_at_saddles: bool,
+    /// Iterations and evaluations of all minimisations so far.
+    pub(super) spent: Spent,
+    /// Whether an exploration was given up because it cost too much.
+    pub(super) is_cut_short: bool,
+}
+
+/// What minimisations have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Newton steps.
+    pub iterations: usize,
+    /// Evaluations of -ln L.
+    pub evaluations: usize,
 }
 
 impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     /// A search in `domain`.
     pub fn new(likelihood: &'a mut L, domain: Domain, options: MinimizeOptions) -> Self {
-        Self { likelihood, domain, options, minimizer: None, stops_at_saddles: false }
+        Self {
+            likelihood,
+            domain,
+            options,
+            minimizer: None,
+            stops_at_saddles: false,
+            spent: Spent::default(),
+            is_cut_short: false,
+        }
+    }
+
+    /// What all minimisations so far have cost.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        self.spent
     }
 
     /// The minimum that `start` (P) leads to.
@@ -59,7 +86,10 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     fn minimize(&mut self, start: &[f64]) -> Minimum {
         let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&self.likelihood.structure()));
         minimizer.stops_at_saddles = self.stops_at_saddles;
-        minimizer.minimize(self.likelihood, start, &self.domain, &self.options)
+        let minimum = minimizer.minimize(self.likelihood, start, &self.domain, &self.options);
+        self.spent.iterations += minimum.iterations;
+        self.spent.evaluations += minimum.evaluations;
+        minimum
     }
 
     /// Exchanges the memory of the minimiser, with the Hessian that was factorised last, for `other`.

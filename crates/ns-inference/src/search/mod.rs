@@ -11,15 +11,16 @@
 //! minimised from, and the strongest suspects are moved in any case.
 
 mod explore;
+mod growth;
 mod local;
 mod pool;
 mod random;
 mod suspects;
 
 pub use explore::Breadth;
-pub use local::Search;
+pub use local::{Search, Spent};
 pub use pool::{Basin, FoundBy, Pool};
-pub use suspects::{Suspect, suspects};
+pub use suspects::{Kind, Suspect, suspects};
 
 pub(crate) use explore::{explores_widely, has_other_side, is_cheap, may_hide_minimum};
 

@@ -1,12 +1,13 @@
 //! Random starts: drawn where minima can be, and given up as soon as they fall into a known basin.
 //!
-//! Every other start is drawn from the constraint terms, and the others are moves from the best minimum
-//! along columns of its covariance, of a few standard deviations. A start is given up if steps with the
+//! Starts of three kinds take turns: all parameters drawn from their constraint terms; the best minimum
+//! moved along columns of its covariance by a few standard deviations; and the best minimum with a few
+//! parameters drawn anew, at bounds too, where no covariance moves them. A start is given up if steps with the
 //! factorised Hessian of the best minimum carry it there: each costs a gradient and no new matrix.
 
-use super::Search;
 use super::local::add_cost;
 use super::pool::FoundBy;
+use super::{DISTINCT, Search};
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::random;
@@ -17,6 +18,17 @@ const COLUMNS: usize = 3;
 
 /// How far at most, in standard deviations.
 const REACH: f64 = 4.0;
+
+/// One parameter in so many is drawn anew.
+const RARE: f64 = 5.0;
+
+/// A minimum with a constrained parameter this far from its start, in widths of its constraint term, is
+/// strained: the other ones are where nothing is linear any more.
+const STRAINED: f64 = 4.0;
+
+/// Starts round a strained minimum, and how often they are repeated from a lower one.
+const KICKS: usize = 10;
+const KICK_ROUNDS: usize = 3;
 
 /// Steps with the known factor, and by how much each must shrink the distance to the known minimum.
 const STEPS: usize = 4;
@@ -71,10 +83,65 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         known: &mut Option<Known>,
         (seed, k): (u64, usize),
     ) -> Vec<f64> {
-        match known.as_mut().filter(|_| k % 2 == 1) {
-            Some(known) => known.moved_along_columns(self, (seed, k)),
-            None => self.drawn_from_constraints(model, start, (seed, k)),
+        match (known.as_mut(), k % 3) {
+            (Some(known), 1) => known.moved_along_columns(self, (seed, k)),
+            (Some(known), 2) => self.partly_drawn(model, &known.params, (seed, k)),
+            _ => self.drawn_from_constraints(model, start, (seed, k)),
         }
+    }
+
+    /// Lower minima than `minimum`, the lowest one last, that starts near it with a few parameters drawn
+    /// anew lead to; and how the others were found.
+    pub(crate) fn kicked(&mut self, model: &Model, minimum: &Minimum) -> Vec<(Minimum, FoundBy)> {
+        let mut found: Vec<(Minimum, FoundBy)> = Vec::new();
+        for round in 0..KICK_ROUNDS {
+            let from = found.last().map_or(minimum, |(lower, _)| lower).clone();
+            let mut lowest: Option<(Minimum, FoundBy)> = None;
+            for k in 0..KICKS {
+                if self.likelihood.is_stopped() {
+                    return found;
+                }
+                let start = self.partly_drawn(model, &from.params, (round as u64, k));
+                let end = self.run(&start);
+                let bar = lowest.as_ref().map_or(from.nll - DISTINCT, |(lowest, _)| lowest.nll);
+                if end.converged() && end.nll < bar {
+                    lowest = Some((end, FoundBy::RandomStart(k)));
+                }
+            }
+            match lowest {
+                Some(lower) => found.push(lower),
+                None => break,
+            }
+        }
+        found
+    }
+
+    /// Whether a free constrained parameter of `minimum` is far from its start.
+    pub(crate) fn is_strained(&self, model: &Model, minimum: &Minimum) -> bool {
+        let parameters = &model.parameters;
+        let is_far = |i: usize| {
+            let init = parameters.init[i];
+            let width = parameters.constraint[i].map(|constraint| constraint.width(init.abs()));
+            width.is_some_and(|width| (minimum.params[i] - init).abs() >= STRAINED * width)
+        };
+        minimum.nll.is_finite() && (0..minimum.params.len()).any(|i| !self.domain.fixed[i] && is_far(i))
+    }
+
+    /// `params` (P) with a few of the constrained parameters drawn anew, within four widths of their start.
+    fn partly_drawn(&self, model: &Model, params: &[f64], (seed, k): (u64, usize)) -> Vec<f64> {
+        let parameters = &model.parameters;
+        let draw = |(i, &x): (usize, &f64)| {
+            let u = |which: u64| random::uniform(seed ^ 0x6b69_636b, k as u64, 2 * i as u64 + which);
+            match parameters.constraint[i].filter(|_| !self.domain.fixed[i] && u(0) * RARE < 1.0) {
+                Some(constraint) => {
+                    let (init, reach) = (parameters.init[i], 8.0 * u(1) - 4.0);
+                    let value = init + reach * constraint.width(init.abs());
+                    value.clamp(self.domain.lower[i], self.domain.upper[i])
+                }
+                None => x,
+            }
+        };
+        params.iter().enumerate().map(draw).collect()
     }
 
     /// Constrained parameters within two widths of their start, free ones up to three times their start.

@@ -1,7 +1,9 @@
 //! Which parameters of a model may hide minima: those whose effect on the expected counts is far from linear.
 
+use super::growth::growth;
 use ns_core::Model;
 use ns_core::nonlinearity::NearDegeneratePair;
+use std::collections::{BTreeSet, HashSet};
 
 /// Parameters that are bent less than this hide no minima (`ns_core::nonlinearity`).
 const BENT: f64 = 0.3;
@@ -25,17 +27,44 @@ const PAIR_MOVED_TO: [f64; 2] = [-1.0, 1.0];
 /// The largest number of pairs.
 const MOST_PAIRS: usize = 8;
 
-/// One parameter, or a near-degenerate pair, that may hide minima.
+/// Why parameters may hide minima.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One parameter whose effect is far from linear.
+    Bent,
+    /// One parameter with a normsys that multiplies a yield several times.
+    Explosive,
+    /// Two parameters with nearly the same effect.
+    Pair,
+    /// An explosive parameter and all others that let the same yield grow: for large models.
+    Growth,
+    /// A free scale factor of a model that has other suspects.
+    Scale,
+}
+
+/// Parameters that may hide minima.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
-    /// The parameters that are moved together.
+    /// Why they may.
+    pub kind: Kind,
+    /// The parameters, which are moved together.
     pub parameters: Vec<usize>,
-    /// Their bend; 0 for a free scale factor of a model that has other suspects.
+    /// Their bend; 0 for a free scale factor.
     pub bend: f64,
-    /// Whether they are moved in large models too.
-    pub is_strong: bool,
     /// Where they are moved to: one value for each parameter.
     pub points: Vec<Vec<f64>>,
+}
+
+impl Suspect {
+    /// Whether they are moved in large models too.
+    #[must_use]
+    pub fn is_strong(&self) -> bool {
+        match self.kind {
+            Kind::Explosive | Kind::Growth => true,
+            Kind::Pair => self.bend > STRONGLY_BENT,
+            Kind::Bent | Kind::Scale => false,
+        }
+    }
 }
 
 /// The suspects of `model`, most bent first, then its free scale factors. Empty if nothing is bent.
@@ -52,19 +81,26 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
             let is_explosive = factor > EXPLOSIVE && bend > EXPLOSIVELY_BENT;
             let moved_to = if is_explosive { &MOVED_FAR_TO[..] } else { &MOVED_TO };
             (bend > BENT || is_explosive || is_paired).then(|| Suspect {
+                kind: if is_explosive { Kind::Explosive } else { Kind::Bent },
                 parameters: vec![parameter],
                 bend,
-                is_strong: is_explosive,
                 points: moved_to.iter().map(|&value| vec![value]).collect(),
             })
         })
         .collect();
     found.extend(pairs.into_iter().map(|pair| Suspect {
+        kind: Kind::Pair,
         parameters: pair.parameters.to_vec(),
         bend: pair.bend,
-        is_strong: pair.bend > STRONGLY_BENT,
         points: PAIR_MOVED_TO.map(|value| vec![value, pair.sign * value]).to_vec(),
     }));
+    let explosive = found.iter().filter(|suspect| suspect.kind == Kind::Explosive);
+    let mut growing: Vec<Suspect> = explosive.filter_map(|s| growth(model, s.parameters[0], s.bend)).collect();
+    growing.sort_by(|a, b| b.bend.total_cmp(&a.bend));
+    // Two explosive parameters of one template let it grow in the same way.
+    let mut templates = HashSet::new();
+    growing.retain(|suspect| templates.insert(suspect.parameters.iter().copied().collect::<BTreeSet<_>>()));
+    found.extend(growing);
     found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
     if !found.is_empty() {
         found.extend(free_scales(model));
@@ -82,7 +118,7 @@ fn free_scales(model: &Model) -> Vec<Suspect> {
     let suspect = |parameter: usize| {
         let init = parameters.init[parameter];
         let points = [0.0, init, 2.0 * init + 1.0].map(|value| vec![value]).to_vec();
-        Suspect { parameters: vec![parameter], bend: 0.0, is_strong: false, points }
+        Suspect { kind: Kind::Scale, parameters: vec![parameter], bend: 0.0, points }
     };
     free.map(suspect).collect()
 }

@@ -7,7 +7,7 @@ use ns_inference::minimize::Minimum;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, fit};
 use ns_testkit::exhaustive::{self, Effort};
-use ns_testkit::multimodal::{self, Cause};
+use ns_testkit::multimodal::Cause;
 
 /// A result that is higher than this above the exhaustive one, in 2NLL, is wrong.
 const TOLERANCE: f64 = 2e-6;
@@ -25,11 +25,11 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    /// Those of the models `seeds` of `cause`.
-    pub(crate) fn of(cause: Cause, seeds: std::ops::Range<u64>) -> Self {
+    /// Those of the models `seeds` of `cause`, which `make` makes.
+    pub(crate) fn of(make: fn(Cause, u64) -> Model, cause: Cause, seeds: std::ops::Range<u64>) -> Self {
         let mut wrong = Self::default();
         for seed in seeds {
-            let (above, is_warned) = above_exhaustive(&multimodal::model(cause, seed));
+            let (above, is_warned) = above_exhaustive(&make(cause, seed));
             let lines = KINDS.iter().zip(above).filter(|(_, above)| *above > TOLERANCE);
             let lines = lines.map(|(kind, above)| format!("{} {seed}: {kind}: {above:.2e}", cause.name()));
             if is_warned { wrong.warned.extend(lines) } else { wrong.unwarned.extend(lines) }

@@ -1,0 +1,102 @@
+//! Explosive normsys in large models: where they are moved to, what strained minima lead to, and the warning
+//! that some were not moved.
+
+use ns_compute::CpuLikelihood;
+use ns_core::Model;
+use ns_core::expected::expected_main;
+use ns_core::spec::{Modifier, ModifierData, Sample};
+use ns_inference::search::{Kind, Suspect, suspects};
+use ns_inference::{FitOptions, MultiStart, fit};
+use ns_testkit::published;
+use ns_testkit::small::{one_channel, sample};
+
+fn normsys(name: &str, lo: f64, hi: f64) -> Modifier {
+    Modifier { name: name.to_owned(), data: ModifierData::NormSys { lo, hi } }
+}
+
+/// `n` ordinary systematics of a background that explains the data.
+fn background(n: usize) -> Sample {
+    let modifiers = (0..n).map(|i| normsys(&format!("plain_{i:02}"), 0.99, 1.01)).collect();
+    Sample { name: "background".to_owned(), data: vec![50.0], modifiers }
+}
+
+fn signal() -> Sample {
+    sample("signal", &[5.0], &[("mu", ModifierData::NormFactor)])
+}
+
+/// A sample of 0.04 events that an explosive normsys, two smaller ones, a shape larger than the sample, and
+/// its statistical uncertainty let grow together.
+fn tiny() -> Model {
+    let mut tiny = sample(
+        "tiny",
+        &[0.04],
+        &[
+            ("shape", ModifierData::HistoSys { hi_data: vec![0.08], lo_data: vec![0.0] }),
+            ("few_events", ModifierData::ShapeSys(vec![0.08])),
+        ],
+    );
+    tiny.modifiers.extend([normsys("huge", 0.01, 40.0), normsys("large", 0.3, 3.5), normsys("opposite", 2.0, 0.5)]);
+    one_channel(vec![background(40), signal(), tiny], &[60.0])
+}
+
+fn growth(model: &Model) -> Suspect {
+    let mut found: Vec<Suspect> = suspects(model).into_iter().filter(|s| s.kind == Kind::Growth).collect();
+    assert_eq!(found.len(), 1, "two explosive parameters of one sample let it grow in the same way");
+    found.remove(0)
+}
+
+#[test]
+fn a_tiny_sample_grows_by_all_parameters_together() {
+    let model = tiny();
+    let suspect = growth(&model);
+    let names: Vec<&str> = suspect.parameters.iter().map(|&i| model.parameters.names[i].as_str()).collect();
+    assert_eq!(names[0], "huge");
+    for name in ["large", "opposite", "shape", "few_events[0]"] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.starts_with("plain")), "{names:?}");
+    let init = &model.parameters.init;
+    let at_start = expected_main(&model, init)[0];
+    let added = suspect.points.iter().map(|point| {
+        let mut params = init.clone();
+        suspect.parameters.iter().zip(point).for_each(|(&i, &value)| params[i] = value);
+        (expected_main(&model, &params)[0] - at_start) / 60.0
+    });
+    let added: Vec<f64> = added.collect();
+    // To first order 0.05, 0.3 and all of the counts, and as much as -0.05 and -0.3 of them.
+    assert!(added.iter().any(|part| (0.01..0.15).contains(part)), "{added:?}");
+    assert!(added.iter().any(|part| (0.15..3.0).contains(part)), "{added:?}");
+    assert!(added.iter().any(|part| (-3.0..-0.01).contains(part)), "{added:?}");
+}
+
+#[test]
+fn a_fit_says_which_very_large_systematics_were_not_moved() {
+    let huge = |i: usize| {
+        let modifiers = vec![normsys(&format!("huge_{i:02}"), 0.05, 8.0)];
+        Sample { name: format!("tiny_{i:02}"), data: vec![0.3], modifiers }
+    };
+    let mut samples = vec![background(40), signal()];
+    samples.extend((0..20).map(huge));
+    let model = one_channel(samples, &[60.0]);
+    let warnings = |multi_start: Option<MultiStart>| {
+        let options = FitOptions { multi_start, ..FitOptions::default() };
+        let fitted = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &options);
+        fitted.warnings.into_iter().filter(|warning| warning.contains("were not looked for")).collect::<Vec<_>>()
+    };
+    let [warning] = &warnings(None)[..] else { panic!("{:?}", warnings(None)) };
+    assert!(warning.contains("`huge_1") && warning.contains("more; multi-start"), "{warning}");
+    assert!(warnings(Some(MultiStart { n_starts: 2, seed: 0 })).is_empty());
+}
+
+/// At μ = 0 nearly every parameter of this case is at its bound, and random points with a few of them
+/// elsewhere lead lower. The value is the one that an independent engine's starts found.
+#[test]
+fn a_strained_conditional_minimum_is_the_lowest() {
+    let case = published::cases().into_iter().find(|case| case.name == "atlas_ttbar_ljets_xsec");
+    let Some(case) = case else { return };
+    let model = &case.model;
+    let poi = model.poi().expect("the case has one");
+    let options = FitOptions { fixed: vec![(poi, 0.0)], ..FitOptions::default() };
+    let fitted = fit(model, &model.observed, &mut CpuLikelihood::new(model), &options);
+    assert!(fitted.twice_nll < 98_595.455_504, "{}", fitted.twice_nll);
+}
