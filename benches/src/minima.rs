@@ -8,7 +8,6 @@ use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Model, expected};
 use ns_inference::hypotest::Tester;
-use ns_inference::limit::LimitOptions;
 use ns_inference::minimize::Minimum;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, fit};
@@ -139,7 +138,6 @@ fn compare(model: &Model, effort: Effort, no_oracle: bool) -> Comparison {
     let warnings = tester.warnings(Some(1.0), &pair);
     let at_asimov = tester.asimov_params.clone();
     let default = begin.elapsed();
-    let _ = LimitOptions::default();
     if no_oracle {
         return Comparison { default, ..Comparison::default() };
     }
@@ -159,6 +157,13 @@ fn compare(model: &Model, effort: Effort, no_oracle: bool) -> Comparison {
         above(evaluate(&pair.observed.conditional), &oracle.conditional[1]),
         above(ns_core::Likelihood::nll(&mut asimov, &pair.asimov.conditional), &of_asimov.conditional[0]),
     ];
-    let warned = [&fitted.warnings, &warnings].into_iter().flatten().any(|w| w.contains("minim"));
+    let warned = [&fitted.warnings, &warnings].into_iter().flatten().any(|warning| is_of_minima(warning));
     Comparison { above, warned, default, exhaustive }
+}
+
+/// Whether `warning` says that there are several minima, or one below the best fit.
+///
+/// Others name a minimum, too: where the domain ends, or where a fit has stopped.
+fn is_of_minima(warning: &str) -> bool {
+    ["minima", "below the best fit"].iter().any(|said| warning.contains(said))
 }

@@ -1,7 +1,7 @@
 //! Published cases whose smallest sample gets a huge normsys, with data that it may explain.
 
 use super::published::Minima;
-use super::{Effort, KINDS, MinimaArgs, TOLERANCE};
+use super::{Effort, KINDS, MinimaArgs, TOLERANCE, is_of_minima};
 use ns_core::spec::{Modifier, ModifierData, Sample, Workspace};
 use ns_core::{Model, compile};
 use ns_testkit::published::{self, Case};
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
             let effort = Effort { n_starts: arguments.starts, n_values: 4, ..Effort::default() };
             let (above, warnings) = Minima::exhaustive(&model, effort).default_above(&model);
             let is_wrong = above.iter().any(|&above| above.is_nan() || above > TOLERANCE);
-            let is_warned = warnings.iter().any(|warning| warning.contains("minima"));
+            let is_warned = warnings.iter().any(|warning| is_of_minima(warning));
             n += 1;
             wrong += usize::from(is_wrong);
             unwarned += usize::from(is_wrong && !is_warned);

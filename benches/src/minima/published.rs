@@ -1,6 +1,6 @@
 //! Published cases: the exhaustive minima, to be stored, and how far the default results are above them.
 
-use super::{Effort, KINDS, MinimaArgs};
+use super::{Effort, KINDS, MinimaArgs, is_of_minima};
 use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Likelihood, Model, expected};
 use ns_inference::hypotest::Tester;
@@ -102,7 +102,7 @@ pub(super) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
             above[3],
             seconds
         );
-        warnings.iter().filter(|warning| warning.contains("minima")).for_each(|warning| println!("  {warning}"));
+        warnings.iter().filter(|warning| is_of_minima(warning)).for_each(|warning| println!("  {warning}"));
         stored.insert(case.name.clone(), minima.json(effort));
         if let Some(file) = &arguments.write {
             write(file, &stored)?;
