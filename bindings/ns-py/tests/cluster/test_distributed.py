@@ -233,15 +233,29 @@ def is_there(pid):
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+def pair_of_workers(parent, output):
+    """The process ids that `parent` writes to the file `output` once it has two workers."""
+    deadline = time.monotonic() + 120.0
+    while parent.poll() is None and time.monotonic() < deadline:
+        for line in output.read_text().splitlines(keepends=True):
+            pids = line.split()
+            if line.endswith("\n") and len(pids) == 2 and all(pid.isdigit() for pid in pids):
+                return [int(pid) for pid in pids]
+        time.sleep(0.1)
+    pytest.fail(f"no two workers; exit status {parent.poll()}, and output\n{output.read_text()}")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_workers_end_with_the_process_that_started_them(examples_folder):
     (examples_folder / "orphans.py").write_text(ORPHANS)
-    parent = subprocess.Popen([sys.executable, "orphans.py"], stdout=subprocess.PIPE, text=True)
-    workers = []
-    while len(workers) < 2:
-        workers = [int(pid) for pid in parent.stdout.readline().split()]
-    parent.kill()
-    parent.wait()
+    output = examples_folder / "output.txt"
+    with output.open("w") as file:
+        parent = subprocess.Popen([sys.executable, "orphans.py"], stdout=file, stderr=subprocess.STDOUT)
+    try:
+        workers = pair_of_workers(parent, output)
+    finally:
+        parent.kill()
+        parent.wait()
     deadline = time.monotonic() + 20.0
     while any(map(is_there, workers)) and time.monotonic() < deadline:
         time.sleep(0.2)
