@@ -59,6 +59,11 @@ pub struct Shape {
 impl Shape {
     /// Small enough for second-order dual numbers.
     pub const SMALL: Self = Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true, gentle: false };
+
+    /// The factor of a systematic, of the usual size or of a hundredth of it.
+    fn factor(self, factor: f64) -> f64 {
+        if self.gentle { 1.0 + 0.01 * (factor - 1.0) } else { factor }
+    }
 }
 
 /// A random workspace with signal strength `mu` and every kind of modifier.
@@ -85,7 +90,7 @@ fn channel(random: &mut Random, shape: Shape, c: usize, shared_bins: usize) -> C
     let n_bins = if random.one_in(2) { shared_bins } else { 1 + random.below(shape.bins) };
     let n_samples = 1 + random.below(shape.samples);
     let staterror = random.one_in(2);
-    let mut samples = vec![signal(random, n_bins)];
+    let mut samples = vec![signal(random, shape, n_bins)];
     for s in 0..n_samples {
         let mut sample = background(random, shape, (c, s), n_bins);
         if staterror && !random.one_in(4) {
@@ -105,11 +110,11 @@ fn modifier(name: String, data: ModifierData) -> Modifier {
     Modifier { name, data }
 }
 
-fn signal(random: &mut Random, n_bins: usize) -> Sample {
+fn signal(random: &mut Random, shape: Shape, n_bins: usize) -> Sample {
     let data: Vec<f64> = (0..n_bins).map(|_| random.between(0.5, 10.0)).collect();
     let modifiers = vec![
         modifier("mu".to_owned(), ModifierData::NormFactor),
-        modifier("xs".to_owned(), ModifierData::NormSys { lo: 0.9, hi: 1.15 }),
+        modifier("xs".to_owned(), ModifierData::NormSys { lo: shape.factor(0.9), hi: shape.factor(1.15) }),
     ];
     Sample { name: "signal".to_owned(), data, modifiers }
 }
@@ -118,8 +123,7 @@ fn background(random: &mut Random, shape: Shape, (c, s): (usize, usize), n_bins:
     let empty = |random: &mut Random| shape.oddities && random.one_in(20);
     let data: Vec<f64> = (0..n_bins).map(|_| if empty(random) { 0.0 } else { random.between(5.0, 100.0) }).collect();
     let mut modifiers = Vec::new();
-    let size = if shape.gentle { 0.01 } else { 1.0 };
-    let factor = |factor: f64| 1.0 + size * (factor - 1.0);
+    let factor = |factor: f64| shape.factor(factor);
     for i in 0..shape.systematics {
         let name = format!("alpha_{i}");
         if random.one_in(2) {
