@@ -231,6 +231,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.best = best;
     }
 
+    /// Takes `best` for the free minimum, which it is to more digits than the one that was found.
+    pub(crate) fn refine(&mut self, best: Minimum) {
+        self.forget_hessians();
+        self.best = best;
+    }
+
     /// Explores fits from now on, or not.
     pub(crate) fn set_exploring(&mut self, explores: bool) {
         self.explores = explores;

@@ -147,6 +147,10 @@ impl Follower {
         if !minimum.converged() || minimum.at_edge || !search.domain.kinked.is_empty() {
             return minimum;
         }
+        if let Some(minimizer) = &mut self.minimizer {
+            // The factor of other templates would say that less is left than there is.
+            minimizer.forget_factor();
+        }
         let tight = self.resume(search, &minimum.params);
         let is_same = is_tight(&tight, search) && (tight.nll - minimum.nll).abs() <= rounding(minimum.nll);
         let minimum = if is_same { tight } else { minimum };
@@ -193,6 +197,9 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
     let mut profiler = Profiler::unfitted(model, likelihood, options);
     if profiler.explores_widely() {
         profiler.fit();
+        let found = profiler.best().clone();
+        let settled = follower.settle(profiler.search(), found);
+        profiler.refine(settled);
         return profiler;
     }
     let start = profiler.start().to_vec();
@@ -257,7 +264,8 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// The minimum with the parameter of interest at `mu`.
     pub(super) fn at(&mut self, mu: f64) -> Minimum {
         if self.is_each_first {
-            return self.thorough(mu);
+            let minimum = self.thorough(mu);
+            return self.settled(minimum);
         }
         let is_first = !std::mem::replace(&mut self.is_checked, true);
         if is_first && self.conditional.is_none() {
@@ -269,7 +277,8 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     /// The same with all checks, for the value that counts.
     pub(super) fn checked_at(&mut self, mu: f64) -> Minimum {
         if self.is_each_first {
-            return self.thorough(mu);
+            let minimum = self.thorough(mu);
+            return self.settled(minimum);
         }
         let is_first = !std::mem::replace(&mut self.is_checked, true);
         if is_first && self.conditional.is_none() {
@@ -280,13 +289,22 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
             return minimum;
         }
         let other = self.thorough(mu);
-        if is_lower(&other, &minimum) { other } else { minimum }
+        if is_lower(&other, &minimum) { self.settled(other) } else { minimum }
     }
 
     /// The minimum with the parameter of interest at `mu`, found from the free one and, if that costs little, from the starting values.
     fn thorough(&mut self, mu: f64) -> Minimum {
         let starts = self.profiler.cheap_starts();
         self.profiler.at_explored(&[(self.poi, mu)], &starts)
+    }
+
+    /// `minimum`, which is `thorough`, as tight as one that follows another, where fits do that.
+    fn settled(&mut self, minimum: Minimum) -> Minimum {
+        let poi = self.poi;
+        match self.conditional.as_deref_mut() {
+            Some(follower) => with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum)),
+            None => minimum,
+        }
     }
 
     /// The minimum with the parameter of interest at `mu`, found from the free one.

@@ -219,6 +219,11 @@ impl Minimizer {
         self.proceed(likelihood, domain, options, progress)
     }
 
+    /// The next minimisation makes its own Hessian.
+    pub(crate) fn forget_factor(&mut self) {
+        self.has_factor = false;
+    }
+
     /// Whether the factor at hand is that of an exact Hessian, over the parameters that are free in `domain` and, at `self.x`, at no bound.
     fn keeps_factor(&self, domain: &Domain) -> bool {
         let fits = |i: usize| match self.step.hold[i] {
