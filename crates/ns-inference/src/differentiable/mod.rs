@@ -36,6 +36,7 @@ use crate::hessian::Hessian;
 use crate::limit::LimitOptions;
 use crate::minimize::{Domain, Minimum};
 use crate::profile::Profiler;
+use crate::search::explores_widely;
 use asimov::Asimov;
 use device::Helper;
 use error::{arrived, finite, fit_name};
@@ -222,7 +223,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(best)
     }
 
-    /// Lets the device find where a fit will end, with the parameter of interest at `mu` if that is given; without a device, nothing happens.
+    /// Lets the device find where a fit will end, with the parameter of interest at `mu` if that is given; without a device, nothing happens. Fits of models that may hide minima
+    /// go on from nowhere: they are the host's.
     fn ask_device(&mut self, kind: Kind, mu: Option<f64>) -> Result<(), DifferentiableError> {
         let Some(device) = self.device.as_mut().filter(|_| self.options.fit.multi_start.is_none()) else {
             return Ok(());
@@ -230,7 +232,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let mut options = self.options.fit.clone();
         options.fixed.extend(mu.map(|mu| (self.poi, mu)));
         let (domain, start) = domain_and_start(&self.model, &options);
-        let found = device.fit(&self.model, kind == Kind::Asimov, (&domain, &start))?;
+        let is_hosts = explores_widely(&domain);
+        let found = if is_hosts { None } else { device.fit(&self.model, kind == Kind::Asimov, (&domain, &start))? };
         let follower = match kind {
             Kind::Free => &mut self.followers.free,
             Kind::Conditional => &mut self.followers.conditional,

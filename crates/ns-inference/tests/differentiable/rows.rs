@@ -1,6 +1,6 @@
 //! Rows of templates that stay on a device: what the host makes of where its fits ended, and which rows it has to finish. The device is the CPU, or one that lies.
 
-use crate::{SHAPE, Session, inputs_of, session_of};
+use crate::{GENTLE, Session, inputs_of, session_of};
 use ns_compute::DifferentiableSession;
 use ns_core::batch::{Arrival, BatchError, BatchFixed, BatchMinimizer, BatchTask, RowMinimizer};
 use ns_core::interpolate::Interpolation;
@@ -88,9 +88,6 @@ impl RowMinimizer for OnHost {
         Ok((values, gradients))
     }
 }
-
-/// Models that hide no minima: a device may do the fits of their rows.
-const GENTLE: Shape = Shape { gentle: true, ..SHAPE };
 
 /// A random model with rows of inputs near its own (R × M).
 fn rows_of(seed: u64, n: usize) -> (Model, Session, Vec<f64>) {
