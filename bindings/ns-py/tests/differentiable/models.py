@@ -4,9 +4,23 @@ import nextstat
 import numpy as np
 
 
-def random_workspace(seed, signal_seen=1.0):
-    """Two channels, three samples with every kind of modifier that moves templates; `signal_seen` is the strength of the signal in the data."""
+def random_workspace(seed, signal_seen=1.0, size=1.0):
+    """Two channels, three samples with every kind of modifier that moves templates.
+
+    `signal_seen` is the strength of the signal in the data, `size` scales the effects of normsys and histosys.
+    """
     random = np.random.default_rng(seed)
+
+    def scaled(factor):
+        return 1 + size * (factor - 1)
+
+    def normsys(name, lo, hi):
+        return {"name": name, "type": "normsys", "data": {"lo": scaled(lo), "hi": scaled(hi)}}
+
+    def histosys(name, nominal):
+        hi, lo = (nominal * scaled(random.uniform(*between, len(nominal))) for between in ((1.01, 1.12), (0.9, 0.98)))
+        return {"name": name, "type": "histosys", "data": {"hi_data": hi.tolist(), "lo_data": lo.tolist()}}
+
     channels, observations = [], []
     for name, n_bins in (("first", 3), ("second", 2)):
         signal, large, small = random.uniform(3, 9, n_bins), random.uniform(40, 90, n_bins), random.uniform(8, 20, n_bins)
@@ -16,20 +30,20 @@ def random_workspace(seed, signal_seen=1.0):
                 "data": signal.tolist(),
                 "modifiers": [
                     {"name": "mu", "type": "normfactor", "data": None},
-                    {"name": "xs", "type": "normsys", "data": {"lo": 0.92, "hi": 1.1}},
-                    shape("jes", signal, random),
+                    normsys("xs", 0.92, 1.1),
+                    histosys("jes", signal),
                 ],
             },
             {
                 "name": "large",
                 "data": large.tolist(),
-                "modifiers": [shape("jes", large, random), {"name": f"stat_{name}", "type": "staterror", "data": (0.05 * large).tolist()}],
+                "modifiers": [histosys("jes", large), {"name": f"stat_{name}", "type": "staterror", "data": (0.05 * large).tolist()}],
             },
             {
                 "name": "small",
                 "data": small.tolist(),
                 "modifiers": [
-                    {"name": "k", "type": "normsys", "data": {"lo": 0.85, "hi": 1.2}},
+                    normsys("k", 0.85, 1.2),
                     {"name": f"shape_{name}", "type": "shapesys", "data": (0.2 * small).tolist()},
                 ],
             },
@@ -45,13 +59,14 @@ def random_workspace(seed, signal_seen=1.0):
     }
 
 
-def shape(name, nominal, random):
-    hi, lo = nominal * random.uniform(1.01, 1.12, len(nominal)), nominal * random.uniform(0.9, 0.98, len(nominal))
-    return {"name": name, "type": "histosys", "data": {"hi_data": hi.tolist(), "lo_data": lo.tolist()}}
-
-
 def random_model(seed, signal_seen=1.0):
+    """Some of its systematics are so far from linear that they may hide minima: its fits are the host's."""
     return nextstat.model_of(random_workspace(seed, signal_seen))
+
+
+def gentle_model(seed, signal_seen=1.0):
+    """Its systematics are nearly linear and hide no minima: a device does its fits."""
+    return nextstat.model_of(random_workspace(seed, signal_seen, size=0.05))
 
 
 def published_models(published):
