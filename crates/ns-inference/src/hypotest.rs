@@ -57,6 +57,8 @@ pub struct Tester<'a, L: ?Sized> {
     impossible: Option<NonFinite>,
     /// Basins of the observed data that were known when that was last looked for.
     n_basins: usize,
+    /// How often the Asimov data set was made again.
+    pub(crate) n_renewed: usize,
 }
 
 /// A way to find a conditional minimum, given further starts.
@@ -97,6 +99,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             asimov_nll: at_asimov.nll,
             asimov_params: at_asimov.params,
             n_basins,
+            n_renewed: 0,
         }
     }
 
@@ -136,13 +139,14 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         }
         self.n_basins = n_basins;
         let again = self.observed.at_on_the_way(&[(self.poi, self.asimov_mu)], &[]);
-        if !again.converged() || again.nll > self.asimov_nll - DISTINCT {
+        if !again.converged() || (self.has_asimov && again.nll > self.asimov_nll - DISTINCT) {
             return false;
         }
         let data = expected::asimov(self.observed.model(), &again.params);
         self.asimov.likelihood().set_data(&data);
         self.asimov.adopt_asimov(&again.params);
-        (self.asimov_params, self.asimov_nll) = (again.params, again.nll);
+        (self.asimov_params, self.asimov_nll, self.has_asimov) = (again.params, again.nll, true);
+        self.n_renewed += 1;
         true
     }
 
@@ -184,7 +188,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             .chain(self.at_end())
             .chain(self.outside_range(mu))
             .chain(self.several_minima())
-            .chain(self.observed.not_searched())
+            .chain(self.observed.not_searched().or_else(|| self.asimov.not_searched()))
             .chain(self.negative_range())
             .collect()
     }

@@ -181,11 +181,14 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
     /// statistic refers to the lowest.
     fn settle<T>(&mut self, work: impl Fn(&mut Self) -> T) -> T {
         for _ in 1..ROUNDS {
-            let known = self.free_minima();
+            let (known, n_renewed) = (self.free_minima(), self.tester.n_renewed);
             let done = work(self);
+            // A lower minimum at μ = 0 makes another Asimov data set, whose -ln L is no measure of the first one's.
+            let is_renewed = self.tester.n_renewed != n_renewed;
             let is_lower = |(known, now): (f64, f64)| known - now > DISTINCT;
             let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
-            if !has_met_lower && !std::mem::take(&mut self.has_met_lower) {
+            let is_settled = !is_renewed && !has_met_lower;
+            if !std::mem::take(&mut self.has_met_lower) && is_settled {
                 return done;
             }
             (self.tested, self.last_failure, self.last_pair) = (Vec::new(), None, None);

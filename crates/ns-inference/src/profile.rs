@@ -477,20 +477,17 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.conditional(held, &starts, Exploration::Always)
     }
 
-    /// Conditional minima (P each) with the parameters farther from their best fit than `held`, from which
-    /// a branch can be followed back that nothing else leads to.
-    fn starts_farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
+    /// Where conditional minima are predicted with the parameters farther from their best fit than `held`:
+    /// from there a branch can be followed back that nothing else leads to.
+    fn farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
         let best = self.best.params.clone();
+        if held.iter().all(|&(i, value)| value == best[i]) {
+            return Vec::new();
+        }
         let farther = |factor: f64| -> Vec<(usize, f64)> {
             held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
         };
-        let mut starts = Vec::new();
-        for held in FARTHER_OUT.map(farther) {
-            let predicted = self.predict(&held);
-            let at = self.with_fixed(&held, |search| search.run(&predicted));
-            starts.extend(at.nll.is_finite().then_some(at.params));
-        }
-        starts
+        FARTHER_OUT.map(|factor| self.predict(&farther(factor))).to_vec()
     }
 
     /// Does `work` with the parameters `held` fixed, and frees them again.
@@ -509,7 +506,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.conditional(held, starts, Exploration::Always)
     }
 
-    /// The same, explored only if that costs little: for fits on the way to one that is explored.
+    /// The same, not explored where that means to move suspects: for fits on the way to one that is explored.
     pub fn at_on_the_way(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(held)];
         starts.extend_from_slice(others);
@@ -523,6 +520,14 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     }
 
     fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], exploration: Exploration) -> Minimum {
+        let (is_thorough, widely) = self.with_fixed(held, |search| (search.is_thorough(), search.explores_widely()));
+        let explores = match exploration {
+            Exploration::Always => self.explores,
+            Exploration::IfCheap => self.explores && is_thorough,
+            Exploration::Never => false,
+        };
+        // Predicted with the Hessian of the free minimum, in which these parameters are free.
+        let farther = if explores && widely { self.farther_out(held) } else { Vec::new() };
         let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
         held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
         let with_held = |start: &[f64]| {
@@ -535,16 +540,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let first = with_held(hint.unwrap_or(&starts[0]));
         let (main, mut met) = self.lowest_conditional(&first);
         let mut lowest = main.clone();
-        let explores = match exploration {
-            Exploration::Always => self.explores,
-            Exploration::IfCheap => self.explores && self.search.is_thorough(),
-            Exploration::Never => false,
-        };
         let mut further = Vec::new();
-        if explores && self.explores_widely() {
+        if explores && widely {
             // Where the fit would start that has these parameters fixed from the beginning.
             further.push(self.start.clone());
-            further.extend(self.starts_farther_out(held));
+            let ends = farther.iter().map(|predicted| self.search.run(predicted));
+            further.extend(ends.filter(|end| end.nll.is_finite()).map(|end| end.params));
         }
         for start in starts[1..].iter().chain(&further) {
             met.push((self.search.run(&with_held(start)), FoundBy::Start));
@@ -639,10 +640,18 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     pub fn try_from_point(&mut self, params: &[f64]) {
         let other = self.search.run(params);
         let best = std::mem::replace(&mut self.best, unknown());
+        let met = [best.clone(), other.clone()];
         let old = best.nll;
         self.best = self.lower_of(best, other);
         if self.best.nll != old {
             self.forget_hessians();
+        }
+        // The one that was given up for the other is a start for further fits.
+        for minimum in met {
+            if minimum.converged() && self.best.converged() && self.search.are_distinct(&self.best, &minimum) {
+                self.free.add(self.search.likelihood, &minimum, FoundBy::Conditional);
+                self.pool.add(self.search.likelihood, &minimum, FoundBy::Conditional);
+            }
         }
     }
 

@@ -152,8 +152,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// those of the parameters.
     pub(crate) fn not_searched(&self, names: &[String]) -> Option<String> {
         if self.is_cut_short {
-            return Some(format!(
-                "the search for lower minima was cut short after {MOST_EVALUATIONS} evaluations; multi-start looks for more"
+            return Some(String::from(
+                "the search for lower minima was cut short because it took too many evaluations; multi-start looks for more",
             ));
         }
         if self.is_thorough() {
@@ -314,7 +314,11 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         let (mut below, above): (Vec<_>, Vec<_>) =
             points.into_iter().partition(|point| point[0] < minimum.params[which[0]]);
         below.reverse();
-        let exchanged = (which.len() == 2).then(|| vec![minimum.params[which[1]], minimum.params[which[0]]]);
+        // Against each other the effects cancel with the opposite of the sign that the points have.
+        let exchanged = (suspect.kind == Kind::Pair).then(|| {
+            let sign = -(suspect.points[0][0] * suspect.points[0][1]).signum();
+            vec![sign * minimum.params[which[1]], sign * minimum.params[which[0]]]
+        });
         let exchanged = exchanged.map(|point| inside(&point)).filter(is_far).into_iter().collect();
         vec![below, above, exchanged]
     }

@@ -6,9 +6,10 @@
 //! ([`Search::run_all`]) need no indication. What was found is kept in a [`Pool`], whose basins are
 //! starting points for every further fit of the same model and data.
 //!
-//! The effort depends on the model. Without suspects nothing is explored. In a small model every suspect
-//! is moved in every fit. In a large one -ln L and its derivative with one parameter moved decide what is
-//! minimised from, and the strongest suspects are moved in any case.
+//! The effort depends on the model. Without suspects only same-sign systematics are reflected. In a small
+//! model every suspect is moved in every fit that is explored: all but those on the way to another one. In a
+//! large model -ln L and its derivative with one parameter moved decide what is minimised from, and the
+//! strongest suspects are moved in any case.
 
 mod explore;
 mod growth;

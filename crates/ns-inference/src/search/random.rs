@@ -91,7 +91,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 
     /// Lower minima than `minimum`, the lowest one last, that starts near it with a few parameters drawn
-    /// anew lead to; and how the others were found.
+    /// anew lead to; and how they were found.
     pub(crate) fn kicked(&mut self, model: &Model, minimum: &Minimum) -> Vec<(Minimum, FoundBy)> {
         let mut found: Vec<(Minimum, FoundBy)> = Vec::new();
         for round in 0..KICK_ROUNDS {
@@ -102,6 +102,9 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                     return found;
                 }
                 let start = self.partly_drawn(model, &from.params, (round as u64, k));
+                if start == from.params {
+                    continue;
+                }
                 let end = self.run(&start);
                 let bar = lowest.as_ref().map_or(from.nll - DISTINCT, |(lowest, _)| lowest.nll);
                 if end.converged() && end.nll < bar {

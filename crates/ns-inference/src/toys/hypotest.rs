@@ -13,7 +13,7 @@ use crate::accelerator::Accelerator;
 use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
-use crate::profile::Profiler;
+use crate::profile::{DISTINCT, Profiler};
 use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge, test_from};
 use ns_core::expected::asimov;
 use ns_core::likelihood::NonFinite;
@@ -147,16 +147,19 @@ impl<'a> Hypotest<'a> {
         let against = test_statistic.asimov_mu();
         // Each minimum is looked for in all the ways in which the asymptotic test does it: both have the same observed statistic.
         let start = profiler.start().to_vec();
-        let alternative = profiler.at_explored(&[(poi, against)], std::slice::from_ref(&start));
+        let mut alternative = profiler.at_explored(&[(poi, against)], std::slice::from_ref(&start));
         profiler.try_from_point(&alternative.params);
         let starts = [alternative.params.clone(), start];
         let mut tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
         // A basin met by the test may be lower at the alternative, and lead to a lower free minimum.
         let known = profiler.best().nll;
         if profiler.pool().n_found() > 0 {
-            profiler.at_on_the_way(&[(poi, against)], &[]);
+            let again = profiler.at_on_the_way(&[(poi, against)], &[]);
+            if again.converged() && (!alternative.converged() || again.nll < alternative.nll - DISTINCT) {
+                alternative = again;
+            }
         }
-        if profiler.best().nll < known {
+        if profiler.best().nll < known - DISTINCT {
             let starts = [tested.conditional.clone()];
             tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
         }
