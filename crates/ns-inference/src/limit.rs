@@ -140,6 +140,9 @@ fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
     }
 }
 
+/// Values are explored until a limit has cost so many evaluations.
+const MOST_EVALUATIONS: usize = 20_000;
+
 /// Finds limits, and keeps what was tested on the way.
 struct Finder<'a, L: ?Sized> {
     tester: Tester<'a, L>,
@@ -205,7 +208,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let mut is_lower = false;
         for (k, root) in expected.iter().enumerate() {
             let &Root::At(mu) = root else { continue };
-            let asimov = self.tester.at(mu).asimov;
+            let asimov = self.asimov_explored(mu);
             let target = root_asimov_at(self.wanted.level, BAND[k]);
             is_lower |= asimov.value.is_some_and(|q| (q.sqrt() - target).abs() > LOWERED * target.max(1.0));
         }
@@ -249,7 +252,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
 
     /// √q_A at `mu` and its slope.
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
-        let tested = if self.explores_all { self.tester.at(mu).asimov } else { self.asimov_on_the_way(mu) };
+        let tested = if self.explores_next() { self.asimov_explored(mu) } else { self.asimov_on_the_way(mu) };
         if let Some(failure) = tested.failure {
             self.last_failure = Some(self.tester.describe(DataSet::Asimov, failure));
         }
@@ -257,6 +260,22 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));
         self.tested.push(TestedPoint { mu, cls_obs: None, cls_exp });
         Some([q.sqrt(), tested.slope / q.sqrt()])
+    }
+
+    /// Whether the next value is explored: where that is necessary, until it has cost too much. From then on
+    /// the basins that were met are followed.
+    fn explores_next(&mut self) -> bool {
+        let Tester { observed, asimov, .. } = &mut self.tester;
+        let spent = observed.search().spent().evaluations + asimov.search().spent().evaluations;
+        self.explores_all && spent < MOST_EVALUATIONS
+    }
+
+    /// The statistic of the Asimov data set at `mu`, explored.
+    fn asimov_explored(&mut self, mu: f64) -> Tested {
+        let Tester { asimov, poi, .. } = &mut self.tester;
+        let start = asimov.start().to_vec();
+        let conditional = asimov.at_explored(&[(*poi, mu)], &[start]);
+        judge(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
     /// The statistic of the Asimov data set at `mu`, on the way to a limit.
@@ -274,7 +293,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let guess = self.lower().max(mu_hat) + target * self.sigma;
         let ln_level = self.wanted.level.ln();
         increasing(self.interval(guess), |mu| {
-            let pair = if self.explores_all { self.tester.at(mu) } else { self.tester.at_on_the_way(mu) };
+            let pair = if self.explores_next() { self.tester.at(mu) } else { self.tester.at_on_the_way(mu) };
             self.remember(mu, &pair);
             let (q, q_asimov) = (pair.observed.value?, pair.asimov.value?);
             let (root, root_asimov) = (q.sqrt(), q_asimov.sqrt());

@@ -16,7 +16,7 @@ const EXPLOSIVE: f64 = 3.0;
 const EXPLOSIVELY_BENT: f64 = 0.1;
 
 /// Where nuisance parameters are moved to, in standard deviations of their constraint terms.
-const MOVED_TO: [f64; 5] = [-2.0, -1.0, 0.0, 1.0, 2.0];
+const MOVED_TO: [f64; 7] = [-4.5, -2.0, -1.0, 0.0, 1.0, 2.0, 4.5];
 
 /// The same for parameters of an explosive normsys.
 const MOVED_FAR_TO: [f64; 7] = [-3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5];
@@ -108,7 +108,8 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
     found
 }
 
-/// The unconstrained scale factors, each to be moved to nothing, to its start, and to twice that and more.
+/// The unconstrained scale factors, each to be moved to nothing, to its start, to twice that and more, and to
+/// the upper end of its range.
 fn free_scales(model: &Model) -> Vec<Suspect> {
     let mut params: Vec<u32> = model.table(model.layout.scale_param).to_vec();
     params.sort_unstable();
@@ -117,7 +118,8 @@ fn free_scales(model: &Model) -> Vec<Suspect> {
     let free = params.into_iter().map(|param| param as usize).filter(|&i| parameters.constraint[i].is_none());
     let suspect = |parameter: usize| {
         let init = parameters.init[parameter];
-        let points = [0.0, init, 2.0 * init + 1.0].map(|value| vec![value]).to_vec();
+        let mut points = [0.0, init, 2.0 * init + 1.0].map(|value| vec![value]).to_vec();
+        points.extend(parameters.upper[parameter].is_finite().then(|| vec![parameters.upper[parameter]]));
         Suspect { kind: Kind::Scale, parameters: vec![parameter], bend: 0.0, points }
     };
     free.map(suspect).collect()
