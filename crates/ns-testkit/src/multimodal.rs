@@ -82,8 +82,8 @@ pub fn workspace(cause: Cause, seed: u64) -> Workspace {
 /// Ordinary systematics of [`crowded`] models.
 const CROWD: usize = 40;
 
-/// The model number `seed` of `cause` among [`CROWD`] ordinary systematics: too many parameters for a search
-/// that tries everything. Samples that expect next to nothing also get what simulation of few events
+/// The model number `seed` of `cause` among 40 ordinary systematics: too many parameters for a search that
+/// tries everything. Samples that expect next to nothing also get what simulation of few events
 /// gives: large statistical uncertainties, and shapes larger than their yields.
 ///
 /// # Panics
