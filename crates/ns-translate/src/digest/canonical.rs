@@ -99,7 +99,7 @@ fn write_number(out: &mut String, spelling: &str) {
     let is_whole = !spelling.contains(['.', 'e', 'E']);
     match (is_whole, spelling.parse::<f64>()) {
         (true, _) if spelling == "-0" => out.push('0'),
-        (false, Ok(number)) => out.push_str(&python_repr(number)),
+        (false, Ok(number)) => out.push_str(&python_repr(number, &mut zmij::Buffer::new())),
         _ => out.push_str(spelling),
     }
 }

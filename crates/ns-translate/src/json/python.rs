@@ -26,53 +26,32 @@ pub fn python_json(value: &impl Serialize) -> Result<String, serde_json::Error> 
     let layout = Layout(PrettyFormatter::with_indent(b"    "));
     value.serialize(&mut Serializer::with_formatter(&mut bytes, layout))?;
     // ASCII, by construction.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Python's `repr` of a float.
-pub(crate) fn python_repr(number: f64) -> Cow<'static, str> {
+/// Python's `repr` of a float; `buffer` is for its digits.
+///
+/// The digits are the fewest that round-trip, the nearest of them, and of two equally near the even ones: zmij's, and
+/// not those of Rust's own formatting, which writes 1248851666500989.25 with `.3`.
+pub(crate) fn python_repr(number: f64, buffer: &mut zmij::Buffer) -> Cow<'_, str> {
     if number.is_infinite() {
         return Cow::Borrowed(if number > 0.0 { "Infinity" } else { "-Infinity" });
     }
-    let scientific = shortest_digits(number);
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..16).contains(&exponent) {
-        return Cow::Owned(fixed_point(mantissa, exponent));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    Cow::Owned(format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()))
+    let has_exponent = !(1e-4..1e16).contains(&number.abs()) && number != 0.0 && !number.is_nan();
+    let digits = buffer.format(number);
+    if has_exponent { Cow::Owned(pythons_exponent(digits)) } else { Cow::Borrowed(digits) }
 }
 
-/// The fewest digits that round-trip, the nearest of them, and of two equally near the even one, as `d.ddde±x`.
-///
-/// Rust's own shortest form differs in the last point: it writes 1248851666500989.25 with `.3`, Python with `.2`.
-fn shortest_digits(number: f64) -> String {
-    /// So many digits tell any two doubles apart that differ in them: no two neighbours can be equally near.
-    const ALWAYS_DISTINCT: usize = 15;
-    let shortest = format!("{number:e}");
-    let n_digits = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
-    if n_digits <= ALWAYS_DISTINCT {
-        return shortest;
+/// `digits` with an exponent of a sign and at least two digits. zmij writes numbers from 1e-5 on without one.
+fn pythons_exponent(digits: &str) -> String {
+    if let Some((mantissa, exponent)) = digits.split_once('e') {
+        let (sign, exponent) = exponent.split_at(1);
+        return format!("{mantissa}e{sign}{exponent:0>2}");
     }
-    let half_to_even = format!("{number:.*e}", n_digits - 1);
-    if half_to_even.parse() == Ok(number) { half_to_even } else { shortest }
-}
-
-/// `d.ddd` times ten to the `exponent`, written without exponent and with at least one decimal.
-fn fixed_point(mantissa: &str, exponent: i32) -> String {
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let shift = exponent.unsigned_abs() as usize;
-    if exponent < 0 {
-        return format!("{sign}0.{}{digits}", "0".repeat(shift - 1));
-    }
-    let padded = format!("{digits:0<width$}", width = shift + 2);
-    let (whole, decimals) = padded.split_at(shift + 1);
-    format!("{sign}{whole}.{decimals}")
+    let (sign, digits) = digits.split_once("0.0000").unwrap_or(("", digits));
+    let (first, others) = digits.split_at(1);
+    let point = if others.is_empty() { "" } else { "." };
+    format!("{sign}{first}{point}{others}e-05")
 }
 
 /// Python's spelling in serde_json's layout.
@@ -80,7 +59,7 @@ struct Layout(PrettyFormatter<'static>);
 
 impl Formatter for Layout {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        writer.write_all(python_repr(value).as_bytes())
+        writer.write_all(python_repr(value, &mut zmij::Buffer::new()).as_bytes())
     }
 
     /// Text without quotes, backslashes and control characters. What is not printable ASCII is written as UTF-16 escapes, as
@@ -141,6 +120,7 @@ impl Formatter for Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn text_is_ascii_with_pythons_escapes() {
@@ -154,5 +134,69 @@ mod tests {
         let document = serde_json::json!({"a": [], "b": {}, "c": [[1.0]], "d": null});
         let python = "{\n    \"a\": [],\n    \"b\": {},\n    \"c\": [\n        [\n            1.0\n        ]\n    ],\n    \"d\": null\n}";
         assert_eq!(python_json(&document).expect("text keys"), python);
+    }
+
+    /// `d.ddde±x` of `number` in the same digits by Rust's formatting: the shortest ones, unless as many of the exact
+    /// value, rounded to even, stand for the same number.
+    fn slow_digits(number: f64) -> String {
+        let shortest = format!("{number:e}");
+        let n_digits = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+        let half_to_even = format!("{number:.*e}", n_digits - 1);
+        if half_to_even.parse() == Ok(number) { half_to_even } else { shortest }
+    }
+
+    /// The same digits with Python's rules for the point and the exponent.
+    fn slow_repr(number: f64) -> String {
+        let scientific = slow_digits(number);
+        let (mantissa, exponent) = scientific.split_once('e').expect("an exponent");
+        let exponent: i32 = exponent.parse().expect("a number");
+        if !(-4..16).contains(&exponent) {
+            return format!("{mantissa}e{exponent:+03}");
+        }
+        let digits = mantissa.replace(['-', '.'], "");
+        let sign = if number.is_sign_negative() { "-" } else { "" };
+        let shift = exponent.unsigned_abs() as usize;
+        if exponent < 0 {
+            return format!("{sign}0.{}{digits}", "0".repeat(shift - 1));
+        }
+        let padded = format!("{digits:0<width$}", width = shift + 2);
+        let (whole, decimals) = padded.split_at(shift + 1);
+        format!("{sign}{whole}.{decimals}")
+    }
+
+    fn assert_repr(number: f64) {
+        assert_eq!(python_repr(number, &mut zmij::Buffer::new()), slow_repr(number));
+    }
+
+    #[test]
+    fn floats_have_the_slow_twins_digits_where_spelling_changes() {
+        for edge in [1e-5, 1e-4, 1e15, 1e16, 1e17, 1e99, 1e100, 1.0, 123.0, f64::MIN_POSITIVE, 5e-324, f64::MAX] {
+            for number in [edge, edge.next_down(), edge.next_up().min(f64::MAX), 1.5 * (edge / 2.0)] {
+                assert_repr(number);
+                assert_repr(-number);
+            }
+        }
+        assert_repr(0.0);
+        assert_repr(-0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn floats_have_the_slow_twins_digits(bits: u64) {
+            let number = f64::from_bits(bits);
+            prop_assume!(number.is_finite());
+            assert_repr(number);
+        }
+
+        /// Multiples of an eighth with 16 and 17 digits: here two of the shortest may be equally near.
+        #[test]
+        fn of_two_equally_near_floats_the_even_one_is_written(eighths in 1_u64 << 49..1 << 53) {
+            assert_repr(eighths as f64 / 8.0);
+        }
+
+        #[test]
+        fn floats_of_ordinary_size_have_the_slow_twins_digits(mantissa in -10.0..10.0_f64, exponent in -8..20_i32) {
+            assert_repr(mantissa * 10.0_f64.powi(exponent));
+        }
     }
 }

@@ -48,7 +48,7 @@ const VERSION: &str = "1.0.0";
 /// ```
 pub fn read_workspace(bytes: &[u8]) -> Result<Workspace, DocumentError> {
     let text = text::decode(bytes)?;
-    match typed::read(&mut serde_json::Deserializer::from_str(text)) {
+    match typed::read(&mut serde_json::Deserializer::from_str(&text::without_indentation(text))) {
         Ok(workspace) => Ok(workspace),
         Err(_) => read_carefully(text),
     }
