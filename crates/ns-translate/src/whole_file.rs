@@ -70,6 +70,13 @@ fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
+/// The system's reason alone: the name of a temporary file says nothing to whoever named the file.
+fn without_path(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let reason = text.split_once(" at path ").map_or(text.as_str(), |(reason, _)| reason);
+    io::Error::new(error.kind(), reason)
+}
+
 impl Replacement {
     fn new(path: PathBuf, existing: Option<&Metadata>) -> io::Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -81,7 +88,7 @@ impl Replacement {
             // As for any new file: the process's mask takes its bits away.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(folder)?;
+        let file = builder.tempfile_in(folder).map_err(|error| without_path(&error))?;
         if let Some(existing) = existing {
             file.as_file().set_permissions(existing.permissions())?;
         }

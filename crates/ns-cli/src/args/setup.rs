@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::values::{assignment, finite, range};
+use super::values::{assignment, count, finite, range};
 use super::{Assignment, ModelArgs, Range};
 
 /// A model, its data, and conditions on its parameters.
@@ -28,7 +28,7 @@ pub(crate) struct SetupArgs {
     pub(crate) asimov_at: Vec<Assignment>,
 
     /// Start each fit from N further random points too and keep the lowest minimum; 40 of them if N is not given
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "40")]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, value_parser = count, default_missing_value = "40")]
     pub(crate) multi_start: Option<usize>,
 
     /// Seed of everything random

@@ -53,6 +53,8 @@ pub(crate) enum ValueError {
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
     NotFinite { text: String },
+    #[error("`{text}` is not a whole number from 0 on")]
+    NotACount { text: String },
     #[error(transparent)]
     NotANumberOfToys(#[from] NotANumberOfToys),
     #[error("`{text}` is not between 0 and 1")]
@@ -75,6 +77,11 @@ pub(super) fn source() -> impl TypedValueParser<Value = Source> {
 pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
     let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
+}
+
+/// A whole number from 0 on.
+pub(super) fn count(text: &str) -> Result<usize, ValueError> {
+    text.trim().parse().map_err(|_| ValueError::NotACount { text: text.to_owned() })
 }
 
 /// How many toys: a whole number, also written as `1e6`.

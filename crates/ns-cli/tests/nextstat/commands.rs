@@ -336,7 +336,21 @@ fn files_are_written_whole_or_not_at_all() {
     let nowhere = examples(&["fit", "simple.json", "--output-file", "/nowhere/fit.json"]);
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.stderr.starts_with("error: cannot write `/nowhere/fit.json`: "), "{}", nowhere.stderr);
+    assert!(!nowhere.stderr.contains(".tmp"), "a name that nobody gave: {}", nowhere.stderr);
     std::fs::remove_dir_all(&folder).expect("removable");
+}
+
+#[test]
+fn values_that_an_option_cannot_have_are_explained() {
+    for (arguments, reason) in [
+        (&["fit", "simple.json", "--multi-start=-3"][..], "`-3` is not a whole number from 0 on"),
+        (&["fit", "simple.json", "--poi", "nope"], "hint: parameters without a constraint are `mu`"),
+        (&["fit", "simple.json", "--poi", "Mu"], "did you mean `mu`?"),
+    ] {
+        let run = examples(arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}");
+        assert!(run.stderr.contains(reason), "{arguments:?}: {}", run.stderr);
+    }
 }
 
 /// `simple.json` with `n` more systematics.

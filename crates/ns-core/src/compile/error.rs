@@ -211,6 +211,8 @@ pub enum CompileError {
         poi: String,
         /// The most similar name.
         similar: Option<String>,
+        /// Parameters without a constraint term, some of them.
+        unconstrained: Vec<String>,
         /// JSON pointer of the name; `None` if the caller asks, and not the document.
         pointer: Option<String>,
     },
@@ -309,6 +311,9 @@ impl CompileError {
             }
             Self::UnknownPoi { pointer: Some(_), .. } => {
                 Some("a background-only workspace has none: pass `--poi none`, or patch a signal in".to_owned())
+            }
+            Self::UnknownPoi { unconstrained, .. } if !unconstrained.is_empty() => {
+                Some(format!("parameters without a constraint are `{}`", unconstrained.join("`, `")))
             }
             Self::UnknownMeasurement { name, known } => match crate::similar_name(name, known.iter().map(String::as_str)) {
                 Some(similar) => Some(format!("did you mean `{similar}`?")),

@@ -111,6 +111,9 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
     (parameters, aux)
 }
 
+/// The largest number of parameters that a hint names.
+const NAMED: usize = 5;
+
 fn choose_pois(
     parameters: &Parameters,
     (index, measurement): (usize, &Measurement),
@@ -129,6 +132,12 @@ fn choose_pois(
     named.into_iter().map(|poi| find_poi(parameters, measurement, poi, pointer.as_deref())).collect()
 }
 
+/// The names of the first few parameters without a constraint term.
+fn unconstrained(parameters: &Parameters) -> Vec<String> {
+    let free = (0..parameters.names.len()).filter(|&i| parameters.constraint[i].is_none());
+    free.take(NAMED).map(|i| parameters.names[i].clone()).collect()
+}
+
 fn find_poi(
     parameters: &Parameters,
     measurement: &Measurement,
@@ -145,6 +154,7 @@ fn find_poi(
         measurement: measurement.name.clone(),
         poi: poi.to_owned(),
         similar: parameters.similar(poi).map(str::to_owned),
+        unconstrained: unconstrained(parameters),
         pointer: pointer.map(str::to_owned),
     })
 }
