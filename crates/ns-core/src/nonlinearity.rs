@@ -1,13 +1,16 @@
-//! How far each systematic is from linear: whether -ln L may curve down along it, and hide a minimum.
+//! How far each systematic is from linear: whether -ln L may curve down along it, and hide a
+//! minimum.
 //!
 //! With expected counts λ_b(α), the other parameters at their starting values, and counts n_b,
-//! d²(-ln L)/dα² = 1 + Σ_b [n_b λ'_b²/λ_b² + (1 - n_b/λ_b) λ''_b]. With n_b = λ_b + z_b √λ_b that is
-//! 1 + Σ_b λ'_b²/λ_b - Σ_b z_b λ''_b/√λ_b to first order in z, and what can make it negative is the last
-//! sum. The *bend* of α is the ratio of Σ_b |λ''_b|/√λ_b to 1 + Σ_b λ'_b²/λ_b, the largest at
-//! α = -1, 0 and +1: where every bin is 1/bend standard deviations off, -ln L can curve down.
+//! d²(-ln L)/dα² = 1 + Σ_b [n_b λ'_b²/λ_b² + (1 - n_b/λ_b) λ''_b]. With n_b = λ_b + z_b √λ_b that
+//! is 1 + Σ_b λ'_b²/λ_b - Σ_b z_b (λ''_b - λ'_b²/λ_b)/√λ_b, and what can make it negative is the
+//! last sum. The *bend* of α is the ratio of Σ_b |λ''_b|/√λ_b to 1 + Σ_b λ'_b²/λ_b, the largest at
+//! α = -1, 0 and +1: where every bin is 1/bend standard deviations off, -ln L can curve down. The
+//! λ'²/λ of the last sum is left out: with λ'' = 0 nothing curves down, and an exponential λ, for
+//! which the two terms cancel, is examined without need.
 //!
-//! Two parameters with nearly the same effect move against each other along a direction in which the
-//! λ' cancel and the λ'' do not: the bend of such a pair is that of this direction.
+//! Two parameters with nearly the same effect move against each other along a direction in which
+//! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction.
 
 use crate::interpolate::{Jet, NormSysFactor, NormSysInterpolation};
 use crate::model::Model;
@@ -22,11 +25,13 @@ const MOST_PAIRED: usize = 64;
 /// Parameters with less than that sum are in no pair.
 const LEAST_PAIRED: f64 = 0.3;
 
-/// Two parameters have nearly the same effect if the cosine of the angle between their λ'/√λ is larger than this.
+/// Two parameters have nearly the same effect if the cosine of the angle between their λ'/√λ is
+/// larger than this.
 const SAME_EFFECT: f64 = 0.9;
 
-/// λ, λ' and λ'' of one bin, at each of [`POINTS`] one after the other; λ as a change of the nominal count.
-type BinResponse = [f64; 9];
+/// What a parameter does to one bin: change of the nominal count, λ' and λ'' at α = -1, then λ' and
+/// λ'' at α = 0, where nothing changes, and then all three at α = +1.
+type BinResponse = [f64; 8];
 
 /// How nonlinear the effect of each parameter is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -35,7 +40,8 @@ pub struct Nonlinearity {
     pub bend: Vec<f64>,
     /// The largest factor that a normsys of each parameter (P) has at ±1σ; 1 without one.
     pub factor: Vec<f64>,
-    /// Pairs with nearly the same effect that are more bent than either of their parameters, most bent first.
+    /// Pairs with nearly the same effect that are more bent than either of their parameters, most
+    /// bent first.
     pub pairs: Vec<NearDegeneratePair>,
 }
 
@@ -60,101 +66,131 @@ impl Nonlinearity {
             let largest = &mut factor[param as usize];
             *largest = largest.max(lo[entry]).max(hi[entry]);
         }
-        let (sums, entries) = effects(model);
-        let bend: Vec<f64> = sums.iter().map(bend).collect();
-        let pairs = pairs(&entries, &sums, &bend);
+        let effects = Effects::of(model);
+        let bend: Vec<f64> = effects.sums.iter().map(bend).collect();
+        let pairs = effects.pairs(&bend);
         Self { bend, factor, pairs }
-    }
-}
-
-/// The effect of one parameter at its starting value: λ'/√λ and λ''/√λ of the bins that it moves, by bin.
-#[derive(Debug, Clone, Default)]
-struct Effect {
-    bins: Vec<(usize, [f64; 2])>,
-}
-
-impl Effect {
-    /// Σ_b λ'_b μ'_b/λ_b with the other effect's μ', and Σ_b |λ''_b + μ''_b|/√λ_b.
-    fn with(&self, other: &Self) -> [f64; 2] {
-        let (mut a, mut b) = (self.bins.iter().peekable(), other.bins.iter().peekable());
-        let (mut product, mut bent) = (0.0, 0.0);
-        loop {
-            let next = [&mut a, &mut b].map(|bins| bins.peek().map_or(usize::MAX, |(bin, _)| *bin));
-            let bin = next[0].min(next[1]);
-            if bin == usize::MAX {
-                return [product, bent];
-            }
-            let [x, y] = [&mut a, &mut b].map(|bins| bins.next_if(|(at, _)| *at == bin).map_or([0.0; 2], |(_, v)| *v));
-            product += x[0] * y[0];
-            bent += (x[1] + y[1]).abs();
-        }
     }
 }
 
 /// Σ_b |λ''_b|/√λ_b and Σ_b λ'_b²/λ_b of a parameter, at each of [`POINTS`].
 type Sums = [[f64; 2]; 3];
 
-/// λ'/√λ and λ''/√λ that a parameter at its starting value has in a bin.
-struct Entry {
-    param: u32,
-    bin: usize,
-    effect: [f64; 2],
+/// The bins of a channel that a parameter has a systematic in, with its λ'/√λ and λ''/√λ in each,
+/// at its starting value.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    first_bin: usize,
+    effects: &'a [[f64; 2]],
 }
 
-/// The pairs of nearly the same effect that are more bent than their parameters; `entries` are ordered by bin.
-fn pairs(entries: &[Entry], sums: &[Sums], bend: &[f64]) -> Vec<NearDegeneratePair> {
-    let bent = |i: usize| sums[i][1][0];
-    let mut which: Vec<usize> = (0..sums.len()).filter(|&i| bent(i) > LEAST_PAIRED).collect();
-    which.sort_by(|&a, &b| bent(b).total_cmp(&bent(a)));
-    which.truncate(MOST_PAIRED);
-    let mut place = vec![usize::MAX; sums.len()];
-    which.iter().enumerate().for_each(|(k, &i)| place[i] = k);
-    let mut effects = vec![Effect::default(); which.len()];
-    for entry in entries.iter().filter(|entry| place[entry.param as usize] != usize::MAX) {
-        effects[place[entry.param as usize]].bins.push((entry.bin, entry.effect));
+/// The effects in the channel whose first bin is `first_bin`; nothing if there are none.
+fn effects_in<'a>(runs: &[Run<'a>], first_bin: usize) -> &'a [[f64; 2]] {
+    runs.binary_search_by_key(&first_bin, |run| run.first_bin).map_or(&[], |k| runs[k].effects)
+}
+
+/// Σ_b λ'_b μ'_b/λ_b of two parameters, which have the runs `a` and `b`, by bin.
+fn product(a: &[Run<'_>], b: &[Run<'_>]) -> f64 {
+    let bins = a.iter().flat_map(|run| run.effects.iter().zip(effects_in(b, run.first_bin)));
+    bins.map(|(x, y)| x[0] * y[0]).sum()
+}
+
+/// Σ_b |λ''_b + μ''_b|/√λ_b of the same.
+fn bent_together(a: &[Run<'_>], b: &[Run<'_>]) -> f64 {
+    let bins = a.iter().flat_map(|run| run.effects.iter().zip(effects_in(b, run.first_bin)));
+    let both: f64 = bins.map(|(x, y)| (x[1] + y[1]).abs()).sum();
+    let alone = |runs: &[Run<'_>], others: &[Run<'_>]| -> f64 {
+        let is_alone = |run: &&Run<'_>| effects_in(others, run.first_bin).is_empty();
+        runs.iter().filter(is_alone).flat_map(|run| run.effects).map(|[_, second]| second.abs()).sum()
+    };
+    both + alone(a, b) + alone(b, a)
+}
+
+/// Where the effects of a parameter in the bins of a channel are.
+struct Row {
+    param: u32,
+    first_bin: usize,
+    /// Where they start in [`Effects::values`].
+    start: usize,
+}
+
+/// The effects of all parameters.
+#[derive(Default)]
+struct Effects {
+    /// Of each parameter (P).
+    sums: Vec<Sums>,
+    /// For each channel and each parameter that has a systematic in it.
+    rows: Vec<Row>,
+    /// λ'/√λ and λ''/√λ at the parameter's starting value, row by row.
+    values: Vec<[f64; 2]>,
+}
+
+impl Effects {
+    fn of(model: &Model) -> Self {
+        let mut effects = Self { sums: vec![Sums::default(); model.n_params()], ..Self::default() };
+        let mut responses = Responses::new(model);
+        for channel in 0..model.channels.len() {
+            let nominal = nominal_counts(model, channel);
+            responses.set(model, channel);
+            effects.add_channel(model.channel_bins(channel).start, &nominal, &responses);
+        }
+        effects
     }
-    let mut found = Vec::new();
-    for (k, &i) in which.iter().enumerate() {
-        for (l, &j) in which[..k].iter().enumerate() {
-            let straight = [i, j].map(|i| sums[i][1][1]);
-            let [product, bent] = effects[k].with(&effects[l]);
-            if product.abs() <= SAME_EFFECT * (straight[0] * straight[1]).sqrt() {
-                continue;
+
+    fn add_channel(&mut self, first_bin: usize, nominal: &[f64], responses: &Responses) {
+        let inverse_deviations: Vec<f64> = nominal.iter().map(|count| count.max(1.0).sqrt().recip()).collect();
+        for (&param, row) in responses.params.iter().zip(responses.bins.chunks_exact(nominal.len())) {
+            self.rows.push(Row { param, first_bin, start: self.values.len() });
+            let mut sums = self.sums[param as usize];
+            for ((response, nominal), inverse) in row.iter().zip(nominal).zip(&inverse_deviations) {
+                let [_, _, _, first, second, ..] = *response;
+                self.values.push([first * inverse, second * inverse]);
+                add(&mut sums, response, *nominal);
             }
-            let left = 0.5 * (straight[0] + straight[1]) - product.abs();
-            let pair_bend = 0.5 * bent / (1.0 + left.max(0.0));
-            if pair_bend > bend[i].max(bend[j]) {
-                found.push(NearDegeneratePair { parameters: [j, i], sign: -product.signum(), bend: pair_bend });
-            }
+            self.sums[param as usize] = sums;
         }
     }
-    found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
-    found
-}
 
-/// The sums of each parameter (P), and the entries of all, by bin.
-fn effects(model: &Model) -> (Vec<Sums>, Vec<Entry>) {
-    let mut sums = vec![Sums::default(); model.n_params()];
-    let mut entries = Vec::new();
-    let mut place = vec![usize::MAX; model.n_params()];
-    for channel in 0..model.channels.len() {
-        let (params, responses) = channel_responses(model, channel, &mut place);
-        let total = nominal_counts(model, channel);
-        let (n_bins, first_bin) = (total.len(), model.channel_bins(channel).start);
-        for (k, &param) in params.iter().enumerate() {
-            for (bin, response) in responses[k * n_bins..][..n_bins].iter().enumerate() {
-                add(&mut sums[param as usize], response, total[bin]);
-                let [first, second] = [response[4], response[5]];
-                if second.abs() > 0.0 {
-                    let deviation = total[bin].max(1.0).sqrt();
-                    let effect = [first / deviation, second / deviation];
-                    entries.push(Entry { param, bin: first_bin + bin, effect });
+    /// The pairs of nearly the same effect that are more bent than their parameters, which are bent
+    /// by `bend` (P).
+    fn pairs(&self, bend: &[f64]) -> Vec<NearDegeneratePair> {
+        let bent = |i: usize| self.sums[i][1][0];
+        let mut which: Vec<usize> = (0..self.sums.len()).filter(|&i| bent(i) > LEAST_PAIRED).collect();
+        which.sort_by(|&a, &b| bent(b).total_cmp(&bent(a)));
+        which.truncate(MOST_PAIRED);
+        let runs = self.runs(&which);
+        let mut found = Vec::new();
+        for (k, &i) in which.iter().enumerate() {
+            for (l, &j) in which[..k].iter().enumerate() {
+                let straight = [i, j].map(|i| self.sums[i][1][1]);
+                let product = product(&runs[k], &runs[l]);
+                if product.abs() <= SAME_EFFECT * (straight[0] * straight[1]).sqrt() {
+                    continue;
+                }
+                let left = 0.5 * (straight[0] + straight[1]) - product.abs();
+                let pair_bend = 0.5 * bent_together(&runs[k], &runs[l]) / (1.0 + left.max(0.0));
+                if pair_bend > bend[i].max(bend[j]) {
+                    found.push(NearDegeneratePair { parameters: [j, i], sign: -product.signum(), bend: pair_bend });
                 }
             }
-            place[param as usize] = usize::MAX;
         }
+        found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
+        found
     }
-    (sums, entries)
+
+    /// The runs of each of the parameters `which`, by bin.
+    fn runs(&self, which: &[usize]) -> Vec<Vec<Run<'_>>> {
+        let mut place = vec![usize::MAX; self.sums.len()];
+        which.iter().enumerate().for_each(|(k, &i)| place[i] = k);
+        let mut runs = vec![Vec::new(); which.len()];
+        let ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.values.len()]);
+        for (&Row { param, first_bin, start }, end) in self.rows.iter().zip(ends) {
+            if place[param as usize] != usize::MAX {
+                runs[place[param as usize]].push(Run { first_bin, effects: &self.values[start..end] });
+            }
+        }
+        runs
+    }
 }
 
 /// The bend, from the sums at each of [`POINTS`].
@@ -163,13 +199,14 @@ fn bend(sums: &Sums) -> f64 {
 }
 
 /// Adds |λ''|/√λ and λ'²/λ of one bin.
-fn add(sums: &mut [[f64; 2]; 3], response: &BinResponse, nominal: f64) {
-    for (sum, at) in sums.iter_mut().zip(response.as_chunks::<3>().0) {
-        let [change, first, second] = *at;
+fn add(sums: &mut Sums, response: &BinResponse, nominal: f64) {
+    let [below, slope_below, curve_below, slope, curve, above, slope_above, curve_above] = *response;
+    let points = [[below, slope_below, curve_below], [0.0, slope, curve], [above, slope_above, curve_above]];
+    for (sum, [change, first, second]) in sums.iter_mut().zip(points) {
         // Less than one event is counted as one: what is seen there is 0 or 1.
-        let lambda = (nominal + change).max(1.0);
-        sum[0] += second.abs() / lambda.sqrt();
-        sum[1] += first * first / lambda;
+        let inverse = (nominal + change).max(1.0).recip();
+        sum[0] += second.abs() * inverse.sqrt();
+        sum[1] += first * first * inverse;
     }
 }
 
@@ -189,55 +226,78 @@ fn nominal_scale(model: &Model, template: usize) -> f64 {
     params.iter().map(|&param| model.parameters.init[param as usize]).product()
 }
 
-/// The parameters of `channel`'s systematics, and the response of each of its bins to each of them.
-fn channel_responses(model: &Model, channel: usize, place: &mut [usize]) -> (Vec<u32>, Vec<BinResponse>) {
-    let n_bins = model.channel_bins(channel).len();
-    let (mut params, mut responses) = (Vec::new(), Vec::new());
-    let mut row = |param: u32, responses: &mut Vec<BinResponse>| {
-        if place[param as usize] == usize::MAX {
-            place[param as usize] = params.len();
-            params.push(param);
-            responses.resize(params.len() * n_bins, BinResponse::default());
+/// The responses of a channel's bins to the parameters of its systematics.
+struct Responses {
+    /// The parameters, by first appearance.
+    params: Vec<u32>,
+    /// The response of each bin to each of them, parameter by parameter.
+    bins: Vec<BinResponse>,
+    /// Place of each parameter (P) in `params`.
+    place: Vec<usize>,
+    /// Weights of a histosys' shifts up and down.
+    up: BinResponse,
+    down: BinResponse,
+}
+
+impl Responses {
+    fn new(model: &Model) -> Self {
+        let weights = POINTS.map(|alpha| model.interpolation.histosys.weights(alpha));
+        let (up, down) = (flat(weights.map(|(up, _)| up)), flat(weights.map(|(_, down)| down)));
+        Self { params: Vec::new(), bins: Vec::new(), place: vec![usize::MAX; model.n_params()], up, down }
+    }
+
+    /// Makes them those of `channel`.
+    fn set(&mut self, model: &Model, channel: usize) {
+        self.params.drain(..).for_each(|param| self.place[param as usize] = usize::MAX);
+        self.bins.clear();
+        for template in model.channel_templates(channel) {
+            self.add_template(model, template);
         }
-        place[param as usize] * n_bins
-    };
-    let layout = model.layout;
-    let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
-    let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
-    let weights = POINTS.map(|alpha| model.interpolation.histosys.weights(alpha));
-    let (p, q) = (flat(weights.map(|(p, _)| p)), flat(weights.map(|(_, q)| q)));
-    for template in model.channel_templates(channel) {
-        let scale = nominal_scale(model, template);
+    }
+
+    fn add_template(&mut self, model: &Model, template: usize) {
+        let layout = model.layout;
         let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
+        let scale = nominal_scale(model, template);
+        let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
         for entry in model.part(layout.template_normsys, template) {
-            let first = row(model.table(layout.normsys_param)[entry], &mut responses);
-            let jets = normsys(lo[entry], hi[entry], model.interpolation.normsys);
-            for (response, y) in responses[first..].iter_mut().zip(nominal) {
-                let count = scale * y;
-                (0..9).for_each(|k| response[k] += count * jets[k]);
+            let row = self.row(model.table(layout.normsys_param)[entry], nominal.len());
+            let response = normsys(lo[entry], hi[entry], model.interpolation.normsys).map(|value| scale * value);
+            for (bin, count) in row.iter_mut().zip(nominal) {
+                (0..8).for_each(|k| bin[k] += count * response[k]);
             }
         }
+        let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
+        let weights = [self.up, self.down].map(|weights| weights.map(|weight| scale * weight));
         for entry in model.part(layout.template_histosys, template) {
-            let first = row(model.table(layout.histosys_param)[entry], &mut responses);
+            let row = self.row(model.table(layout.histosys_param)[entry], nominal.len());
             let start = model.table(layout.histosys_cell)[entry] as usize;
-            let cells = start..start + n_bins;
-            let shifts = up[cells.clone()].iter().zip(&down[cells]);
-            for (response, (up, down)) in responses[first..].iter_mut().zip(shifts) {
-                let (up, down) = (scale * up, scale * down);
-                (0..9).for_each(|k| response[k] += p[k] * up + q[k] * down);
+            let cells = start..start + nominal.len();
+            for ((bin, up), down) in row.iter_mut().zip(&up[cells.clone()]).zip(&down[cells]) {
+                (0..8).for_each(|k| bin[k] += weights[0][k] * up + weights[1][k] * down);
             }
         }
     }
-    (params, responses)
+
+    /// The responses of the channel's bins to `param`.
+    fn row(&mut self, param: u32, n_bins: usize) -> &mut [BinResponse] {
+        let place = &mut self.place[param as usize];
+        if *place == usize::MAX {
+            *place = self.params.len();
+            self.params.push(param);
+            self.bins.resize(self.params.len() * n_bins, BinResponse::default());
+        }
+        &mut self.bins[*place * n_bins..][..n_bins]
+    }
 }
 
-/// Value, slope and curvature at each of [`POINTS`], one after the other.
+/// What a jet at each of [`POINTS`] does to a bin, but for its value at 0.
 fn flat(jets: [Jet; 3]) -> BinResponse {
     let [a, b, c] = jets;
-    [a.value, a.first, a.second, b.value, b.first, b.second, c.value, c.first, c.second]
+    [a.value, a.first, a.second, b.first, b.second, c.value, c.first, c.second]
 }
 
-/// Change, slope and curvature of a normsys factor at each of [`POINTS`], one after the other.
+/// What a normsys does to a bin of one event.
 fn normsys(lo: f64, hi: f64, rule: NormSysInterpolation) -> BinResponse {
     let NormSysFactor { ln_lo, ln_hi, coefficients } = NormSysFactor::new(lo, hi);
     let [first, second] = match rule {
@@ -245,5 +305,5 @@ fn normsys(lo: f64, hi: f64, rule: NormSysInterpolation) -> BinResponse {
         NormSysInterpolation::Exponential => [ln_hi, ln_hi * ln_hi],
     };
     let (slope_lo, slope_hi) = (-lo * ln_lo, hi * ln_hi);
-    [lo - 1.0, slope_lo, -slope_lo * ln_lo, 0.0, first, second, hi - 1.0, slope_hi, slope_hi * ln_hi]
+    [lo - 1.0, slope_lo, -slope_lo * ln_lo, first, second, hi - 1.0, slope_hi, slope_hi * ln_hi]
 }

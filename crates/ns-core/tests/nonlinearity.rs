@@ -6,16 +6,17 @@ use ns_core::spec::{Modifier, ModifierData, Sample};
 use ns_core::{CompileOptions, Model, compile};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
-use ns_testkit::small::{one_channel, sample};
+use ns_testkit::small::{self, one_channel, region, sample};
 
 use ModifierData::{HistoSys, NormFactor, NormSys};
 
-/// Σ_b |λ''_b|/√λ_b over 1 + Σ_b λ'_b²/λ_b of parameter `i` at `alpha`, by differences of expected counts.
-fn bend_at(model: &Model, i: usize, alpha: f64) -> f64 {
+/// Σ_b |λ''_b|/√λ_b over 1 + Σ_b λ'_b²/λ_b at `alpha` along `direction`, parameters with how fast each of them changes, by
+/// differences of expected counts.
+fn bend_at(model: &Model, direction: &[(usize, f64)], alpha: f64) -> f64 {
     let h = 1e-4;
     let at = |alpha: f64| {
         let mut params = model.parameters.init.clone();
-        params[i] = alpha;
+        direction.iter().for_each(|&(i, speed)| params[i] = speed * alpha);
         expected_main(model, &params)
     };
     let points = [-1.0, 0.0, 1.0].map(|k| at(alpha + h * k));
@@ -50,7 +51,8 @@ fn bends_are_those_of_the_expected_counts() {
         let model = random_model(seed);
         let Nonlinearity { bend, .. } = Nonlinearity::of(&model);
         for (i, name) in model.parameters.names.iter().enumerate().filter(|(_, name)| name.starts_with("alpha")) {
-            let expected = [-1.0, 0.0, 1.0].map(|alpha| bend_at(&model, i, alpha)).into_iter().fold(0.0, f64::max);
+            let expected =
+                [-1.0, 0.0, 1.0].map(|alpha| bend_at(&model, &[(i, 1.0)], alpha)).into_iter().fold(0.0, f64::max);
             // At -1 and +1 the second derivative has a kink, which differences see to first order in their step.
             assert_close(bend[i], expected, 2e-3, &format!("seed {seed}, {name}"));
             n_bent += usize::from(bend[i] > 0.1);
@@ -120,5 +122,24 @@ fn a_near_degenerate_pair_is_flagged_with_the_way_it_cancels() {
         assert!(names == ["one", "other"] || names == ["other", "one"], "{names:?}");
         assert_eq!(pair.sign, sign);
         assert!(pair.bend > BENT && pair.parameters.iter().all(|&i| pair.bend > nonlinearity.bend[i]), "{pair:?}");
+    }
+}
+
+#[test]
+fn the_bend_of_a_pair_is_that_of_the_direction_in_which_it_cancels() {
+    for (lo, hi, sign) in [(0.51, 1.58, -1.0), (1.58, 0.51, 1.0)] {
+        let one = |data: &[f64]| sample("a", data, &[("one", NormSys { lo: 0.5, hi: 1.6 })]);
+        let other = |data: &[f64]| sample("b", data, &[("other", NormSys { lo, hi })]);
+        // In the last two channels nothing cancels.
+        let signal = sample("signal", &[5.0, 10.0], &[("mu", NormFactor)]);
+        let both = region("both", vec![one(&[50.0, 40.0]), other(&[48.0, 41.0]), signal], &[100.0, 90.0]);
+        let regions = vec![region("a", vec![one(&[3.0])], &[3.0]), both, region("b", vec![other(&[2.0])], &[2.0])];
+        let model = small::model(regions, Vec::new());
+        let nonlinearity = Nonlinearity::of(&model);
+        let [pair] = &nonlinearity.pairs[..] else { panic!("{:?}", nonlinearity.pairs) };
+        assert_eq!(pair.sign, sign);
+        let [i, j] = pair.parameters;
+        let along = std::f64::consts::FRAC_1_SQRT_2;
+        assert_close(pair.bend, bend_at(&model, &[(i, along), (j, sign * along)], 0.0), 1e-5, "the direction");
     }
 }
