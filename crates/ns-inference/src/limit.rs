@@ -1,7 +1,10 @@
-//! Upper limits by CLs: the value of the parameter of interest at which CLs falls to the level, observed and expected.
+//! Upper limits by CLs: the value of the parameter of interest at which CLs falls to the level,
+//! observed and expected.
 //!
-//! The expected limits follow from the Asimov data set alone: CLs at n standard deviations of the background equals the level where √q_A(μ) reaches a number
-//! that only depends on n. √q_A is nearly a straight line and its slope is the gradient of the conditional fit, so each of the five takes two or three fits.
+//! The expected limits follow from the Asimov data set alone: CLs at n standard deviations of the
+//! background equals the level where √q_A(μ) reaches a number that only depends on n. √q_A is
+//! nearly a straight line and its slope is the gradient of the conditional fit, so each of the five
+//! takes two or three fits.
 
 use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::fit::FitOptions;
@@ -14,10 +17,16 @@ use crate::test_statistic::{TestStatistic, Tested, judge};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
 
-/// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
+/// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is
+/// looked for.
 const BEYOND: f64 = 1e6;
 
-/// By how much a statistic at a limit may differ when it is explored: √q_A, or CLs relative to the level.
+/// What is said where the last round has met lower minima still.
+const UNSETTLED: &str =
+    "exploring at these limits has met lower minima than those they were found with; multi-start looks for more";
+
+/// By how much a statistic at a limit may differ when it is explored: √q_A, or CLs relative to the
+/// level.
 const LOWERED: f64 = 1e-5;
 
 /// What limit is wanted.
@@ -84,15 +93,16 @@ pub fn limit<L: DataLikelihood + Clone>(
     let mut scratch = likelihood.clone();
     let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
     let (observed, expected) = finder.settle(|finder| {
-        let expected = [0, 1, 2, 3, 4].map(|i| finder.expected(BAND[i]));
-        let observed = finder.observed();
+        let expected = [0, 1, 2, 3, 4].map(|i| finder.noting_failures(i + 1, |finder| finder.expected(BAND[i])));
+        let observed = finder.noting_failures(0, Finder::observed);
         finder.explore_at(observed, &expected);
         (observed, expected)
     });
     finder.report(observed, expected)
 }
 
-/// The upper limits on parameter `poi` from the CLs at the values of `grid` (ascending), interpolated linearly as pyhf does.
+/// The upper limits on parameter `poi` from the CLs at the values of `grid` (ascending),
+/// interpolated linearly as pyhf does.
 pub fn limit_from_grid<L: DataLikelihood + Clone>(
     model: &Model,
     likelihood: &mut L,
@@ -122,6 +132,7 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
             points.len()
         )
     });
+    finder.failures = [0; 6].map(|_| finder.last_failure.clone());
     let mut result = finder.report(observed, expected);
     result.warnings.extend(gap);
     result
@@ -140,8 +151,10 @@ fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
     }
 }
 
-/// Values are explored until a limit has cost so many evaluations.
+/// Values are explored until a limit has cost so many evaluations of a model of [`LARGE`] parameters,
+/// in smaller ones, where each costs less, as many more as they are smaller.
 const MOST_EVALUATIONS: usize = 20_000;
+const LARGE: usize = 60;
 
 /// Finds limits, and keeps what was tested on the way.
 struct Finder<'a, L: ?Sized> {
@@ -152,10 +165,15 @@ struct Finder<'a, L: ?Sized> {
     tested: Vec<TestedPoint>,
     last_failure: Option<String>,
     last_pair: Option<TestedPair>,
-    /// Whether exploring at a limit has found a lower conditional minimum than the one it was found with.
+    /// Whether exploring at a limit has found a lower conditional minimum than the one it was found
+    /// with.
     has_met_lower: bool,
     /// Whether every value is explored, because it turned out to be necessary.
     explores_all: bool,
+    /// The last failure on the way to each limit: the observed one, then those of [`BAND`].
+    failures: [Option<String>; 6],
+    /// Whether exploring at the limits has met lower minima to the end.
+    is_unsettled: bool,
 }
 
 impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
@@ -177,6 +195,8 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             last_pair: None,
             has_met_lower: false,
             explores_all: false,
+            failures: Default::default(),
+            is_unsettled: false,
         }
     }
 
@@ -186,7 +206,8 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         for _ in 1..ROUNDS {
             let (known, n_renewed) = (self.free_minima(), self.tester.n_renewed);
             let done = work(self);
-            // A lower minimum at μ = 0 makes another Asimov data set, whose -ln L is no measure of the first one's.
+            // A lower minimum at μ = 0 makes another Asimov data set, whose -ln L is no measure of
+            // the first one's.
             let is_renewed = self.tester.n_renewed != n_renewed;
             let is_lower = |(known, now): (f64, f64)| known - now > DISTINCT;
             let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
@@ -196,11 +217,21 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             }
             (self.tested, self.last_failure, self.last_pair) = (Vec::new(), None, None);
         }
-        work(self)
+        let done = work(self);
+        self.is_unsettled = std::mem::take(&mut self.has_met_lower);
+        done
     }
 
-    /// Explores at the limits that were found, and notes whether a conditional minimum there is lower
-    /// than the one that the limit was found with.
+    /// Does `work`, which looks for limit `k` of [`Self::failures`], and keeps what failed last on the way.
+    fn noting_failures(&mut self, k: usize, work: impl FnOnce(&mut Self) -> Root) -> Root {
+        self.last_failure = None;
+        let root = work(self);
+        self.failures[k] = self.last_failure.clone();
+        root
+    }
+
+    /// Explores at the limits that were found, and notes whether a conditional minimum there is
+    /// lower than the one that the limit was found with.
     fn explore_at(&mut self, observed: Root, expected: &[Root; 5]) {
         if !self.tester.asimov.explores_widely() {
             return;
@@ -262,12 +293,13 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         Some([q.sqrt(), tested.slope / q.sqrt()])
     }
 
-    /// Whether the next value is explored: where that is necessary, until it has cost too much. From then on
-    /// the basins that were met are followed.
+    /// Whether the next value is explored: where that is necessary, until it has cost too much.
+    /// From then on the basins that were met are followed.
     fn explores_next(&mut self) -> bool {
         let Tester { observed, asimov, .. } = &mut self.tester;
         let spent = observed.search().spent().evaluations + asimov.search().spent().evaluations;
-        self.explores_all && spent < MOST_EVALUATIONS
+        let n_params = observed.model().n_params().clamp(1, LARGE);
+        self.explores_all && spent < MOST_EVALUATIONS * LARGE / n_params
     }
 
     /// The statistic of the Asimov data set at `mu`, explored.
@@ -355,7 +387,8 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
     fn explain(&self, parameter: &str, range: [f64; 2], observed: Root, expected: &[Root; 5]) -> Vec<String> {
         let name = |i: usize| format!("the expected limit ({:+}σ)", BAND[i]);
         let expected = expected.iter().enumerate().map(|(i, root)| (name(i), *root));
-        let all: Vec<_> = std::iter::once(("the observed limit".to_owned(), observed)).chain(expected).collect();
+        let all: Vec<(String, Root)> =
+            std::iter::once(("the observed limit".to_owned(), observed)).chain(expected).collect();
         let is_outside = |root: &Root| matches!(root, Root::At(mu) if *mu > range[1]);
         let outside: Vec<&str> =
             all.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();
@@ -363,21 +396,21 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             let verb = if outside.len() == 1 { "lies" } else { "lie" };
             format!("{} {verb} above the range of `{parameter}`, which ends at {}", outside.join(", "), range[1])
         });
-        let missing =
-            all.iter().filter_map(|(what, root)| Some(format!("{what} was not found: {}", self.reason(*root)?)));
-        missing.chain(outside).collect()
+        let missing = all.iter().zip(&self.failures).filter_map(|((what, root), failure)| {
+            Some(format!("{what} was not found: {}", reason(*root, failure.as_deref())?))
+        });
+        let unsettled = self.is_unsettled.then(|| UNSETTLED.to_owned());
+        missing.chain(outside).chain(unsettled).collect()
     }
+}
 
-    /// Why there is no limit.
-    fn reason(&self, root: Root) -> Option<&str> {
-        match root {
-            Root::At(_) => None,
-            Root::Below => Some("every value tested is excluded"),
-            Root::Above => Some("no value tested is excluded"),
-            Root::Unknown => {
-                Some(self.last_failure.as_deref().unwrap_or("CLs could not be computed where it had to be"))
-            }
-        }
+/// Why there is no limit, after `failure`.
+fn reason(root: Root, failure: Option<&str>) -> Option<&str> {
+    match root {
+        Root::At(_) => None,
+        Root::Below => Some("every value tested is excluded"),
+        Root::Above => Some("no value tested is excluded"),
+        Root::Unknown => Some(failure.unwrap_or("CLs could not be computed where it had to be")),
     }
 }
 

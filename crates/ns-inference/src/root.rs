@@ -41,17 +41,20 @@ const MAX_EVALUATIONS: usize = 200;
 /// How many failed evaluations in a row are too many.
 const MAX_FAILURES: usize = 6;
 
+/// How many are too many in all: a fit that fails costs many times what one that arrives does.
+const MAX_FAILURES_IN_ALL: usize = 12;
+
 /// The root of `f` in `interval`.
 pub(crate) fn increasing(interval: Interval, mut f: impl FnMut(f64) -> Option<ValueAndSlope>) -> Root {
     let Interval { lower, upper, guess } = interval;
     let (mut low, mut high): (f64, Option<f64>) = (lower, None);
     // Something positive to measure steps with.
     let unit = (guess - lower).abs().max(f64::MIN_POSITIVE);
-    let (mut x, mut failures) = (guess.clamp(lower, upper), 0);
+    let (mut x, mut failures, mut failures_in_all) = (guess.clamp(lower, upper), 0, 0);
     for _ in 0..MAX_EVALUATIONS {
         let Some([value, slope]) = f(x).filter(|v| !v[0].is_nan()) else {
-            failures += 1;
-            if failures > MAX_FAILURES {
+            (failures, failures_in_all) = (failures + 1, failures_in_all + 1);
+            if failures > MAX_FAILURES || failures_in_all > MAX_FAILURES_IN_ALL {
                 return Root::Unknown;
             }
             // Outwards something fails: stay further in.
@@ -135,6 +138,18 @@ mod tests {
         let f = |x: f64| (x < 2.5).then_some([x - 2.0, 1.0]);
         let interval = Interval { lower: 0.0, upper: 1e3, guess: 100.0 };
         assert!(matches!(increasing(interval, f), Root::At(x) if (x - 2.0).abs() < 1e-9));
+    }
+
+    /// Every step towards a root beyond the end of what can be evaluated fails four times.
+    #[test]
+    fn the_number_of_failures_is_bounded() {
+        let mut n_failures = 0;
+        let f = |x: f64| {
+            n_failures += u32::from(x > 1e5);
+            (x <= 1e5).then(|| [-1.0, 1.0 / (9.0 * (1e5 - x))])
+        };
+        assert_eq!(increasing(Interval { lower: 0.0, upper: 1e9, guess: 1.0 }, f), Root::Unknown);
+        assert!((7..=13).contains(&n_failures), "{n_failures} failures");
     }
 
     #[test]
