@@ -42,6 +42,7 @@ use device::Helper;
 use error::{arrived, finite, fit_name};
 use follow::{Fits, Follower};
 use ns_core::batch::TemplateMinimizer;
+use ns_core::nonlinearity::Nonlinearity;
 use ns_core::templates::{Along, InputError};
 use ns_core::{Data, Inputs, Model, TemplateLikelihood};
 
@@ -72,6 +73,8 @@ pub struct ProfiledDifferentiableSession<L> {
     evaluators: Vec<L>,
     /// The last limits found, and which they were: the next one of that kind is looked for there first.
     last_limits: Vec<(LimitOptions, Which, f64)>,
+    /// Whether the model's nonlinearity is that of the inputs.
+    is_judged: bool,
 }
 
 /// What each kind of fit goes on from.
@@ -130,6 +133,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             device: None,
             evaluators: Vec::new(),
             last_limits: Vec::new(),
+            is_judged: true,
         }
     }
 
@@ -154,7 +158,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         &self.inputs
     }
 
-    /// The model with the inputs in it.
+    /// The model with the inputs in it; its nonlinearity is that of the last fit.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
@@ -167,6 +171,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub fn set_inputs(&mut self, values: &[f64]) -> Result<(), InputError> {
         self.inputs.check(values)?;
         self.inputs.apply(values, &mut self.model);
+        self.is_judged = false;
         self.observed.set_inputs(values);
         self.asimov.set_inputs(values);
         if let Some(device) = &mut self.device {
@@ -177,6 +182,13 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             }
         }
         Ok(())
+    }
+
+    /// Judges before a fit of new inputs which parameters may hide minima.
+    fn judge(&mut self) {
+        if !std::mem::replace(&mut self.is_judged, true) {
+            self.model.nonlinearity = Nonlinearity::of(&self.model);
+        }
     }
 
     /// How the host's fits begin: where there is a device they go on from its own.
@@ -226,6 +238,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// Lets the device find where a fit will end, with the parameter of interest at `mu` if that is given; without a device, nothing happens. Fits of models that may hide minima
     /// go on from nowhere: they are the host's.
     fn ask_device(&mut self, kind: Kind, mu: Option<f64>) -> Result<(), DifferentiableError> {
+        self.judge();
         let Some(device) = self.device.as_mut().filter(|_| self.options.fit.multi_start.is_none()) else {
             return Ok(());
         };
@@ -254,6 +267,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     /// The fits to the Asimov data set, whose free minimum is known.
     fn asimov_fits(&mut self, asimov: &Asimov) -> Fits<'_, L> {
+        self.judge();
         let start = self.start();
         let profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
         Fits::new(profiler, self.poi, follow::wanted(&mut self.followers.asimov, start))

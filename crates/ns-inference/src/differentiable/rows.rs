@@ -72,6 +72,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<Vec<Option<RowMinimum>>, DifferentiableError> {
         let n_rows = device.n_rows();
         self.forget_templates_of_device();
+        self.judge();
         let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; n_rows]) };
         let starts = fits.starts(self.poi, mu);
         let found = fits.run(&starts)?;
@@ -92,6 +93,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let poi = self.poi;
         let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
         self.forget_templates_of_device();
+        self.judge();
         let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; mu.len()]) };
         let [mut all, held] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
         all.append(&held);

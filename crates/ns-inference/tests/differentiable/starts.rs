@@ -1,26 +1,17 @@
 //! Where fits begin changes nothing but time: fits that follow each other, fits that a device begins, and a device that fails.
 
-use crate::{GENTLE, Quantity, SHAPE, Session, inputs_of, session_of, tight};
+use crate::{GENTLE, Quantity, SHAPE, Session, inputs_of, session_of, tight, walk};
 use ns_core::Model;
 use ns_core::batch::{Arrival, BatchError, BatchFixed, BatchMinimizer, BatchTask, TemplateMinimizer};
 use ns_core::interpolate::Interpolation;
+use ns_core::spec::ModifierData;
 use ns_core::templates::Variations;
 use ns_inference::differentiable::{DifferentiableOptions, FitStart};
 use ns_inference::search::suspects;
 use ns_inference::test_statistic::TestStatistic;
+use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
-
-/// Inputs that all move by up to `size` of themselves from one step to the next.
-fn walk(values: &[f64], (n_steps, size): (usize, f64), seed: u64) -> Vec<Vec<f64>> {
-    let mut random = Random::new(seed);
-    let mut at = values.to_vec();
-    (0..n_steps)
-        .map(|_| {
-            at.iter_mut().for_each(|value| *value *= 1.0 + random.between(-size, size));
-            at.clone()
-        })
-        .collect()
-}
+use ns_testkit::small::{one_channel, sample};
 
 #[test]
 fn fits_that_follow_each_other_nearly_always_end_where_those_from_the_starting_values_do() {
@@ -38,7 +29,7 @@ fn fits_that_follow_each_other_nearly_always_end_where_those_from_the_starting_v
         };
         let mut sessions = [session(FitStart::Followed), session(FitStart::Initial)];
         let mut gradients = [vec![0.0; inputs.len()], vec![0.0; inputs.len()]];
-        for (step, values) in walk(&inputs.values(&model), (20, 0.02), seed).iter().enumerate() {
+        for (step, values) in walk(&model, &inputs, (20, 0.02), seed).iter().enumerate() {
             sessions.iter_mut().for_each(|session| session.set_inputs(values).expect("inputs"));
             for quantity in Quantity::all() {
                 n_asked += 1;
@@ -152,7 +143,7 @@ fn gradients_of_sessions_that_follow_are_those_of_tight_fits_whether_or_not_mini
             let options = [followed, tight(DifferentiableOptions::default().asimov)];
             let mut sessions = options.map(|options| session_of(&model, inputs.clone(), options));
             let mut gradients = [vec![0.0; inputs.len()], vec![0.0; inputs.len()]];
-            for values in walk(&inputs.values(&model), (3, 0.01), seed) {
+            for values in walk(&model, &inputs, (3, 0.01), seed) {
                 sessions.iter_mut().for_each(|session| session.set_inputs(&values).expect("inputs"));
                 for quantity in [Quantity::Nll(None), Quantity::Observed(TestStatistic::Q, 1.5)] {
                     let found = [0, 1].map(|i| quantity.of(&mut sessions[i], Some(&mut gradients[i])));
@@ -212,4 +203,44 @@ fn a_device_that_fails_ends_in_an_error_and_no_gradient() {
     let error = session.statistic(TestStatistic::Q0, 0.0, Some(&mut gradient)).expect_err("the device fails");
     assert_eq!(error.to_string(), "the device failed: it is on fire");
     assert!(gradient.iter().all(|&slope| slope == 7.0));
+}
+
+/// A signal, a background, and a small sample with a normsys of `factors`, down and up.
+fn with_small_sample(small: &[f64], observed: &[f64], [lo, hi]: [f64; 2]) -> Model {
+    let samples = vec![
+        sample("signal", &[3.0, 6.0, 2.0], &[("mu", ModifierData::NormFactor)]),
+        sample("background", &[50.0, 40.0, 30.0], &[("kb", ModifierData::NormSys { lo: 0.96, hi: 1.05 })]),
+        sample("small", small, &[("a", ModifierData::NormSys { lo, hi })]),
+    ];
+    one_channel(samples, observed)
+}
+
+/// A session that began with a gentle normsys looks for hidden minima once the normsys is violent.
+#[test]
+fn which_minima_may_be_hidden_is_judged_by_the_inputs_of_the_fit() {
+    let mut random = Random::new(7);
+    let (mut n_compared, mut n_judged) = (0, 0);
+    for _ in 0..200 {
+        let small = [0; 3].map(|_| random.between(0.02, 0.3));
+        let mu = random.between(0.0, 2.0);
+        let observed = [(50.0, 3.0), (40.0, 6.0), (30.0, 2.0)].map(|(background, signal): (f64, f64)| {
+            let excess = background.sqrt() * random.between(-3.0, 3.0);
+            (background + mu * signal + excess).max(1.0).round()
+        });
+        let [gentle, violent] = [[0.9, 1.1], [0.01, 40.0]].map(|factors| with_small_sample(&small, &observed, factors));
+        let [mut began_gentle, mut began_violent] = [&gentle, &violent].map(|model| {
+            let inputs = inputs_of(model, &["small"], &Variations::All);
+            session_of(model, inputs, DifferentiableOptions::default())
+        });
+        let values = began_violent.inputs().values(&violent);
+        n_judged += usize::from(suspects(&gentle).is_empty() && !suspects(&violent).is_empty());
+        began_gentle.set_inputs(&values).expect("inputs");
+        for mu in [None, Some(1.0)] {
+            let [one, other] = [&mut began_gentle, &mut began_violent]
+                .map(|session| session.profiled_nll(mu, None).expect("a fit")[0]);
+            assert_close(one, other, 1e-9, "the lower minimum");
+            n_compared += 1;
+        }
+    }
+    assert!(n_judged > 100 && n_compared == 400, "{n_judged} models were gentle");
 }
