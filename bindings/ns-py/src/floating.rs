@@ -319,7 +319,7 @@ impl FloatingModel {
             fixed: vec![false; n],
             kinked: Vec::new(),
             same_sign: Vec::new(),
-            suspects: Vec::new(),
+            suspects: Arc::default(),
         };
         options.fixed.iter().for_each(|&(i, _)| domain.fixed[i] = true);
         let Some(covariance) = Hessian::at(likelihood, &result.bestfit, &domain).covariance() else {

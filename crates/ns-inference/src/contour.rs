@@ -122,7 +122,9 @@ pub fn contours<L: Likelihood + Clone + Sync>(
             break;
         }
     }
-    assemble(model, wanted, profiler.best_fit(), &found)
+    let mut contours = assemble(model, wanted, profiler.best_fit(), &found);
+    contours.warnings.extend(profiler.not_searched());
+    contours
 }
 
 fn assemble(model: &Model, wanted: &ContourOptions, best: BestFit, found: &[Option<Vec<ContourPoint>>]) -> Contours {

@@ -1,7 +1,7 @@
 //! Maximum-likelihood fits: free, conditional, from one or several starting points.
 //!
-//! [`fit`] minimises, takes the exact Hessian at the minimum for the uncertainties, and writes the verdict. It knows a likelihood by the
-//! trait and the model for names, ranges and diagnosis.
+//! [`fit`] minimises, takes the exact Hessian at the minimum for the uncertainties, and writes the
+//! verdict. It knows a likelihood by the trait and the model for names, ranges and diagnosis.
 
 use crate::hessian::{Hessian, UNDETERMINED};
 use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
@@ -10,7 +10,7 @@ use crate::parabolic;
 use crate::polish::polish;
 use crate::profile::Profiler;
 use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, Side};
-use crate::search::{DISTINCT, Pool, Search, suspects};
+use crate::search::{DISTINCT, MOST_BASINS, Pool, Search, suspects};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
 
@@ -18,7 +18,8 @@ use ns_core::{Data, Likelihood, Model};
 pub(crate) const SEVERAL_MINIMA: &str =
     "the likelihood has several minima, and the lowest of those found was taken; multi-start looks for more";
 
-/// How a fit is done; the default is a free fit from the model's starting values with uncertainties.
+/// How a fit is done; the default is a free fit from the model's starting values with
+/// uncertainties.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOptions {
     /// Starting values (P) instead of the model's.
@@ -80,7 +81,8 @@ impl Default for FitOptions {
 
 /// Fits `model` to `data`, whose likelihood is `likelihood`.
 ///
-/// Never fails: a fit that does not converge says so in its outcome, its warnings, and by leaving out what it cannot know.
+/// Never fails: a fit that does not converge says so in its outcome, its warnings, and by leaving
+/// out what it cannot know.
 pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut L, options: &FitOptions) -> FitResult {
     let mut profiler = Profiler::new(model, likelihood, options);
     let mut best = profiler.best().clone();
@@ -108,6 +110,7 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, data, &best.params));
     }
+    result.warnings.extend(starts_outside(model, profiler.domain(), profiler.start()));
     result.warnings.extend(profiler.not_searched());
     result.minima = with_best(profiler.minima(&best, options.multi_start.is_some()), &best);
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
@@ -125,7 +128,7 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
         fixed: parameters.fixed.clone(),
         kinked: Vec::new(),
         same_sign: Vec::new(),
-        suspects: suspects(model),
+        suspects: suspects(model).into(),
     };
     for (places, found) in [(&mut domain.kinked, model.kinked()), (&mut domain.same_sign, model.same_sign())] {
         if found.contains(&true) {
@@ -142,9 +145,11 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
     (domain, start)
 }
 
-/// A point of vanishing slope where -ln L curves down is no minimum: goes on from a lower point along that direction, or says so.
+/// A point of vanishing slope where -ln L curves down is no minimum: goes on from a lower point
+/// along that direction, or says so.
 ///
-/// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian, and are left to those.
+/// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian,
+/// and are left to those.
 pub(crate) fn leave_saddle<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     model: &Model,
@@ -256,6 +261,18 @@ fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
     empty.map(warning).collect()
 }
 
+/// A start outside its range is a mistake in the model or in the options: the fit begins at the nearer end.
+fn starts_outside(model: &Model, domain: &Domain, start: &[f64]) -> Vec<String> {
+    let is_outside = |&i: &usize| !domain.fixed[i] && !(domain.lower[i]..=domain.upper[i]).contains(&start[i]);
+    let warning = |i: usize| {
+        let (name, start, lower, upper) = (&model.parameters.names[i], start[i], domain.lower[i], domain.upper[i]);
+        format!(
+            "`{name}` starts at {start}, outside its range from {lower} to {upper}; the fit began at the nearer end"
+        )
+    };
+    (0..start.len()).filter(is_outside).map(warning).collect()
+}
+
 fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {
     let inwards = |i: usize| {
         let (x, g) = (best.params[i], best.gradient[i]);
@@ -293,7 +310,7 @@ fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum>
 /// What to know where there is more than one minimum.
 fn several_minima(minima: &[LocalMinimum]) -> Option<String> {
     let (lowest, second) = (minima.first()?, minima.get(1)?);
-    let n = minima.len();
+    let n = if minima.len() == MOST_BASINS { format!("{MOST_BASINS} or more") } else { minima.len().to_string() };
     let rise = second.twice_nll - lowest.twice_nll;
     Some(if rise.abs() < 2.0 * DISTINCT {
         format!("{n} distinct minima were found, and the two lowest are equally deep: the data do not tell them apart")

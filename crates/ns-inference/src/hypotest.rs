@@ -1,8 +1,10 @@
-//! Hypothesis tests by asymptotic formulas: CLs with its expected band, and the significance of a discovery.
+//! Hypothesis tests by asymptotic formulas: CLs with its expected band, and the significance of a
+//! discovery.
 //!
-//! The rules are pyhf's: the expected distribution comes from the Asimov data set of the conditional fit at μ = 0 (for q₀ at μ = 1), auxiliary data
-//! included, and the parameter of interest moves in the range that it is given. A [`Tester`] keeps the fits that do not depend on the tested value, so that limits
-//! and grids pay two conditional fits a point.
+//! The rules are pyhf's: the expected distribution comes from the Asimov data set of the
+//! conditional fit at μ = 0 (for q₀ at μ = 1), auxiliary data included, and the parameter of
+//! interest moves in the range that it is given. A [`Tester`] keeps the fits that do not depend on
+//! the tested value, so that limits and grids pay two conditional fits a point.
 
 use crate::asymptotic::{PValues, band, p_values};
 use crate::fit::{FitOptions, SEVERAL_MINIMA};
@@ -16,7 +18,8 @@ use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{DataLikelihood, Model, expected};
 use serde::Serialize;
 
-/// A statistic at one value of the parameter of interest, of the observed data and of the Asimov data set.
+/// A statistic at one value of the parameter of interest, of the observed data and of the Asimov
+/// data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestedPair {
     /// On the observed data.
@@ -53,7 +56,8 @@ pub struct Tester<'a, L: ?Sized> {
     asimov_nll: f64,
     /// Whether the fit that the Asimov data set is made of converged.
     has_asimov: bool,
-    /// Why the observed data, or else the Asimov data set, are impossible at `asimov_mu`, if they are.
+    /// Why the observed data, or else the Asimov data set, are impossible at `asimov_mu`, if they
+    /// are.
     impossible: Option<NonFinite>,
     /// Basins of the observed data that were known when that was last looked for.
     n_basins: usize,
@@ -65,7 +69,8 @@ pub struct Tester<'a, L: ?Sized> {
 type Find<'a, L> = fn(&mut Profiler<'a, L>, &[(usize, f64)], &[Vec<f64>]) -> Minimum;
 
 impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
-    /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the same model, the Asimov data of the latter.
+    /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the
+    /// same model, the Asimov data of the latter.
     pub fn new(
         model: &'a Model,
         likelihoods: [&'a mut L; 2],
@@ -103,8 +108,8 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         }
     }
 
-    /// The statistic at `mu`. Each conditional minimum is looked for from several places and explored, so
-    /// that a second minimum does not go unnoticed.
+    /// The statistic at `mu`. Each conditional minimum is looked for from several places and
+    /// explored, so that a second minimum does not go unnoticed.
     pub fn at(&mut self, mu: f64) -> TestedPair {
         let mut pair = self.pair(mu, Profiler::at_explored, &[]);
         while self.renew_asimov() {
@@ -130,8 +135,8 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         TestedPair { observed, asimov }
     }
 
-    /// Makes the Asimov data set again if a test has met a basin that is lower where it was made. Returns
-    /// whether it did.
+    /// Makes the Asimov data set again if a test has met a basin that is lower where it was made.
+    /// Returns whether it did.
     fn renew_asimov(&mut self) -> bool {
         let n_basins = self.observed.pool().n_found();
         if n_basins == self.n_basins {
@@ -176,7 +181,8 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         }
     }
 
-    /// What to know before the numbers are used; `mu` is the value that was asked for, if there was one.
+    /// What to know before the numbers are used; `mu` is the value that was asked for, if there was
+    /// one.
     pub fn warnings(&mut self, mu: Option<f64>, pair: &TestedPair) -> Vec<String> {
         let undetermined = self.observed.undetermined(self.poi);
         let failures = self.failures(pair);
@@ -211,7 +217,8 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         }
     }
 
-    /// What makes the data impossible where the Asimov data set is made, with the other parameters at their starting values.
+    /// What makes the data impossible where the Asimov data set is made, with the other parameters
+    /// at their starting values.
     pub(crate) fn impossible(&self) -> Option<String> {
         let (name, mu, reason) =
             (&self.observed.model().parameters.names[self.poi], self.asimov_mu, self.impossible.as_ref()?);
@@ -269,7 +276,8 @@ pub struct HypotestResult {
     /// CLs = CL_s+b/CL_b (for q₀: the p-value of the background); `None` where a fit failed.
     #[serde(rename = "CLs_obs")]
     pub cls_obs: Option<f64>,
-    /// Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background, in increasing order; one-sided statistics only.
+    /// Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background, in increasing
+    /// order; one-sided statistics only.
     #[serde(rename = "CLs_exp")]
     pub cls_exp: Option<[f64; 5]>,
     /// p-value of the tested hypothesis.
@@ -316,7 +324,8 @@ pub fn hypotest<L: DataLikelihood + Clone>(
 pub struct SignificanceResult {
     /// The parameter of interest.
     pub parameter: String,
-    /// Observed significance √q₀ in standard deviations; 0 where the best fit is negative; `None` where a fit failed.
+    /// Observed significance √q₀ in standard deviations; 0 where the best fit is negative; `None`
+    /// where a fit failed.
     #[serde(rename = "Z_obs")]
     pub z_obs: Option<f64>,
     /// Its p-value, 1 - Φ(Z).
@@ -324,7 +333,8 @@ pub struct SignificanceResult {
     /// Expected significance if the parameter of interest is `mu_expected`.
     #[serde(rename = "Z_exp")]
     pub z_exp: Option<f64>,
-    /// Expected p-values where that signal fluctuates by +2, +1, 0, -1, -2 standard deviations, in increasing order.
+    /// Expected p-values where that signal fluctuates by +2, +1, 0, -1, -2 standard deviations, in
+    /// increasing order.
     pub p0_exp: Option<[f64; 5]>,
     /// The value for which the significance is expected.
     pub mu_expected: f64,
@@ -340,7 +350,8 @@ pub struct SignificanceResult {
     pub warnings: Vec<String>,
 }
 
-/// The discovery significance of parameter `poi`, observed and expected at `mu_expected` (arXiv:1007.1727, eqs. 12, 52 and 53).
+/// The discovery significance of parameter `poi`, observed and expected at `mu_expected`
+/// (arXiv:1007.1727, eqs. 12, 52 and 53).
 pub fn significance<L: DataLikelihood + Clone>(
     model: &Model,
     likelihood: &mut L,

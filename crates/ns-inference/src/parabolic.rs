@@ -1,7 +1,10 @@
-//! Whether standard deviations describe -ln L: what it has really risen by, one of them away from the minimum.
+//! Whether standard deviations describe -ln L: what it has really risen by, one of them away from
+//! the minimum.
 //!
-//! Only parameters that may be far from a parabola are looked at: the parameter of interest, nonlinear systematics, and badly known free scale factors.
-//! Two values of -ln L along the covariance settle most cases; in the others a Newton step of the other parameters comes close to the profile.
+//! Only parameters that may be far from a parabola are looked at: the parameter of interest,
+//! nonlinear systematics, and badly known free scale factors. Two values of -ln L along the
+//! covariance settle most cases; in the others a Newton step of the other parameters comes close to
+//! the profile.
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
@@ -12,19 +15,22 @@ use ns_core::{Likelihood, Model};
 /// A rise of 2·(-ln L) that differs from 1 by more than this is no parabola's.
 const TOLERANCE: f64 = 0.1;
 
-/// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters and in a larger one, where values of
+/// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters
+/// and in a larger one, where values of
 /// -ln L cost as much as the rest of the verdict: there it is the parameter of interest.
 const MOST: usize = 16;
 const MOST_IN_LARGE: usize = 1;
 const SMALL: usize = 100;
 
-/// A free scale factor known better than this, relative to itself, is as good as Gaussian: the skewness of Poisson terms is at most ⅔ of it.
+/// A free scale factor known better than this, relative to itself, is as good as Gaussian: the
+/// skewness of Poisson terms is at most ⅔ of it.
 const WELL_KNOWN: f64 = 0.1;
 
 /// The largest number of parameters that a warning names.
 const NAMED: usize = 5;
 
-/// The parameters whose standard deviations do not describe -ln L round the minimum `best`, worst first, without those that have `asked` for intervals.
+/// The parameters whose standard deviations do not describe -ln L round the minimum `best`, worst
+/// first, without those that have `asked` for intervals.
 pub(crate) fn check<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     model: &Model,
@@ -48,7 +54,8 @@ pub(crate) fn check<L: Likelihood + ?Sized>(
     found
 }
 
-/// The parameter of interest, nonlinear systematics, most bent first, and badly known free scale factors, as far as they have a variance.
+/// The parameter of interest, nonlinear systematics, most bent first, and badly known free scale
+/// factors, as far as they have a variance.
 fn candidates<L: ?Sized>(search: &Search<'_, L>, model: &Model, best: &Minimum, hessian: &mut Hessian) -> Vec<usize> {
     let is_bent = |suspect: &&Suspect| suspect.parameters.len() == 1 && suspect.bend > 0.0;
     let bent = search.domain.suspects.iter().filter(is_bent).map(|suspect| suspect.parameters[0]);
@@ -113,7 +120,8 @@ fn conditional<L: Likelihood + ?Sized>(
     before.min(search.likelihood.nll(&at))
 }
 
-/// The minimum moved by one standard deviation of parameter `i` to that `side`, along column `i` of the covariance; `None` where its range ends before.
+/// The minimum moved by one standard deviation of parameter `i` to that `side`, along column `i` of
+/// the covariance; `None` where its range ends before.
 fn moved<L: ?Sized>(
     search: &Search<'_, L>,
     best: &Minimum,

@@ -1,7 +1,10 @@
-//! The last step of a fit: a Newton step with the exact Hessian at the minimum, where that improves what is reported.
+//! The last step of a fit: a Newton step with the exact Hessian at the minimum, where that improves
+//! what is reported.
 //!
-//! A minimisation ends where the estimated distance in -ln L is negligible, with a Hessian of a point nearby. Distances in the parameters go as the square
-//! root of that, and where the Hessian changes rapidly the uncertainties feel it. One step with the Hessian at hand makes both exact to rounding.
+//! A minimisation ends where the estimated distance in -ln L is negligible, with a Hessian of a
+//! point nearby. Distances in the parameters go as the square root of that, and where the Hessian
+//! changes rapidly the uncertainties feel it. One step with the Hessian at hand makes both exact to
+//! rounding.
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
@@ -11,8 +14,9 @@ use ns_core::Likelihood;
 /// A shorter step, in standard deviations, changes nothing that anybody reads.
 const SHORTEST: f64 = 1e-9;
 
-/// The same in a model of more than [`SMALL`] parameters, where a step and its Hessian take a good part of a fit. Over one standard deviation the Hessian changes
-/// by its own size at most, or by the bend of the parameters' effects, about.
+/// The same in a model of more than [`SMALL`] parameters, where a step and its Hessian take a good
+/// part of a fit. Over one standard deviation the Hessian changes by its own size at most, or by
+/// the bend of the parameters' effects, about.
 const SHORTEST_IN_LARGE: f64 = 1e-7;
 
 /// In a model of so many parameters the Hessian costs little.
@@ -27,7 +31,8 @@ const ROUNDING: f64 = 1e-20;
 /// So many steps suffice: each doubles the number of correct digits.
 const MOST_STEPS: usize = 3;
 
-/// Takes the step from `best`, whose Hessian is `hessian`, makes the Hessian again, and goes on from there while it is worth it.
+/// Takes the step from `best`, whose Hessian is `hessian`, makes the Hessian again, and goes on
+/// from there while it is worth it.
 ///
 /// Nothing is done at the edge of the domain, where the gradient does not vanish.
 pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &mut Minimum, hessian: &mut Hessian) {
@@ -48,8 +53,9 @@ pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &
     }
 }
 
-/// Moves `best` by the Newton step and returns whether it did. It does if the step is neither too short nor too long, stays on this side of kinks and bounds, does
-/// not lead up, and comes closer to the minimum.
+/// Moves `best` by the Newton step and returns whether it did. It does if the step is neither too
+/// short nor too long, stays on this side of kinks and bounds, does not lead up, and comes closer
+/// to the minimum.
 fn take_step<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     best: &mut Minimum,
@@ -78,14 +84,16 @@ fn take_step<L: Likelihood + ?Sized>(
     true
 }
 
-/// Writes -H⁻¹`gradient` to `step` (P), and returns its length √(pᵀHp): no parameter moves by more than so many of its standard deviations.
+/// Writes -H⁻¹`gradient` to `step` (P), and returns its length √(pᵀHp): no parameter moves by more
+/// than so many of its standard deviations.
 fn newton_step(hessian: &mut Hessian, gradient: &[f64], step: &mut [f64]) -> f64 {
     let downhill: Vec<f64> = gradient.iter().zip(&hessian.free).map(|(g, &free)| if free { -g } else { 0.0 }).collect();
     hessian.solve(&downhill, step);
     step.iter().zip(&downhill).map(|(p, g)| p * g).sum::<f64>().sqrt()
 }
 
-/// Whether no parameter that moves leaves its range, reaches a bound, or is on a kink or crosses one.
+/// Whether no parameter that moves leaves its range, reaches a bound, or is on a kink or crosses
+/// one.
 fn stays_inside<L: ?Sized>(search: &Search<'_, L>, from: &[f64], to: &[f64]) -> bool {
     let domain = &search.domain;
     let is_kinked = |i: usize| domain.kinked.get(i).copied().unwrap_or(false);

@@ -317,6 +317,8 @@ fn fixed_and_bounded_parameters_stay_where_they_are_told() {
     assert_eq!(result.bestfit[poi], 0.7);
     assert_eq!(result.uncertainties[poi], None);
     assert!((0.25..=0.5).contains(&result.bestfit[alpha]));
+    let warning = "`alpha_0` starts at 0, outside its range from 0.25 to 0.5; the fit began at the nearer end";
+    assert!(result.warnings.iter().any(|known| known == warning), "{:?}", result.warnings);
 }
 
 #[test]

@@ -538,3 +538,15 @@ fn tests_say_that_the_data_do_not_determine_the_parameter() {
     }
     assert_eq!(discover(&counting(10.0, 50.0, 62.0), 1.0).warnings, [""; 0]);
 }
+
+/// -ln L is a straight line along the signal then, and its slope at the end of the range determines it.
+#[test]
+fn the_data_determine_a_signal_where_nothing_was_seen() {
+    let model = on_off(1.0, 0.5, 0.1, 0.0, [0.0, 10.0]);
+    let mut likelihood = CpuLikelihood::new(&model);
+    let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
+    let tested = hypotest(&model, &mut likelihood, &options, poi, (TestStatistic::QTilde, 1.0));
+    assert_eq!(tested.warnings, Vec::<String>::new());
+    // Of no event with a background that is nearly known, q = 2μs.
+    assert_close(tested.q.expect("a value"), 2.0, 1e-6, "q");
+}

@@ -14,6 +14,7 @@ pub use newton::Minimizer;
 use crate::result::Side;
 use crate::search::Suspect;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The box to stay in, and which parameters to leave alone (each P).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,8 +29,8 @@ pub struct Domain {
     pub kinked: Vec<bool>,
     /// Same-sign systematics, for which there may be a minimum on either side of zero; empty if there are none.
     pub same_sign: Vec<bool>,
-    /// Parameters that may hide minima.
-    pub suspects: Vec<Suspect>,
+    /// Parameters that may hide minima; shared, because every minimisation makes copies of its domain.
+    pub suspects: Arc<[Suspect]>,
 }
 
 impl Domain {

@@ -44,6 +44,7 @@ pub(super) fn assemble<L: DataLikelihood>(
     };
     let refits: Vec<Impact> = ranking.entries.iter().flat_map(sides).collect();
     ranking.warnings = warnings(&ranking, &refits, nuisances.len(), profiler.has_several_minima());
+    ranking.warnings.extend(profiler.not_searched());
     ranking.converged &= n_failed(&refits) == 0;
     ranking
 }

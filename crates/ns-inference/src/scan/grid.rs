@@ -100,7 +100,7 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
     let best = profiler.best_fit();
     let [a, b] = axes.map(|axis| axis.parameter);
     let [values_a, values_b] = values;
-    assemble(model, &[(a, values_a), (b, values_b)], best, &minima, has_several)
+    assemble(model, &[(a, values_a), (b, values_b)], best, &minima, (has_several, profiler.not_searched()))
 }
 
 impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {

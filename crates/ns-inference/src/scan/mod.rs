@@ -120,8 +120,8 @@ pub fn scan<L: Likelihood + ?Sized>(
         }
     }
     best = profiler.best_fit();
-    let has_several = profiler.has_several_minima();
-    assemble(model, &[(axis.parameter, values)], best, &minima, has_several)
+    let verdict = (profiler.has_several_minima(), profiler.not_searched());
+    assemble(model, &[(axis.parameter, values)], best, &minima, verdict)
 }
 
 /// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
@@ -179,8 +179,15 @@ pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
     }
 }
 
-/// The result, with everything referred to `best`.
-fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &Minima, has_several: bool) -> Scan {
+/// The result, with everything referred to `best`; `verdict` says whether there were several minima, and what was
+/// left out of the search for them.
+fn assemble(
+    model: &Model,
+    axes: &[(usize, Vec<f64>)],
+    best: BestFit,
+    minima: &Minima,
+    verdict: (bool, Option<String>),
+) -> Scan {
     let noise = rounding(best.nll);
     let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);
     let delta_nll: Vec<Option<f64>> = minima
@@ -202,11 +209,11 @@ fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &M
         best,
         warnings: Vec::new(),
     };
-    scan.warnings = warnings(&scan, failed, has_several);
+    scan.warnings = warnings(&scan, failed, verdict);
     scan
 }
 
-fn warnings(scan: &Scan, failed: usize, has_several: bool) -> Vec<String> {
+fn warnings(scan: &Scan, failed: usize, (has_several, not_searched): (bool, Option<String>)) -> Vec<String> {
     let n = scan.outcomes.len();
     let done = scan.outcomes.iter().flatten().count();
     let below = scan.delta_nll.iter().flatten().filter(|delta| **delta < 0.0).count();
@@ -226,5 +233,6 @@ fn warnings(scan: &Scan, failed: usize, has_several: bool) -> Vec<String> {
     if has_several {
         warnings.push("several minima were found; the lowest was taken at each point".to_owned());
     }
+    warnings.extend(not_searched);
     warnings
 }

@@ -10,28 +10,30 @@ use ns_core::Likelihood;
 /// How many minima are explored, the lowest ones first.
 const ROUNDS: usize = 5;
 
-/// A same-sign systematic that is nearer to zero than this, in standard deviations, has no minimum of
-/// any consequence on the other side.
+/// A same-sign systematic that is nearer to zero than this, in standard deviations, has no minimum
+/// of any consequence on the other side.
 const NEAR_ZERO: f64 = 0.1;
 
 /// A parameter is not moved to a value that is nearer than this.
 const NEAR: f64 = 0.3;
 
-/// A point that is higher than this above a minimum in -ln L is not minimised from, if that is not done
-/// in any case.
+/// A point that is higher than this above a minimum in -ln L is not minimised from, if that is not
+/// done in any case.
 const HIGHEST_RISE: f64 = 8.0;
 
 /// Minimising from every reflected point is done where their number times the square of that of the
 /// parameters is at most this: it costs little then.
 const CHEAP: usize = 10_000;
 
-/// Every suspect is moved where their number times the square of that of the parameters is at most this.
-const THOROUGH: usize = 8_000;
+/// Every suspect is moved where their number times the square of that of the parameters is at most
+/// this.
+pub(super) const THOROUGH: usize = 8_000;
 
-/// In large models only suspects with this bend or more are looked at.
+/// In large models only suspects with this bend or more are screened, and warned of.
 const BENT_IN_LARGE: f64 = 1.0;
 
-/// In models of up to so many parameters every suspect with that bend is moved, in larger ones strong suspects.
+/// In models of up to so many parameters weak suspects are moved too, in larger ones strong
+/// suspects.
 const MIDDLE: usize = 60;
 
 /// The largest number of suspects that are moved in a large model.
@@ -43,10 +45,12 @@ const NAMED: usize = 5;
 /// Exploring a large model ends after so many evaluations, which is a hundred fits or more.
 const MOST_EVALUATIONS: usize = 3_000;
 
-/// Estimated distance in -ln L at which the minimisation with a suspect moved stops: only the basin matters.
+/// Estimated distance in -ln L at which the minimisation with a suspect moved stops: only the basin
+/// matters.
 const ROUGH: f64 = 1e-2;
 
-/// The other parameters have moved with a suspect if one of them did by this, in units of 1 or of itself.
+/// The other parameters have moved with a suspect if one of them did by this, in units of 1 or of
+/// itself.
 const MOVED_ALONG: f64 = 0.5;
 
 /// How much of what the model indicates is looked at.
@@ -54,7 +58,8 @@ const MOVED_ALONG: f64 = 0.5;
 pub enum Breadth {
     /// All of it.
     Full,
-    /// In large models, only same-sign systematics with the other sign: for fits near ones that looked at all.
+    /// In large models, only same-sign systematics with the other sign: for fits near ones that
+    /// looked at all.
     Reflections,
 }
 
@@ -62,8 +67,8 @@ pub enum Breadth {
 type Start = (Vec<f64>, FoundBy);
 
 impl<L: Likelihood + ?Sized> Search<'_, L> {
-    /// The lowest minimum among those `known`, at least one, and those that the model's indications lead
-    /// to; and all minima met, that one first, each with how it was found.
+    /// The lowest minimum among those `known`, at least one, and those that the model's indications
+    /// lead to; and all minima met, that one first, each with how it was found.
     pub fn explore(&mut self, known: Vec<(Minimum, FoundBy)>, breadth: Breadth) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         let (mut met, mut explored, mut cost) = (Vec::<(Minimum, FoundBy)>::new(), Vec::new(), Vec::new());
         let last = if self.is_thorough() { usize::MAX } else { self.spent.evaluations + MOST_EVALUATIONS };
@@ -97,15 +102,16 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         (met[0].0.clone(), met)
     }
 
-    /// Whether more than `last` evaluations were made: then the search is cut short, and remembers it.
+    /// Whether more than `last` evaluations were made: then the search is cut short, and remembers
+    /// it.
     fn is_spent(&mut self, last: usize) -> bool {
         let is_spent = self.spent.evaluations > last;
         self.is_cut_short |= is_spent;
         is_spent
     }
 
-    /// Which of the minima `met` is explored next: the lowest one, and in small models, where there are
-    /// several, the others too, because more may lie beyond them.
+    /// Which of the minima `met` is explored next: the lowest one, and in small models, where there
+    /// are several, the others too, because more may lie beyond them.
     fn next_to_explore(&self, met: &[(Minimum, FoundBy)], explored: &[usize]) -> Option<usize> {
         if explored.len() == ROUNDS {
             return None;
@@ -118,8 +124,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         others.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll)).filter(|_| self.is_thorough())
     }
 
-    /// The lowest minimum that `start` (P) and the basins of `pool` lead to, explored if that costs little.
-    /// What is fixed has the value that it has in `start`.
+    /// The lowest minimum that `start` (P) and the basins of `pool` lead to, explored if that costs
+    /// little. What is fixed has the value that it has in `start`.
     pub(crate) fn lowest_from(&mut self, start: &[f64], pool: &Pool) -> Minimum {
         let mut lowest = self.run(start);
         for basin in pool.basins() {
@@ -143,13 +149,14 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         self.free_suspects().next().is_some()
     }
 
-    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of them.
+    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of
+    /// them.
     pub(crate) fn explores_widely(&self) -> bool {
         explores_widely(&self.domain)
     }
 
-    /// What to know if not all was looked at that should have been, because it costs too much; `names` are
-    /// those of the parameters.
+    /// What to know if not all was looked at that should have been, because it costs too much;
+    /// `names` are those of the parameters.
     pub(crate) fn not_searched(&self, names: &[String]) -> Option<String> {
         if self.is_cut_short {
             return Some(String::from(
@@ -159,7 +166,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         if self.is_thorough() {
             return None;
         }
-        let single = |suspect: &&Suspect| suspect.parameters.len() == 1;
+        let single = |suspect: &&Suspect| suspect.parameters.len() == 1 && suspect.bend >= BENT_IN_LARGE;
         let left = moved_in_large(&self.domain).into_iter().skip(MOST_MOVED).filter(single);
         let left: Vec<String> = left.map(|suspect| format!("`{}`", names[suspect.parameters[0]])).collect();
         let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
@@ -195,8 +202,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         starts
     }
 
-    /// `minimum` with the sign of one same-sign systematic changed: everywhere if that costs little, and
-    /// else where -ln L says that there may be another minimum.
+    /// `minimum` with the sign of one same-sign systematic changed: everywhere if that costs
+    /// little, and else where -ln L says that there may be another minimum.
     fn reflected_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
         let which = to_reflect(&self.domain, minimum);
         let moves = reflections(minimum, &which);
@@ -224,8 +231,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), by(i, value))).collect()
     }
 
-    /// Whether there is a lower minimum than `minimum` across zero of a same-sign systematic, or, where it
-    /// would cost too much to know, whether there may be one.
+    /// Whether there is a lower minimum than `minimum` across zero of a same-sign systematic, or,
+    /// where it would cost too much to know, whether there may be one.
     pub(crate) fn may_be_lower_reflected(&mut self, minimum: &Minimum) -> bool {
         let which = to_reflect(&self.domain, minimum);
         let starts = self.reflected_starts(minimum);
@@ -238,7 +245,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         })
     }
 
-    /// Those of `moves` of one parameter after which -ln L has risen less than that of one convex valley.
+    /// Those of `moves` of one parameter after which -ln L has risen less than that of one convex
+    /// valley.
     fn promising(&mut self, minimum: &Minimum, moves: &[(usize, f64)]) -> Vec<(usize, f64)> {
         let mut found = Vec::with_capacity(moves.len());
         self.likelihood.nll_and_slope_moved(&minimum.params, moves, &mut found);
@@ -248,8 +256,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         moves.iter().zip(found).filter(is_promising).map(|(&moved, _)| moved).collect()
     }
 
-    /// Conditional minima with one of `suspects` moved, from which the search may go on elsewhere than
-    /// back to `minimum`.
+    /// Conditional minima with one of `suspects` moved, from which the search may go on elsewhere
+    /// than back to `minimum`.
     fn moved_starts(&mut self, minimum: &Minimum, suspects: &[Suspect], last: usize) -> Vec<Start> {
         let tolerance = std::mem::replace(&mut self.options.tolerance, ROUGH);
         // The other half is for where they lead.
@@ -263,7 +271,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         let mut starts = Vec::new();
         let is_large = !self.is_thorough();
         for suspect in suspects {
-            // In a large model each point is reached from the one before, until -ln L has risen too high.
+            // In a large model each point is reached from the one before, until -ln L has risen too
+            // high.
             let walks = is_large && suspect.kind != Kind::Growth;
             for way in self.ways(minimum, suspect) {
                 let mut from = minimum.params.clone();
@@ -289,8 +298,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         starts
     }
 
-    /// The conditional minimum with the parameters `which` at `point` that `from` (P) leads to, if the
-    /// likelihood is finite there.
+    /// The conditional minimum with the parameters `which` at `point` that `from` (P) leads to, if
+    /// the likelihood is finite there.
     fn run_with(&mut self, which: &[usize], point: &[f64], from: &[f64]) -> Option<Minimum> {
         let mut start = from.to_vec();
         which.iter().zip(point).for_each(|(&i, &value)| start[i] = value);
@@ -300,8 +309,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         at.nll.is_finite().then_some(at)
     }
 
-    /// The points of `suspect` inside the ranges that are not near `minimum`, from there outwards: below
-    /// and above; for a pair, also the point where the two have exchanged their values.
+    /// The points of `suspect` inside the ranges that are not near `minimum`, from there outwards:
+    /// below and above; for a pair, also the point where the two have exchanged their values.
     fn ways(&self, minimum: &Minimum, suspect: &Suspect) -> Vec<Vec<Vec<f64>>> {
         let which = &suspect.parameters;
         let inside = |point: &Vec<f64>| -> Vec<f64> {
@@ -342,18 +351,20 @@ pub(crate) fn explores_widely(domain: &Domain) -> bool {
 /// The suspects that are moved where there are too many to move all, in this order.
 fn moved_in_large(domain: &Domain) -> Vec<&Suspect> {
     let is_middle = domain.fixed.len() <= MIDDLE;
-    let is_moved = |suspect: &&Suspect| suspect.is_strong() || (is_middle && suspect.bend >= BENT_IN_LARGE);
+    let is_moved = |suspect: &&Suspect| suspect.is_strong() || (is_middle && suspect.kind != Kind::Scale);
     let mut moved: Vec<&Suspect> = free_suspects(domain).filter(is_moved).collect();
     moved.sort_by_key(|suspect| !suspect.is_strong());
     moved
 }
 
-/// The change of -ln L ahead, to first order, if the move of the parameters `which` from `minimum` to `at` goes on.
+/// The change of -ln L ahead, to first order, if the move of the parameters `which` from `minimum`
+/// to `at` goes on.
 fn rise_ahead(minimum: &Minimum, at: &Minimum, which: &[usize]) -> f64 {
     which.iter().map(|&i| at.gradient[i] * (at.params[i] - minimum.params[i])).sum()
 }
 
-/// Whether the conditional minimum `at`, with the parameters `which` moved, may lead elsewhere than back to `minimum`.
+/// Whether the conditional minimum `at`, with the parameters `which` moved, may lead elsewhere than
+/// back to `minimum`.
 fn leads_elsewhere(minimum: &Minimum, at: &Minimum, which: &[usize]) -> bool {
     let is_lower = at.nll < minimum.nll || !minimum.converged() || !at.converged();
     let moved = |j: usize| {
@@ -375,7 +386,8 @@ pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
     n * n_params * n_params <= CHEAP
 }
 
-/// Which of `met` is the lowest minimum. A point that is none counts only if it is lower than every minimum.
+/// Which of `met` is the lowest minimum. A point that is none counts only if it is lower than every
+/// minimum.
 fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
     let minima = (0..met.len()).filter(|&k| met[k].0.converged());
     let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
@@ -399,8 +411,9 @@ pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
     !domain.fixed[i] && is_inside && value.abs() >= NEAR_ZERO
 }
 
-/// Whether there may be another minimum beyond a move by `distance` from a minimum, after which -ln L is
-/// higher by `rise` and has the derivative `slope`. Of a parabola slope times distance is twice the rise.
+/// Whether there may be another minimum beyond a move by `distance` from a minimum, after which -ln
+/// L is higher by `rise` and has the derivative `slope`. Of a parabola slope times distance is
+/// twice the rise.
 pub(crate) fn may_hide_minimum(distance: f64, rise: f64, slope: f64) -> bool {
     rise < HIGHEST_RISE && slope * distance < rise.max(0.0)
 }

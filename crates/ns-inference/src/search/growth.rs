@@ -1,13 +1,14 @@
 //! Where a template with an explosive normsys may explain much of what its channel saw.
 //!
-//! One parameter alone rarely takes it there: with several systematics that each let the yield grow, the
-//! cheapest way, that of the smallest sum of squared pulls, moves all of them. With constraint widths σ and
-//! s_j = ∂ ln y/∂θ_j of the yield y, parameter j moves by t s_j σ_j²/S, S = √(Σ s²σ²). That costs t²/2 in
+//! One parameter alone rarely takes it there: with several systematics that each let the yield
+//! grow, the cheapest way, that of the smallest sum of squared pulls, moves all of them. With
+//! constraint widths σ and s_j = ∂ ln y/∂θ_j of the yield y, parameter j moves by t s_j σ_j²/S, S =
+//! √(Σ s²σ²). That costs t²/2 in
 //! -ln L and multiplies the yield by exp(t S) to first order.
 //!
-//! A template whose histosys together are larger than itself can also become negative, and then grow to
-//! take away what other templates expect too much: its histosys are moved to where it has changed its
-//! sign, and the factors (normsys and per-bin ones) let it grow from there.
+//! A template whose histosys together are larger than itself can also become negative, and then
+//! grow to take away what other templates expect too much: its histosys are moved to where it has
+//! changed its sign, and the factors (normsys and per-bin ones) let it grow from there.
 
 use super::suspects::{Kind, Suspect};
 use ns_core::Model;
@@ -42,8 +43,8 @@ struct Rate {
     pull: f64,
 }
 
-/// The parameter `explosive` and those that let the template grow on which its normsys is largest; `None`
-/// if nothing but that parameter does.
+/// The parameter `explosive` and those that let the template grow on which its normsys is largest;
+/// `None` if nothing but that parameter does.
 pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspect> {
     let (channel, template) = most_explosive(model, explosive)?;
     let counts: f64 = model.observed.main[model.channel_bins(channel)].iter().sum();
@@ -86,9 +87,16 @@ pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspe
     (!points.is_empty()).then_some(Suspect { kind: Kind::Growth, parameters, bend, points })
 }
 
-/// √(Σ s²σ²).
+/// How far, in standard deviations, the histosys of `template` have to go at least to make its
+/// yield zero.
+pub(super) fn reversal(model: &Model, template: usize) -> f64 {
+    let shapes = rates(model, template, usize::MAX).into_iter().filter(|rate| rate.effect == Effect::Histosys);
+    norm(&shapes.collect::<Vec<_>>()).recip()
+}
+
+/// √(Σ s²σ²); zero, and not the -0 of an empty sum, if there are none.
 fn norm(rates: &[Rate]) -> f64 {
-    rates.iter().map(|rate| rate.pull.powi(2)).sum::<f64>().sqrt()
+    rates.iter().fold(0.0, |sum, rate| sum + rate.pull.powi(2)).sqrt()
 }
 
 /// The channel and the template on which the normsys of parameter `param` has the largest factor.

@@ -1,5 +1,5 @@
-//! The minimum that one starting point leads to, however bad the point is: outside the domain, at its
-//! edge, or on the wrong side of a kink.
+//! The minimum that one starting point leads to, however bad the point is: outside the domain, at
+//! its edge, or on the wrong side of a kink.
 
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
@@ -8,10 +8,12 @@ use ns_core::Likelihood;
 /// The floor under the expected counts with which a way into the domain is sought.
 const ENTRY_FLOOR: f64 = 1e-2;
 
-/// Floors with which a minimum at the edge of the domain is settled: each starts where the one above it led, the lowest that works counts.
+/// Floors with which a minimum at the edge of the domain is settled: each starts where the one
+/// above it led, the lowest that works counts.
 const EDGE_FLOORS: [f64; 5] = [1e-2, 1e-4, 1e-6, 1e-8, 1e-9];
 
-/// A minimum with a higher floor than this only leads to the next one: what it costs in -ln L could be seen.
+/// A minimum with a higher floor than this only leads to the next one: what it costs in -ln L could
+/// be seen.
 const LOW_FLOOR: f64 = 1e-4;
 
 /// Steps away from a saddle point, in units of the parameters' widths.
@@ -92,12 +94,14 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimum
     }
 
-    /// Exchanges the memory of the minimiser, with the Hessian that was factorised last, for `other`.
+    /// Exchanges the memory of the minimiser, with the Hessian that was factorised last, for
+    /// `other`.
     pub(crate) fn lend_minimizer(&mut self, other: &mut Option<Minimizer>) {
         std::mem::swap(&mut self.minimizer, other);
     }
 
-    /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P) knows it; whether the last one did.
+    /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P)
+    /// knows it; whether the last one did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         self.minimizer.as_mut().is_some_and(|minimizer| minimizer.covariance_column(params, i, out))
     }
@@ -140,7 +144,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         })
     }
 
-    /// Finds a point of the domain by minimising with a floor under the expected counts, and goes on from there without.
+    /// Finds a point of the domain by minimising with a floor under the expected counts, and goes
+    /// on from there without.
     fn enter(&mut self, start: &[f64], failed: Minimum) -> Minimum {
         if !self.likelihood.set_floor(Some(ENTRY_FLOOR)) {
             return failed;
@@ -152,9 +157,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimum
     }
 
-    /// Settles a minimum at the edge of the domain, where a bin that saw nothing is to expect nothing: there -ln L still falls towards the edge, so that
-    /// no step inside it can end. With a floor under the expected counts, lowered bit by bit, the edge becomes a minimum like any other; where several bins
-    /// are at their edges, the higher floors also lead out of the corner in which steps inside the domain got stuck.
+    /// Settles a minimum at the edge of the domain, where a bin that saw nothing is to expect
+    /// nothing: there -ln L still falls towards the edge, so that no step inside it can end. With a
+    /// floor under the expected counts, lowered bit by bit, the edge becomes a minimum like any
+    /// other; where several bins are at their edges, the higher floors also lead out of the corner
+    /// in which steps inside the domain got stuck.
     fn approach_edge(&mut self, mut failed: Minimum) -> Minimum {
         let (mut settled, mut from) = (None, failed.params.clone());
         for floor in EDGE_FLOORS {
@@ -169,7 +176,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
                 break;
             }
             from.clone_from(&at.params);
-            // The floor costs about its own size; a point that is lower than this by more is not given up for it.
+            // The floor costs about its own size; a point that is lower than this by more is not
+            // given up for it.
             if floor <= LOW_FLOOR && at.nll.is_finite() && at.nll <= failed.nll + floor {
                 settled = Some(Minimum { at_edge: true, ..at });
             }
@@ -180,7 +188,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
     }
 
-    /// Tries the other side of each kink that is near enough to hide a lower minimum, until none does.
+    /// Tries the other side of each kink that is near enough to hide a lower minimum, until none
+    /// does.
     fn try_other_sides(&mut self, mut best: Minimum) -> Minimum {
         for _ in 0..20 {
             let Some(better) = self.other_side(&best) else { break };
@@ -191,7 +200,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
 
     /// The first lower minimum behind a kink, most promising first.
     ///
-    /// For parameter i the quadratic model gives the cost of going to zero, ½ θ_i²/C_ii, and with the slope g on the other side the gain there, ½ g² C_ii.
+    /// For parameter i the quadratic model gives the cost of going to zero, ½ θ_i²/C_ii, and with
+    /// the slope g on the other side the gain there, ½ g² C_ii.
     fn other_side(&mut self, best: &Minimum) -> Option<Minimum> {
         let n = best.params.len();
         let mut hessian = Hessian::at(self.likelihood, &best.params, &self.domain);
@@ -232,7 +242,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         None
     }
 
-    /// The lowest minimum that steps of growing length along ±`direction` (P) lead to, if it is lower than `best`.
+    /// The lowest minimum that steps of growing length along ±`direction` (P) lead to, if it is
+    /// lower than `best`.
     pub fn lower_along(&mut self, best: &Minimum, direction: &[f64]) -> Option<Minimum> {
         let mut lowest: Option<Minimum> = None;
         for length in LENGTHS {

@@ -1,15 +1,16 @@
-//! The search for the lowest minimum of -ln L: the one place that decides which minimum is the right one.
+//! The search for the lowest minimum of -ln L: the one place that decides which minimum is the
+//! right one.
 //!
-//! [`Search::run`] finds the minimum that a starting point leads to. [`Search::explore`] looks for lower
-//! ones where the model indicates that they may be: across zero of same-sign systematics, and with
-//! strongly nonlinear parameters ([`Suspect`]) moved away from where they are. Random starts
+//! [`Search::run`] finds the minimum that a starting point leads to. [`Search::explore`] looks for
+//! lower ones where the model indicates that they may be: across zero of same-sign systematics, and
+//! with strongly nonlinear parameters ([`Suspect`]) moved away from where they are. Random starts
 //! ([`Search::run_all`]) need no indication. What was found is kept in a [`Pool`], whose basins are
 //! starting points for every further fit of the same model and data.
 //!
-//! The effort depends on the model. Without suspects only same-sign systematics are reflected. In a small
-//! model every suspect is moved in every fit that is explored: all but those on the way to another one. In a
-//! large model -ln L and its derivative with one parameter moved decide what is minimised from, and the
-//! strongest suspects are moved in any case.
+//! The effort depends on the model. Without suspects only same-sign systematics are reflected. In a
+//! small model every suspect is moved in every fit that is explored: all but those on the way to
+//! another one. In a large model -ln L and its derivative with one parameter moved decide what is
+//! minimised from, and the strongest suspects are moved in any case.
 
 mod explore;
 mod growth;
@@ -20,7 +21,8 @@ mod suspects;
 
 pub use explore::Breadth;
 pub use local::{Search, Spent};
-pub use pool::{Basin, FoundBy, Pool};
+pub use pool::{Basin, FoundBy, MOST_BASINS, Pool};
+pub use random::RandomStarts;
 pub use suspects::{Kind, Suspect, suspects};
 
 pub(crate) use explore::{explores_widely, has_other_side, is_cheap, may_hide_minimum};

@@ -5,14 +5,17 @@ use crate::minimize::Minimum;
 use ns_core::Likelihood;
 
 /// The largest number of basins that are kept: each costs a fit whenever parameters are fixed.
-const MOST_BASINS: usize = 8;
+pub const MOST_BASINS: usize = 8;
 
-/// A minimum as high as another one is a mirror image if -ln L between the two is higher by this, and
-/// else a point of the same flat valley.
+/// A minimum as high as another one is a mirror image if -ln L between the two is higher by this,
+/// and else a point of the same flat valley.
 const BARRIER: f64 = 1e-3;
 
-/// Minima with different fixed values are of one branch if no free parameter differs by more than this,
-/// in units of 1 or of itself.
+/// Differences that are smaller than this part of -ln L are rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// Minima with different fixed values are of one branch if no free parameter differs by more than
+/// this, in units of 1 or of itself.
 const SAME_BRANCH: f64 = 0.3;
 
 /// How a minimum was found.
@@ -26,6 +29,8 @@ pub enum FoundBy {
     Move(usize, f64),
     /// From this one of the random starts.
     RandomStart(usize),
+    /// From this one of the random starts near a minimum with large pulls.
+    NearPulled(usize),
     /// From a minimum with some parameters fixed.
     Conditional,
 }
@@ -39,6 +44,7 @@ impl FoundBy {
             Self::Reflection(i) => format!("sign of `{}` changed", names[i]),
             Self::Move(i, value) => format!("`{}` moved to {value}", names[i]),
             Self::RandomStart(k) => format!("random start {}", k + 1),
+            Self::NearPulled(k) => format!("random start {} near a minimum with large pulls", k + 1),
             Self::Conditional => "conditional fit".to_owned(),
         }
     }
@@ -81,19 +87,38 @@ impl Pool {
         *self = Self::default();
     }
 
+    /// Whether there is no room for more basins: what was found beyond these may have been dropped.
+    pub(crate) fn is_full(&self) -> bool {
+        self.basins.len() == MOST_BASINS
+    }
+
     /// Adds `minimum` unless it is known, which `likelihood` decides where two are equally deep.
+    /// Without room it takes the place of the highest basin, if it is lower.
     pub(crate) fn add<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L, minimum: &Minimum, found_by: FoundBy) {
-        if !minimum.converged() {
+        if !minimum.converged() || self.count(likelihood, minimum, 1) {
             return;
         }
-        match self.basins.iter_mut().find(|known| !are_distinct(likelihood, &known.minimum, minimum)) {
-            Some(known) => known.n_starts += 1,
-            None => self.push(Basin { minimum: minimum.clone(), found_by, n_starts: 1 }),
+        let basin = Basin { minimum: minimum.clone(), found_by, n_starts: 1 };
+        if !self.is_full() {
+            self.basins.push(basin);
+            return;
+        }
+        let highest = self.basins.iter_mut().max_by(|a, b| a.minimum.nll.total_cmp(&b.minimum.nll));
+        if let Some(highest) = highest.filter(|highest| minimum.nll < highest.minimum.nll) {
+            *highest = basin;
+            self.n_replaced += 1;
         }
     }
 
-    /// Adds `minimum`, which was found with some parameters fixed, unless a basin is near it: then that
-    /// basin moves here.
+    /// Counts `n` further starts that led to `minimum`; whether that is known.
+    pub(crate) fn count<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L, minimum: &Minimum, n: usize) -> bool {
+        let known = self.basins.iter_mut().find(|known| !are_distinct(likelihood, &known.minimum, minimum));
+        known.map(|known| known.n_starts += n).is_some()
+    }
+
+    /// Adds `minimum`, which was found with some parameters fixed, unless a basin is near it: then
+    /// that basin moves here. Without room it takes the place of the basin that was added longest
+    /// ago: minima with different values fixed cannot be compared.
     pub(crate) fn add_branch(&mut self, minimum: &Minimum, found_by: FoundBy, fixed: &[(usize, f64)]) {
         let is_near = |known: &Basin| {
             let each = minimum.params.iter().zip(&known.minimum.params).enumerate();
@@ -113,18 +138,19 @@ impl Pool {
 
     /// Adds a basin; without room, in place of the one that was added longest ago.
     fn push(&mut self, basin: Basin) {
-        if self.basins.len() < MOST_BASINS {
-            self.basins.push(basin);
-        } else {
+        if self.is_full() {
             self.basins[self.n_replaced % MOST_BASINS] = basin;
             self.n_replaced += 1;
+        } else {
+            self.basins.push(basin);
         }
     }
 }
 
 /// Whether `a` and `b` are different minima: of different depth, or mirror images.
 pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
-    if (a.nll - b.nll).abs() > DISTINCT {
+    let rounding = ROUNDING * a.nll.abs();
+    if (a.nll - b.nll).abs() > DISTINCT.max(rounding) {
         return true;
     }
     let is_near = |(x, y): (&f64, &f64)| (x - y).abs() <= 0.1 * x.abs().max(1.0);
@@ -132,7 +158,7 @@ pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minim
         return false;
     }
     let middle: Vec<f64> = a.params.iter().zip(&b.params).map(|(x, y)| 0.5 * (x + y)).collect();
-    likelihood.nll(&middle) > a.nll.max(b.nll) + BARRIER
+    likelihood.nll(&middle) > a.nll.max(b.nll) + BARRIER.max(rounding)
 }
 
 impl<L: Likelihood + ?Sized> Search<'_, L> {

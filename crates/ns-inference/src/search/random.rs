@@ -1,9 +1,10 @@
 //! Random starts: drawn where minima can be, and given up as soon as they fall into a known basin.
 //!
-//! Starts of three kinds take turns: all parameters drawn from their constraint terms; the best minimum
-//! moved along columns of its covariance by a few standard deviations; and the best minimum with a few
-//! parameters drawn anew, at bounds too, where no covariance moves them. A start is given up if steps with the
-//! factorised Hessian of the best minimum carry it there: each costs a gradient and no new matrix.
+//! Starts of three kinds take turns: all parameters drawn from their constraint terms; the best
+//! minimum moved along columns of its covariance by a few standard deviations; and the best minimum
+//! with a few parameters drawn anew, at bounds too, where no covariance moves them. A start is
+//! given up if steps with the factorised Hessian of the best minimum carry it there: each costs a
+//! gradient and no new matrix.
 
 use super::local::add_cost;
 use super::pool::FoundBy;
@@ -22,8 +23,8 @@ const REACH: f64 = 4.0;
 /// One parameter in so many is drawn anew.
 const RARE: f64 = 5.0;
 
-/// A minimum with a constrained parameter this far from its start, in widths of its constraint term, is
-/// strained: the other ones are where nothing is linear any more.
+/// A minimum with a constrained parameter this far from its start, in widths of its constraint
+/// term, is strained: the other ones are where nothing is linear any more.
 const STRAINED: f64 = 4.0;
 
 /// Starts round a strained minimum, and how often they are repeated from a lower one.
@@ -34,7 +35,8 @@ const KICK_ROUNDS: usize = 3;
 const STEPS: usize = 4;
 const SHRINK: f64 = 0.4;
 
-/// A point that is nearer than this to a minimum, in standard deviations, has fallen into its basin.
+/// A point that is nearer than this to a minimum, in standard deviations, has fallen into its
+/// basin.
 const ARRIVED: f64 = 0.3;
 
 /// What the random starts of one fit have led to.
@@ -90,8 +92,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         }
     }
 
-    /// Lower minima than `minimum`, the lowest one last, that starts near it with a few parameters drawn
-    /// anew lead to; and how they were found.
+    /// Lower minima than `minimum`, the lowest one last, that starts near it with a few parameters
+    /// drawn anew lead to; and how they were found.
     pub(crate) fn kicked(&mut self, model: &Model, minimum: &Minimum) -> Vec<(Minimum, FoundBy)> {
         let mut found: Vec<(Minimum, FoundBy)> = Vec::new();
         for round in 0..KICK_ROUNDS {
@@ -108,7 +110,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                 let end = self.run(&start);
                 let bar = lowest.as_ref().map_or(from.nll - DISTINCT, |(lowest, _)| lowest.nll);
                 if end.converged() && end.nll < bar {
-                    lowest = Some((end, FoundBy::RandomStart(k)));
+                    lowest = Some((end, FoundBy::NearPulled(k)));
                 }
             }
             match lowest {
@@ -130,7 +132,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         minimum.nll.is_finite() && (0..minimum.params.len()).any(|i| !self.domain.fixed[i] && is_far(i))
     }
 
-    /// `params` (P) with a few of the constrained parameters drawn anew, within four widths of their start.
+    /// `params` (P) with a few of the constrained parameters drawn anew, within four widths of
+    /// their start.
     fn partly_drawn(&self, model: &Model, params: &[f64], (seed, k): (u64, usize)) -> Vec<f64> {
         let parameters = &model.parameters;
         let draw = |(i, &x): (usize, &f64)| {
@@ -147,7 +150,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         params.iter().enumerate().map(draw).collect()
     }
 
-    /// Constrained parameters within two widths of their start, free ones up to three times their start.
+    /// Constrained parameters within two widths of their start, free ones up to three times their
+    /// start.
     fn drawn_from_constraints(&self, model: &Model, start: &[f64], (seed, k): (u64, usize)) -> Vec<f64> {
         let coordinate = |i: usize| {
             if self.domain.fixed[i] {
@@ -238,7 +242,8 @@ impl Known {
                 if self.hessian.free[i] {
                     x[i] = (x[i] - self.step[i]).clamp(search.domain.lower[i], search.domain.upper[i]);
                 } else {
-                    // At a bound in the known minimum; a gradient that points away from it leads elsewhere.
+                    // At a bound in the known minimum; a gradient that points away from it leads
+                    // elsewhere.
                     let leaves = !search.domain.fixed[i]
                         && match search.domain.bound_at(i, self.params[i]) {
                             Some(crate::result::Side::Lower) => self.gradient[i] < 0.0,

@@ -1,9 +1,11 @@
-//! Which parameters of a model may hide minima: those whose effect on the expected counts is far from linear.
+//! Which parameters of a model may hide minima: those whose effect on the expected counts is far
+//! from linear.
 
-use super::growth::growth;
+use super::explore::THOROUGH;
+use super::growth::{growth, reversal};
 use ns_core::Model;
 use ns_core::nonlinearity::NearDegeneratePair;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Parameters that are bent less than this hide no minima (`ns_core::nonlinearity`).
 const BENT: f64 = 0.3;
@@ -24,6 +26,10 @@ const MOVED_FAR_TO: [f64; 7] = [-3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5];
 /// Where one parameter of a near-degenerate pair is moved to, and the other one against it.
 const PAIR_MOVED_TO: [f64; 2] = [-1.0, 1.0];
 
+/// A template that becomes negative within so many standard deviations makes its scale factor a
+/// suspect.
+const REVERSED: f64 = 3.0;
+
 /// The largest number of pairs.
 const MOST_PAIRS: usize = 8;
 
@@ -38,7 +44,8 @@ pub enum Kind {
     Pair,
     /// An explosive parameter and all others that let the same yield grow: for large models.
     Growth,
-    /// A free scale factor of a model that has other suspects.
+    /// A free scale factor of a model that has other suspects, or of a template that can become
+    /// negative.
     Scale,
 }
 
@@ -67,7 +74,8 @@ impl Suspect {
     }
 }
 
-/// The suspects of `model`, most bent first, then its free scale factors. Empty if nothing is bent.
+/// The suspects of `model`, most bent first, then its free scale factors. Empty if nothing is bent
+/// and, in a small model, no template with a free scale factor can become negative.
 #[must_use]
 pub fn suspects(model: &Model) -> Vec<Suspect> {
     let nonlinearity = &model.nonlinearity;
@@ -102,25 +110,36 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
     growing.retain(|suspect| templates.insert(suspect.parameters.iter().copied().collect::<BTreeSet<_>>()));
     found.extend(growing);
     found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
-    if !found.is_empty() {
-        found.extend(free_scales(model));
+    let (is_bent, is_small) = (!found.is_empty(), model.n_params().pow(2) <= THOROUGH);
+    if is_bent || is_small {
+        found.extend(free_scales(model, |templates| is_bent || can_reverse(model, templates)));
     }
     found
 }
 
-/// The unconstrained scale factors, each to be moved to nothing, to its start, to twice that and more, and to
-/// the upper end of its range.
-fn free_scales(model: &Model) -> Vec<Suspect> {
-    let mut params: Vec<u32> = model.table(model.layout.scale_param).to_vec();
-    params.sort_unstable();
-    params.dedup();
-    let parameters = &model.parameters;
-    let free = params.into_iter().map(|param| param as usize).filter(|&i| parameters.constraint[i].is_none());
+/// The unconstrained scale factors of templates that `may_hide` something, each to be moved to
+/// nothing, to its start, to twice that and more, and to the finite ends of its range.
+fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspect> {
+    let (layout, parameters) = (model.layout, &model.parameters);
+    let mut scaled: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for template in 0..model.n_templates() {
+        for &param in &model.table(layout.scale_param)[model.part(layout.template_scale, template)] {
+            scaled.entry(param as usize).or_default().push(template);
+        }
+    }
+    scaled.retain(|&param, templates| parameters.constraint[param].is_none() && may_hide(templates));
     let suspect = |parameter: usize| {
         let init = parameters.init[parameter];
-        let mut points = [0.0, init, 2.0 * init + 1.0].map(|value| vec![value]).to_vec();
-        points.extend(parameters.upper[parameter].is_finite().then(|| vec![parameters.upper[parameter]]));
+        let ends = [parameters.lower[parameter], parameters.upper[parameter]];
+        let far = ends.into_iter().filter(|end| end.is_finite() && *end != 0.0);
+        let points = [0.0, init, 2.0 * init + 1.0].into_iter().chain(far).map(|value| vec![value]).collect();
         Suspect { kind: Kind::Scale, parameters: vec![parameter], bend: 0.0, points }
     };
-    free.map(suspect).collect()
+    scaled.into_keys().map(suspect).collect()
+}
+
+/// Whether histosys can make the yield of one of `templates` negative within [`REVERSED`]: a large
+/// scale factor then takes away what other templates expect too much.
+fn can_reverse(model: &Model, templates: &[usize]) -> bool {
+    templates.iter().any(|&template| reversal(model, template) < REVERSED)
 }

@@ -5,6 +5,8 @@ use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::expected::expected_main;
 use ns_core::spec::{Modifier, ModifierData, Sample};
+use ns_inference::parallel::Crew;
+use ns_inference::scan::{Axis, Values, scan};
 use ns_inference::search::{Kind, Suspect, suspects};
 use ns_inference::{FitOptions, MultiStart, fit};
 use ns_testkit::published;
@@ -86,6 +88,27 @@ fn a_fit_says_which_very_large_systematics_were_not_moved() {
     let [warning] = &warnings(None)[..] else { panic!("{:?}", warnings(None)) };
     assert!(warning.contains("`huge_1") && warning.contains("more; multi-start"), "{warning}");
     assert!(warnings(Some(MultiStart { n_starts: 2, seed: 0 })).is_empty());
+    let axis = Axis { parameter: model.poi().expect("mu"), values: Values::Given(vec![0.0, 1.0]) };
+    let scanned = scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, Crew::ALONE);
+    assert!(scanned.warnings.contains(warning), "{:?}", scanned.warnings);
+}
+
+/// Fewer events than the background expects are met by a signal that its shape makes negative, scaled up
+/// as far as its range allows. Nothing here is far from linear.
+#[test]
+fn a_signal_that_can_become_negative_is_scaled_up() {
+    let shape = |lo: f64, hi: f64| ModifierData::HistoSys { lo_data: vec![lo], hi_data: vec![hi] };
+    let modifiers = [("mu", ModifierData::NormFactor), ("shape", shape(4.0, 12.0))];
+    let samples = vec![sample("signal", &[8.0], &modifiers), sample("background", &[53.0], &[])];
+    let model = one_channel(samples, &[32.0]);
+    let poi = model.poi().expect("mu");
+    let at = |mu: Option<f64>| {
+        let options = FitOptions { fixed: mu.map(|mu| (poi, mu)).into_iter().collect(), ..FitOptions::default() };
+        fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &options)
+    };
+    let (free, nothing) = (at(None), at(Some(0.0)));
+    assert_eq!((free.bestfit[poi], free.minima.len()), (10.0, 2));
+    assert!(nothing.twice_nll - free.twice_nll > 1.0, "{} and {}", nothing.twice_nll, free.twice_nll);
 }
 
 /// At μ = 0 nearly every parameter of this case is at its bound, and random points with a few of them

@@ -13,6 +13,7 @@ use ns_inference::{FitOptions, MultiStart, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, region, sample};
+use std::sync::Arc;
 
 /// Both variations raise the yield, so that the data can be met on either side of zero: one side, at
 /// `start` < 0, is the higher minimum.
@@ -40,7 +41,7 @@ struct Ends {
 fn run_all(model: &Model, start: Option<&[f64]>, (n_starts, seed): (usize, u64), gives_up: bool) -> Ends {
     let mut likelihood = CpuLikelihood::new(model);
     let (mut domain, usual) = domain_and_start(model, &FitOptions::default());
-    domain.suspects.clear();
+    domain.suspects = Arc::default();
     domain.same_sign.fill(false);
     if !gives_up {
         domain.kinked = vec![false; model.n_params()];

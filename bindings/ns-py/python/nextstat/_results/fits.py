@@ -49,7 +49,8 @@ class FitResult(Result):
     minos : tuple of dict
         Asymmetric intervals, if asked for.
     minima : tuple of dict
-        Distinct minima, lowest first; only if several starts were asked for.
+        Distinct minima, lowest first, with their depth in 2NLL and how each was found; empty if there is
+        one and no random starts were asked for.
     at_bounds, flat_directions : tuple of dict
         Parameters at an end of their range, and those that the data do not tell apart.
     not_parabolic : tuple of dict

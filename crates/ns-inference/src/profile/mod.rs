@@ -1,20 +1,25 @@
-//! The profile likelihood: minima of -ln L with some parameters held, found quickly one after the other.
+//! The profile likelihood: minima of -ln L with some parameters held, found quickly one after the
+//! other.
 //!
-//! A [`Profiler`] holds a model's free minimum and its Hessian. A conditional minimum is predicted from those along the covariance, so that two or three
-//! Newton steps reach it; one that lies below the free minimum shows that the free minimum was another one, which is then replaced.
-//! Scans, rankings, test statistics and limits are all made of [`Profiler::at`].
+//! A [`Profiler`] holds a model's free minimum and its Hessian. A conditional minimum is predicted
+//! from those along the covariance, so that two or three Newton steps reach it; one that lies below
+//! the free minimum shows that the free minimum was another one, which is then replaced. Scans,
+//! rankings, test statistics and limits are all made of [`Profiler::at`].
 
-use crate::accelerator::{Hints, Key, key};
+mod conditional;
+
+use crate::accelerator::{Hints, Key};
 use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::result::{BestFit, FlatDirection, LocalMinimum};
-use crate::search::{Breadth, FoundBy, Pool, Search, is_cheap};
+use crate::result::{BestFit, FlatDirection, LocalMinimum, Side};
+use crate::search::{Breadth, FoundBy, Pool, RandomStarts, Search, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How far below the free minimum a conditional one must be for the free one to be looked for again.
+/// How far below the free minimum a conditional one must be for the free one to be looked for
+/// again.
 const LOWER: f64 = 1e-9;
 
 pub use crate::search::DISTINCT;
@@ -24,7 +29,8 @@ pub(crate) fn rounding(nll: f64) -> f64 {
     1e-9 * nll.abs().max(1.0)
 }
 
-/// The smallest difference of -ln L that two converged fits can tell from none, near a value of `nll`: some hundred roundings.
+/// The smallest difference of -ln L that two converged fits can tell from none, near a value of
+/// `nll`: some hundred roundings.
 pub(crate) fn resolution(nll: f64) -> f64 {
     1e-13 * nll.abs().max(1.0)
 }
@@ -32,15 +38,11 @@ pub(crate) fn resolution(nll: f64) -> f64 {
 /// Random points from which a fit that did not converge is tried again.
 const RESCUE_STARTS: usize = 8;
 
-/// So many conditional fits of a profiler are explored in full, and have random starts of their own if
-/// those are asked for: later ones start from the basins that these found.
-const FULLY_SEARCHED: usize = 2;
-
-/// How much farther from the best fit branches are followed back from.
-const FARTHER_OUT: [f64; 2] = [2.0, 5.0];
-
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
+
+/// A slope of -ln L at the end of a range that is larger than this is one.
+const PUSHED_OUT: f64 = 1e-6;
 
 /// The Hessian at `params` (P) with the parameters `held` free whatever their range.
 #[derive(Debug)]
@@ -48,14 +50,6 @@ struct Widened {
     params: Vec<f64>,
     held: Vec<usize>,
     hessian: Hessian,
-}
-
-/// Whether a conditional minimum is explored (`crate::search`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exploration {
-    Always,
-    IfCheap,
-    Never,
 }
 
 /// The free minimum of a likelihood, and conditional ones on request.
@@ -72,12 +66,14 @@ pub struct Profiler<'a, L: ?Sized> {
     has_several_minima: bool,
     /// Free minima, the lowest one included.
     free: Pool,
-    /// Every minimum met that was not the lowest, free or conditional: with parameters fixed it may be.
+    /// Every minimum met that was not the lowest, free or conditional: with parameters fixed it may
+    /// be.
     pool: Pool,
     n_conditional: usize,
     /// Whether fits are explored at all: those of toys only where that was found to matter.
     explores: bool,
-    /// Where somebody else has found conditional minima, and which of them were tried: a second look at the same point starts elsewhere.
+    /// Where somebody else has found conditional minima, and which of them were tried: a second
+    /// look at the same point starts elsewhere.
     hints: Arc<Hints>,
     tried: HashSet<Key>,
 }
@@ -98,14 +94,17 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// The lowest free minimum that `start` (P), random starts and the model's indications lead to.
     fn lowest_explored(&mut self, start: &[f64]) -> Minimum {
-        let (minimum, met) = self.lowest(start);
-        self.explored(minimum, met)
+        let ends = self.lowest(start);
+        self.explored(ends)
     }
 
-    /// The lowest free minimum that `minimum` and the model's indications lead to; what else was `met` is kept.
-    fn explored(&mut self, minimum: Minimum, met: Vec<(Minimum, FoundBy)>) -> Minimum {
-        let known = vec![(minimum, FoundBy::Start)];
-        let (mut lowest, mut explored) = self.search.explore(known, Breadth::Full);
+    /// The lowest free minimum that the first one of `ends` and the model's indications lead to;
+    /// what else was met is kept.
+    fn explored(&mut self, ends: RandomStarts) -> Minimum {
+        let RandomStarts { mut minima, n_known } = ends;
+        let first = minima.iter().find(|(_, by)| *by == FoundBy::Start).map(|(minimum, _)| minimum.clone());
+        let others = minima.split_off(1);
+        let (mut lowest, mut explored) = self.search.explore(minima, Breadth::Full);
         if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
             let mut known = vec![(self.rescued(lowest), FoundBy::Start)];
             known.append(&mut explored);
@@ -116,7 +115,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             lowest = lower.last().map_or(lowest, |(lower, _)| lower.clone());
             explored.extend(lower);
         }
-        explored.extend(met);
+        explored.extend(others);
         for (minimum, by) in explored {
             self.free.add(self.search.likelihood, &minimum, by);
             if minimum.converged() && self.search.are_distinct(&lowest, &minimum) {
@@ -124,11 +123,14 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
                 self.pool.add(self.search.likelihood, &minimum, by);
             }
         }
+        if let Some(first) = first.filter(|_| n_known > 0) {
+            self.free.count(self.search.likelihood, &first, n_known);
+        }
         lowest
     }
 
-    /// The lower one of `minimum`, which is none or lies at the edge of the domain, and of what a few random
-    /// starts lead to.
+    /// The lower one of `minimum`, which is none or lies at the edge of the domain, and of what a
+    /// few random starts lead to.
     fn rescued(&mut self, minimum: Minimum) -> Minimum {
         let start = minimum.params.clone();
         let found = self.search.run_all(self.model, &start, RESCUE_STARTS, 0).minima;
@@ -148,11 +150,13 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self
     }
 
-    /// The distinct free minima, the lowest one, which is `best`, first. Empty if there is only one,
-    /// unless `always`.
+    /// The distinct free minima, the lowest one, which is `best`, first. Empty if there is only
+    /// one, unless `always`.
     pub(crate) fn minima(&mut self, best: &Minimum, always: bool) -> Vec<LocalMinimum> {
         let mut free = std::mem::take(&mut self.free);
-        free.add(self.search.likelihood, best, FoundBy::Conditional);
+        if !free.count(self.search.likelihood, best, 0) {
+            free.add(self.search.likelihood, best, FoundBy::Conditional);
+        }
         let mut basins = free.basins().to_vec();
         basins.sort_by(|a, b| a.minimum.nll.total_cmp(&b.minimum.nll));
         self.free = free;
@@ -171,7 +175,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         basins.iter().map(local).collect()
     }
 
-    /// The same for data that are exactly what `params` (P) expect, an Asimov data set: where `params` is allowed, no fit is needed.
+    /// The same for data that are exactly what `params` (P) expect, an Asimov data set: where
+    /// `params` is allowed, no fit is needed.
     pub fn of_asimov(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, params: &[f64]) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
         profiler.adopt_asimov(params);
@@ -196,9 +201,13 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.best = Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
     }
 
-    /// The same round a free minimum that is known already: nothing is fitted.
+    /// The same round a free minimum that is known already: nothing is fitted, and conditional fits
+    /// have no random starts of their own. A procedure whose fits are shared among threads makes
+    /// one profiler of this kind for each part, with the pool that the random starts of its free
+    /// fit have filled.
     pub fn around(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, best: &Minimum) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
+        profiler.multi_start = None;
         profiler.best = best.clone();
         profiler
     }
@@ -256,17 +265,18 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.tried.clear();
     }
 
-    /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P each) and, should they fail, from further points.
+    /// Finds the free minimum of a likelihood whose data have changed: the lowest from `starts` (P
+    /// each) and, should they fail, from further points.
     pub fn refit(&mut self, starts: &[&[f64]]) {
         self.forget();
         for start in starts {
             let start = self.allowed(start);
-            let (minimum, _) = self.lowest(&start);
+            let (minimum, _) = self.lowest(&start).minima.swap_remove(0);
             self.take(minimum);
         }
         if self.explores && self.explores_widely() {
             let best = std::mem::replace(&mut self.best, unknown());
-            self.best = self.explored(best, Vec::new());
+            self.best = self.explored(RandomStarts { minima: vec![(best, FoundBy::Start)], n_known: 0 });
         }
         if !self.best.converged() {
             self.refit_widely(starts[0]);
@@ -274,7 +284,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.settle_at_edge();
     }
 
-    /// At the edge of the domain a minimum is settled from where it was sought, and a lower one may be had from there.
+    /// At the edge of the domain a minimum is settled from where it was sought, and a lower one may
+    /// be had from there.
     fn settle_at_edge(&mut self) {
         for _ in 0..EDGE_ROUNDS {
             let before = self.best.nll;
@@ -295,7 +306,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.best = if best.params.is_empty() { minimum } else { self.lower_of(best, minimum) };
     }
 
-    /// The same from several points: `start`, the model's starting values, and random ones; the lowest is taken.
+    /// The same from several points: `start`, the model's starting values, and random ones; the
+    /// lowest is taken.
     pub fn refit_widely(&mut self, start: &[f64]) {
         self.forget_hessians();
         let (start, usual) = (self.allowed(start), self.start.clone());
@@ -339,7 +351,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         BestFit { params: self.best.params.clone(), uncertainties, twice_nll: 2.0 * nll, nll, converged, outcome }
     }
 
-    /// Where the free minimum turns out to be a saddle point, the search goes on downwards from there.
+    /// Where the free minimum turns out to be a saddle point, the search goes on downwards from
+    /// there.
     fn leave_saddle(&mut self) {
         if self.best.nll.is_finite() {
             self.hessian();
@@ -373,7 +386,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         &mut self.search
     }
 
-    /// Where conditional minima are looked for beside where they are predicted, if that costs little: the starting values.
+    /// Where conditional minima are looked for beside where they are predicted, if that costs
+    /// little: the starting values.
     pub(crate) fn cheap_starts(&self) -> Vec<Vec<f64>> {
         if is_cheap(1, self.start.len()) { vec![self.start.clone()] } else { Vec::new() }
     }
@@ -389,7 +403,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.has_several_minima
     }
 
-    /// What to know if the model indicates minima that are looked for only by random starts, and those were not asked for.
+    /// What to know if the model indicates minima that are looked for only by random starts, and
+    /// those were not asked for.
     pub(crate) fn not_searched(&self) -> Option<String> {
         let names = &self.model.parameters.names;
         self.search.not_searched(names).filter(|_| self.multi_start.is_none())
@@ -401,7 +416,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
     }
 
-    /// The same for predictions of what happens when `held` are: they are free in it even where the minimum is at an end of their range.
+    /// The same for predictions of what happens when `held` are: they are free in it even where the
+    /// minimum is at an end of their range.
     fn hessian_with(&mut self, held: &[(usize, f64)]) -> &mut Hessian {
         let (domain, params) = (&self.search.domain, &self.best.params);
         let is_at_end = |i: &usize| !domain.fixed[*i] && domain.bound_at(*i, params[*i]).is_some();
@@ -420,10 +436,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         &mut widened.insert(known.unwrap_or_else(find)).hessian
     }
 
-    /// What to know if the data do not determine parameter `i`, whatever its range, or hardly tell it from others.
+    /// What to know if the data do not determine parameter `i`, whatever its range, or hardly tell
+    /// it from others.
     pub(crate) fn undetermined(&mut self, i: usize) -> Option<String> {
         let n = self.best.params.len();
-        if !self.best.nll.is_finite() || !self.hessian_with(&[(i, 0.0)]).is_suspicious(i, n) {
+        if !self.best.nll.is_finite() || self.is_pushed_out(i) || !self.hessian_with(&[(i, 0.0)]).is_suspicious(i, n) {
             return None;
         }
         let (params, names) = (self.best.params.clone(), &self.model.parameters);
@@ -432,6 +449,17 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let flat = known.flat_directions(search.likelihood, &params, names);
         let with = |d: &&FlatDirection| d.parameters.iter().any(|(name, _)| *name == names.names[i]);
         flat.iter().find(with).map(FlatDirection::warning)
+    }
+
+    /// Whether parameter `i` is at an end of its range, beyond which -ln L falls on: the data determine it then, also
+    /// where -ln L is a straight line, as it is along a signal where nothing was seen.
+    fn is_pushed_out(&self, i: usize) -> bool {
+        let slope = self.best.gradient[i];
+        match self.search.domain.bound_at(i, self.best.params[i]) {
+            Some(Side::Lower) => slope > PUSHED_OUT,
+            Some(Side::Upper) => slope < -PUSHED_OUT,
+            None => false,
+        }
     }
 
     fn forget_hessians(&mut self) {
@@ -445,195 +473,10 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         (column[i] > 0.0).then(|| column[i].sqrt())
     }
 
-    /// The minimum with each parameter of `held` at its value, which may lie outside its range.
-    pub fn at(&mut self, held: &[(usize, f64)]) -> Minimum {
-        let predicted = self.predict(held);
-        self.at_from(held, &[predicted])
-    }
-
-    /// The same with one parameter fixed at `value`, explored. It is predicted with the Hessian that the
-    /// search for the free one ended with, where that was the last thing done and the Hessian exact: it is
-    /// nearly the one at the minimum and costs nothing.
-    pub(crate) fn at_with_last_factor(&mut self, i: usize, value: f64) -> Minimum {
-        let best = &self.best.params;
-        let mut column = vec![0.0; best.len()];
-        if self.hessian.is_some() || !self.search.covariance_column(best, i, &mut column) {
-            return self.at_explored(&[(i, value)], &[]);
-        }
-        let step = (value - best[i]) / column[i];
-        let predicted = best.iter().zip(&column).map(|(x, c)| x + step * c).collect();
-        self.conditional(&[(i, value)], &[predicted], Exploration::Always)
-    }
-
-    /// The same, looked for only from each of `starts` (each P) and, should those fail, from the model's starting values; the lowest is taken.
-    pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
-        self.conditional(held, starts, Exploration::IfCheap)
-    }
-
-    /// The same, looked for from each of `others` (each P) too, and explored.
-    pub fn at_explored(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
-        let mut starts = vec![self.predict(held)];
-        starts.extend_from_slice(others);
-        self.conditional(held, &starts, Exploration::Always)
-    }
-
-    /// Where conditional minima are predicted with the parameters farther from their best fit than `held`:
-    /// from there a branch can be followed back that nothing else leads to.
-    fn farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
-        let best = self.best.params.clone();
-        if held.iter().all(|&(i, value)| value == best[i]) {
-            return Vec::new();
-        }
-        let farther = |factor: f64| -> Vec<(usize, f64)> {
-            held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
-        };
-        FARTHER_OUT.map(|factor| self.predict(&farther(factor))).to_vec()
-    }
-
-    /// Does `work` with the parameters `held` fixed, and frees them again.
-    fn with_fixed<T>(&mut self, held: &[(usize, f64)], work: impl FnOnce(&mut Search<'a, L>) -> T) -> T {
-        let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
-        held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
-        let done = work(&mut self.search);
-        for (&(i, _), fixed) in held.iter().zip(was_fixed) {
-            self.search.domain.fixed[i] = fixed;
-        }
-        done
-    }
-
-    /// The same from each of `starts` (each P), explored: for the ends of a sequence of fits.
-    pub(crate) fn at_end(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
-        self.conditional(held, starts, Exploration::Always)
-    }
-
-    /// The same, not explored where that means to move suspects: for fits on the way to one that is explored.
-    pub fn at_on_the_way(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
-        let mut starts = vec![self.predict(held)];
-        starts.extend_from_slice(others);
-        let exploration = if self.explores_widely() { Exploration::Never } else { Exploration::Always };
-        self.conditional(held, &starts, exploration)
-    }
-
-    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of them.
+    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of
+    /// them.
     pub(crate) fn explores_widely(&self) -> bool {
         self.search.explores_widely()
-    }
-
-    fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], exploration: Exploration) -> Minimum {
-        let (is_thorough, widely) = self.with_fixed(held, |search| (search.is_thorough(), search.explores_widely()));
-        let explores = match exploration {
-            Exploration::Always => self.explores,
-            Exploration::IfCheap => self.explores && is_thorough,
-            Exploration::Never => false,
-        };
-        // Predicted with the Hessian of the free minimum, in which these parameters are free.
-        let farther = if explores && widely { self.farther_out(held) } else { Vec::new() };
-        let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
-        held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
-        let with_held = |start: &[f64]| {
-            let mut start = start.to_vec();
-            held.iter().for_each(|&(i, value)| start[i] = value);
-            start
-        };
-        let hints = self.hints.clone();
-        let hint = hints.of(held).filter(|_| self.tried.insert(key(held)));
-        let first = with_held(hint.unwrap_or(&starts[0]));
-        let (main, mut met) = self.lowest_conditional(&first);
-        let mut lowest = main.clone();
-        let mut further = Vec::new();
-        if explores && widely {
-            // Where the fit would start that has these parameters fixed from the beginning.
-            further.push(self.start.clone());
-            let ends = farther.iter().map(|predicted| self.search.run(predicted));
-            further.extend(ends.filter(|end| end.nll.is_finite()).map(|end| end.params));
-        }
-        for start in starts[1..].iter().chain(&further) {
-            met.push((self.search.run(&with_held(start)), FoundBy::Start));
-        }
-        let followed: Vec<Minimum> =
-            self.pool.basins().iter().map(|basin| self.search.run(&with_held(&basin.minimum.params))).collect();
-        for other in met.iter().map(|(other, _)| other).chain(&followed) {
-            lowest = self.lower_of(lowest, other.clone());
-        }
-        if explores {
-            let by = FoundBy::Conditional;
-            let known = followed.iter().map(|other| (other.clone(), by));
-            let known = std::iter::once((lowest, by)).chain(known).chain(std::mem::take(&mut met)).collect();
-            (lowest, met) = self.search.explore(known, self.breadth());
-            if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
-                lowest = self.rescued(lowest);
-            }
-            if self.n_conditional <= FULLY_SEARCHED && self.search.is_strained(self.model, &lowest) {
-                met.extend(self.search.kicked(self.model, &lowest));
-                lowest = met.iter().fold(lowest, |lowest, (other, _)| self.lower_of(lowest, other.clone()));
-            }
-        }
-        if !lowest.converged() {
-            let fallback = self.search.run(&with_held(&self.start.clone()));
-            lowest = self.lower_of(lowest, fallback);
-        }
-        met.push((main, FoundBy::Start));
-        self.keep_branches(held, &lowest, &followed, met);
-        for (&(i, _), fixed) in held.iter().zip(was_fixed) {
-            self.search.domain.fixed[i] = fixed;
-        }
-        self.learn_from(held, &lowest);
-        lowest
-    }
-
-    /// Keeps the conditional minima that are not `lowest` as starting points for further fits: those that
-    /// were `followed` from the basins of the pool, and the others that were `met`. If the lowest one is
-    /// not where the last of them, the main branch, led, it is kept too.
-    fn keep_branches(
-        &mut self,
-        held: &[(usize, f64)],
-        lowest: &Minimum,
-        followed: &[Minimum],
-        met: Vec<(Minimum, FoundBy)>,
-    ) {
-        for (k, other) in followed.iter().enumerate() {
-            if other.converged() && self.search.are_distinct(lowest, other) {
-                self.has_several_minima = true;
-                self.pool.follow(k, other);
-            }
-        }
-        let mut leaves_main = false;
-        for (other, by) in met {
-            leaves_main = other.converged() && self.search.are_distinct(lowest, &other);
-            if leaves_main {
-                self.has_several_minima = true;
-                self.pool.add_branch(&other, by, held);
-            }
-        }
-        if leaves_main {
-            self.pool.add_branch(lowest, FoundBy::Conditional, held);
-        }
-    }
-
-    /// How much the conditional fit at hand explores: the first few everything.
-    fn breadth(&self) -> Breadth {
-        if self.n_conditional <= FULLY_SEARCHED || self.explores_widely() {
-            Breadth::Full
-        } else {
-            Breadth::Reflections
-        }
-    }
-
-    /// The lowest conditional minimum from `start` (P), and for the first few fits from random points if
-    /// those are asked for.
-    fn lowest_conditional(&mut self, start: &[f64]) -> (Minimum, Vec<(Minimum, FoundBy)>) {
-        self.n_conditional += 1;
-        if self.n_conditional > FULLY_SEARCHED {
-            return (self.search.run(start), Vec::new());
-        }
-        self.lowest(start)
-    }
-
-    /// A conditional minimum below the free one shows that the free one is another: it is looked for from there.
-    pub(crate) fn learn_from(&mut self, held: &[(usize, f64)], minimum: &Minimum) {
-        if minimum.converged() && minimum.nll < self.best.nll - LOWER {
-            self.improve(held, minimum);
-        }
     }
 
     /// The free minimum that the point `params` (P) leads to becomes the best one if it is lower.
@@ -655,66 +498,30 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
-    /// A conditional minimum inside the domain lies below the free one: the free one is looked for again from there.
-    fn improve(&mut self, held: &[(usize, f64)], lower: &Minimum) {
-        let domain = &self.search.domain;
-        let is_inside =
-            |&(i, value): &(usize, f64)| !domain.fixed[i] && (domain.lower[i]..=domain.upper[i]).contains(&value);
-        if held.iter().all(is_inside) {
-            self.try_from_point(&lower.params);
+    /// Where `start` leads, and random points if those are asked for; the lowest minimum first.
+    fn lowest(&mut self, start: &[f64]) -> RandomStarts {
+        match self.multi_start {
+            Some(MultiStart { n_starts, seed }) => self.search.run_all(self.model, start, n_starts, seed),
+            None => RandomStarts { minima: vec![(self.search.run(start), FoundBy::Start)], n_known: 0 },
         }
     }
 
-    /// The lowest minimum from `start`, and from random points if those are asked for; and the other
-    /// minima met.
-    fn lowest(&mut self, start: &[f64]) -> (Minimum, Vec<(Minimum, FoundBy)>) {
-        let Some(MultiStart { n_starts, seed }) = self.multi_start else {
-            return (self.search.run(start), Vec::new());
-        };
-        let found = self.search.run_all(self.model, start, n_starts, seed).minima;
-        let lowest = found.first().map_or_else(unknown, |(minimum, _)| minimum.clone());
-        (lowest, found)
-    }
-
-    /// The better one of two ends: of two alike the lower one, else the one that converged, unless `a`, which was there first, is lower without having
-    /// converged. Notes whether two minima differ.
+    /// The better one of two ends: of two alike the lower one, else the one that converged, unless
+    /// `a`, which was there first, is lower without having converged. Notes whether two minima
+    /// differ.
     fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
         if a.converged() && b.converged() && (a.nll - b.nll).abs() > DISTINCT {
             self.has_several_minima = true;
         }
         let is_better = match (a.converged(), b.converged()) {
-            // A point that is lower than a minimum shows that the minimum is not the lowest, also where it is none itself.
+            // A point that is lower than a minimum shows that the minimum is not the lowest, also
+            // where it is none itself.
             (true, false) => b.nll < a.nll - DISTINCT,
             (false, true) => b.nll <= a.nll + DISTINCT || !a.nll.is_finite(),
             _ => b.nll < a.nll || (!a.nll.is_finite() && b.nll.is_finite()),
         };
         let evaluations = a.evaluations + b.evaluations;
         Minimum { evaluations, ..if is_better { b } else { a } }
-    }
-
-    /// Where the conditional minimum should be if -ln L were a parabola: the free minimum moved along the covariance of the held parameters.
-    fn predict(&mut self, held: &[(usize, f64)]) -> Vec<f64> {
-        let mut start = self.best.params.clone();
-        let hessian = self.hessian_with(held);
-        let mut columns = vec![vec![0.0; start.len()]; held.len()];
-        for (column, &(i, _)) in columns.iter_mut().zip(held) {
-            hessian.covariance_column(i, column);
-        }
-        // One held parameter after the other, each along the covariance that is left once the earlier ones are held.
-        for a in 0..held.len() {
-            let (done, rest) = columns.split_at_mut(a + 1);
-            let (column, (i, value)) = (&done[a], held[a]);
-            if column[i] > 0.0 {
-                let step = (value - start[i]) / column[i];
-                start.iter_mut().zip(column).for_each(|(s, c)| *s += step * c);
-                for other in rest {
-                    let overlap = other[i] / column[i];
-                    other.iter_mut().zip(column).for_each(|(o, c)| *o -= overlap * c);
-                }
-            }
-        }
-        held.iter().for_each(|&(i, value)| start[i] = value);
-        start
     }
 }
 

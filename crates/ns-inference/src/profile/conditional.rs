@@ -1,0 +1,273 @@
+//! Minima with some parameters held: predicted from the free minimum, followed from every basin
+//! that is known, and explored.
+
+use super::{LOWER, Profiler};
+use crate::accelerator::key;
+use crate::minimize::Minimum;
+use crate::search::{Breadth, FoundBy};
+use ns_core::Likelihood;
+
+/// So many conditional fits of a profiler are explored in full, and have random starts of their own
+/// if those are asked for: later ones start from the basins that these found.
+const FULLY_SEARCHED: usize = 2;
+
+/// How much farther from the best fit branches are followed back from.
+const FARTHER_OUT: [f64; 2] = [2.0, 5.0];
+
+/// Whether a conditional minimum is explored (`crate::search`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exploration {
+    Always,
+    IfCheap,
+    Never,
+}
+
+impl<L: Likelihood + ?Sized> Profiler<'_, L> {
+    /// The minimum with each parameter of `held` at its value, which may lie outside its range.
+    pub fn at(&mut self, held: &[(usize, f64)]) -> Minimum {
+        let predicted = self.predict(held);
+        self.at_from(held, &[predicted])
+    }
+
+    /// The same with one parameter fixed at `value`, explored. It is predicted with the Hessian
+    /// that the search for the free one ended with, where that was the last thing done and the
+    /// Hessian exact: it is nearly the one at the minimum and costs nothing.
+    pub(crate) fn at_with_last_factor(&mut self, i: usize, value: f64) -> Minimum {
+        let best = &self.best.params;
+        let mut column = vec![0.0; best.len()];
+        if self.hessian.is_some() || !self.search.covariance_column(best, i, &mut column) {
+            return self.at_explored(&[(i, value)], &[]);
+        }
+        let step = (value - best[i]) / column[i];
+        let predicted = best.iter().zip(&column).map(|(x, c)| x + step * c).collect();
+        self.conditional(&[(i, value)], &[predicted], Exploration::Always)
+    }
+
+    /// The same, looked for only from each of `starts` (each P) and, should those fail, from the
+    /// model's starting values; the lowest is taken.
+    pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        self.conditional(held, starts, Exploration::IfCheap)
+    }
+
+    /// The same, looked for from each of `others` (each P) too, and explored.
+    pub fn at_explored(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        self.conditional(held, &starts, Exploration::Always)
+    }
+
+    /// The same from each of `starts` (each P), explored: for the ends of a sequence of fits.
+    pub(crate) fn at_end(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        self.conditional(held, starts, Exploration::Always)
+    }
+
+    /// The same, not explored where that means to move suspects: for fits on the way to one that is
+    /// explored.
+    pub fn at_on_the_way(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(held)];
+        starts.extend_from_slice(others);
+        let exploration = if self.explores_widely() { Exploration::Never } else { Exploration::Always };
+        self.conditional(held, &starts, exploration)
+    }
+
+    fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], exploration: Exploration) -> Minimum {
+        let (is_thorough, widely) =
+            self.with_fixed(held, |profiler| (profiler.search.is_thorough(), profiler.explores_widely()));
+        let explores = match exploration {
+            Exploration::Always => self.explores,
+            Exploration::IfCheap => self.explores && is_thorough,
+            Exploration::Never => false,
+        };
+        let mut starts: Vec<Vec<f64>> = starts.to_vec();
+        // Predicted with the Hessian of the free minimum, in which these parameters are free.
+        let farther = if explores && widely { self.farther_out(held) } else { Vec::new() };
+        if explores && widely {
+            // Where the fit would start that has these parameters fixed from the beginning.
+            starts.push(self.start.clone());
+        }
+        let lowest = self.with_fixed(held, |profiler| profiler.lowest_held(held, &mut starts, &farther, explores));
+        self.learn_from(held, &lowest);
+        lowest
+    }
+
+    /// The lowest minimum from `starts` (each P), from the basins of the pool, and from where the
+    /// minima lead that are met from `farther` (each P) with `held` at other values; explored if
+    /// `explores`. The parameters `held` are fixed.
+    fn lowest_held(
+        &mut self,
+        held: &[(usize, f64)],
+        starts: &mut Vec<Vec<f64>>,
+        farther: &[Vec<f64>],
+        explores: bool,
+    ) -> Minimum {
+        let with_held = |start: &[f64]| {
+            let mut start = start.to_vec();
+            held.iter().for_each(|&(i, value)| start[i] = value);
+            start
+        };
+        let hints = self.hints.clone();
+        let hint = hints.of(held).filter(|_| self.tried.insert(key(held)));
+        let (main, mut met) = self.lowest_conditional(&with_held(hint.unwrap_or(&starts[0])));
+        let ends = farther.iter().map(|predicted| self.search.run(predicted));
+        starts.extend(ends.filter(|end| end.nll.is_finite()).map(|end| end.params));
+        for start in &starts[1..] {
+            met.push((self.search.run(&with_held(start)), FoundBy::Start));
+        }
+        let followed: Vec<Minimum> =
+            self.pool.basins().iter().map(|basin| self.search.run(&with_held(&basin.minimum.params))).collect();
+        let others = met.iter().map(|(other, _)| other).chain(&followed);
+        let mut lowest = others.fold(main.clone(), |lowest, other| self.lower_of(lowest, other.clone()));
+        if explores {
+            (lowest, met) = self.explored_held(lowest, &followed, met);
+        }
+        if !lowest.converged() {
+            let fallback = self.search.run(&with_held(&self.start.clone()));
+            lowest = self.lower_of(lowest, fallback);
+        }
+        met.push((main, FoundBy::Start));
+        self.keep_branches(held, &lowest, &followed, met);
+        lowest
+    }
+
+    /// The lowest minimum that `lowest`, `followed` and `met` lead to with what is fixed, and all
+    /// that was met.
+    fn explored_held(
+        &mut self,
+        lowest: Minimum,
+        followed: &[Minimum],
+        met: Vec<(Minimum, FoundBy)>,
+    ) -> (Minimum, Vec<(Minimum, FoundBy)>) {
+        let by = FoundBy::Conditional;
+        let followed = followed.iter().map(|other| (other.clone(), by));
+        let known = std::iter::once((lowest, by)).chain(followed).chain(met).collect();
+        let (mut lowest, mut met) = self.search.explore(known, self.breadth());
+        if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
+            lowest = self.rescued(lowest);
+        }
+        if self.n_conditional <= FULLY_SEARCHED && self.search.is_strained(self.model, &lowest) {
+            met.extend(self.search.kicked(self.model, &lowest));
+            lowest = met.iter().fold(lowest, |lowest, (other, _)| self.lower_of(lowest, other.clone()));
+        }
+        (lowest, met)
+    }
+
+    /// Where conditional minima are predicted with the parameters farther from their best fit than
+    /// `held`: from there a branch can be followed back that nothing else leads to.
+    fn farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
+        let best = self.best.params.clone();
+        if held.iter().all(|&(i, value)| value == best[i]) {
+            return Vec::new();
+        }
+        let farther = |factor: f64| -> Vec<(usize, f64)> {
+            held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
+        };
+        FARTHER_OUT.map(|factor| self.predict(&farther(factor))).to_vec()
+    }
+
+    /// Does `work` with the parameters `held` fixed, and frees them again.
+    fn with_fixed<T>(&mut self, held: &[(usize, f64)], work: impl FnOnce(&mut Self) -> T) -> T {
+        let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
+        held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
+        let done = work(self);
+        for (&(i, _), fixed) in held.iter().zip(was_fixed) {
+            self.search.domain.fixed[i] = fixed;
+        }
+        done
+    }
+
+    /// Keeps the conditional minima that are not `lowest` as starting points for further fits:
+    /// those that were `followed` from the basins of the pool, and the others that were `met`. If
+    /// the lowest one is not where the last of them, the main branch, led, it is kept too.
+    fn keep_branches(
+        &mut self,
+        held: &[(usize, f64)],
+        lowest: &Minimum,
+        followed: &[Minimum],
+        met: Vec<(Minimum, FoundBy)>,
+    ) {
+        for (k, other) in followed.iter().enumerate() {
+            if other.converged() && self.search.are_distinct(lowest, other) {
+                self.has_several_minima = true;
+                self.pool.follow(k, other);
+            }
+        }
+        let mut leaves_main = false;
+        for (other, by) in met {
+            leaves_main = other.converged() && self.search.are_distinct(lowest, &other);
+            if leaves_main {
+                self.has_several_minima = true;
+                self.pool.add_branch(&other, by, held);
+            }
+        }
+        if leaves_main {
+            self.pool.add_branch(lowest, FoundBy::Conditional, held);
+        }
+    }
+
+    /// How much the conditional fit at hand explores: the first few everything.
+    fn breadth(&self) -> Breadth {
+        if self.n_conditional <= FULLY_SEARCHED || self.explores_widely() {
+            Breadth::Full
+        } else {
+            Breadth::Reflections
+        }
+    }
+
+    /// The lowest conditional minimum from `start` (P), and for the first few fits from random
+    /// points if those are asked for; and what else those led to.
+    fn lowest_conditional(&mut self, start: &[f64]) -> (Minimum, Vec<(Minimum, FoundBy)>) {
+        self.n_conditional += 1;
+        if self.n_conditional > FULLY_SEARCHED {
+            return (self.search.run(start), Vec::new());
+        }
+        let mut met = self.lowest(start).minima;
+        let (lowest, _) = met.swap_remove(0);
+        (lowest, met)
+    }
+
+    /// A conditional minimum below the free one shows that the free one is another: it is looked
+    /// for from there.
+    pub(crate) fn learn_from(&mut self, held: &[(usize, f64)], minimum: &Minimum) {
+        if minimum.converged() && minimum.nll < self.best.nll - LOWER {
+            self.improve(held, minimum);
+        }
+    }
+
+    /// A conditional minimum inside the domain lies below the free one: the free one is looked for
+    /// again from there.
+    fn improve(&mut self, held: &[(usize, f64)], lower: &Minimum) {
+        let domain = &self.search.domain;
+        let is_inside =
+            |&(i, value): &(usize, f64)| !domain.fixed[i] && (domain.lower[i]..=domain.upper[i]).contains(&value);
+        if held.iter().all(is_inside) {
+            self.try_from_point(&lower.params);
+        }
+    }
+
+    /// Where the conditional minimum should be if -ln L were a parabola: the free minimum moved
+    /// along the covariance of the held parameters.
+    fn predict(&mut self, held: &[(usize, f64)]) -> Vec<f64> {
+        let mut start = self.best.params.clone();
+        let hessian = self.hessian_with(held);
+        let mut columns = vec![vec![0.0; start.len()]; held.len()];
+        for (column, &(i, _)) in columns.iter_mut().zip(held) {
+            hessian.covariance_column(i, column);
+        }
+        // One held parameter after the other, each along the covariance that is left once the
+        // earlier ones are held.
+        for a in 0..held.len() {
+            let (done, rest) = columns.split_at_mut(a + 1);
+            let (column, (i, value)) = (&done[a], held[a]);
+            if column[i] > 0.0 {
+                let step = (value - start[i]) / column[i];
+                start.iter_mut().zip(column).for_each(|(s, c)| *s += step * c);
+                for other in rest {
+                    let overlap = other[i] / column[i];
+                    other.iter_mut().zip(column).for_each(|(o, c)| *o -= overlap * c);
+                }
+            }
+        }
+        held.iter().for_each(|&(i, value)| start[i] = value);
+        start
+    }
+}
