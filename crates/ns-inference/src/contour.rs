@@ -1,7 +1,9 @@
-//! Confidence contours of two parameters: where -2 ln λ has risen to the level of a confidence level with two degrees of freedom.
+//! Confidence contours of two parameters: where -2 ln λ has risen to the level of a confidence
+//! level with two degrees of freedom.
 //!
-//! Points are found along rays from the best fit, as equally spaced on the ellipse of a parabola as the covariance can make them. Where a parameter's range cuts
-//! the region off, the polygon follows the bound, and the exact ends of the cut are among its points.
+//! Points are found along rays from the best fit, as equally spaced on the ellipse of a parabola as
+//! the covariance can make them. Where a parameter's range cuts the region off, the polygon follows
+//! the bound, and the exact ends of the cut are among its points.
 
 use crate::crossing::{Crossing, Height, Line, crossing};
 use crate::fit::FitOptions;
@@ -62,7 +64,8 @@ pub struct Contour {
 pub struct ContourPoint {
     /// The values of the two parameters.
     pub values: [f64; 2],
-    /// -2 ln λ there: the contour's, or less where it is cut off; `None` where a fit did not converge, and the values mean nothing.
+    /// -2 ln λ there: the contour's, or less where it is cut off; `None` where a fit did not
+    /// converge, and the values mean nothing.
     pub twice_delta_nll: Option<f64>,
     /// What cuts the contour off here, if anything does.
     pub cut: Option<Cut>,
@@ -93,7 +96,8 @@ pub fn level(confidence: f64) -> f64 {
 
 /// The contours of `model` that `wanted` asks for.
 ///
-/// Rays see what lies in a straight line from the best fit: of a region that bends round a corner they trace the near part.
+/// Rays see what lies in a straight line from the best fit: of a region that bends round a corner
+/// they trace the near part.
 pub fn contours<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
@@ -114,6 +118,7 @@ pub fn contours<L: Likelihood + Clone + Sync>(
         let (best, pool) = (profiler.best().clone(), profiler.pool().clone());
         let plane = Plane { model, likelihood, options, wanted, best, pool, domain, response };
         let (traces, lower) = plane.trace(crew);
+        profiler.note_cut_short(traces.iter().flatten().any(|trace| trace.is_cut_short));
         found = plane.polygons(traces);
         let Some(lower) = lower else { break };
         let known = profiler.best().nll;
@@ -123,7 +128,7 @@ pub fn contours<L: Likelihood + Clone + Sync>(
         }
     }
     let mut contours = assemble(model, wanted, profiler.best_fit(), &found);
-    contours.warnings.extend(profiler.not_searched());
+    contours.warnings.extend(profiler.search_warnings());
     contours
 }
 
@@ -175,6 +180,7 @@ struct Plane<'a, L> {
 struct Trace {
     points: Vec<ContourPoint>,
     lower: Option<Minimum>,
+    is_cut_short: bool,
 }
 
 /// A straight way through the plane, in one direction.
@@ -190,7 +196,8 @@ struct Ray {
 const EDGES: [(usize, Side); 4] = [(0, Side::Lower), (0, Side::Upper), (1, Side::Lower), (1, Side::Upper)];
 
 impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
-    /// Rays and edges of all levels, one level after the other; and the lowest free minimum met that is lower than the known one.
+    /// Rays and edges of all levels, one level after the other; and the lowest free minimum met
+    /// that is lower than the known one.
     fn trace(&self, crew: Crew<'_>) -> (Vec<Option<Trace>>, Option<Minimum>) {
         let per_level = self.wanted.n_points + EDGES.len();
         let n = self.wanted.levels.len() * per_level;
@@ -204,7 +211,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
                 Some(&(k, side)) => self.along_edge(&mut profiler, k, side, target),
             };
             let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
-            Trace { points, lower }
+            Trace { points, lower, is_cut_short: profiler.is_cut_short() }
         });
         let lower = traces.iter().flatten().filter_map(|trace| trace.lower.as_ref());
         let lower = lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned();
@@ -234,7 +241,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         found
     }
 
-    /// The angle at which the best fit sees a point, from 0 to 2π, where the covariance is a circle.
+    /// The angle at which the best fit sees a point, from 0 to 2π, where the covariance is a
+    /// circle.
     fn angle(&self, values: [f64; 2]) -> f64 {
         let [l00, l10, l11] = self.response.triangle();
         let [a, b] = self.center();
@@ -309,7 +317,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         ray
     }
 
-    /// The point of `ray` at which the height is reached, `[target, first]` with the first place to look at; from the conditional minimum `start`.
+    /// The point of `ray` at which the height is reached, `[target, first]` with the first place to
+    /// look at; from the conditional minimum `start`.
     fn follow(
         &self,
         profiler: &mut Profiler<'_, L>,

@@ -103,15 +103,13 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     }
     // What is reported is the cost of the whole search.
     let spent = search.spent();
-    (best.iterations, best.evaluations) =
-        (best.iterations.max(spent.iterations), best.evaluations.max(spent.evaluations));
+    (best.iterations, best.evaluations) = (spent.iterations, spent.evaluations);
     let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, &model.parameters));
     let mut result = report(model, &search.domain, &best, hessian, flat.unwrap_or_default(), options.errors);
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, data, &best.params));
     }
-    result.warnings.extend(starts_outside(model, profiler.domain(), profiler.start()));
-    result.warnings.extend(profiler.not_searched());
+    result.warnings.extend(profiler.search_warnings());
     result.minima = with_best(profiler.minima(&best, options.multi_start.is_some()), &best);
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
     finish(FitResult { minos: intervals, not_parabolic, not_finite: diagnosis, ..result })
@@ -259,18 +257,6 @@ fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
         )
     };
     empty.map(warning).collect()
-}
-
-/// A start outside its range is a mistake in the model or in the options: the fit begins at the nearer end.
-fn starts_outside(model: &Model, domain: &Domain, start: &[f64]) -> Vec<String> {
-    let is_outside = |&i: &usize| !domain.fixed[i] && !(domain.lower[i]..=domain.upper[i]).contains(&start[i]);
-    let warning = |i: usize| {
-        let (name, start, lower, upper) = (&model.parameters.names[i], start[i], domain.lower[i], domain.upper[i]);
-        format!(
-            "`{name}` starts at {start}, outside its range from {lower} to {upper}; the fit began at the nearer end"
-        )
-    };
-    (0..start.len()).filter(is_outside).map(warning).collect()
 }
 
 fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {

@@ -12,7 +12,7 @@ use crate::minimize::Minimum;
 use crate::normal::upper_tail;
 use crate::profile::Profiler;
 use crate::result::Side;
-use crate::search::DISTINCT;
+use crate::search::{Pool, distinct};
 use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{DataLikelihood, Model, expected};
@@ -61,12 +61,27 @@ pub struct Tester<'a, L: ?Sized> {
     impossible: Option<NonFinite>,
     /// Basins of the observed data that were known when that was last looked for.
     n_basins: usize,
+    /// Whether the fit to make the Asimov data set at has several equally deep minima.
+    is_ambiguous: bool,
     /// How often the Asimov data set was made again.
     pub(crate) n_renewed: usize,
 }
 
+/// Equally deep minima are different if a parameter differs by this, in units of 1 or of itself.
+const APART: f64 = 0.1;
+
 /// A way to find a conditional minimum, given further starts.
 type Find<'a, L> = fn(&mut Profiler<'a, L>, &[(usize, f64)], &[Vec<f64>]) -> Minimum;
+
+/// Whether `pool` has another minimum with parameter `i` at `value` that is as deep as `minimum`.
+fn has_equal(pool: &Pool, minimum: &Minimum, (i, value): (usize, f64)) -> bool {
+    let is_equal = |other: &Minimum| {
+        other.params[i] == value
+            && (other.nll - minimum.nll).abs() <= distinct(minimum.nll)
+            && other.params.iter().zip(&minimum.params).any(|(x, y)| (x - y).abs() > APART * y.abs().max(1.0))
+    };
+    minimum.converged() && pool.basins().iter().any(|basin| is_equal(&basin.minimum))
+}
 
 impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the
@@ -93,6 +108,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             asimov.distrust();
         }
         let n_basins = observed.pool().n_found();
+        let is_ambiguous = has_equal(observed.pool(), &at_asimov, (poi, asimov_mu));
         Self {
             observed,
             asimov,
@@ -104,6 +120,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             asimov_nll: at_asimov.nll,
             asimov_params: at_asimov.params,
             n_basins,
+            is_ambiguous,
             n_renewed: 0,
         }
     }
@@ -144,12 +161,13 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         }
         self.n_basins = n_basins;
         let again = self.observed.at_on_the_way(&[(self.poi, self.asimov_mu)], &[]);
-        if !again.converged() || (self.has_asimov && again.nll > self.asimov_nll - DISTINCT) {
+        if !again.converged() || (self.has_asimov && again.nll > self.asimov_nll - distinct(self.asimov_nll)) {
             return false;
         }
         let data = expected::asimov(self.observed.model(), &again.params);
         self.asimov.likelihood().set_data(&data);
         self.asimov.adopt_asimov(&again.params);
+        self.is_ambiguous = has_equal(self.observed.pool(), &again, (self.poi, self.asimov_mu));
         (self.asimov_params, self.asimov_nll, self.has_asimov) = (again.params, again.nll, true);
         self.n_renewed += 1;
         true
@@ -184,6 +202,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     /// What to know before the numbers are used; `mu` is the value that was asked for, if there was
     /// one.
     pub fn warnings(&mut self, mu: Option<f64>, pair: &TestedPair) -> Vec<String> {
+        self.observed.note_cut_short(self.asimov.is_cut_short());
         let undetermined = self.observed.undetermined(self.poi);
         let failures = self.failures(pair);
         let impossible = if failures.is_empty() { None } else { self.impossible() };
@@ -194,9 +213,20 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             .chain(self.at_end())
             .chain(self.outside_range(mu))
             .chain(self.several_minima())
-            .chain(self.observed.not_searched().or_else(|| self.asimov.not_searched()))
+            .chain(self.ambiguous())
+            .chain(self.observed.search_warnings())
             .chain(self.negative_range())
             .collect()
+    }
+
+    /// What to know if the Asimov data set is one of several.
+    fn ambiguous(&self) -> Option<String> {
+        let (name, mu) = (&self.observed.model().parameters.names[self.poi], self.asimov_mu);
+        self.is_ambiguous.then(|| {
+            format!(
+                "the Asimov data set is not unique: the fit with `{name}` = {mu} has several equally deep minima, and one of them was taken"
+            )
+        })
     }
 
     /// Why the tests of `pair` have no value.

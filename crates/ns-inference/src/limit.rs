@@ -10,9 +10,9 @@ use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::hypotest::{DataSet, TestedPair, Tester};
-use crate::profile::DISTINCT;
 use crate::root::{Interval, Root, increasing};
 use crate::scan::ROUNDS;
+use crate::search::distinct;
 use crate::test_statistic::{TestStatistic, Tested, judge};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
@@ -22,12 +22,14 @@ use serde::Serialize;
 const BEYOND: f64 = 1e6;
 
 /// What is said where the last round has met lower minima still.
-const UNSETTLED: &str =
-    "exploring at these limits has met lower minima than those they were found with; multi-start looks for more";
+const UNSETTLED: &str = "these limits are not settled: testing them has met lower minima than those they were found with; multi-start looks for more";
 
 /// By how much a statistic at a limit may differ when it is explored: √q_A, or CLs relative to the
 /// level.
 const LOWERED: f64 = 1e-5;
+
+/// Values that are nearer to the best fit of the Asimov data than this, in units of its σ, are no limits.
+const INDISTINGUISHABLE: f64 = 1e-4;
 
 /// What limit is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -151,8 +153,8 @@ fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
     }
 }
 
-/// Values are explored until a limit has cost so many evaluations of a model of [`LARGE`] parameters,
-/// in smaller ones, where each costs less, as many more as they are smaller.
+/// Values are explored until a limit has cost so many evaluations of a model of [`LARGE`]
+/// parameters, in smaller ones, where each costs less, as many more as they are smaller.
 const MOST_EVALUATIONS: usize = 20_000;
 const LARGE: usize = 60;
 
@@ -172,7 +174,7 @@ struct Finder<'a, L: ?Sized> {
     explores_all: bool,
     /// The last failure on the way to each limit: the observed one, then those of [`BAND`].
     failures: [Option<String>; 6],
-    /// Whether exploring at the limits has met lower minima to the end.
+    /// Whether the last round still has met lower minima.
     is_unsettled: bool,
 }
 
@@ -203,26 +205,27 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
     /// Does `work`, and does it again where it has met a lower minimum, free or conditional: every
     /// statistic refers to the lowest.
     fn settle<T>(&mut self, work: impl Fn(&mut Self) -> T) -> T {
-        for _ in 1..ROUNDS {
+        let mut round = 1;
+        loop {
             let (known, n_renewed) = (self.free_minima(), self.tester.n_renewed);
             let done = work(self);
             // A lower minimum at μ = 0 makes another Asimov data set, whose -ln L is no measure of
             // the first one's.
             let is_renewed = self.tester.n_renewed != n_renewed;
-            let is_lower = |(known, now): (f64, f64)| known - now > DISTINCT;
+            let is_lower = |(known, now): (f64, f64)| known - now > distinct(known);
             let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
-            let is_settled = !is_renewed && !has_met_lower;
-            if !std::mem::take(&mut self.has_met_lower) && is_settled {
+            let is_settled = !std::mem::take(&mut self.has_met_lower) && !is_renewed && !has_met_lower;
+            if is_settled || round == ROUNDS {
+                self.is_unsettled = !is_settled;
                 return done;
             }
             (self.tested, self.last_failure, self.last_pair) = (Vec::new(), None, None);
+            round += 1;
         }
-        let done = work(self);
-        self.is_unsettled = std::mem::take(&mut self.has_met_lower);
-        done
     }
 
-    /// Does `work`, which looks for limit `k` of [`Self::failures`], and keeps what failed last on the way.
+    /// Does `work`, which looks for limit `k` of [`Self::failures`], and keeps what failed last on
+    /// the way.
     fn noting_failures(&mut self, k: usize, work: impl FnOnce(&mut Self) -> Root) -> Root {
         self.last_failure = None;
         let root = work(self);
@@ -324,7 +327,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         let target = root_asimov_at(self.wanted.level, 0.0);
         let guess = self.lower().max(mu_hat) + target * self.sigma;
         let ln_level = self.wanted.level.ln();
-        increasing(self.interval(guess), |mu| {
+        let root = increasing(self.interval(guess), |mu| {
             let pair = if self.explores_next() { self.tester.at(mu) } else { self.tester.at_on_the_way(mu) };
             self.remember(mu, &pair);
             let (q, q_asimov) = (pair.observed.value?, pair.asimov.value?);
@@ -333,7 +336,13 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             let asimov = [root_asimov, pair.asimov.slope / root_asimov];
             let [value, slope] = ln_cls(self.wanted.statistic, [root, rise], asimov);
             Some([ln_level - value, -slope])
-        })
+        });
+        // Nearer to the best fit of the Asimov data the two hypotheses predict the same to rounding, and
+        // CLs jumps to 1: what was found there is that jump.
+        match root {
+            Root::At(mu) if mu - self.lower() < INDISTINGUISHABLE * self.sigma => Root::Below,
+            root => root,
+        }
     }
 
     fn remember(&mut self, mu: f64, pair: &TestedPair) {

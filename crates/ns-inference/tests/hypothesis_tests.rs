@@ -550,3 +550,16 @@ fn the_data_determine_a_signal_where_nothing_was_seen() {
     // Of no event with a background that is nearly known, q = 2μs.
     assert_close(tested.q.expect("a value"), 2.0, 1e-6, "q");
 }
+
+/// Far too few events with a range that goes below zero: q̃ excludes every positive value, and CLs jumps to 1 where the
+/// hypotheses differ by rounding only.
+#[test]
+fn a_jump_of_cls_next_to_zero_is_no_limit() {
+    let model = on_off(10.0, 100.0, 5.0, 50.0, [-5.0, 10.0]);
+    let mut likelihood = CpuLikelihood::new(&model);
+    let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
+    let found = limit(&model, &mut likelihood, &options, poi, LimitOptions::default());
+    assert_eq!(found.observed, None);
+    let reason = "the observed limit was not found: every value tested is excluded";
+    assert!(found.warnings.iter().any(|warning| warning == reason), "{:?}", found.warnings);
+}

@@ -7,8 +7,9 @@ use crate::minimize::Minimum;
 use crate::search::{Breadth, FoundBy};
 use ns_core::Likelihood;
 
-/// So many conditional fits of a profiler are explored in full, and have random starts of their own
-/// if those are asked for: later ones start from the basins that these found.
+/// So many conditional fits of a profiler have random starts of their own if those are asked for,
+/// and starts near minima with large pulls; in models that do not explore widely only these are
+/// explored in full. Later ones start from the basins that these found.
 const FULLY_SEARCHED: usize = 2;
 
 /// How much farther from the best fit branches are followed back from.

@@ -13,7 +13,7 @@ use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::result::{BestFit, FlatDirection, LocalMinimum, Side};
-use crate::search::{Breadth, FoundBy, Pool, RandomStarts, Search, is_cheap};
+use crate::search::{Breadth, FoundBy, Pool, RandomStarts, Search, distinct, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -184,9 +184,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     }
 
     /// Takes the data, which have changed, for the Asimov data set of `params` (P).
+    ///
+    /// The pool is kept: basins of other data are starting points still.
     pub(crate) fn adopt_asimov(&mut self, params: &[f64]) {
         self.forget_hessians();
         self.free.clear();
+        (self.has_several_minima, self.n_conditional) = (false, 0);
         let domain = &self.search.domain;
         let is_allowed = (0..params.len()).all(|i| {
             (domain.lower[i]..=domain.upper[i]).contains(&params[i]) || (domain.fixed[i] && params[i] == self.start[i])
@@ -403,11 +406,22 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.has_several_minima
     }
 
-    /// What to know if the model indicates minima that are looked for only by random starts, and
-    /// those were not asked for.
-    pub(crate) fn not_searched(&self) -> Option<String> {
+    /// What to know about where minima were looked for: starts outside their ranges, and what was
+    /// left out.
+    pub(crate) fn search_warnings(&self) -> Vec<String> {
         let names = &self.model.parameters.names;
-        self.search.not_searched(names).filter(|_| self.multi_start.is_none())
+        let left_out = self.search.not_searched(names, self.multi_start.is_some());
+        starts_outside(names, self.domain(), &self.start).into_iter().chain(left_out).collect()
+    }
+
+    /// Whether a search was cut short, and [`Profiler::note_cut_short`] for one that another
+    /// profiler has made.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.search.is_cut_short
+    }
+
+    pub(crate) fn note_cut_short(&mut self, is_cut_short: bool) {
+        self.search.is_cut_short |= is_cut_short;
     }
 
     /// The exact Hessian at the free minimum.
@@ -451,8 +465,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         flat.iter().find(with).map(FlatDirection::warning)
     }
 
-    /// Whether parameter `i` is at an end of its range, beyond which -ln L falls on: the data determine it then, also
-    /// where -ln L is a straight line, as it is along a signal where nothing was seen.
+    /// Whether parameter `i` is at an end of its range, beyond which -ln L falls on: the data
+    /// determine it then, also where -ln L is a straight line, as it is along a signal where
+    /// nothing was seen.
     fn is_pushed_out(&self, i: usize) -> bool {
         let slope = self.best.gradient[i];
         match self.search.domain.bound_at(i, self.best.params[i]) {
@@ -510,19 +525,32 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// `a`, which was there first, is lower without having converged. Notes whether two minima
     /// differ.
     fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
-        if a.converged() && b.converged() && (a.nll - b.nll).abs() > DISTINCT {
+        if a.converged() && b.converged() && (a.nll - b.nll).abs() > distinct(a.nll) {
             self.has_several_minima = true;
         }
         let is_better = match (a.converged(), b.converged()) {
             // A point that is lower than a minimum shows that the minimum is not the lowest, also
             // where it is none itself.
-            (true, false) => b.nll < a.nll - DISTINCT,
-            (false, true) => b.nll <= a.nll + DISTINCT || !a.nll.is_finite(),
+            (true, false) => b.nll < a.nll - distinct(a.nll),
+            (false, true) => b.nll <= a.nll + distinct(a.nll) || !a.nll.is_finite(),
             _ => b.nll < a.nll || (!a.nll.is_finite() && b.nll.is_finite()),
         };
         let evaluations = a.evaluations + b.evaluations;
         Minimum { evaluations, ..if is_better { b } else { a } }
     }
+}
+
+/// A start outside its range is a mistake in the model or in the options: a fit begins at the
+/// nearer end.
+fn starts_outside(names: &[String], domain: &Domain, start: &[f64]) -> Vec<String> {
+    let is_outside = |&i: &usize| !domain.fixed[i] && !(domain.lower[i]..=domain.upper[i]).contains(&start[i]);
+    let warning = |i: usize| {
+        let (name, start, lower, upper) = (&names[i], start[i], domain.lower[i], domain.upper[i]);
+        format!(
+            "`{name}` starts at {start}, outside its range from {lower} to {upper}; the fit began at the nearer end"
+        )
+    };
+    (0..start.len()).filter(is_outside).map(warning).collect()
 }
 
 fn unknown() -> Minimum {

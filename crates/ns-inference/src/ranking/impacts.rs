@@ -15,7 +15,8 @@ use ns_core::{Constraint, Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A conditional minimum this much higher than a parabola's may be the wrong one of several: it is looked for from elsewhere, too.
+/// A conditional minimum this much higher than a parabola's may be the wrong one of several: it is
+/// looked for from elsewhere, too.
 const STEEP: f64 = 1.02;
 
 /// What the work on all parameters shares; nothing in it changes meanwhile.
@@ -48,6 +49,8 @@ pub(super) struct Work {
     pub(super) global: Option<Impacts>,
     /// A free minimum that is lower than the known one.
     pub(super) lower: Option<Minimum>,
+    /// Whether a search for lower minima was cut short.
+    pub(super) is_cut_short: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -135,6 +138,7 @@ impl<'a> Plan<'a> {
         work.prefit =
             width.map(|width| [best - width, best + width]).map(|ends| self.refits(&mut profiler, k, i, ends));
         work.lower = work.lower.take().or_else(|| self.lower(&profiler));
+        work.is_cut_short = profiler.is_cut_short();
     }
 
     fn lower<L: DataLikelihood>(&self, profiler: &Profiler<'_, L>) -> Option<Minimum> {
@@ -180,7 +184,8 @@ impl<'a> Plan<'a> {
         Impact { impact, at, clipped, outcome: minimum.outcome }
     }
 
-    /// Free fits with the auxiliary datum of parameter `i` moved by the standard deviation that it has at the best fit: σ for a Gaussian, √(τθ̂) for a count.
+    /// Free fits with the auxiliary datum of parameter `i` moved by the standard deviation that it
+    /// has at the best fit: σ for a Gaussian, √(τθ̂) for a count.
     fn global<L: DataLikelihood>(&self, likelihood: &mut L, k: usize, i: usize) -> Option<Impacts> {
         let constraint = self.model.parameters.constraint[i]?;
         let term = self.model.parameters.aux_index[i]?;
@@ -195,7 +200,8 @@ impl<'a> Plan<'a> {
             data.aux[term] = at;
             likelihood.set_data(&data);
             let mut search = Search::new(&mut *likelihood, self.domain.clone(), self.options.fit.minimize);
-            // The datum enters the slope of -ln L by -per_datum, and the minimum answers along the covariance.
+            // The datum enters the slope of -ln L by -per_datum, and the minimum answers along the
+            // covariance.
             let step = (at - observed) * per_datum;
             let start = self.predicted(&self.covariance.columns[k], if step.is_finite() { step } else { 0.0 });
             self.impact(&search.lowest_from(&start, &self.pool), at, at != wanted)

@@ -1,4 +1,5 @@
-//! From refits and covariance to a ranking: formulas, sums, order, and what has to be said about them.
+//! From refits and covariance to a ranking: formulas, sums, order, and what has to be said about
+//! them.
 
 use super::impacts::{Plan, Work};
 use super::{Breakdown, Entry, GroupImpact, Impact, Impacts, Poi, Ranking, frozen_uncertainty};
@@ -15,6 +16,7 @@ pub(super) fn assemble<L: DataLikelihood>(
     let poi = plan.options.poi;
     let names = &plan.model.parameters.names;
     let nuisances = &plan.covariance.nuisances;
+    profiler.note_cut_short(works.iter().flatten().any(|work| work.is_cut_short));
     let mut entries: Vec<(usize, Entry)> = Vec::with_capacity(works.len());
     for (k, work) in works.into_iter().enumerate() {
         entries.extend(work.map(|work| (nuisances[k], entry(plan, k, work))));
@@ -44,7 +46,7 @@ pub(super) fn assemble<L: DataLikelihood>(
     };
     let refits: Vec<Impact> = ranking.entries.iter().flat_map(sides).collect();
     ranking.warnings = warnings(&ranking, &refits, nuisances.len(), profiler.has_several_minima());
-    ranking.warnings.extend(profiler.not_searched());
+    ranking.warnings.extend(profiler.search_warnings());
     ranking.converged &= n_failed(&refits) == 0;
     ranking
 }

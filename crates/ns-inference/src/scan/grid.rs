@@ -1,7 +1,8 @@
-//! Scans of two parameters: rows are lines of their own, shared among threads, and then compared with their neighbours.
+//! Scans of two parameters: rows are lines of their own, shared among threads, and then compared
+//! with their neighbours.
 
 use super::sweep::Sweep;
-use super::{Axis, Minima, ROUNDS, Scan, assemble, is_lower, keep_lower, range};
+use super::{Axis, Minima, ROUNDS, Scan, Verdict, assemble, is_lower, keep_lower, range};
 use crate::accelerator::Hints;
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum};
@@ -38,7 +39,15 @@ struct Row {
     minima: Minima,
     /// A free minimum that is lower than the one that was known.
     lower: Option<Minimum>,
-    has_several: bool,
+    seen: Seen,
+}
+
+/// What the searches of rows have met.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+struct Seen {
+    several_minima: bool,
+    /// Whether one was cut short.
+    cut_short: bool,
 }
 
 /// Some rows of a grid round its first free minimum, made elsewhere; for [`super::grid_of_parts`].
@@ -79,14 +88,14 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
     let best = profiler.best_fit();
     let values = axes.map(|axis| range::resolve(&mut profiler, axis, &best));
     let mut minima: Minima = vec![None; values[0].len() * values[1].len()];
-    let mut has_several = false;
+    let mut seen = Seen::default();
     for _ in 0..ROUNDS {
         let best = profiler.best_fit();
         if !best.nll.is_finite() {
             break;
         }
         let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, crew);
-        let (found, lower) = shared.round(parts, &mut has_several);
+        let (found, lower) = shared.round(parts, &mut seen);
         // Of another minimum than the one of the next round.
         parts = &[];
         keep_lower(&mut minima, found);
@@ -100,7 +109,9 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
     let best = profiler.best_fit();
     let [a, b] = axes.map(|axis| axis.parameter);
     let [values_a, values_b] = values;
-    assemble(model, &[(a, values_a), (b, values_b)], best, &minima, (has_several, profiler.not_searched()))
+    profiler.note_cut_short(seen.cut_short);
+    let verdict = Verdict { has_several_minima: seen.several_minima, warnings: profiler.search_warnings() };
+    assemble(model, &[(a, values_a), (b, values_b)], best, &minima, verdict)
 }
 
 impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
@@ -143,8 +154,9 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         assistant.conditional(domain, points, self.crew.monitor)
     }
 
-    /// All rows, those of `parts` as they are, compared with their neighbours until nothing changes; and the lowest free minimum met, if it is lower than the known one.
-    fn round(&self, parts: &[GridPart], has_several: &mut bool) -> (Minima, Option<Minimum>) {
+    /// All rows, those of `parts` as they are, compared with their neighbours until nothing
+    /// changes; and the lowest free minimum met, if it is lower than the known one.
+    fn round(&self, parts: &[GridPart], seen: &mut Seen) -> (Minima, Option<Minimum>) {
         let (n_rows, width) = (self.values[0].len(), self.values[1].len());
         let known = |j: usize| parts.iter().find_map(|part| part.rows.get(j.checked_sub(part.first)?));
         let mut rows = self.map(n_rows, self.crew, |profiler, j| match known(j) {
@@ -156,7 +168,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
                 *row = Some(known.clone());
             }
         }
-        let mut lower = note(&rows, has_several);
+        let mut lower = note(&rows, seen);
         let mut minima: Minima = Vec::with_capacity(n_rows * width);
         rows.iter_mut().for_each(|row| minima.extend(row.take().map_or_else(|| vec![None; width], |row| row.minima)));
         let mut is_new = vec![true; minima.len()];
@@ -167,7 +179,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
             let quiet = Quiet(self.crew.monitor);
             let crew = Crew { monitor: &quiet, ..self.crew };
             let mut better = self.map(n_rows, crew, |profiler, j| self.compare(profiler, &minima, &is_new, j));
-            lower = note(&better, has_several);
+            lower = note(&better, seen);
             is_new.fill(false);
             for (j, row) in better.iter_mut().enumerate() {
                 let found = row.take().map_or_else(Vec::new, |row| row.minima);
@@ -194,7 +206,8 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
             profiler.hint(&self.hints);
             let minima = work(&mut profiler, j);
             let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
-            Row { minima, lower, has_several: profiler.has_several_minima() }
+            let seen = Seen { several_minima: profiler.has_several_minima(), cut_short: profiler.is_cut_short() };
+            Row { minima, lower, seen }
         })
     }
 
@@ -210,7 +223,8 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         self.sweep(&held).run(profiler, if center.converged() { &center.params } else { &predicted })
     }
 
-    /// The points of row `j` that are lower from a point above or below them that is new, and leads elsewhere.
+    /// The points of row `j` that are lower from a point above or below them that is new, and leads
+    /// elsewhere.
     fn compare(&self, profiler: &mut Profiler<'_, L>, minima: &Minima, is_new: &[bool], j: usize) -> Minima {
         let width = self.values[1].len();
         let held = [(self.parameters[0], self.values[0][j])];
@@ -236,8 +250,9 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
 }
 
 /// The lowest of the free minima that rows met, the first one of equals.
-fn note(rows: &[Option<Row>], has_several: &mut bool) -> Option<Minimum> {
-    *has_several |= rows.iter().flatten().any(|row| row.has_several);
+fn note(rows: &[Option<Row>], seen: &mut Seen) -> Option<Minimum> {
+    seen.several_minima |= rows.iter().flatten().any(|row| row.seen.several_minima);
+    seen.cut_short |= rows.iter().flatten().any(|row| row.seen.cut_short);
     let lower = rows.iter().flatten().filter_map(|row| row.lower.as_ref());
     lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned()
 }

@@ -1,7 +1,9 @@
 //! Profile scans: how much worse the best fit becomes as one or two parameters are moved.
 //!
-//! At each point the scanned parameters are held and all others refitted; the curve is the lowest that neighbouring points lead to. A point that lies below
-//! the free minimum shows that the free minimum was another one: the scan then starts again from there, so that everything refers to the lowest.
+//! At each point the scanned parameters are held and all others refitted; the curve is the lowest
+//! that neighbouring points lead to. A point that lies below the free minimum shows that the free
+//! minimum was another one: the scan then starts again from there, so that everything refers to the
+//! lowest.
 
 mod grid;
 mod range;
@@ -37,8 +39,8 @@ pub struct Axis {
 pub enum Values {
     /// At these values, which may lie outside the parameter's range, in any order.
     Given(Vec<f64>),
-    /// At this many values, equally far apart, from where 2 Δ(-ln L) is about 9 on one side of the best fit to where it is on the other, or to the end of the
-    /// parameter's range.
+    /// At this many values, equally far apart, from where 2 Δ(-ln L) is about 9 on one side of the
+    /// best fit to where it is on the other, or to the end of the parameter's range.
     Automatic(usize),
 }
 
@@ -64,8 +66,8 @@ pub struct Scan {
     pub parameters: Vec<String>,
     /// The values of each.
     pub values: Vec<Vec<f64>>,
-    /// -ln L above that of the best fit, per point; `None` where a fit did not converge. Below zero only where a value outside its parameter's range fits better
-    /// than any inside.
+    /// -ln L above that of the best fit, per point; `None` where a fit did not converge. Below zero
+    /// only where a value outside its parameter's range fits better than any inside.
     pub delta_nll: Vec<Option<f64>>,
     /// Twice that: -2 ln λ, the profile likelihood ratio.
     pub twice_delta_nll: Vec<Option<f64>>,
@@ -88,7 +90,8 @@ pub(crate) type Minima = Vec<Option<Minimum>>;
 
 /// Scans one parameter of `model`, which must be free, on one thread.
 ///
-/// From the best fit outwards to both sides, each point predicted from the ones before it, then back inwards wherever the outer neighbour leads elsewhere.
+/// From the best fit outwards to both sides, each point predicted from the ones before it, then
+/// back inwards wherever the outer neighbour leads elsewhere.
 pub fn scan<L: Likelihood + ?Sized>(
     model: &Model,
     likelihood: &mut L,
@@ -120,11 +123,12 @@ pub fn scan<L: Likelihood + ?Sized>(
         }
     }
     best = profiler.best_fit();
-    let verdict = (profiler.has_several_minima(), profiler.not_searched());
+    let verdict = Verdict { has_several_minima: profiler.has_several_minima(), warnings: profiler.search_warnings() };
     assemble(model, &[(axis.parameter, values)], best, &minima, verdict)
 }
 
-/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second parameter's values, are shared among the threads.
+/// Scans two parameters of `model`, which must be free, over a grid; rows, of the second
+/// parameter's values, are shared among the threads.
 pub fn grid<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
@@ -150,7 +154,8 @@ pub fn grid_part<L: Likelihood + Clone + Sync>(
 
 /// A grid, of which `parts` are done already: the result is that of [`grid`].
 ///
-/// Comparing the rows with each other is left to do here, and so is everything if the parts show that there is a lower minimum.
+/// Comparing the rows with each other is left to do here, and so is everything if the parts show
+/// that there is a lower minimum.
 pub fn grid_of_parts<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
@@ -179,15 +184,14 @@ pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
     }
 }
 
-/// The result, with everything referred to `best`; `verdict` says whether there were several minima, and what was
-/// left out of the search for them.
-fn assemble(
-    model: &Model,
-    axes: &[(usize, Vec<f64>)],
-    best: BestFit,
-    minima: &Minima,
-    verdict: (bool, Option<String>),
-) -> Scan {
+/// What the search for minima has to say.
+struct Verdict {
+    has_several_minima: bool,
+    warnings: Vec<String>,
+}
+
+/// The result, with everything referred to `best`.
+fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &Minima, verdict: Verdict) -> Scan {
     let noise = rounding(best.nll);
     let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);
     let delta_nll: Vec<Option<f64>> = minima
@@ -213,7 +217,7 @@ fn assemble(
     scan
 }
 
-fn warnings(scan: &Scan, failed: usize, (has_several, not_searched): (bool, Option<String>)) -> Vec<String> {
+fn warnings(scan: &Scan, failed: usize, verdict: Verdict) -> Vec<String> {
     let n = scan.outcomes.len();
     let done = scan.outcomes.iter().flatten().count();
     let below = scan.delta_nll.iter().flatten().filter(|delta| **delta < 0.0).count();
@@ -230,9 +234,9 @@ fn warnings(scan: &Scan, failed: usize, (has_several, not_searched): (bool, Opti
     if below > 0 {
         warnings.push(format!("{below} of {n} points fit better than the best fit that the parameters' ranges allow"));
     }
-    if has_several {
+    if verdict.has_several_minima {
         warnings.push("several minima were found; the lowest was taken at each point".to_owned());
     }
-    warnings.extend(not_searched);
+    warnings.extend(verdict.warnings);
     warnings
 }

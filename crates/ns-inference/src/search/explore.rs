@@ -3,7 +3,7 @@
 use super::local::add_cost;
 use super::pool::{FoundBy, Pool};
 use super::suspects::Kind;
-use super::{DISTINCT, Search, Suspect};
+use super::{Search, Suspect, distinct};
 use crate::minimize::{Domain, Minimum};
 use ns_core::Likelihood;
 
@@ -45,6 +45,9 @@ const NAMED: usize = 5;
 /// Exploring a large model ends after so many evaluations, which is a hundred fits or more.
 const MOST_EVALUATIONS: usize = 3_000;
 
+/// The same for a small model, where every suspect is moved.
+const MOST_EVALUATIONS_OF_SMALL: usize = 300_000;
+
 /// Estimated distance in -ln L at which the minimisation with a suspect moved stops: only the basin
 /// matters.
 const ROUGH: f64 = 1e-2;
@@ -71,7 +74,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// lead to; and all minima met, that one first, each with how it was found.
     pub fn explore(&mut self, known: Vec<(Minimum, FoundBy)>, breadth: Breadth) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         let (mut met, mut explored, mut cost) = (Vec::<(Minimum, FoundBy)>::new(), Vec::new(), Vec::new());
-        let last = if self.is_thorough() { usize::MAX } else { self.spent.evaluations + MOST_EVALUATIONS };
+        let most = if self.is_thorough() { MOST_EVALUATIONS_OF_SMALL } else { MOST_EVALUATIONS };
+        let last = self.spent.evaluations + most;
         for (minimum, by) in known {
             let is_new = minimum.converged() && met.iter().all(|(other, _)| self.are_distinct(other, &minimum));
             if is_new || met.is_empty() {
@@ -156,25 +160,27 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 
     /// What to know if not all was looked at that should have been, because it costs too much;
-    /// `names` are those of the parameters.
-    pub(crate) fn not_searched(&self, names: &[String]) -> Option<String> {
+    /// `names` are those of the parameters. Suspects that were left out are not named where there
+    /// were random starts.
+    pub(crate) fn not_searched(&self, names: &[String], has_random_starts: bool) -> Option<String> {
+        let more = if has_random_starts { "" } else { "; multi-start looks for more" };
         if self.is_cut_short {
-            return Some(String::from(
-                "the search for lower minima was cut short because it took too many evaluations; multi-start looks for more",
+            return Some(format!(
+                "the search for lower minima was cut short because it took too many evaluations{more}"
             ));
         }
-        if self.is_thorough() {
+        if self.is_thorough() || has_random_starts {
             return None;
         }
-        let single = |suspect: &&Suspect| suspect.parameters.len() == 1 && suspect.bend >= BENT_IN_LARGE;
+        let single = |suspect: &&Suspect| {
+            suspect.parameters.len() == 1 && (suspect.is_strong() || suspect.bend >= BENT_IN_LARGE)
+        };
         let left = moved_in_large(&self.domain).into_iter().skip(MOST_MOVED).filter(single);
         let left: Vec<String> = left.map(|suspect| format!("`{}`", names[suspect.parameters[0]])).collect();
         let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        let more = if left.len() > NAMED { format!(" and {} more", left.len() - NAMED) } else { String::new() };
+        let others = if left.len() > NAMED { format!(" and {} more", left.len() - NAMED) } else { String::new() };
         (!left.is_empty()).then(|| {
-            format!(
-                "lower minima were not looked for along some strongly nonlinear systematics: {named}{more}; multi-start looks for more"
-            )
+            format!("lower minima were not looked for along some strongly nonlinear systematics: {named}{others}{more}")
         })
     }
 
@@ -241,7 +247,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         }
         starts.into_iter().any(|(start, _)| {
             let other = self.run(&start);
-            other.converged() && other.nll < minimum.nll - DISTINCT
+            other.converged() && other.nll < minimum.nll - distinct(minimum.nll)
         })
     }
 
@@ -280,7 +286,12 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                     if self.likelihood.is_stopped() || self.is_spent(last) {
                         return starts;
                     }
-                    let Some(at) = self.run_with(&suspect.parameters, &point, &from) else { break };
+                    let Some(at) = self.run_with(&suspect.parameters, &point, &from) else {
+                        if walks {
+                            break;
+                        }
+                        continue;
+                    };
                     if walks {
                         from.clone_from(&at.params);
                     }
@@ -351,9 +362,9 @@ pub(crate) fn explores_widely(domain: &Domain) -> bool {
 /// The suspects that are moved where there are too many to move all, in this order.
 fn moved_in_large(domain: &Domain) -> Vec<&Suspect> {
     let is_middle = domain.fixed.len() <= MIDDLE;
-    let is_moved = |suspect: &&Suspect| suspect.is_strong() || (is_middle && suspect.kind != Kind::Scale);
+    let is_moved = |suspect: &&Suspect| suspect.is_strong() || is_middle;
     let mut moved: Vec<&Suspect> = free_suspects(domain).filter(is_moved).collect();
-    moved.sort_by_key(|suspect| !suspect.is_strong());
+    moved.sort_by_key(|suspect| (!suspect.is_strong(), suspect.kind != Kind::Scale));
     moved
 }
 
@@ -391,7 +402,7 @@ pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
 fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
     let minima = (0..met.len()).filter(|&k| met[k].0.converged());
     let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
-    lowest.filter(|&k| met[0].0.nll.is_nan() || met[0].0.nll >= met[k].0.nll - DISTINCT).unwrap_or(0)
+    lowest.filter(|&k| met[0].0.nll.is_nan() || met[0].0.nll >= met[k].0.nll - distinct(met[k].0.nll)).unwrap_or(0)
 }
 
 /// The same-sign systematics across whose zero there may be another minimum than `minimum`.

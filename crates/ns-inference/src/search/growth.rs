@@ -41,6 +41,9 @@ struct Rate {
     width: f64,
     /// sσ.
     pull: f64,
+    /// By how much of the template a standard deviation of a histosys lowers the yield, with the
+    /// sign of the move that does; 0 for other modifiers.
+    fall: f64,
 }
 
 /// The parameter `explosive` and those that let the template grow on which its normsys is largest;
@@ -64,15 +67,15 @@ pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspe
         let t = (way / norm(&rates)).min(LONGEST);
         pulls.push(rates.iter().map(|rate| t * rate.pull / norm(&rates)).collect());
     }
-    let [shapes, factors] = [Effect::Histosys, Effect::Factor]
-        .map(|effect| norm(&rates.iter().copied().filter(|rate| rate.effect == effect).collect::<Vec<_>>()));
+    let factors = norm(&rates.iter().copied().filter(|rate| rate.effect == Effect::Factor).collect::<Vec<_>>());
+    let falls = rates.iter().fold(0.0, |sum, rate| sum + rate.fall.powi(2)).sqrt();
     // From the nominal yield to its negative.
-    let reversal = 2.0 / shapes;
+    let reversal = 2.0 / falls;
     if reversal <= LONGEST {
         for way in TAKEN.map(needed).into_iter().filter(|way| *way > 0.0) {
             let t = (way / factors).min(LONGEST);
             let pull = |rate: &Rate| match rate.effect {
-                Effect::Histosys => -reversal * rate.pull / shapes,
+                Effect::Histosys => reversal * rate.fall / falls,
                 Effect::Factor => t * rate.pull / factors,
             };
             pulls.push(rates.iter().map(pull).collect());
@@ -90,8 +93,29 @@ pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspe
 /// How far, in standard deviations, the histosys of `template` have to go at least to make its
 /// yield zero.
 pub(super) fn reversal(model: &Model, template: usize) -> f64 {
-    let shapes = rates(model, template, usize::MAX).into_iter().filter(|rate| rate.effect == Effect::Histosys);
-    norm(&shapes.collect::<Vec<_>>()).recip()
+    let (layout, parameters) = (model.layout, &model.parameters);
+    let nominal: f64 = model.values(layout.nominal)[model.part(layout.template_cell, template)].iter().sum();
+    let falls = model.part(layout.template_histosys, template).map(|entry| {
+        let param = model.table(layout.histosys_param)[entry] as usize;
+        let constraint = parameters.constraint[param].filter(|_| !parameters.fixed[param]);
+        let width = constraint.map_or(0.0, |constraint| constraint.width(parameters.init[param]));
+        let [up, down] = changes(model, entry);
+        fall(up, down).abs() * width / nominal
+    });
+    let squared = falls.fold(0.0, |sum, fall| sum + fall * fall);
+    if nominal > 0.0 { squared.sqrt().recip() } else { f64::INFINITY }
+}
+
+/// What histosys `entry` adds to the yield of its template at +1 and at -1.
+fn changes(model: &Model, entry: usize) -> [f64; 2] {
+    let cells = model.part(model.layout.histosys_cell, entry);
+    [model.layout.histosys_up, model.layout.histosys_down].map(|span| model.values(span)[cells.clone()].iter().sum())
+}
+
+/// By how much a histosys that adds `up` at +1 and `down` at -1 can lower a yield, with the sign of
+/// the move that does.
+fn fall(up: f64, down: f64) -> f64 {
+    if up < down { (-up).max(0.0) } else { -(-down).max(0.0) }
 }
 
 /// √(Σ s²σ²); zero, and not the -0 of an empty sum, if there are none.
@@ -121,11 +145,11 @@ fn rates(model: &Model, template: usize, first: usize) -> Vec<Rate> {
     let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
     let total: f64 = nominal.iter().sum();
     let mut found: Vec<Rate> = Vec::new();
-    let mut add = |param: usize, slope: f64, effect: Effect| {
+    let mut add = |param: usize, [slope, fall]: [f64; 2], effect: Effect| {
         let parameters = &model.parameters;
         let Some(constraint) = parameters.constraint[param].filter(|_| !parameters.fixed[param]) else { return };
         let width = constraint.width(parameters.init[param]);
-        let rate = Rate { param, effect, width, pull: slope * width };
+        let rate = Rate { param, effect, width, pull: slope * width, fall: fall * width };
         match found.iter_mut().find(|known| known.param == param) {
             Some(known) if known.pull.abs() < rate.pull.abs() => *known = rate,
             Some(_) => {}
@@ -135,18 +159,16 @@ fn rates(model: &Model, template: usize, first: usize) -> Vec<Rate> {
     for entry in model.part(layout.template_normsys, template) {
         let (lo, hi) = (model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry]);
         let slope = if hi >= lo { hi.ln() } else { -lo.ln() };
-        add(model.table(layout.normsys_param)[entry] as usize, slope, Effect::Factor);
+        add(model.table(layout.normsys_param)[entry] as usize, [slope, 0.0], Effect::Factor);
     }
     for entry in model.part(layout.template_histosys, template) {
-        let cells = model.part(layout.histosys_cell, entry);
-        let sum = |span| model.values(span)[cells.clone()].iter().sum::<f64>();
-        let (up, down) = (sum(layout.histosys_up), sum(layout.histosys_down));
+        let [up, down] = changes(model, entry);
         let slope = if up >= down { up / total } else { -down / total };
-        add(model.table(layout.histosys_param)[entry] as usize, slope, Effect::Histosys);
+        add(model.table(layout.histosys_param)[entry] as usize, [slope, fall(up, down) / total], Effect::Histosys);
     }
     for entry in model.part(layout.template_bin_factor, template) {
         let param = model.table(layout.bin_factor_param)[entry] as usize;
-        nominal.iter().enumerate().for_each(|(bin, y)| add(param + bin, y / total, Effect::Factor));
+        nominal.iter().enumerate().for_each(|(bin, y)| add(param + bin, [y / total, 0.0], Effect::Factor));
     }
     found.retain(|rate| rate.pull.is_finite());
     found.sort_by_key(|rate| (rate.param != first, rate.param));

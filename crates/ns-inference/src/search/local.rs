@@ -38,7 +38,7 @@ pub struct Search<'a, L: ?Sized> {
     /// Iterations and evaluations of all minimisations so far.
     pub(super) spent: Spent,
     /// Whether an exploration was given up because it cost too much.
-    pub(super) is_cut_short: bool,
+    pub(crate) is_cut_short: bool,
 }
 
 /// What minimisations have cost.

@@ -29,3 +29,11 @@ pub(crate) use explore::{explores_widely, has_other_side, is_cheap, may_hide_min
 
 /// Minima further apart than this in -ln L are different ones.
 pub const DISTINCT: f64 = 1e-6;
+
+/// Differences that are smaller than this part of -ln L are rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// The same near a value of `nll`, where rounding may be larger.
+pub(crate) fn distinct(nll: f64) -> f64 {
+    DISTINCT.max(ROUNDING * nll.abs())
+}

@@ -1,6 +1,6 @@
 //! The basins that the fits of one model and data set have met.
 
-use super::{DISTINCT, Search};
+use super::{Search, distinct};
 use crate::minimize::Minimum;
 use ns_core::Likelihood;
 
@@ -10,9 +10,6 @@ pub const MOST_BASINS: usize = 8;
 /// A minimum as high as another one is a mirror image if -ln L between the two is higher by this,
 /// and else a point of the same flat valley.
 const BARRIER: f64 = 1e-3;
-
-/// Differences that are smaller than this part of -ln L are rounding.
-const ROUNDING: f64 = 1e-12;
 
 /// Minima with different fixed values are of one branch if no free parameter differs by more than
 /// this, in units of 1 or of itself.
@@ -65,8 +62,8 @@ pub struct Basin {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pool {
     basins: Vec<Basin>,
-    /// Basins that had to make room for others.
-    n_replaced: usize,
+    /// The number of basins ever added.
+    n_added: usize,
 }
 
 impl Pool {
@@ -79,7 +76,7 @@ impl Pool {
     /// The number of basins ever added: it grows when something new is found.
     #[must_use]
     pub fn n_found(&self) -> usize {
-        self.basins.len() + self.n_replaced
+        self.n_added
     }
 
     /// Forgets all basins.
@@ -98,16 +95,14 @@ impl Pool {
         if !minimum.converged() || self.count(likelihood, minimum, 1) {
             return;
         }
-        let basin = Basin { minimum: minimum.clone(), found_by, n_starts: 1 };
-        if !self.is_full() {
-            self.basins.push(basin);
-            return;
+        if self.is_full() {
+            let heights = self.basins.iter().map(|basin| basin.minimum.nll).enumerate();
+            match heights.max_by(|a, b| a.1.total_cmp(&b.1)) {
+                Some((highest, nll)) if minimum.nll < nll => self.basins.remove(highest),
+                _ => return,
+            };
         }
-        let highest = self.basins.iter_mut().max_by(|a, b| a.minimum.nll.total_cmp(&b.minimum.nll));
-        if let Some(highest) = highest.filter(|highest| minimum.nll < highest.minimum.nll) {
-            *highest = basin;
-            self.n_replaced += 1;
-        }
+        self.push(Basin { minimum: minimum.clone(), found_by, n_starts: 1 });
     }
 
     /// Counts `n` further starts that led to `minimum`; whether that is known.
@@ -139,18 +134,16 @@ impl Pool {
     /// Adds a basin; without room, in place of the one that was added longest ago.
     fn push(&mut self, basin: Basin) {
         if self.is_full() {
-            self.basins[self.n_replaced % MOST_BASINS] = basin;
-            self.n_replaced += 1;
-        } else {
-            self.basins.push(basin);
+            self.basins.remove(0);
         }
+        self.basins.push(basin);
+        self.n_added += 1;
     }
 }
 
 /// Whether `a` and `b` are different minima: of different depth, or mirror images.
 pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
-    let rounding = ROUNDING * a.nll.abs();
-    if (a.nll - b.nll).abs() > DISTINCT.max(rounding) {
+    if (a.nll - b.nll).abs() > distinct(a.nll) {
         return true;
     }
     let is_near = |(x, y): (&f64, &f64)| (x - y).abs() <= 0.1 * x.abs().max(1.0);
@@ -158,7 +151,7 @@ pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minim
         return false;
     }
     let middle: Vec<f64> = a.params.iter().zip(&b.params).map(|(x, y)| 0.5 * (x + y)).collect();
-    likelihood.nll(&middle) > a.nll.max(b.nll) + BARRIER.max(rounding)
+    likelihood.nll(&middle) > a.nll.max(b.nll) + BARRIER.max(distinct(a.nll))
 }
 
 impl<L: Likelihood + ?Sized> Search<'_, L> {

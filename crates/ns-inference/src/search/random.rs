@@ -8,7 +8,7 @@
 
 use super::local::add_cost;
 use super::pool::FoundBy;
-use super::{DISTINCT, Search};
+use super::{Search, distinct};
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::random;
@@ -63,13 +63,16 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                 Some(Taken { evaluations, is_known: true }) => {
                     n_known += 1;
                     minima[0].0.evaluations += evaluations;
+                    self.spent.evaluations += evaluations;
                 }
                 _ => minima.push((self.run(&point), FoundBy::RandomStart(k))),
             }
         }
         minima.sort_by(|(a, _), (b, _)| (!a.nll.is_finite()).cmp(&!b.nll.is_finite()).then(a.nll.total_cmp(&b.nll)));
         // A point that was reached but is no minimum counts only if it is lower than every minimum.
-        if let Some(first) = minima.iter().position(|(m, _)| m.converged() && m.nll <= minima[0].0.nll + 1e-7) {
+        if let Some(first) =
+            minima.iter().position(|(m, _)| m.converged() && m.nll <= minima[0].0.nll + distinct(m.nll))
+        {
             minima[..=first].rotate_right(1);
         }
         let (lowest, rest) = minima.split_at_mut(1);
@@ -108,7 +111,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                     continue;
                 }
                 let end = self.run(&start);
-                let bar = lowest.as_ref().map_or(from.nll - DISTINCT, |(lowest, _)| lowest.nll);
+                let bar = lowest.as_ref().map_or(from.nll - distinct(from.nll), |(lowest, _)| lowest.nll);
                 if end.converged() && end.nll < bar {
                     lowest = Some((end, FoundBy::NearPulled(k)));
                 }

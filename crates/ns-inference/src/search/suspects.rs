@@ -45,7 +45,7 @@ pub enum Kind {
     /// An explosive parameter and all others that let the same yield grow: for large models.
     Growth,
     /// A free scale factor of a model that has other suspects, or of a template that can become
-    /// negative.
+    /// negative or has several.
     Scale,
 }
 
@@ -75,7 +75,7 @@ impl Suspect {
 }
 
 /// The suspects of `model`, most bent first, then its free scale factors. Empty if nothing is bent
-/// and, in a small model, no template with a free scale factor can become negative.
+/// and, in a small model, no template with a free scale factor can become negative or has two.
 #[must_use]
 pub fn suspects(model: &Model) -> Vec<Suspect> {
     let nonlinearity = &model.nonlinearity;
@@ -112,7 +112,9 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
     found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
     let (is_bent, is_small) = (!found.is_empty(), model.n_params().pow(2) <= THOROUGH);
     if is_bent || is_small {
-        found.extend(free_scales(model, |templates| is_bent || can_reverse(model, templates)));
+        found.extend(free_scales(model, |templates| {
+            is_bent || can_reverse(model, templates) || have_products(model, templates)
+        }));
     }
     found
 }
@@ -132,10 +134,24 @@ fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspec
         let init = parameters.init[parameter];
         let ends = [parameters.lower[parameter], parameters.upper[parameter]];
         let far = ends.into_iter().filter(|end| end.is_finite() && *end != 0.0);
-        let points = [0.0, init, 2.0 * init + 1.0].into_iter().chain(far).map(|value| vec![value]).collect();
+        let mut values: Vec<f64> = [0.0, init, 2.0 * init + 1.0].into_iter().chain(far).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let points = values.into_iter().map(|value| vec![value]).collect();
         Suspect { kind: Kind::Scale, parameters: vec![parameter], bend: 0.0, points }
     };
     scaled.into_keys().map(suspect).collect()
+}
+
+/// Whether one of `templates` has several free scale factors without a constraint: only their product is linear.
+fn have_products(model: &Model, templates: &[usize]) -> bool {
+    let (layout, parameters) = (model.layout, &model.parameters);
+    let is_free = |&&param: &&u32| {
+        let i = param as usize;
+        parameters.constraint[i].is_none() && !parameters.fixed[i]
+    };
+    let scales = |template: usize| &model.table(layout.scale_param)[model.part(layout.template_scale, template)];
+    templates.iter().any(|&template| scales(template).iter().filter(is_free).count() > 1)
 }
 
 /// Whether histosys can make the yield of one of `templates` negative within [`REVERSED`]: a large

@@ -1,5 +1,5 @@
-//! Explosive normsys in large models: where they are moved to, what strained minima lead to, and the warning
-//! that some were not moved.
+//! Explosive normsys in large models: where they are moved to, what strained minima lead to, and
+//! the warning that some were not moved.
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
@@ -26,8 +26,8 @@ fn signal() -> Sample {
     sample("signal", &[5.0], &[("mu", ModifierData::NormFactor)])
 }
 
-/// A sample of 0.04 events that an explosive normsys, two smaller ones, a shape larger than the sample, and
-/// its statistical uncertainty let grow together.
+/// A sample of 0.04 events that an explosive normsys, two smaller ones, a shape larger than the
+/// sample, and its statistical uncertainty let grow together.
 fn tiny() -> Model {
     let mut tiny = sample(
         "tiny",
@@ -93,26 +93,48 @@ fn a_fit_says_which_very_large_systematics_were_not_moved() {
     assert!(scanned.warnings.contains(warning), "{:?}", scanned.warnings);
 }
 
-/// Fewer events than the background expects are met by a signal that its shape makes negative, scaled up
-/// as far as its range allows. Nothing here is far from linear.
-#[test]
-fn a_signal_that_can_become_negative_is_scaled_up() {
-    let shape = |lo: f64, hi: f64| ModifierData::HistoSys { lo_data: vec![lo], hi_data: vec![hi] };
-    let modifiers = [("mu", ModifierData::NormFactor), ("shape", shape(4.0, 12.0))];
-    let samples = vec![sample("signal", &[8.0], &modifiers), sample("background", &[53.0], &[])];
-    let model = one_channel(samples, &[32.0]);
+/// A signal of 8 events with a histosys, and a background.
+fn with_shape([lo, hi]: [f64; 2], background: f64, observed: f64) -> Model {
+    let shape = ModifierData::HistoSys { lo_data: vec![lo], hi_data: vec![hi] };
+    let signal = sample("signal", &[8.0], &[("mu", ModifierData::NormFactor), ("shape", shape)]);
+    one_channel(vec![signal, sample("background", &[background], &[])], &[observed])
+}
+
+/// Fewer events than the background expects are met by a signal that its shape makes negative,
+/// scaled up as far as its range allows. Nothing here is far from linear.
+fn assert_scaled_up(model: &Model) {
     let poi = model.poi().expect("mu");
     let at = |mu: Option<f64>| {
         let options = FitOptions { fixed: mu.map(|mu| (poi, mu)).into_iter().collect(), ..FitOptions::default() };
-        fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &options)
+        fit(model, &model.observed, &mut CpuLikelihood::new(model), &options)
     };
     let (free, nothing) = (at(None), at(Some(0.0)));
     assert_eq!((free.bestfit[poi], free.minima.len()), (10.0, 2));
     assert!(nothing.twice_nll - free.twice_nll > 1.0, "{} and {}", nothing.twice_nll, free.twice_nll);
 }
 
-/// At μ = 0 nearly every parameter of this case is at its bound, and random points with a few of them
-/// elsewhere lead lower. The value is the one that an independent engine's starts found.
+/// Two free factors of one template: with the other one far off, each alone is where it is best.
+#[test]
+fn free_factors_of_one_template_are_moved() {
+    let factors = [("mu", ModifierData::NormFactor), ("k", ModifierData::NormFactor)];
+    let modifiers = [("k", ModifierData::NormFactor)];
+    let samples = vec![sample("signal", &[8.0], &factors), sample("background", &[53.0], &modifiers)];
+    let model = one_channel(samples, &[32.0]);
+    let scales: Vec<_> = suspects(&model).into_iter().map(|suspect| suspect.kind).collect();
+    assert_eq!(scales, [Kind::Scale, Kind::Scale]);
+    assert!(suspects(&with_shape([7.5, 8.5], 53.0, 32.0)).is_empty());
+}
+
+#[test]
+fn a_signal_that_can_become_negative_is_scaled_up() {
+    assert_scaled_up(&with_shape([4.0, 12.0], 53.0, 32.0));
+    assert_scaled_up(&with_shape([2.0, 8.5], 2000.0, 1800.0));
+    assert_scaled_up(&with_shape([8.5, 2.0], 2000.0, 1800.0));
+    assert!(suspects(&with_shape([8.5, 9.0], 2000.0, 1800.0)).is_empty(), "a yield that is only raised");
+}
+
+/// At μ = 0 nearly every parameter of this case is at its bound, and random points with a few of
+/// them elsewhere lead lower. The value is the one that an independent engine's starts found.
 #[test]
 fn a_strained_conditional_minimum_is_the_lowest() {
     let case = published::cases().into_iter().find(|case| case.name == "atlas_ttbar_ljets_xsec");

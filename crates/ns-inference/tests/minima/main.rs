@@ -20,8 +20,8 @@ const MOST_WARNED: usize = 1;
 const CROWDED: u64 = 2;
 const MOST_WARNED_CROWDED: usize = 1;
 
-/// One refit of a ranking in a hundred models, five standard deviations from the best fit, is known to miss
-/// a minimum that a scan reaches.
+/// One refit of a ranking in a hundred models, five standard deviations from the best fit, is known
+/// to miss a minimum that a scan reaches.
 const MOST_CONTRADICTIONS_IN_100: usize = 1;
 
 /// Fails with all of `contradictions` of `n_models` if there are more than are known.
@@ -30,8 +30,8 @@ fn assert_known(contradictions: &[String], n_models: usize) {
     assert!(n <= MOST_CONTRADICTIONS_IN_100 * n_models / 100, "{n} contradictions:\n{}", contradictions.join("\n"));
 }
 
-/// Compares the models `seeds` of every cause, which `make` makes, with an exhaustive search: no result may
-/// be above it without a warning, and at most `most_warned` with one.
+/// Compares the models `seeds` of every cause, which `make` makes, with an exhaustive search: no
+/// result may be above it without a warning, and at most `most_warned` with one.
 fn assert_lowest(make: fn(Cause, u64) -> Model, seeds: std::ops::Range<u64>, most_warned: usize) {
     let of = |cause| {
         let seeds = seeds.clone();
@@ -62,6 +62,7 @@ fn the_same_among_many_ordinary_systematics() {
 
 #[test]
 fn all_procedures_agree_on_models_with_several_minima() {
+    // All procedures on a model take seconds: the ignored test below has more models.
     assert_known(&pairs::contradictions(0..60), 60);
 }
 
