@@ -12,7 +12,7 @@ use crate::minimize::Minimum;
 use crate::normal::upper_tail;
 use crate::profile::Profiler;
 use crate::result::Side;
-use crate::search::{Pool, distinct};
+use crate::search::distinct;
 use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{DataLikelihood, Model, expected};
@@ -61,27 +61,14 @@ pub struct Tester<'a, L: ?Sized> {
     impossible: Option<NonFinite>,
     /// Basins of the observed data that were known when that was last looked for.
     n_basins: usize,
-    /// Whether the fit to make the Asimov data set at has several equally deep minima.
+    /// Whether the fit that the Asimov data set is made of has several equally deep minima.
     is_ambiguous: bool,
     /// How often the Asimov data set was made again.
     pub(crate) n_renewed: usize,
 }
 
-/// Equally deep minima are different if a parameter differs by this, in units of 1 or of itself.
-const APART: f64 = 0.1;
-
 /// A way to find a conditional minimum, given further starts.
 type Find<'a, L> = fn(&mut Profiler<'a, L>, &[(usize, f64)], &[Vec<f64>]) -> Minimum;
-
-/// Whether `pool` has another minimum with parameter `i` at `value` that is as deep as `minimum`.
-fn has_equal(pool: &Pool, minimum: &Minimum, (i, value): (usize, f64)) -> bool {
-    let is_equal = |other: &Minimum| {
-        other.params[i] == value
-            && (other.nll - minimum.nll).abs() <= distinct(minimum.nll)
-            && other.params.iter().zip(&minimum.params).any(|(x, y)| (x - y).abs() > APART * y.abs().max(1.0))
-    };
-    minimum.converged() && pool.basins().iter().any(|basin| is_equal(&basin.minimum))
-}
 
 impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the
@@ -108,7 +95,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             asimov.distrust();
         }
         let n_basins = observed.pool().n_found();
-        let is_ambiguous = has_equal(observed.pool(), &at_asimov, (poi, asimov_mu));
+        let is_ambiguous = observed.has_equal_minimum(&at_asimov, &[(poi, asimov_mu)]);
         Self {
             observed,
             asimov,
@@ -160,14 +147,18 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             return false;
         }
         self.n_basins = n_basins;
-        let again = self.observed.at_on_the_way(&[(self.poi, self.asimov_mu)], &[]);
-        if !again.converged() || (self.has_asimov && again.nll > self.asimov_nll - distinct(self.asimov_nll)) {
+        let held = [(self.poi, self.asimov_mu)];
+        let again = self.observed.at_on_the_way(&held, &[]);
+        let is_ambiguous = self.observed.has_equal_minimum(&again, &held);
+        let rise = again.nll - self.asimov_nll;
+        if !again.converged() || (self.has_asimov && rise > -distinct(self.asimov_nll)) {
+            self.is_ambiguous |= is_ambiguous && rise <= distinct(self.asimov_nll);
             return false;
         }
+        self.is_ambiguous = is_ambiguous;
         let data = expected::asimov(self.observed.model(), &again.params);
         self.asimov.likelihood().set_data(&data);
         self.asimov.adopt_asimov(&again.params);
-        self.is_ambiguous = has_equal(self.observed.pool(), &again, (self.poi, self.asimov_mu));
         (self.asimov_params, self.asimov_nll, self.has_asimov) = (again.params, again.nll, true);
         self.n_renewed += 1;
         true

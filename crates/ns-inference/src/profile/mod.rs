@@ -41,7 +41,7 @@ const RESCUE_STARTS: usize = 8;
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
 
-/// A slope of -ln L at the end of a range that is larger than this is one.
+/// A smaller slope of -ln L at the end of a range counts as zero.
 const PUSHED_OUT: f64 = 1e-6;
 
 /// The Hessian at `params` (P) with the parameters `held` free whatever their range.
@@ -72,8 +72,8 @@ pub struct Profiler<'a, L: ?Sized> {
     n_conditional: usize,
     /// Whether fits are explored at all: those of toys only where that was found to matter.
     explores: bool,
-    /// Where somebody else has found conditional minima, and which of them were tried: a second
-    /// look at the same point starts elsewhere.
+    /// Conditional minima that an accelerator found, as starting points, and those that were used:
+    /// a second fit at the same point starts elsewhere.
     hints: Arc<Hints>,
     tried: HashSet<Key>,
 }
@@ -96,6 +96,18 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     fn lowest_explored(&mut self, start: &[f64]) -> Minimum {
         let ends = self.lowest(start);
         self.explored(ends)
+    }
+
+    /// Whether there is another conditional minimum as deep as `minimum` with the parameters `held`
+    /// at their values.
+    pub(crate) fn has_equal_minimum(&mut self, minimum: &Minimum, held: &[(usize, f64)]) -> bool {
+        let is_equal = |other: &Minimum| {
+            held.iter().all(|&(i, value)| other.params[i] == value)
+                && (other.nll - minimum.nll).abs() <= distinct(minimum.nll)
+        };
+        let (search, pool) = (&mut self.search, &self.pool);
+        let mut equal = pool.basins().iter().map(|basin| &basin.minimum).filter(|other| is_equal(other));
+        minimum.converged() && equal.any(|other| search.are_distinct(minimum, other))
     }
 
     /// The lowest free minimum that the first one of `ends` and the model's indications lead to;
@@ -185,7 +197,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// Takes the data, which have changed, for the Asimov data set of `params` (P).
     ///
-    /// The pool is kept: basins of other data are starting points still.
+    /// Keeps the pool: basins of other data remain useful starting points.
     pub(crate) fn adopt_asimov(&mut self, params: &[f64]) {
         self.forget_hessians();
         self.free.clear();
@@ -414,12 +426,12 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         starts_outside(names, self.domain(), &self.start).into_iter().chain(left_out).collect()
     }
 
-    /// Whether a search was cut short, and [`Profiler::note_cut_short`] for one that another
-    /// profiler has made.
+    /// Whether a search of this profiler was cut short.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.search.is_cut_short
     }
 
+    /// Takes over whether a search of another profiler was cut short, so that the warnings say so.
     pub(crate) fn note_cut_short(&mut self, is_cut_short: bool) {
         self.search.is_cut_short |= is_cut_short;
     }
@@ -465,9 +477,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         flat.iter().find(with).map(FlatDirection::warning)
     }
 
-    /// Whether parameter `i` is at an end of its range, beyond which -ln L falls on: the data
-    /// determine it then, also where -ln L is a straight line, as it is along a signal where
-    /// nothing was seen.
+    /// Whether parameter `i` is at an end of its range and -ln L goes on falling beyond it. The
+    /// data then determine it, even where -ln L is a straight line, as along a signal without
+    /// events.
     fn is_pushed_out(&self, i: usize) -> bool {
         let slope = self.best.gradient[i];
         match self.search.domain.bound_at(i, self.best.params[i]) {

@@ -84,8 +84,8 @@ impl Pool {
         *self = Self::default();
     }
 
-    /// Whether there is no room for more basins: what was found beyond these may have been dropped.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether there is no room for more basins.
+    fn is_full(&self) -> bool {
         self.basins.len() == MOST_BASINS
     }
 
