@@ -50,7 +50,8 @@ pub struct Nonlinearity {
 pub struct NearDegeneratePair {
     /// The parameters.
     pub parameters: [usize; 2],
-    /// -1 if they have the same effect, +1 if they have opposite ones: the effects of 1 and of this cancel.
+    /// -1 if they have the same effect, +1 if they have opposite ones: the effects of 1 and of this
+    /// cancel.
     pub sign: f64,
     /// The bend of the direction in which their effects cancel.
     pub bend: f64,

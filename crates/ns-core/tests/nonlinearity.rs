@@ -1,4 +1,5 @@
-//! How far systematics are from linear: bends against differences of expected counts, and which parameters and pairs have one.
+//! How far systematics are from linear: bends against differences of expected counts, and which
+//! parameters and pairs have one.
 
 use ns_core::expected::expected_main;
 use ns_core::nonlinearity::Nonlinearity;
@@ -10,8 +11,8 @@ use ns_testkit::small::{self, one_channel, region, sample};
 
 use ModifierData::{HistoSys, NormFactor, NormSys};
 
-/// Σ_b |λ''_b|/√λ_b over 1 + Σ_b λ'_b²/λ_b at `alpha` along `direction`, parameters with how fast each of them changes, by
-/// differences of expected counts.
+/// Σ_b |λ''_b|/√λ_b over 1 + Σ_b λ'_b²/λ_b at `alpha` along `direction`, parameters with how fast
+/// each of them changes, by differences of expected counts.
 fn bend_at(model: &Model, direction: &[(usize, f64)], alpha: f64) -> f64 {
     let h = 1e-4;
     let at = |alpha: f64| {
@@ -31,8 +32,8 @@ fn bend_at(model: &Model, direction: &[(usize, f64)], alpha: f64) -> f64 {
     bent / (1.0 + straight)
 }
 
-/// Small, with the systematics of a sample either normsys or histosys: the bend adds what each changes,
-/// and leaves out what they change together.
+/// Small, with the systematics of a sample either normsys or histosys: the bend adds what each
+/// changes, and leaves out what they change together.
 fn random_model(seed: u64) -> Model {
     let shape = Shape { channels: 3, bins: 4, samples: 3, systematics: 3, oddities: false, gentle: false };
     let mut workspace = random::workspace(seed, shape);
@@ -53,7 +54,8 @@ fn bends_are_those_of_the_expected_counts() {
         for (i, name) in model.parameters.names.iter().enumerate().filter(|(_, name)| name.starts_with("alpha")) {
             let expected =
                 [-1.0, 0.0, 1.0].map(|alpha| bend_at(&model, &[(i, 1.0)], alpha)).into_iter().fold(0.0, f64::max);
-            // At -1 and +1 the second derivative has a kink, which differences see to first order in their step.
+            // At -1 and +1 the second derivative has a kink, which differences see to first order
+            // in their step.
             assert_close(bend[i], expected, 2e-3, &format!("seed {seed}, {name}"));
             n_bent += usize::from(bend[i] > 0.1);
         }

@@ -28,7 +28,8 @@ const UNSETTLED: &str = "these limits are not settled: testing them has met lowe
 /// level.
 const LOWERED: f64 = 1e-5;
 
-/// Values that are nearer to the best fit of the Asimov data than this, in units of its σ, are no limits.
+/// Values that are nearer to the best fit of the Asimov data than this, in units of its σ, are no
+/// limits.
 const INDISTINGUISHABLE: f64 = 1e-4;
 
 /// What limit is wanted.
@@ -134,7 +135,7 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
             points.len()
         )
     });
-    finder.failures = [0; 6].map(|_| finder.last_failure.clone());
+    finder.failures = std::array::from_fn(|_| finder.last_failure.clone());
     let mut result = finder.report(observed, expected);
     result.warnings.extend(gap);
     result
@@ -209,8 +210,8 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         loop {
             let (known, n_renewed) = (self.free_minima(), self.tester.n_renewed);
             let done = work(self);
-            // A lower minimum at μ = 0 makes another Asimov data set, whose -ln L is no measure of
-            // the first one's.
+            // A lower minimum at μ = 0 replaces the Asimov data set, and -ln L of two data sets
+            // cannot be compared.
             let is_renewed = self.tester.n_renewed != n_renewed;
             let is_lower = |(known, now): (f64, f64)| known - now > distinct(known);
             let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
@@ -337,8 +338,8 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             let [value, slope] = ln_cls(self.wanted.statistic, [root, rise], asimov);
             Some([ln_level - value, -slope])
         });
-        // Nearer to the best fit of the Asimov data the two hypotheses predict the same to rounding, and
-        // CLs jumps to 1: what was found there is that jump.
+        // So near to the best fit of the Asimov data, the two hypotheses differ by rounding only
+        // and CLs jumps to 1: the search has found this jump.
         match root {
             Root::At(mu) if mu - self.lower() < INDISTINGUISHABLE * self.sigma => Root::Below,
             root => root,

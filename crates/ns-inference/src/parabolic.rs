@@ -16,8 +16,8 @@ use ns_core::{Likelihood, Model};
 const TOLERANCE: f64 = 0.1;
 
 /// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters
-/// and in a larger one, where values of
-/// -ln L cost as much as the rest of the verdict: there it is the parameter of interest.
+/// and in a larger one, where values of -ln L cost as much as the rest of the verdict: there it is
+/// the parameter of interest.
 const MOST: usize = 16;
 const MOST_IN_LARGE: usize = 1;
 const SMALL: usize = 100;
@@ -92,8 +92,9 @@ fn rises<L: Likelihood + ?Sized>(
     profile.iter().flatten().any(|rise| !is_parabolic(rise)).then_some(profile)
 }
 
-/// -ln L after a Newton step of the other parameters from `at` (P), with parameter `i`, whose column of the covariance is `column`, held: nearly the profile, and
-/// never below it. Where -ln L is not finite at `at` a conditional fit has to find a way.
+/// -ln L after a Newton step of the other parameters from `at` (P), with parameter `i`, whose
+/// column of the covariance is `column`, held: nearly the profile, and never below it. Where -ln L
+/// is not finite at `at` a conditional fit has to find a way.
 fn conditional<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     hessian: &mut Hessian,

@@ -1,4 +1,5 @@
-//! Tests, significances and limits against closed forms, against explicit fits, and against published reference numbers.
+//! Tests, significances and limits against closed forms, against explicit fits, and against
+//! published reference numbers.
 
 use ns_compute::CpuLikelihood;
 use ns_core::interpolate::Interpolation;
@@ -19,7 +20,8 @@ fn model_of(document: &Value, interpolation: Interpolation) -> Model {
     compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a model")
 }
 
-/// Signal and control region: n ~ Pois(μs + b), and a background known to `uncertainty`, so that m = (b/u)² counts were seen in a control region.
+/// Signal and control region: n ~ Pois(μs + b), and a background known to `uncertainty`, so that m
+/// = (b/u)² counts were seen in a control region.
 fn on_off(signal: f64, background: f64, uncertainty: f64, n: f64, range: [f64; 2]) -> Model {
     let document = json!({
         "channels": [{"name": "c", "samples": [
@@ -120,7 +122,8 @@ fn cls_of_on_off_problems_has_its_closed_form() {
 
 #[test]
 fn significances_are_those_of_li_and_ma() {
-    // Li and Ma, Astrophys. J. 272 (1983) 317, eq. 17: a signal region of n and a control region of m counts.
+    // Li and Ma, Astrophys. J. 272 (1983) 317, eq. 17: a signal region of n and a control region of
+    // m counts.
     for [s, b, db, n] in [[30.0_f64, 100.0, 20.0, 160.0], [5.0, 3.0, 1.0, 17.0], [10.0, 1.0, 0.3, 9.0]] {
         let (tau, m) = ((b / db).powi(2) / b, (b / db).powi(2));
         let li_ma = n * ((1.0 + tau) * n / (n + m)).ln() + m * ((1.0 + 1.0 / tau) * m / (n + m)).ln();
@@ -269,7 +272,8 @@ fn a_best_fit_that_its_range_cuts_off_gives_no_limit() {
     assert!(result.warnings.iter().any(|w| w.contains("at the end of its range, 2")), "{:?}", result.warnings);
 }
 
-/// Two channels, of which a systematic empties one or the other: where the signal is too large, α = +1 and α = -1 both make room.
+/// Two channels, of which a systematic empties one or the other: where the signal is too large, α =
+/// +1 and α = -1 both make room.
 fn two_valleys() -> Model {
     let channel = |name: &str, hi: f64, lo: f64| {
         json!({"name": name, "samples": [
@@ -299,7 +303,8 @@ fn several_minima_are_flagged_and_the_lowest_is_taken() {
     assert_close(result.q.expect("q"), lowest.twice_nll - free.twice_nll, 1e-9, "q");
 }
 
-/// 10 - 5 μ events expected: infinite -ln L wherever the signal is large enough to make the bin negative.
+/// 10 - 5 μ events expected: infinite -ln L wherever the signal is large enough to make the bin
+/// negative.
 fn disappearance() -> Model {
     let document = json!({
         "channels": [{"name": "c", "samples": [
@@ -425,7 +430,8 @@ fn published_signals_have_their_cls() {
     println!("{n} signals");
 }
 
-/// A background of two bins that a systematic moves up at -1σ and at +1σ: -ln L has a minimum on either side of zero.
+/// A background of two bins that a systematic moves up at -1σ and at +1σ: -ln L has a minimum on
+/// either side of zero.
 fn folded(lo: [f64; 2], hi: [f64; 2]) -> Model {
     let document = json!({
         "channels": [{"name": "c", "samples": [
@@ -539,7 +545,8 @@ fn tests_say_that_the_data_do_not_determine_the_parameter() {
     assert_eq!(discover(&counting(10.0, 50.0, 62.0), 1.0).warnings, [""; 0]);
 }
 
-/// -ln L is a straight line along the signal then, and its slope at the end of the range determines it.
+/// -ln L is a straight line along the signal then, and its slope at the end of the range determines
+/// it.
 #[test]
 fn the_data_determine_a_signal_where_nothing_was_seen() {
     let model = on_off(1.0, 0.5, 0.1, 0.0, [0.0, 10.0]);
@@ -551,8 +558,8 @@ fn the_data_determine_a_signal_where_nothing_was_seen() {
     assert_close(tested.q.expect("a value"), 2.0, 1e-6, "q");
 }
 
-/// Far too few events with a range that goes below zero: q̃ excludes every positive value, and CLs jumps to 1 where the
-/// hypotheses differ by rounding only.
+/// Far too few events with a range that goes below zero: q̃ excludes every positive value, and CLs
+/// jumps to 1 where the hypotheses differ by rounding only.
 #[test]
 fn a_jump_of_cls_next_to_zero_is_no_limit() {
     let model = on_off(10.0, 100.0, 5.0, 50.0, [-5.0, 10.0]);

@@ -38,7 +38,8 @@ pub struct Replacement {
 }
 
 impl Target {
-    /// Opens what `path` names. Links are followed, so that what is behind one is replaced and not the link, whether it exists or not.
+    /// Opens what `path` names. Links are followed, so that what is behind one is replaced and not
+    /// the link, whether it exists or not.
     ///
     /// # Errors
     /// A file that is read-only, or a file system that refuses.
@@ -60,7 +61,8 @@ impl Target {
     }
 }
 
-/// Where the links at `path` lead, to a file that is not there; a chain of links that ends nowhere has an end.
+/// Where the links at `path` lead, to a file that is not there; a chain of links that ends nowhere
+/// has an end.
 fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     while let Ok(next) = fs::read_link(&path) {
@@ -70,7 +72,8 @@ fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
-/// The system's reason alone: the name of a temporary file says nothing to whoever named the file.
+/// Removes the path of the temporary file from `error`, which tempfile keeps in the text only: the
+/// user named another file.
 fn without_path(error: &io::Error) -> io::Error {
     let text = error.to_string();
     let reason = text.split_once(" at path ").map_or(text.as_str(), |(reason, _)| reason);

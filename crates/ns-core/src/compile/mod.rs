@@ -1,6 +1,8 @@
-//! From a workspace as written to a model as meant: the one place where names become indices and where every check is made.
+//! From a workspace as written to a model as meant: the one place where names become indices and
+//! where every check is made.
 //!
-//! After [`compile`] nothing can say "not found". Rules of order, constraints, zero-rate bins and defaults are pyhf 0.7's.
+//! After [`compile`] nothing can say "not found". Rules of order, constraints, zero-rate bins and
+//! defaults are pyhf 0.7's.
 
 mod error;
 mod requirements;
@@ -111,9 +113,6 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
     (parameters, aux)
 }
 
-/// The largest number of parameters that a hint names.
-const NAMED: usize = 5;
-
 fn choose_pois(
     parameters: &Parameters,
     (index, measurement): (usize, &Measurement),
@@ -131,6 +130,9 @@ fn choose_pois(
     structure::unique("parameter of interest", named.iter().copied(), |i| format!("--poi number {}", i + 1))?;
     named.into_iter().map(|poi| find_poi(parameters, measurement, poi, pointer.as_deref())).collect()
 }
+
+/// The largest number of parameters that a hint names.
+const NAMED: usize = 5;
 
 /// The names of the first few parameters without a constraint term.
 fn unconstrained(parameters: &Parameters) -> Vec<String> {

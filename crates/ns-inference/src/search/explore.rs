@@ -422,9 +422,9 @@ pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
     !domain.fixed[i] && is_inside && value.abs() >= NEAR_ZERO
 }
 
-/// Whether there may be another minimum beyond a move by `distance` from a minimum, after which -ln
-/// L is higher by `rise` and has the derivative `slope`. Of a parabola slope times distance is
-/// twice the rise.
+/// Whether there may be another minimum beyond a move by `distance` from a minimum, after which
+/// -ln L is higher by `rise` and has the derivative `slope`. For a parabola, slope times distance
+/// is twice the rise.
 pub(crate) fn may_hide_minimum(distance: f64, rise: f64, slope: f64) -> bool {
     rise < HIGHEST_RISE && slope * distance < rise.max(0.0)
 }

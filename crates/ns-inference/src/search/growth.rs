@@ -2,9 +2,9 @@
 //!
 //! One parameter alone rarely takes it there: with several systematics that each let the yield
 //! grow, the cheapest way, that of the smallest sum of squared pulls, moves all of them. With
-//! constraint widths σ and s_j = ∂ ln y/∂θ_j of the yield y, parameter j moves by t s_j σ_j²/S, S =
-//! √(Σ s²σ²). That costs t²/2 in
-//! -ln L and multiplies the yield by exp(t S) to first order.
+//! constraint widths σ and s_j = ∂ ln y/∂θ_j of the yield y, and with S = √(Σ s²σ²), parameter j
+//! moves by t s_j σ_j²/S. That costs t²/2 in -ln L and multiplies the yield by exp(t S) to first
+//! order.
 //!
 //! A template whose histosys together are larger than itself can also become negative, and then
 //! grow to take away what other templates expect too much: its histosys are moved to where it has

@@ -143,7 +143,8 @@ fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspec
     scaled.into_keys().map(suspect).collect()
 }
 
-/// Whether one of `templates` has several free scale factors without a constraint: only their product is linear.
+/// Whether one of `templates` has several free scale factors without a constraint: only their
+/// product is linear.
 fn have_products(model: &Model, templates: &[usize]) -> bool {
     let (layout, parameters) = (model.layout, &model.parameters);
     let is_free = |&&param: &&u32| {

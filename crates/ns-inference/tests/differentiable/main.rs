@@ -90,7 +90,8 @@ impl Quantity {
     }
 }
 
-/// Holds the gradient of `quantity` with respect to the inputs `which` against fourth-order differences; how many of them could be compared.
+/// Holds the gradient of `quantity` with respect to the inputs `which` against fourth-order
+/// differences; how many of them could be compared.
 fn check(session: &mut Session, values: &[f64], quantity: Quantity, which: &[usize], tolerance: f64) -> usize {
     let mut gradient = vec![f64::NAN; values.len()];
     session.set_inputs(values).expect("inputs");
@@ -104,7 +105,8 @@ fn check(session: &mut Session, values: &[f64], quantity: Quantity, which: &[usi
     };
     let mut n_compared = 0;
     for &i in which {
-        // The statistic may have a kink near by, so the longest step is taken over which two differences agree.
+        // The statistic may have a kink near by, so the longest step is taken over which two
+        // differences agree.
         let found = [1.0, 0.1, 0.02].into_iter().find_map(|shrunk| {
             let h = 2e-3 * shrunk * values[i].abs().max(0.5);
             let (near, far) = ((at(i, h) - at(i, -h)) / (2.0 * h), (at(i, 2.0 * h) - at(i, -2.0 * h)) / (4.0 * h));
@@ -124,8 +126,9 @@ fn some(m: usize, seed: u64, n: usize) -> Vec<usize> {
     (0..n.min(m)).map(|_| random.below(m)).collect()
 }
 
-/// The yields of `inputs` of `model` after each of `n_steps` steps by up to `size` of themselves, and by a fortieth of that
-/// apart: what varies a template moves with it, as it does in training, and stays nearly linear.
+/// The yields of `inputs` of `model` after each of `n_steps` steps by up to `size` of themselves,
+/// and by a fortieth of that apart: what varies a template moves with it, as it does in training,
+/// and stays nearly linear.
 fn walk(model: &Model, inputs: &Inputs, (n_steps, size): (usize, f64), seed: u64) -> Vec<Vec<f64>> {
     let mut random = Random::new(seed);
     let mut at = inputs.values(model);

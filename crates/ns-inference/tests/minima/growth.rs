@@ -113,9 +113,8 @@ fn assert_scaled_up(model: &Model) {
     assert!(nothing.twice_nll - free.twice_nll > 1.0, "{} and {}", nothing.twice_nll, free.twice_nll);
 }
 
-/// Two free factors of one template: with the other one far off, each alone is where it is best.
 #[test]
-fn free_factors_of_one_template_are_moved() {
+fn free_factors_of_one_template_are_suspects() {
     let factors = [("mu", ModifierData::NormFactor), ("k", ModifierData::NormFactor)];
     let modifiers = [("k", ModifierData::NormFactor)];
     let samples = vec![sample("signal", &[8.0], &factors), sample("background", &[53.0], &modifiers)];
