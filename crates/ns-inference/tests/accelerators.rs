@@ -14,6 +14,7 @@ use ns_inference::toys::{
 };
 use ns_inference::{FitOptions, fit};
 use ns_testkit::random::{self, Shape};
+use rayon::prelude::*;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 
@@ -129,7 +130,7 @@ fn starting_points_beside_the_minimum_lead_back_to_it() {
 
 #[test]
 fn scans_grids_and_rankings_do_not_believe_a_hint() {
-    for (model, _) in fitted() {
+    fitted().into_par_iter().for_each(|(model, _)| {
         let accelerator = faulty(Fault::Lying);
         let assisted =
             Crew { assistant: Some(Assistant { accelerator: &accelerator, data: &model.observed }), ..Crew::ALONE };
@@ -150,7 +151,7 @@ fn scans_grids_and_rankings_do_not_believe_a_hint() {
         let rankings = [Crew::ALONE, assisted].map(|crew| ranking(&model, &model.observed, &likelihood, &wanted, crew));
         assert_eq!(rankings[1].entries.len(), rankings[0].entries.len());
         assert!(accelerator.share().n_fits > 0);
-    }
+    });
 }
 
 fn assert_not_above(own: &[Option<f64>], cpu: &[Option<f64>]) {

@@ -21,6 +21,7 @@ use ns_inference::{FitOptions, fit};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::small::{one_channel, sample};
 use ns_testkit::{assert_close, published};
+use rayon::prelude::*;
 
 type Session = ProfiledDifferentiableSession<DifferentiableSession>;
 
@@ -152,33 +153,42 @@ const SHAPE: Shape = Shape { oddities: false, ..Shape::SMALL };
 /// Models that hide no minima: a device may do their fits.
 const GENTLE: Shape = Shape { gentle: true, ..SHAPE };
 
-#[test]
-fn gradients_match_differences_of_tight_fits() {
-    let (mut at_zero, mut inside, mut n_checked, mut n_asked) = (0, 0, 0, 0);
-    for seed in 0..16 {
+/// How many gradients of a random model were asked for and could be compared with differences.
+struct Compared {
+    is_at_zero: bool,
+    n_asked: usize,
+    n_checked: usize,
+}
+
+impl Compared {
+    fn of(seed: u64, asimov: AsimovPoint) -> Self {
         let model = random::model(seed, SHAPE, Interpolation::default());
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
         let inputs = inputs_of(&model, &samples, &Variations::All);
         let values = inputs.values(&model);
-        for asimov in [AsimovPoint::Fitted, AsimovPoint::Nominal] {
-            let mut session = session_of(&model, inputs.clone(), tight(asimov));
-            let mut likelihood = ns_compute::CpuLikelihood::new(&model);
-            let best = fit(&model, &model.observed, &mut likelihood, &FitOptions::default());
-            let mu_hat = best.bestfit[model.poi().expect("one")];
-            if mu_hat <= 0.0 {
-                at_zero += 1;
-            } else {
-                inside += 1;
-            }
-            for quantity in Quantity::all() {
-                let which = some(inputs.len(), seed, 3);
-                n_checked += check(&mut session, &values, quantity, &which, 1e-6);
-                n_asked += which.len();
-            }
-        }
+        let mut session = session_of(&model, inputs.clone(), tight(asimov));
+        let mut likelihood = ns_compute::CpuLikelihood::new(&model);
+        let best = fit(&model, &model.observed, &mut likelihood, &FitOptions::default());
+        let is_at_zero = best.bestfit[model.poi().expect("one")] <= 0.0;
+        let which = some(inputs.len(), seed, 3);
+        let quantities = Quantity::all();
+        let n_asked = quantities.len() * which.len();
+        let check = |quantity| check(&mut session, &values, quantity, &which, 1e-6);
+        Self { is_at_zero, n_asked, n_checked: quantities.into_iter().map(check).sum() }
     }
-    assert!(at_zero > 5 && inside > 5, "{at_zero} best fits at zero, {inside} inside");
+}
+
+#[test]
+fn gradients_match_differences_of_tight_fits() {
+    let points = [AsimovPoint::Fitted, AsimovPoint::Nominal];
+    let cases: Vec<(u64, AsimovPoint)> = (0..16).flat_map(|seed| points.map(|point| (seed, point))).collect();
+    let compared: Vec<Compared> = cases.into_par_iter().map(|(seed, point)| Compared::of(seed, point)).collect();
+    let n_at_zero = compared.iter().filter(|compared| compared.is_at_zero).count();
+    let n_inside = compared.len() - n_at_zero;
+    assert!(n_at_zero > 5 && n_inside > 5, "{n_at_zero} best fits at zero, {n_inside} inside");
     // σ has no gradient where the best fit is at zero, and few statistics have no value.
+    let n_asked: usize = compared.iter().map(|compared| compared.n_asked).sum();
+    let n_checked: usize = compared.iter().map(|compared| compared.n_checked).sum();
     assert!(n_checked * 10 > n_asked * 9, "{n_checked} of {n_asked} compared");
 }
 

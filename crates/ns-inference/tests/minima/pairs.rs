@@ -16,7 +16,9 @@ use ns_inference::{
     DifferentiableError, DifferentiableOptions, Errors, FitOptions, FitResult, ProfiledDifferentiableSession, fit,
 };
 use ns_testkit::multimodal::{self, Cause};
+use rayon::prelude::*;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 /// Two procedures contradict each other if their 2NLL differ by more.
 const TOLERANCE: f64 = 1e-5;
@@ -35,14 +37,13 @@ pub(crate) fn numbered(k: u64) -> (Cause, u64, Model) {
 }
 
 /// The contradictions between procedures on the multimodal models `numbers`, one line each.
-pub(crate) fn contradictions(numbers: impl Iterator<Item = u64>) -> Vec<String> {
-    let mut found = Vec::new();
-    for (cause, seed, model) in numbers.map(numbered) {
+pub(crate) fn contradictions(numbers: Range<u64>) -> Vec<String> {
+    let of_model = |(cause, seed, model): (Cause, u64, Model)| {
         let mut comparison = Comparison::new(&model);
         comparison.run();
-        found.extend(comparison.found.into_iter().map(|line| format!("{} {seed}: {line}", cause.name())));
-    }
-    found
+        comparison.found.into_iter().map(move |line| format!("{} {seed}: {line}", cause.name()))
+    };
+    numbers.into_par_iter().map(numbered).flat_map_iter(of_model).collect()
 }
 
 /// Whether `difference` is at most `tolerance`; one that is not a number is no agreement.
