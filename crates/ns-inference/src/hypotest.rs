@@ -65,7 +65,13 @@ pub struct Tester<'a, L: ?Sized> {
     is_ambiguous: bool,
     /// How often the Asimov data set was made again.
     pub(crate) n_renewed: usize,
+    /// Conditional minima (P each) that every further test starts from too: of the observed data
+    /// and of the Asimov data set.
+    branches: [Vec<Vec<f64>>; 2],
 }
+
+/// The largest number of conditional minima that tests follow beside the basins of the pool.
+const MOST_BRANCHES: usize = 12;
 
 /// A way to find a conditional minimum, given further starts.
 type Find<'a, L> = fn(&mut Profiler<'a, L>, &[(usize, f64)], &[Vec<f64>]) -> Minimum;
@@ -109,6 +115,24 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             n_basins,
             is_ambiguous,
             n_renewed: 0,
+            branches: Default::default(),
+        }
+    }
+
+    /// Makes every further test start from the conditional minimum (P) of `tested` too.
+    pub(crate) fn follow(&mut self, data: DataSet, tested: &Tested) {
+        let branches = self.branches_of(data);
+        if branches.len() < MOST_BRANCHES && !branches.contains(&tested.conditional) {
+            branches.push(tested.conditional.clone());
+        }
+    }
+
+    /// The conditional minima that every further test on `data` starts from.
+    pub(crate) fn branches_of(&mut self, data: DataSet) -> &mut Vec<Vec<f64>> {
+        let [observed, asimov] = &mut self.branches;
+        match data {
+            DataSet::Observed => observed,
+            DataSet::Asimov => asimov,
         }
     }
 
@@ -130,11 +154,11 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
 
     /// Both statistics at `mu`; the observed one is looked for from `known` (P each) too.
     fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedPair {
-        let starts = [&[self.asimov_params.clone(), self.observed.start().to_vec()], known].concat();
+        let starts = [&[self.asimov_params.clone(), self.observed.start().to_vec()], known, &self.branches[0]].concat();
         let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
         let observed = judge(&self.observed, self.statistic, self.poi, mu, conditional);
-        let near = std::slice::from_ref(&observed.conditional);
-        let conditional = find(&mut self.asimov, &[(self.poi, mu)], near);
+        let starts = [std::slice::from_ref(&observed.conditional), &self.branches[1]].concat();
+        let conditional = find(&mut self.asimov, &[(self.poi, mu)], &starts);
         let asimov = judge(&self.asimov, self.statistic, self.poi, mu, conditional);
         TestedPair { observed, asimov }
     }

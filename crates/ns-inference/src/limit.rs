@@ -245,13 +245,20 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             let &Root::At(mu) = root else { continue };
             let asimov = self.asimov_explored(mu);
             let target = root_asimov_at(self.wanted.level, BAND[k]);
-            is_lower |= asimov.value.is_some_and(|q| (q.sqrt() - target).abs() > LOWERED * target.max(1.0));
+            if asimov.value.is_some_and(|q| (q.sqrt() - target).abs() > LOWERED * target.max(1.0)) {
+                self.tester.follow(DataSet::Asimov, &asimov);
+                is_lower = true;
+            }
         }
         if let Root::At(mu) = observed {
             let pair = self.tester.at(mu);
             let q = pair.observed.value.zip(pair.asimov.value);
             let p = q.map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
-            is_lower |= p.is_some_and(|p| (p.cls / self.wanted.level - 1.0).abs() > LOWERED);
+            if p.is_some_and(|p| (p.cls / self.wanted.level - 1.0).abs() > LOWERED) {
+                self.tester.follow(DataSet::Observed, &pair.observed);
+                self.tester.follow(DataSet::Asimov, &pair.asimov);
+                is_lower = true;
+            }
         }
         self.has_met_lower = is_lower;
         self.explores_all |= is_lower;
@@ -308,16 +315,18 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
 
     /// The statistic of the Asimov data set at `mu`, explored.
     fn asimov_explored(&mut self, mu: f64) -> Tested {
+        let branches = self.tester.branches_of(DataSet::Asimov).clone();
         let Tester { asimov, poi, .. } = &mut self.tester;
-        let start = asimov.start().to_vec();
-        let conditional = asimov.at_explored(&[(*poi, mu)], &[start]);
+        let starts = [vec![asimov.start().to_vec()], branches].concat();
+        let conditional = asimov.at_explored(&[(*poi, mu)], &starts);
         judge(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
     /// The statistic of the Asimov data set at `mu`, on the way to a limit.
     fn asimov_on_the_way(&mut self, mu: f64) -> Tested {
+        let branches = self.tester.branches_of(DataSet::Asimov).clone();
         let Tester { asimov, poi, .. } = &mut self.tester;
-        let starts = asimov.cheap_starts();
+        let starts = [asimov.cheap_starts(), branches].concat();
         let conditional = asimov.at_on_the_way(&[(*poi, mu)], &starts);
         judge(asimov, self.wanted.statistic, *poi, mu, conditional)
     }

@@ -42,7 +42,9 @@ const MOST_MOVED: usize = 12;
 /// The largest number of parameters that a warning names.
 const NAMED: usize = 5;
 
-/// Exploring a large model ends after so many evaluations, which is a hundred fits or more.
+/// Exploring a model of [`MIDDLE`] parameters or more ends after so many evaluations, which is a
+/// hundred fits or more. Smaller ones, whose evaluations cost less, have more by the square of how
+/// much smaller they are.
 const MOST_EVALUATIONS: usize = 3_000;
 
 /// The same for a small model, where every suspect is moved.
@@ -74,7 +76,9 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// lead to; and all minima met, that one first, each with how it was found.
     pub fn explore(&mut self, known: Vec<(Minimum, FoundBy)>, breadth: Breadth) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         let (mut met, mut explored, mut cost) = (Vec::<(Minimum, FoundBy)>::new(), Vec::new(), Vec::new());
-        let most = if self.is_thorough() { MOST_EVALUATIONS_OF_SMALL } else { MOST_EVALUATIONS };
+        let smaller = MIDDLE as f64 / self.domain.lower.len().clamp(1, MIDDLE) as f64;
+        let of_large = (MOST_EVALUATIONS as f64 * smaller.powi(2)) as usize;
+        let most = if self.is_thorough() { MOST_EVALUATIONS_OF_SMALL } else { of_large.min(MOST_EVALUATIONS_OF_SMALL) };
         let last = self.spent.evaluations + most;
         for (minimum, by) in known {
             let is_new = minimum.converged() && met.iter().all(|(other, _)| self.are_distinct(other, &minimum));
@@ -218,8 +222,9 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), FoundBy::Reflection(i))).collect()
     }
 
-    /// `minimum` with one suspect at ±1 standard deviation, or with the sign of another same-sign
-    /// systematic changed, where -ln L says that there may be another minimum.
+    /// `minimum` with one suspect at ±1 standard deviation, or with the sign of a same-sign
+    /// systematic changed, where -ln L says that there may be another minimum. Signs are changed in
+    /// any case where that costs little.
     fn screened_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
         let bent = self.free_suspects().filter(|s| s.bend >= BENT_IN_LARGE && s.parameters.len() == 1);
         let bent: Vec<usize> = bent.map(|s| s.parameters[0]).collect();
@@ -227,14 +232,19 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
             let far = bent.iter().filter(move |&&i| (minimum.params[i] - side).abs() >= NEAR);
             far.map(move |&i| (i, side))
         };
-        let mut which = to_reflect(&self.domain, minimum);
-        which.retain(|i| !bent.contains(i));
+        let which = to_reflect(&self.domain, minimum);
+        let reflections = reflections(minimum, &which);
+        let by = |moved @ (i, value): (usize, f64)| {
+            if reflections.contains(&moved) { FoundBy::Reflection(i) } else { FoundBy::Move(i, value) }
+        };
         // Different parameters together, so that one pass does for both.
-        let moves: Vec<(usize, f64)> = side(-1.0).chain(reflections(minimum, &which)).chain(side(1.0)).collect();
-        let by =
-            |i: usize, value: f64| if which.contains(&i) { FoundBy::Reflection(i) } else { FoundBy::Move(i, value) };
-        let chosen = self.promising(minimum, &moves);
-        chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), by(i, value))).collect()
+        let moves: Vec<(usize, f64)> = side(-1.0).chain(reflections.iter().copied()).chain(side(1.0)).collect();
+        let mut chosen = self.promising(minimum, &moves);
+        if is_cheap(which.len(), minimum.params.len()) {
+            chosen.retain(|moved| !reflections.contains(moved));
+            chosen.extend(&reflections);
+        }
+        chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), by((i, value)))).collect()
     }
 
     /// Whether there is a lower minimum than `minimum` across zero of a same-sign systematic, or,

@@ -60,6 +60,16 @@ fn the_same_among_many_ordinary_systematics() {
     assert_lowest(multimodal::crowded, 0..CROWDED, MOST_WARNED_CROWDED);
 }
 
+/// In these models the lowest conditional minima at different limits lie on different branches, or
+/// across the zero of a same-sign systematic from each other.
+#[test]
+fn limits_are_where_tests_give_the_level() {
+    for seed in [10, 47, 54] {
+        let found = pairs::limits_beside_the_level(Cause::Mixed, seed);
+        assert!(found.is_empty(), "mixed {seed}: {}", found.join("\n"));
+    }
+}
+
 #[test]
 fn all_procedures_agree_on_models_with_several_minima() {
     // All procedures on a model take seconds: the ignored test below has more models.

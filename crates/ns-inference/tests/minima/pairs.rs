@@ -46,6 +46,14 @@ pub(crate) fn contradictions(numbers: Range<u64>) -> Vec<String> {
     numbers.into_par_iter().map(numbered).flat_map_iter(of_model).collect()
 }
 
+/// The limits of model `seed` of `cause` at which the test does not give the level, one line each.
+pub(crate) fn limits_beside_the_level(cause: Cause, seed: u64) -> Vec<String> {
+    let model = multimodal::model(cause, seed);
+    let mut comparison = Comparison::new(&model);
+    comparison.limit();
+    comparison.found
+}
+
 /// Whether `difference` is at most `tolerance`; one that is not a number is no agreement.
 fn is_small(difference: f64, tolerance: f64) -> bool {
     difference.abs() <= tolerance
