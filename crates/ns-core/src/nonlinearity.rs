@@ -12,7 +12,7 @@
 //! Two parameters with nearly the same effect move against each other along a direction in which
 //! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction.
 
-use crate::interpolate::{Jet, NormSysFactor, NormSysInterpolation};
+use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor};
 use crate::model::Model;
 use serde::Serialize;
 
@@ -242,7 +242,12 @@ struct Responses {
 
 impl Responses {
     fn new(model: &Model) -> Self {
-        let weights = POINTS.map(|alpha| model.interpolation.histosys.weights(alpha));
+        // A kink at zero hides minima as the curvature of its smooth counterpart does.
+        let rule = match model.interpolation.histosys {
+            HistoSysInterpolation::Linear => HistoSysInterpolation::SmoothLinear,
+            rule => rule,
+        };
+        let weights = POINTS.map(|alpha| rule.weights(alpha));
         let (up, down) = (flat(weights.map(|(up, _)| up)), flat(weights.map(|(_, down)| down)));
         Self { params: Vec::new(), bins: Vec::new(), place: vec![usize::MAX; model.n_params()], up, down }
     }
@@ -263,7 +268,7 @@ impl Responses {
         let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
         for entry in model.part(layout.template_normsys, template) {
             let row = self.row(model.table(layout.normsys_param)[entry], nominal.len());
-            let response = normsys(lo[entry], hi[entry], model.interpolation.normsys).map(|value| scale * value);
+            let response = normsys(lo[entry], hi[entry]).map(|value| scale * value);
             for (bin, count) in row.iter_mut().zip(nominal) {
                 (0..8).for_each(|k| bin[k] += count * response[k]);
             }
@@ -298,13 +303,10 @@ fn flat(jets: [Jet; 3]) -> BinResponse {
     [a.value, a.first, a.second, b.first, b.second, c.value, c.first, c.second]
 }
 
-/// What a normsys does to a bin of one event.
-fn normsys(lo: f64, hi: f64, rule: NormSysInterpolation) -> BinResponse {
+/// What a normsys does to a bin of one event, by the smooth rule.
+fn normsys(lo: f64, hi: f64) -> BinResponse {
     let NormSysFactor { ln_lo, ln_hi, coefficients } = NormSysFactor::new(lo, hi);
-    let [first, second] = match rule {
-        NormSysInterpolation::SmoothExponential => [coefficients[0], 2.0 * coefficients[1]],
-        NormSysInterpolation::Exponential => [ln_hi, ln_hi * ln_hi],
-    };
+    let [first, second] = [coefficients[0], 2.0 * coefficients[1]];
     let (slope_lo, slope_hi) = (-lo * ln_lo, hi * ln_hi);
     [lo - 1.0, slope_lo, -slope_lo * ln_lo, first, second, hi - 1.0, slope_hi, slope_hi * ln_hi]
 }

@@ -142,7 +142,8 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         let followed = followed.iter().map(|other| (other.clone(), by));
         let known = std::iter::once((lowest, by)).chain(followed).chain(met).collect();
         let (mut lowest, mut met) = self.search.explore(known, self.breadth());
-        if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
+        let is_rescued = self.explores_widely() || self.n_conditional <= FULLY_SEARCHED;
+        if (!lowest.converged() && is_rescued) || (lowest.at_edge && self.explores_widely()) {
             lowest = self.rescued(lowest);
         }
         if self.n_conditional <= FULLY_SEARCHED && self.search.is_strained(self.model, &lowest) {

@@ -117,7 +117,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let first = minima.iter().find(|(_, by)| *by == FoundBy::Start).map(|(minimum, _)| minimum.clone());
         let others = minima.split_off(1);
         let (mut lowest, mut explored) = self.search.explore(minima, Breadth::Full);
-        if (!lowest.converged() || lowest.at_edge) && self.explores_widely() {
+        if !lowest.converged() || (lowest.at_edge && self.explores_widely()) {
             let mut known = vec![(self.rescued(lowest), FoundBy::Start)];
             known.append(&mut explored);
             (lowest, explored) = self.search.explore(known, Breadth::Full);

@@ -224,7 +224,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     /// `minimum` with one suspect at ±1 standard deviation, or with the sign of a same-sign
     /// systematic changed, where -ln L says that there may be another minimum. Signs are changed in
-    /// any case where that costs little.
+    /// any case where that costs little and of strong suspects.
     fn screened_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
         let bent = self.free_suspects().filter(|s| s.bend >= BENT_IN_LARGE && s.parameters.len() == 1);
         let bent: Vec<usize> = bent.map(|s| s.parameters[0]).collect();
@@ -240,9 +240,14 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         // Different parameters together, so that one pass does for both.
         let moves: Vec<(usize, f64)> = side(-1.0).chain(reflections.iter().copied()).chain(side(1.0)).collect();
         let mut chosen = self.promising(minimum, &moves);
-        if is_cheap(which.len(), minimum.params.len()) {
-            chosen.retain(|moved| !reflections.contains(moved));
-            chosen.extend(&reflections);
+        let is_cheap = is_cheap(which.len(), minimum.params.len());
+        let strong: Vec<usize> =
+            self.free_suspects().filter(|s| s.is_strong()).flat_map(|s| &s.parameters).copied().collect();
+        let unscreened = reflections.iter().filter(|(i, _)| is_cheap || strong.contains(i));
+        for moved in unscreened {
+            if !chosen.contains(moved) {
+                chosen.push(*moved);
+            }
         }
         chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), by((i, value)))).collect()
     }
@@ -310,7 +315,12 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                     if suspect.kind == Kind::Growth || leads_elsewhere(minimum, &at, &suspect.parameters) {
                         starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
                     }
-                    if walks && minimum.converged() && is_too_high && rises_on {
+                    // The other side of zero may be as low again.
+                    let is_before_zero = point.iter().zip(&suspect.parameters).any(|(x, &i)| {
+                        let value = minimum.params[i];
+                        x * value > 0.0 && x.abs() < value.abs()
+                    });
+                    if walks && minimum.converged() && is_too_high && rises_on && !is_before_zero {
                         break;
                     }
                 }

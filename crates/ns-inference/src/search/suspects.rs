@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// Parameters that are bent less than this hide no minima (`ns_core::nonlinearity`).
 const BENT: f64 = 0.3;
 
-/// From this bend on a pair is moved in large models too.
+/// From this bend on a parameter or a pair is moved in large models too.
 const STRONGLY_BENT: f64 = 3.0;
 
 /// A normsys factor above this makes a parameter a strong suspect, from a smaller bend on.
@@ -68,8 +68,8 @@ impl Suspect {
     pub fn is_strong(&self) -> bool {
         match self.kind {
             Kind::Explosive | Kind::Growth => true,
-            Kind::Pair => self.bend > STRONGLY_BENT,
-            Kind::Bent | Kind::Scale => false,
+            Kind::Pair | Kind::Bent => self.bend > STRONGLY_BENT,
+            Kind::Scale => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! against each other, and random starts.
 
 mod growth;
+mod mirrored;
 mod oracle;
 mod pairs;
 mod starts;
