@@ -12,8 +12,9 @@ use ns_core::Likelihood;
 /// explored in full. Later ones start from the basins that these found.
 const FULLY_SEARCHED: usize = 2;
 
-/// How much farther from the best fit branches are followed back from.
-const FARTHER_OUT: [f64; 2] = [2.0, 5.0];
+/// Branches are followed from values so many times as far from the best fit as the one that is
+/// asked for.
+const DISTANCES: [f64; 3] = [0.5, 2.0, 5.0];
 
 /// Whether a conditional minimum is explored (`crate::search`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,24 +82,24 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         };
         let mut starts: Vec<Vec<f64>> = starts.to_vec();
         // Predicted with the Hessian of the free minimum, in which these parameters are free.
-        let farther = if explores && widely { self.farther_out(held) } else { Vec::new() };
+        let nearby = if explores && widely { self.predicted_nearby(held) } else { Vec::new() };
         if explores && widely {
             // Where the fit would start that has these parameters fixed from the beginning.
             starts.push(self.start.clone());
         }
-        let lowest = self.with_fixed(held, |profiler| profiler.lowest_held(held, &mut starts, &farther, explores));
+        let lowest = self.with_fixed(held, |profiler| profiler.lowest_held(held, &mut starts, &nearby, explores));
         self.learn_from(held, &lowest);
         lowest
     }
 
     /// The lowest minimum from `starts` (each P), from the basins of the pool, and from where the
-    /// minima lead that are met from `farther` (each P) with `held` at other values; explored if
+    /// minima lead that are met from `nearby` (each P) with `held` at other values; explored if
     /// `explores`. The parameters `held` are fixed.
     fn lowest_held(
         &mut self,
         held: &[(usize, f64)],
         starts: &mut Vec<Vec<f64>>,
-        farther: &[Vec<f64>],
+        nearby: &[Vec<f64>],
         explores: bool,
     ) -> Minimum {
         let with_held = |start: &[f64]| {
@@ -109,7 +110,7 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         let hints = self.hints.clone();
         let hint = hints.of(held).filter(|_| self.tried.insert(key(held)));
         let (main, mut met) = self.lowest_conditional(&with_held(hint.unwrap_or(&starts[0])));
-        let ends = farther.iter().map(|predicted| self.search.run(predicted));
+        let ends = nearby.iter().map(|predicted| self.search.run(predicted));
         starts.extend(ends.filter(|end| end.nll.is_finite()).map(|end| end.params));
         for start in &starts[1..] {
             met.push((self.search.run(&with_held(start)), FoundBy::Start));
@@ -153,17 +154,17 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         (lowest, met)
     }
 
-    /// Where conditional minima are predicted with the parameters farther from their best fit than
-    /// `held`: from there a branch can be followed back that nothing else leads to.
-    fn farther_out(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
+    /// Where conditional minima are predicted with the parameters nearer to their best fit than
+    /// `held`, and farther from it: from there a branch can be followed that nothing else leads to.
+    fn predicted_nearby(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
         let best = self.best.params.clone();
         if held.iter().all(|&(i, value)| value == best[i]) {
             return Vec::new();
         }
-        let farther = |factor: f64| -> Vec<(usize, f64)> {
+        let moved = |factor: f64| -> Vec<(usize, f64)> {
             held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
         };
-        FARTHER_OUT.map(|factor| self.predict(&farther(factor))).to_vec()
+        DISTANCES.map(|factor| self.predict(&moved(factor))).to_vec()
     }
 
     /// Does `work` with the parameters `held` fixed, and frees them again.

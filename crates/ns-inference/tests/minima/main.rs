@@ -1,6 +1,7 @@
 //! Likelihoods with several minima: default results against an exhaustive search, all procedures
 //! against each other, and random starts.
 
+mod abcd;
 mod growth;
 mod mirrored;
 mod oracle;
