@@ -28,6 +28,32 @@ pub enum TestStatistic {
 }
 
 impl TestStatistic {
+    /// Every statistic.
+    pub const ALL: [Self; 5] = [Self::QTilde, Self::Q, Self::Q0, Self::T, Self::TTilde];
+
+    /// The name in documents and arguments.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::T => "t",
+            Self::TTilde => "ttilde",
+            Self::Q => "q",
+            Self::QTilde => "qtilde",
+            Self::Q0 => "q0",
+        }
+    }
+
+    /// The statistic of that name.
+    ///
+    /// ```
+    /// use ns_inference::test_statistic::TestStatistic;
+    /// assert_eq!(TestStatistic::named("q0"), Some(TestStatistic::Q0));
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|statistic| statistic.name() == name)
+    }
+
     /// The statistic's value, given the best fit `mu_hat` and the `rise` of -ln L from there to its conditional minimum at `mu`.
     ///
     /// ```
