@@ -1,0 +1,66 @@
+//! What makes a model wrong, before a fit does.
+
+use crate::cancel::{CancellableLikelihood, Cancellation};
+use crate::document::{identify, to_document};
+use crate::{CompiledModel, Error};
+use ns_compute::CpuLikelihood;
+use ns_core::check::{At, Finding, Problem, Severity, check};
+use ns_core::{Likelihood, Model, expected};
+use ns_inference::{degeneracy, memory};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Expected correlations above this are worth a warning.
+const CORRELATION_LIMIT: f64 = 0.995;
+
+impl CompiledModel {
+    /// Finds what is wrong or suspicious, worst first. `cancellation` ends it early; the caller
+    /// then drops the result.
+    ///
+    /// # Errors
+    /// A model whose matrices do not fit into memory.
+    pub fn check(&self, cancellation: Option<Arc<dyn Cancellation>>) -> Result<Vec<Finding>, Error> {
+        let data = expected::asimov(self.model(), &self.model().parameters.init);
+        let likelihood = CpuLikelihood::with_plan(Arc::clone(self.plan()), &data);
+        memory::require(&likelihood.structure())?;
+        let mut likelihood = CancellableLikelihood::new(likelihood, cancellation);
+        let mut findings = check(self.workspace(), self.model());
+        findings.extend(degenerate_parameters(self.model(), &mut likelihood));
+        findings.sort_by_key(Finding::severity);
+        Ok(findings)
+    }
+
+    /// Returns the document of `findings`, with how many there are of each severity.
+    #[must_use]
+    pub fn findings_document(&self, findings: &[Finding]) -> Value {
+        let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
+        let mut document = json!({
+            "n_errors": count(Severity::Error),
+            "n_warnings": count(Severity::Warning),
+            "n_notes": count(Severity::Note),
+            "findings": to_document(&findings),
+        });
+        identify(&mut document, self.model());
+        document
+    }
+}
+
+/// Finds parameters that data would hardly tell apart, from the likelihood of the expected data.
+fn degenerate_parameters(model: &Model, likelihood: &mut impl Likelihood) -> Vec<Finding> {
+    if !likelihood.nll(&model.parameters.init).is_finite() {
+        return Vec::new();
+    }
+    let found = degeneracy(model, likelihood, CORRELATION_LIMIT);
+    let name = |i: usize| model.parameters.names[i].clone();
+    // A single parameter that nothing determines has its own finding.
+    let directions =
+        found.flat_directions.into_iter().filter(|direction| direction.parameters.len() > 1).map(|direction| {
+            let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
+            Finding { problem, at: At::default() }
+        });
+    let pairs = found.pairs.into_iter().map(|pair| {
+        let problem = Problem::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
+        Finding { problem, at: At { parameter: Some(name(pair.first)), ..At::default() } }
+    });
+    directions.chain(pairs).collect()
+}

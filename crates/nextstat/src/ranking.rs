@@ -1,0 +1,100 @@
+//! Rankings of nuisance parameters by their impact on the parameter of interest.
+
+use crate::document::identify;
+use crate::error::{Procedure, SettingsError};
+use crate::{Analysis, Answer, Error};
+use ns_inference::monitor::Monitor;
+use ns_inference::parallel::Crew;
+use ns_inference::ranking::{self, Group, Methods, Ranking, RankingOptions, RankingPart};
+use serde_json::{Value, json};
+
+/// What a ranking is made of.
+#[derive(Debug, Clone)]
+pub struct RankingRequest {
+    /// How impacts are computed.
+    pub methods: Methods,
+    /// Whether shifts are MINOS intervals instead of standard deviations.
+    pub minos: bool,
+    /// Groups of parameters: a name, and patterns in which `*` stands for anything.
+    pub groups: Vec<(String, Vec<String>)>,
+    /// Parts that were computed elsewhere.
+    pub parts: Vec<RankingPart>,
+}
+
+impl Default for RankingRequest {
+    fn default() -> Self {
+        Self { methods: Methods::ALL, minos: false, groups: Vec::new(), parts: Vec::new() }
+    }
+}
+
+impl Analysis {
+    /// Ranks the nuisance parameters.
+    ///
+    /// # Errors
+    /// No parameter of interest, or a fixed one; groups without members or with one name; a device
+    /// without classic refits; too little memory.
+    pub fn ranking(&self, request: &RankingRequest, monitor: &dyn Monitor) -> Result<Answer<Ranking>, Error> {
+        let options = self.ranking_options(request)?;
+        if !request.methods.classic {
+            self.require_cpu("a ranking without classic refits")?;
+        }
+        let parts = (request.parts.as_slice(), self.crew(monitor));
+        let mut result = ranking::ranking_of_parts(self.model(), self.data(), &self.likelihood()?, &options, parts);
+        if !result.best.nll.is_finite() {
+            result.warnings.extend(self.impossible_at(&result.best.params));
+        }
+        self.answer(result)
+    }
+
+    /// Computes part `part[0]` of `part[1]` parts of a ranking, for [`RankingRequest::parts`].
+    ///
+    /// # Errors
+    /// As [`Analysis::ranking`].
+    pub fn ranking_part(
+        &self,
+        request: &RankingRequest,
+        part: [usize; 2],
+        monitor: &dyn Monitor,
+    ) -> Result<RankingPart, Error> {
+        let (options, crew) = (self.ranking_options(request)?, Crew::new(self.threads(), monitor));
+        Ok(ranking::ranking_part(self.model(), self.data(), &self.likelihood()?, &options, (part, crew)))
+    }
+
+    fn ranking_options(&self, request: &RankingRequest) -> Result<RankingOptions, SettingsError> {
+        let poi = self.varied(None, Procedure::Ranking)?;
+        let mut groups: Vec<Group> = Vec::with_capacity(request.groups.len());
+        for (name, patterns) in &request.groups {
+            if groups.iter().any(|known| known.name == *name) {
+                return Err(SettingsError::TwoGroups { name: name.clone() });
+            }
+            let group = Group::matching(name, patterns, &self.model().parameters);
+            if group.members.iter().all(|&i| i == poi || self.is_fixed(i)) {
+                return Err(SettingsError::EmptyGroup { name: name.clone() });
+            }
+            groups.push(group);
+        }
+        let (methods, minos, fit) = (request.methods, request.minos, self.options().clone());
+        Ok(RankingOptions { poi, methods, minos, groups, fit })
+    }
+}
+
+impl Answer<Ranking> {
+    /// Returns the document.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let ranking = &self.result;
+        let mut document = json!({
+            "best": ranking.best,
+            "breakdown": ranking.breakdown,
+            "complete": ranking.is_complete,
+            "converged": ranking.converged,
+            "groups": ranking.groups,
+            "par_names": self.model().parameters.names,
+            "poi": ranking.poi,
+            "ranking": ranking.entries,
+            "warnings": ranking.warnings,
+        });
+        identify(&mut document, self.model());
+        self.sign(document)
+    }
+}

@@ -1,0 +1,230 @@
+//! What is asked of every procedure, with parameters by name, and how that becomes indices.
+
+use crate::error::{NeedsPoi, Setting, SettingsError};
+use ns_core::likelihood::diagnose;
+use ns_core::{Data, Model, Parameters, expected};
+use ns_device::Backend;
+use ns_inference::{Errors, FitOptions, MultiStart};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+/// What to do with a model, by the names of its parameters. The default fits the observed data on
+/// the CPU with all threads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The data.
+    pub data: DataSource,
+    /// Where fits start.
+    pub start: Start,
+    /// Parameters fixed at a value; the name of a vector fixes every element.
+    pub fixed: Vec<(String, f64)>,
+    /// Ranges instead of the model's; likewise.
+    pub bounds: Vec<(String, [f64; 2])>,
+    /// Further random starting points of each fit.
+    pub multi_start: Option<usize>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads to use at most; all of the machine's if `None`. Results do not depend on it.
+    pub threads: Option<NonZeroUsize>,
+    /// The device; the CPU if `None`.
+    pub device: Option<Backend>,
+}
+
+/// Which data are fitted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum DataSource {
+    /// The observed data of the workspace.
+    #[default]
+    Observed,
+    /// These.
+    Given(Data),
+    /// What the model expects at a point.
+    Asimov(AsimovPoint),
+}
+
+/// Where an Asimov data set is made: the model's starting values, but for what is said here.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AsimovPoint {
+    /// The parameter of interest.
+    pub poi: AsimovPoi,
+    /// Other parameters, by name.
+    pub parameters: Vec<(String, f64)>,
+}
+
+/// The parameter of interest of an Asimov data set.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum AsimovPoi {
+    /// At its starting value.
+    #[default]
+    Initial,
+    /// At 1, if the model has one.
+    One,
+    /// At this value.
+    At(f64),
+}
+
+/// Where fits start.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Start {
+    /// At the model's starting values.
+    #[default]
+    Model,
+    /// At these values (P).
+    All(Vec<f64>),
+    /// At the model's starting values, but for these parameters.
+    Named(Vec<(String, f64)>),
+}
+
+/// Returns the elements that `name` stands for: one parameter, or every element of a vector.
+///
+/// # Errors
+/// [`SettingsError::UnknownParameter`]
+pub fn elements(
+    parameters: &Parameters,
+    setting: impl Into<Option<Setting>>,
+    name: &str,
+) -> Result<Range<usize>, SettingsError> {
+    if let Some(index) = parameters.index_of(name) {
+        return Ok(index..index + 1);
+    }
+    let set = parameters.set(name).map(ns_core::parameters::ParameterSet::range);
+    set.ok_or_else(|| SettingsError::UnknownParameter {
+        setting: setting.into(),
+        name: name.to_owned(),
+        similar: parameters.similar(name).map(str::to_owned),
+    })
+}
+
+/// Returns the index of the one parameter that `name` stands for.
+///
+/// # Errors
+/// [`SettingsError::UnknownParameter`], or [`SettingsError::Vector`] for a vector of several.
+pub fn index_of(
+    parameters: &Parameters,
+    setting: impl Into<Option<Setting>>,
+    name: &str,
+) -> Result<usize, SettingsError> {
+    let setting = setting.into();
+    let range = elements(parameters, setting, name)?;
+    if range.len() == 1 {
+        return Ok(range.start);
+    }
+    Err(SettingsError::Vector { setting, name: name.to_owned(), len: range.len() })
+}
+
+/// Resolves values by name to values by index; none may be set twice.
+fn by_index<V: Copy>(
+    parameters: &Parameters,
+    setting: Setting,
+    given: &[(String, V)],
+    check: impl Fn(&str, V) -> Result<(), SettingsError>,
+) -> Result<Vec<(usize, V)>, SettingsError> {
+    let mut found: Vec<(usize, V)> = Vec::new();
+    for (name, value) in given {
+        let elements = elements(parameters, setting, name)?;
+        check(name, *value)?;
+        for element in elements {
+            if found.iter().any(|(known, _)| *known == element) {
+                return Err(SettingsError::SetTwice { setting, name: parameters.names[element].clone() });
+            }
+            found.push((element, *value));
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses another number of values than `expected`.
+fn require_length(setting: Setting, found: usize, expected: usize) -> Result<(), SettingsError> {
+    if found == expected { Ok(()) } else { Err(SettingsError::WrongLength { setting, found, expected }) }
+}
+
+/// Refuses values that are not finite.
+fn finite(setting: Setting) -> impl Fn(&str, f64) -> Result<(), SettingsError> {
+    move |name, value| {
+        let problem = || SettingsError::NotFinite { setting, name: name.to_owned(), value };
+        if value.is_finite() { Ok(()) } else { Err(problem()) }
+    }
+}
+
+impl Settings {
+    /// Resolves how to fit.
+    pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, SettingsError> {
+        let parameters = &model.parameters;
+        let is_range = |name: &str, bounds: [f64; 2]| {
+            let problem = || SettingsError::EmptyRange { name: name.to_owned(), bounds };
+            if bounds[0] < bounds[1] { Ok(()) } else { Err(problem()) }
+        };
+        Ok(FitOptions {
+            start: self.start(model)?,
+            fixed: by_index(parameters, Setting::Fixed, &self.fixed, finite(Setting::Fixed))?,
+            bounds: by_index(parameters, Setting::Bounds, &self.bounds, is_range)?,
+            multi_start: self.multi_start.map(|n_starts| MultiStart { n_starts, seed: self.seed }),
+            errors: Errors::None,
+            ..FitOptions::default()
+        })
+    }
+
+    fn start(&self, model: &Model) -> Result<Option<Vec<f64>>, SettingsError> {
+        let parameters = &model.parameters;
+        match &self.start {
+            Start::Model => Ok(None),
+            Start::All(values) => {
+                require_length(Setting::Init, values.len(), model.n_params())?;
+                let check = finite(Setting::Init);
+                parameters.names.iter().zip(values).try_for_each(|(name, value)| check(name, *value))?;
+                Ok(Some(values.clone()))
+            }
+            Start::Named(values) => {
+                let mut start = parameters.init.clone();
+                for (i, value) in by_index(parameters, Setting::Init, values, finite(Setting::Init))? {
+                    start[i] = value;
+                }
+                Ok(Some(start))
+            }
+        }
+    }
+
+    /// Resolves the data.
+    pub(crate) fn data(&self, model: &Model) -> Result<Data, SettingsError> {
+        match &self.data {
+            DataSource::Observed => Ok(model.observed.clone()),
+            DataSource::Given(data) => {
+                let (found, expected) = (data.main.len() + data.aux.len(), model.n_bins() + model.n_aux());
+                require_length(Setting::Data, found, expected)?;
+                require_length(Setting::Data, data.main.len(), model.n_bins())?;
+                Ok(data.clone())
+            }
+            DataSource::Asimov(point) => point.data(model),
+        }
+    }
+}
+
+impl AsimovPoint {
+    fn data(&self, model: &Model) -> Result<Data, SettingsError> {
+        let point = self.resolve(model)?;
+        let data = expected::asimov(model, &point);
+        match diagnose(model, &data, &point) {
+            None => Ok(data),
+            // The same with what was observed, for the message.
+            Some(reason) => Err(SettingsError::NoAsimov(diagnose(model, &model.observed, &point).unwrap_or(reason))),
+        }
+    }
+
+    fn resolve(&self, model: &Model) -> Result<Vec<f64>, SettingsError> {
+        let mut point = model.parameters.init.clone();
+        match (model.poi(), self.poi) {
+            (Some(poi), AsimovPoi::One) => point[poi] = 1.0,
+            (Some(poi), AsimovPoi::At(mu)) => point[poi] = mu,
+            (None, AsimovPoi::At(_)) => return Err(SettingsError::NoPoi(NeedsPoi::Setting(Setting::Asimov))),
+            _ => {}
+        }
+        let check = finite(Setting::AsimovAt);
+        for (i, value) in by_index(&model.parameters, Setting::AsimovAt, &self.parameters, check)? {
+            if model.poi() == Some(i) && matches!(self.poi, AsimovPoi::At(_)) {
+                return Err(SettingsError::AsimovTwice { name: model.parameters.names[i].clone() });
+            }
+            point[i] = value;
+        }
+        Ok(point)
+    }
+}
