@@ -5,7 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use ns_cli::on_device;
+use nextstat::device::session_with_inputs;
+use nextstat::error::Procedure;
 use ns_compute::DifferentiableSession;
 use ns_core::curvature::Structure;
 use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
@@ -22,7 +23,7 @@ use crate::convert::{array, shaped};
 use crate::error;
 use crate::model::PyModel;
 use crate::rows::OnDevice;
-use crate::settings::{Setup, setup};
+use crate::settings::analysis;
 use crate::tests_of_mu::one_sided;
 
 pub(crate) type Session = ProfiledDifferentiableSession<DifferentiableSession>;
@@ -198,9 +199,9 @@ impl PySession {
             // The model's own session on a device keeps its templates: this one has another.
             settings.del_item("device")?;
         }
-        let setup = setup(py, model, settings)?;
-        let poi = setup.parameter(py, None, "a differentiable session")?;
-        let Setup { model, data, options, .. } = setup;
+        let analysis = analysis(py, model, settings)?;
+        let poi = analysis.varied(None, Procedure::Session).map_err(|problem| error::settings(py, &problem))?;
+        let (model, data, options) = (analysis.model(), analysis.data(), analysis.options().clone());
         let selection = |(sample, channel, parameters): Chosen| Selection {
             sample,
             channel,
@@ -209,20 +210,20 @@ impl PySession {
             }),
         };
         let selections: Vec<Selection> = chosen.into_iter().map(selection).collect();
-        let inputs = Inputs::new(&model, &selections).map_err(|found| problem(py, &Problem::Input(found)))?;
-        let values = inputs.values(&model);
-        let mut likelihood = DifferentiableSession::new(&model, inputs.clone());
-        ns_core::DataLikelihood::set_data(&mut likelihood, &data);
+        let inputs = Inputs::new(model, &selections).map_err(|found| problem(py, &Problem::Input(found)))?;
+        let values = inputs.values(model);
+        let mut likelihood = DifferentiableSession::new(model, inputs.clone());
+        ns_core::DataLikelihood::set_data(&mut likelihood, data);
         let options = DifferentiableOptions { fit: options, asimov, start };
         let structure = ns_core::Likelihood::structure(&likelihood);
-        let mut session = Session::new(&model, likelihood, poi, options);
+        let mut session = Session::new(model, likelihood, poi, options);
         let mut rows = None;
         if let Some(name) = device {
             let backend = name.parse().map_err(|()| error::unknown_device(&name))?;
-            let made = py.detach(|| on_device::session_with_inputs(backend, &model, inputs.clone()));
+            let made = py.detach(|| session_with_inputs(backend, model, inputs.clone()));
             let made = made.map_err(|problem| error::device(py, &problem))?;
             session = session.on_device(Box::new(made.clone()), data.clone());
-            rows = Some(OnDevice::new(made, data));
+            rows = Some(OnDevice::new(made, data.clone()));
         }
         let n_params = model.n_params();
         Ok(Self { session: Mutex::new(session), inputs, values, n_params, structure, device: rows })

@@ -1,6 +1,6 @@
 //! Documents as text: digests, patches, patch sets.
 
-use ns_cli::documents;
+use nextstat::patchsets;
 use ns_core::summary::summarize;
 use ns_translate::digest::{Algorithm, digest};
 use ns_translate::patch::{self, Patch};
@@ -69,7 +69,7 @@ impl PyPatchSet {
 
     /// Description, labels, digests, references, and the name and values of every patch.
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        fields(py, &documents::patchset(&self.0))
+        fields(py, &patchsets::patchset(&self.0))
     }
 
     /// The operations of the patch `name`, as JSON text.
@@ -81,7 +81,7 @@ impl PyPatchSet {
     /// Every digest held against a workspace's.
     fn verify<'py>(&self, py: Python<'py>, workspace: &[u8]) -> PyResult<Bound<'py, PyDict>> {
         let checks = py.detach(|| self.0.verify(workspace)).map_err(|problem| error::document(py, &problem))?;
-        fields(py, &documents::verification(&checks))
+        fields(py, &patchsets::verification(&checks))
     }
 
     /// The set with the workspace that it was made for.

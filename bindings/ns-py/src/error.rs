@@ -1,13 +1,13 @@
 //! Errors as Python exceptions: one class per kind of fault, each with its hint.
 
-use ns_cli::on_device::OnDevice;
+use nextstat::error::SettingsError;
+use nextstat::{Face, Hint};
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
-use ns_inference::accelerator::Failure;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(nextstat, NextstatError, PyValueError, "What is wrong with the input; `hint` has advice, or None.");
@@ -144,12 +144,6 @@ pub(crate) fn unknown_device(name: &str) -> PyErr {
     DeviceError::new_err(format!("`{name}` is no device"))
 }
 
-/// Something that no device computes.
-pub(crate) fn on_cpu_only(py: Python<'_>, what: &str) -> PyErr {
-    let hint = Some("leave `device` out, or say `device=\"cpu\"`".to_owned());
-    with_hint(py, DeviceError::new_err(format!("{what} is computed on the CPU only")), hint)
-}
-
 /// A device that stopped in the middle of a session.
 pub(crate) fn lost_device(py: Python<'_>, reason: &str) -> PyErr {
     with_hint(
@@ -159,10 +153,24 @@ pub(crate) fn lost_device(py: Python<'_>, reason: &str) -> PyErr {
     )
 }
 
-/// A device that stopped in the middle.
-pub(crate) fn device_failed(py: Python<'_>, device: &OnDevice, error: &Failure) -> PyErr {
-    let hint = Some("`device=\"cpu\"` does without it".to_owned());
-    with_hint(py, DeviceError::new_err(format!("on {}: {}", device.name(), error_text(&**error))), hint)
+/// An error of the library, as the exception of its kind.
+pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
+    let message = error.message(Face::Library);
+    let made = match error {
+        nextstat::Error::Document(error) => return document(py, error),
+        nextstat::Error::Compile(error) => return compile(py, error),
+        nextstat::Error::TooLarge(_) => return PyMemoryError::new_err(message),
+        nextstat::Error::Toys(error) => return toys(error),
+        nextstat::Error::Device(error) => return device(py, error),
+        nextstat::Error::DeviceFailed { .. } | nextstat::Error::OnCpuOnly { .. } => DeviceError::new_err(message),
+        _ => ParameterError::new_err(message),
+    };
+    with_hint(py, made, error.hint(Face::Library))
+}
+
+/// Settings that do not fit the model.
+pub(crate) fn settings(py: Python<'_>, error: &SettingsError) -> PyErr {
+    with_hint(py, ParameterError::new_err(error.message(Face::Library)), error.hint(Face::Library))
 }
 
 pub(crate) fn data(message: String) -> PyErr {

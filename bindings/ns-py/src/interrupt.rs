@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use nextstat::Analysis;
+use nextstat::cancel::{CancellableLikelihood, Cancellation};
 use ns_compute::CpuLikelihood;
-use ns_core::curvature::{Curvature, Structure};
-use ns_core::{Data, DataLikelihood, Likelihood};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+
+use crate::error;
 
 /// How often the interpreter is asked. Less than this costs nothing to wait for.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -152,17 +154,32 @@ impl Watch {
     }
 }
 
-/// A likelihood under a watch; its clones are under the same.
-#[derive(Debug, Clone)]
-pub(crate) struct Interruptible {
-    inner: CpuLikelihood,
-    watch: Arc<Watch>,
+impl Cancellation for Watch {
+    fn is_cancelled(&self) -> bool {
+        self.is_stopped()
+    }
 }
 
-impl Interruptible {
-    pub(crate) fn new(inner: CpuLikelihood, watch: Arc<Watch>) -> Self {
-        Self { inner, watch }
+/// A likelihood under a watch; its clones are under the same.
+pub(crate) type Interruptible = CancellableLikelihood;
+
+/// Computes an answer without the interpreter's lock.
+///
+/// # Errors
+/// What a signal's handler raises, such as `KeyboardInterrupt`; the library's errors as exceptions.
+pub(crate) fn answer<T: Send>(
+    py: Python<'_>,
+    analysis: &Analysis,
+    work: impl FnOnce(&Analysis) -> Result<T, nextstat::Error> + Send,
+) -> PyResult<T> {
+    let watch = Arc::new(Watch::asking()?);
+    let analysis = analysis.clone().cancelled_by(watch.clone());
+    let result = py.detach(|| work(&analysis));
+    if let Some(error) = watch.raised() {
+        return Err(error);
     }
+    watch.check_stopper()?;
+    result.map_err(|problem| error::library(py, &problem))
 }
 
 /// What `work` makes of a likelihood, computed without the interpreter's lock.
@@ -176,7 +193,7 @@ pub(crate) fn interruptible<T: Send>(
 ) -> PyResult<T> {
     crate::memory::for_fits(&likelihood)?;
     let watch = Arc::new(Watch::asking()?);
-    let mut likelihood = Interruptible::new(likelihood, Arc::clone(&watch));
+    let mut likelihood = Interruptible::new(likelihood, Some(watch.clone()));
     let result = py.detach(|| work(&mut likelihood));
     if let Some(error) = watch.raised() {
         return Err(error);
@@ -204,60 +221,4 @@ pub(crate) fn in_parts(
         watch.check_stopper()?;
     }
     Ok(())
-}
-
-impl Likelihood for Interruptible {
-    fn n_params(&self) -> usize {
-        self.inner.n_params()
-    }
-
-    fn structure(&self) -> Structure {
-        self.inner.structure()
-    }
-
-    fn nll(&mut self, params: &[f64]) -> f64 {
-        if self.is_stopped() { f64::INFINITY } else { self.inner.nll(params) }
-    }
-
-    fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64 {
-        if self.is_stopped() {
-            gradient.fill(0.0);
-            return f64::INFINITY;
-        }
-        self.inner.nll_and_grad(params, gradient)
-    }
-
-    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
-        if self.is_stopped() {
-            *out = vec![[f64::INFINITY, 0.0]; moves.len()];
-            return;
-        }
-        self.inner.nll_and_slope_moved(params, moves, out);
-    }
-
-    fn set_floor(&mut self, floor: Option<f64>) -> bool {
-        self.inner.set_floor(floor)
-    }
-
-    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
-        if self.is_stopped() {
-            gradient.fill(0.0);
-            return f64::INFINITY;
-        }
-        self.inner.nll_and_curvature(params, gradient, curvature)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.watch.is_stopped()
-    }
-}
-
-impl DataLikelihood for Interruptible {
-    fn data(&self) -> &Data {
-        self.inner.data()
-    }
-
-    fn set_data(&mut self, data: &Data) {
-        self.inner.set_data(data);
-    }
 }

@@ -1,16 +1,14 @@
 //! A compiled model as Python holds it: immutable, shared by threads, pickled by its workspace.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use ns_cli::documents;
-use ns_cli::on_device::{self, OnDevice};
-use ns_compute::accel::{AccelError, GpuSession};
+use nextstat::CompiledModel;
+use nextstat::settings::index_of;
 use ns_compute::cpu::Plan;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
-use ns_core::{Constraint, Data, Model, compile};
-use ns_device::Backend;
+use ns_core::{Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{LoadRequest, Source, load};
 use numpy::PyArray1;
@@ -23,47 +21,38 @@ use crate::choice::{Choice, PyChoice, Rules};
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
 use crate::evaluate::{Evaluated, Points, expected};
-use crate::interrupt::{Interruptible, in_parts, interruptible};
-use crate::memory::{filled, room, too_large};
+use crate::interrupt::{Watch, in_parts};
+use crate::memory::{filled, room};
 use crate::numbers::{HasAux, data, data_sets, point, points, shown};
-use crate::settings::index_of;
 
 /// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
 ///
 /// P is the number of parameters, B that of bins, K that of auxiliary data.
 #[pyclass(name = "Model", module = "nextstat", frozen, weakref)]
 pub(crate) struct PyModel {
-    workspace: Arc<Workspace>,
     choice: Choice,
+    compiled: CompiledModel,
+    /// Of `compiled`.
     model: Arc<Model>,
-    plan: Arc<Plan>,
     /// Parameter names as Python has them, for all results of the model.
     names: PyOnceLock<Py<PyTuple>>,
-    /// The model on devices, uploaded when one is first asked for.
-    sessions: Mutex<Vec<(Backend, GpuSession)>>,
 }
 
 impl PyModel {
     pub(crate) fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
         let options = choice.options(py)?;
-        let made = py.detach(|| compile(&workspace, &options).map(|model| (Arc::new(Plan::new(&model)), model)));
-        let (plan, model) = made.map_err(|problem| error::compile(py, &problem))?;
-        Ok(Self {
-            workspace: Arc::new(workspace),
-            choice,
-            model: Arc::new(model),
-            plan,
-            names: PyOnceLock::new(),
-            sessions: Mutex::default(),
-        })
+        let made = py.detach(|| CompiledModel::new(workspace, &options));
+        let compiled = made.map_err(|problem| error::compile(py, &problem))?;
+        Ok(Self { choice, model: Arc::clone(compiled.model()), compiled, names: PyOnceLock::new() })
     }
 
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
 
-    pub(crate) fn shared(&self) -> Arc<Model> {
-        Arc::clone(&self.model)
+    /// The model with its workspace.
+    pub(crate) fn compiled(&self) -> &CompiledModel {
+        &self.compiled
     }
 
     pub(crate) fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -71,24 +60,8 @@ impl PyModel {
         Ok(self.names.get_or_try_init(py, made)?.bind(py).clone())
     }
 
-    /// The model on the first device of `backend`.
-    pub(crate) fn on_device(&self, py: Python<'_>, backend: Backend) -> PyResult<OnDevice> {
-        // Whoever asks while the model is being uploaded waits for it.
-        let made = py.detach(|| {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.retain(|(_, session)| session.device().is_sound());
-            if let Some((_, session)) = sessions.iter().find(|(known, _)| *known == backend) {
-                return Ok(OnDevice::of(session.clone()));
-            }
-            let session = on_device::session(backend, &self.model)?;
-            sessions.push((backend, session.clone()));
-            Ok(OnDevice::of(session))
-        });
-        made.map_err(|problem: AccelError| error::device(py, &problem))
-    }
-
     pub(crate) fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+        self.compiled.plan()
     }
 }
 
@@ -130,7 +103,7 @@ impl PyModel {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (py, model) = (slf.py(), slf.get());
-        let text = write_workspace(&model.workspace).to_string();
+        let text = write_workspace(model.compiled.workspace()).to_string();
         let Choice { measurement, poi, interpolation } = model.choice.clone();
         let arguments = (PyBytes::new(py, text.as_bytes()), measurement, poi, interpolation);
         Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?.into_any()))
@@ -138,7 +111,7 @@ impl PyModel {
 
     /// The workspace as JSON text.
     fn workspace_json(&self) -> String {
-        write_workspace(&self.workspace).to_string()
+        write_workspace(self.compiled.workspace()).to_string()
     }
 
     /// The measurement's name.
@@ -200,7 +173,7 @@ impl PyModel {
     fn index(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<usize> {
         let found: PyResult<String> = name.extract();
         let wrong = |_| PyTypeError::new_err(format!("`name` is to be that of a parameter, not `{}`", shown(name)));
-        index_of(py, &self.model, &found.map_err(wrong)?)
+        index_of(&self.model.parameters, None, &found.map_err(wrong)?).map_err(|problem| error::settings(py, &problem))
     }
 
     /// Starting values (P), read-only.
@@ -369,17 +342,21 @@ impl PyModel {
     /// What the workspace contains.
     #[pyo3(name = "_inspect")]
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = summarize(&self.workspace, Some(&self.model.measurement));
+        let summary = summarize(self.compiled.workspace(), Some(&self.model.measurement));
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
     }
 
     /// What makes the model wrong, as `nextstat check` finds it.
     #[pyo3(name = "_check")]
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let likelihood = py.detach(|| documents::expected_likelihood(&self.model));
-        let likelihood = likelihood.map_err(|error| too_large(&error))?;
-        let work = |likelihood: &mut Interruptible| documents::check(&self.workspace, &self.model, likelihood);
-        fields(py, &interruptible(py, likelihood, work)?)
+        let watch = Arc::new(Watch::asking()?);
+        let found = py.detach(|| self.compiled.check(Some(watch.clone())));
+        if let Some(error) = watch.raised() {
+            return Err(error);
+        }
+        watch.check_stopper()?;
+        let findings = found.map_err(|problem| error::library(py, &problem))?;
+        fields(py, &self.compiled.findings_document(&findings))
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -449,7 +426,7 @@ impl PyModel {
         in_parts(py, (n, n_params), |part| {
             let params = &found.values[part.start * n_params..part.end * n_params];
             let data = if let [_] = sets.as_slice() { &sets[..] } else { &sets[part.clone()] };
-            let work = Points { model: &self.model, plan: &self.plan, params, n: part.len(), data, threads };
+            let work = Points { model: &self.model, plan: self.plan(), params, n: part.len(), data, threads };
             let gradient = if GRADIENT { part.start * n_params..part.end * n_params } else { 0..0 };
             work.nll::<GRADIENT>(&mut all.nll[part], &mut all.gradient[gradient]);
         })?;

@@ -1,9 +1,9 @@
 //! Rankings of nuisance parameters.
 
-use ns_cli::documents;
-use ns_core::likelihood::diagnose;
-use ns_inference::parallel::Crew;
-use ns_inference::ranking::{self, Group, Methods, RankingOptions, RankingPart};
+use nextstat::Analysis;
+use nextstat::ranking::RankingRequest;
+use ns_inference::monitor::Monitor;
+use ns_inference::ranking::{Methods, RankingPart};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::depythonize;
@@ -11,8 +11,8 @@ use pythonize::depythonize;
 use crate::convert::{fields, object};
 use crate::error;
 use crate::model::PyModel;
-use crate::settings::{Setup, setup};
-use crate::watch::{callback, watched};
+use crate::settings::analysis;
+use crate::watch::{answer_watched, callback};
 
 /// Groups by name, each with its patterns.
 type Groups = Vec<(String, Vec<String>)>;
@@ -31,23 +31,11 @@ fn ranking_model<'py>(
     progress: Option<Bound<'py, PyAny>>,
     parts: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let setup = setup(py, model, settings)?;
-    let options = options(py, &setup, methods, groups, minos)?;
-    if setup.device.is_some() && !options.methods.classic {
-        return Err(error::on_cpu_only(py, "a ranking without classic refits"));
-    }
+    let analysis = analysis(py, model, settings)?;
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
-    let Setup { model, data, likelihood, threads, .. } = &setup;
-    let mut result = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {
-        let crew = setup.assist(Crew::new(*threads, monitor));
-        ranking::ranking_of_parts(model, data, likelihood, &options, (&parts, crew))
-    })?;
-    if !result.best.nll.is_finite() {
-        result.warnings.extend(diagnose(model, data, &result.best.params).map(|reason| reason.to_string()));
-    }
-    let document = fields(py, &documents::ranking(model, &result))?;
-    setup.sign(&document)?;
-    Ok(document)
+    let request = RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts };
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.ranking(&request, monitor);
+    fields(py, &answer_watched(py, callback(progress).as_ref(), &analysis, work)?.document())
 }
 
 /// Part `part[0]` of `part[1]` parts of the same ranking, for `ranking_model`.
@@ -61,23 +49,13 @@ fn ranking_part<'py>(
     minos: bool,
     part: [usize; 2],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let setup = setup(py, model, settings)?;
-    let options = options(py, &setup, methods, groups, minos)?;
-    let Setup { model, data, likelihood, threads, .. } = setup;
-    let result = watched(py, None, &likelihood, |likelihood, monitor| {
-        ranking::ranking_part(&model, &data, likelihood, &options, (part, Crew::new(threads, monitor)))
-    })?;
-    object(py, &result)
+    let analysis = analysis(py, model, settings)?;
+    let request = RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts: Vec::new() };
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.ranking_part(&request, part, monitor);
+    object(py, &answer_watched(py, None, &analysis, work)?)
 }
 
-fn options(
-    py: Python<'_>,
-    setup: &Setup,
-    methods: Vec<String>,
-    groups: Groups,
-    minos: bool,
-) -> PyResult<RankingOptions> {
-    let poi = setup.parameter(py, None, "ranking")?;
+fn methods_of(py: Python<'_>, methods: Vec<String>) -> PyResult<Methods> {
     let mut wanted = Methods { classic: false, global: false, covariance: false };
     for method in methods {
         match method.as_str() {
@@ -90,17 +68,7 @@ fn options(
             }
         }
     }
-    let (domain, _) = ns_inference::fit::domain_and_start(&setup.model, &setup.options);
-    let mut found = Vec::with_capacity(groups.len());
-    let hint = || "`model.par_names` has the parameters; `*` stands for anything".to_owned();
-    for (name, patterns) in groups {
-        let group = Group::matching(&name, &patterns, &setup.model.parameters);
-        if group.members.iter().all(|&i| i == poi || domain.fixed[i]) {
-            return Err(error::parameter(py, format!("no parameter belongs to the group `{name}`"), Some(hint())));
-        }
-        found.push(group);
-    }
-    Ok(RankingOptions { poi, methods: wanted, minos, groups: found, fit: setup.options.clone() })
+    Ok(wanted)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,31 +1,23 @@
 //! Hypothesis tests, significances and upper limits by asymptotic formulas.
 
-use ns_inference::hypotest::{hypotest, significance};
-use ns_inference::limit::{LimitOptions, limit, limit_from_grid};
+use nextstat::hypothesis::LimitRequest;
 use ns_inference::test_statistic::TestStatistic;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::fields;
 use crate::error;
-use crate::interrupt::interruptible;
+use crate::interrupt::answer;
 use crate::model::PyModel;
 use crate::numbers::list;
-use crate::settings::{Setup, setup};
+use crate::settings::analysis;
 
 /// The statistic that Python calls `name`.
 pub(crate) fn statistic(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
-    match name {
-        "qtilde" => Ok(TestStatistic::QTilde),
-        "q" => Ok(TestStatistic::Q),
-        "q0" => Ok(TestStatistic::Q0),
-        "t" => Ok(TestStatistic::T),
-        "ttilde" => Ok(TestStatistic::TTilde),
-        other => {
-            let hint = Some("there are `qtilde`, `q`, `q0`, `t` and `ttilde`".to_owned());
-            Err(error::parameter(py, format!("`{other}` is no test statistic"), hint))
-        }
-    }
+    TestStatistic::named(name).ok_or_else(|| {
+        let hint = Some("there are `qtilde`, `q`, `q0`, `t` and `ttilde`".to_owned());
+        error::parameter(py, format!("unknown test statistic `{name}`"), hint)
+    })
 }
 
 #[pyfunction]
@@ -37,14 +29,8 @@ fn hypotest_model<'py>(
     test_stat: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let statistic = statistic(py, test_stat)?;
-    // As the command has it: a discovery is a test of 0.
-    let mu = if statistic == TestStatistic::Q0 { 0.0 } else { tested(py, mu)? };
-    let setup = setup(py, model, settings)?;
-    let poi = setup.parameter(py, None, "hypotest")?;
-    let Setup { model, likelihood, options, .. } = setup;
-    let wanted = (statistic, mu);
-    let result = interruptible(py, likelihood, |likelihood| hypotest(&model, likelihood, &options, poi, wanted))?;
-    fields(py, &result)
+    let analysis = analysis(py, model, settings)?;
+    fields(py, &answer(py, &analysis, |analysis| analysis.hypotest(statistic, mu))?.result)
 }
 
 #[pyfunction]
@@ -54,12 +40,8 @@ fn significance_model<'py>(
     settings: &Bound<'py, PyDict>,
     mu: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mu = tested(py, mu)?;
-    let setup = setup(py, model, settings)?;
-    let poi = setup.parameter(py, None, "significance")?;
-    let Setup { model, likelihood, options, .. } = setup;
-    let result = interruptible(py, likelihood, |likelihood| significance(&model, likelihood, &options, poi, mu))?;
-    fields(py, &result)
+    let analysis = analysis(py, model, settings)?;
+    fields(py, &answer(py, &analysis, |analysis| analysis.significance(mu))?.result)
 }
 
 /// Upper limits; from the values of `grid` if there is one.
@@ -72,31 +54,11 @@ fn limit_model<'py>(
     test_stat: &str,
     grid: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let wanted = LimitOptions { level, statistic: statistic(py, test_stat)? };
-    if !(0.0 < level && level < 1.0) {
-        return Err(error::parameter(py, format!("a level of {level} is not between 0 and 1"), None));
-    }
-    if !matches!(wanted.statistic, TestStatistic::Q | TestStatistic::QTilde) {
-        let hint = Some("there are `qtilde` and `q`".to_owned());
-        return Err(error::parameter(py, format!("`{test_stat}` gives no upper limits"), hint));
-    }
-    let setup = setup(py, model, settings)?;
-    let poi = setup.parameter(py, None, "upper_limit")?;
+    let statistic = statistic(py, test_stat)?;
     let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
-    if grid.as_ref().is_some_and(|grid| grid.len() < 2 || !grid.is_sorted_by(|a, b| a < b)) {
-        return Err(error::parameter(py, "a grid has two values or more, ascending".to_owned(), None));
-    }
-    let Setup { model, likelihood, options, .. } = setup;
-    let result = interruptible(py, likelihood, |likelihood| match &grid {
-        None => limit(&model, likelihood, &options, poi, wanted),
-        Some(grid) => limit_from_grid(&model, likelihood, &options, poi, (wanted, grid)),
-    })?;
-    fields(py, &result)
-}
-
-/// `mu` if it can be tested.
-pub(crate) fn tested(py: Python<'_>, mu: f64) -> PyResult<f64> {
-    if mu.is_finite() { Ok(mu) } else { Err(error::parameter(py, format!("{mu} cannot be tested"), None)) }
+    let request = LimitRequest { level, statistic, grid };
+    let analysis = analysis(py, model, settings)?;
+    fields(py, &answer(py, &analysis, |analysis| analysis.limit(&request))?.result)
 }
 
 /// The statistic that Python calls `name`, if it has derivatives here.

@@ -2,38 +2,39 @@
 
 use std::ops::ControlFlow;
 
-use ns_cli::documents;
+use nextstat::Analysis;
+use nextstat::error::Procedure;
+use nextstat::goodness::GoodnessRequest;
 use ns_core::Data;
-use ns_inference::fit;
-use ns_inference::gof::{goodness_of_fit, saturated_deviance};
 use ns_inference::minimize::Outcome;
+use ns_inference::monitor::Monitor;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit,
-    ToysError, goodness_toys,
+    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Samples, Source, Thrower, ToyFit,
+    ToysError,
 };
-use ns_inference::{Errors, FitOptions};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::{array, fields, frozen_matrix, matrix, object, optional_array};
 use crate::error;
-use crate::interrupt::{in_parts, interruptible};
+use crate::interrupt::{answer, in_parts};
 use crate::memory::room;
 use crate::model::PyModel;
 use crate::numbers::{list, point};
-use crate::settings::{Setup, setup};
+use crate::settings::{analysis, run, sign};
 use crate::tests_of_mu::statistic;
-use crate::watch::{callback, watched};
+use crate::watch::{answer_watched, callback};
 
 fn aux(is_fixed: bool) -> Aux {
     if is_fixed { Aux::Fixed } else { Aux::Fluctuated }
 }
 
-fn thrower(setup: &Setup, params: &[f64], ensemble: Ensemble, is_aux_fixed: bool) -> PyResult<Thrower> {
-    let source = Source { seed: setup.seed, ensemble, aux: aux(is_aux_fixed) };
-    Thrower::new(&setup.model, &setup.data, params, source).map_err(|reason| error::toys(&ToysError::from(reason)))
+fn thrower(analysis: &Analysis, params: &[f64], ensemble: Ensemble, is_aux_fixed: bool) -> PyResult<Thrower> {
+    let source = Source { seed: analysis.seed(), ensemble, aux: aux(is_aux_fixed) };
+    Thrower::new(analysis.model(), analysis.data(), params, source)
+        .map_err(|reason| error::toys(&ToysError::from(reason)))
 }
 
 /// The data of the toys `first` to `end` (T × (B + K)), thrown at `params`.
@@ -46,11 +47,11 @@ fn throw_toys<'py>(
     range: (u64, u64),
     is_aux_fixed: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let setup = setup(py, model, settings)?;
-    let params = point(&setup.model, params, "params")?;
-    let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
+    let analysis = analysis(py, model, settings)?;
+    let params = point(analysis.model(), params, "params")?;
+    let thrower = thrower(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
     let (first, n_toys) = (range.0, range.1 - range.0);
-    let width = setup.model.n_bins() + setup.model.n_aux();
+    let width = analysis.model().n_bins() + analysis.model().n_aux();
     let mut all = room(n_toys, width, "toys")?;
     let mut data = Data::default();
     in_parts(py, (n_toys as usize, width), |part| {
@@ -83,26 +84,26 @@ fn fit_toys_model<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
-    let setup = setup(py, model, settings)?;
-    let params = point(&setup.model, params, "params")?;
-    let thrower = thrower(&setup, &params, Ensemble::Fits, is_aux_fixed)?;
-    let uncertainty_of = if wants_uncertainty { Some(setup.parameter(py, None, "fit_toys")?) } else { None };
-    let toys = FitToys { model: &setup.model, options: &setup.options, thrower: &thrower, uncertainty_of };
-    let mut fits = Fits { params: room(end - first, setup.model.n_params(), "toys")?, each: Vec::new() };
-    watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
-        let run = setup.run(monitor);
-        toys.run(likelihood, first..end, &run, |more| {
+    let analysis = analysis(py, model, settings)?;
+    let params = point(analysis.model(), params, "params")?;
+    let thrower = thrower(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
+    let uncertainty_of = if wants_uncertainty { Some(varied(py, &analysis, Procedure::Toys)?) } else { None };
+    let toys = FitToys { model: analysis.model(), options: analysis.options(), thrower: &thrower, uncertainty_of };
+    let mut fits = Fits { params: room(end - first, analysis.model().n_params(), "toys")?, each: Vec::new() };
+    answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
+        let run = analysis.run(monitor);
+        let Ok(_) = toys.run(&analysis.likelihood()?, first..end, &run, |more| {
             more.into_iter().for_each(|fit| fits.push(fit));
             Ok::<_, std::convert::Infallible>(())
-        })
-    })?
-    .unwrap_or_else(|never| match never {});
-    let document = toy_fields(py, &setup, fits, wants_uncertainty)?;
+        });
+        Ok(())
+    })?;
+    let document = toy_fields(py, &analysis, fits, wants_uncertainty)?;
     document.set_item("thrown_at", array(py, &params))?;
     document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
-    let device = setup.device.as_ref().map_or("cpu".to_owned(), |device| device.backend().to_string());
+    let device = analysis.device().map_or("cpu".to_owned(), |device| device.backend().to_string());
     document.set_item("devices", [device])?;
-    setup.sign(&document)?;
+    sign(&analysis, &document)?;
     Ok(document)
 }
 
@@ -122,16 +123,16 @@ impl Fits {
 /// Arrays over toys.
 fn toy_fields<'py>(
     py: Python<'py>,
-    setup: &Setup,
+    analysis: &Analysis,
     Fits { params, each: fits }: Fits,
     wants_uncertainty: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let document = PyDict::new(py);
-    document.set_item("par_names", &setup.model.parameters.names)?;
-    document.set_item("poi", setup.model.poi().map(|i| &setup.model.parameters.names[i]))?;
+    document.set_item("par_names", &analysis.model().parameters.names)?;
+    document.set_item("poi", analysis.model().poi().map(|i| &analysis.model().parameters.names[i]))?;
     let toys: Vec<u64> = fits.iter().map(|fit| fit.toy).collect();
     document.set_item("toys", PyArray1::from_vec(py, toys))?;
-    document.set_item("params", frozen_matrix(py, params, [fits.len(), setup.model.n_params()])?)?;
+    document.set_item("params", frozen_matrix(py, params, [fits.len(), analysis.model().n_params()])?)?;
     document.set_item("nll", PyArray1::from_vec(py, fits.iter().map(|fit| fit.nll).collect()))?;
     let converged: Vec<bool> = fits.iter().map(|fit| fit.outcome == Outcome::Converged).collect();
     document.set_item("n_failed", converged.iter().filter(|converged| !**converged).count())?;
@@ -140,8 +141,8 @@ fn toy_fields<'py>(
     document.set_item("poi_uncertainty", wants_uncertainty.then(|| optional_array(py, &uncertainty)))?;
     let outcomes: Vec<Outcome> = fits.iter().map(|fit| fit.outcome).collect();
     document.set_item("outcomes", object(py, &outcomes)?)?;
-    document.set_item("measurement", &setup.model.measurement)?;
-    document.set_item("seed", setup.seed)?;
+    document.set_item("measurement", &analysis.model().measurement)?;
+    document.set_item("seed", analysis.seed())?;
     Ok(document)
 }
 
@@ -159,7 +160,7 @@ struct TestWanted {
 }
 
 impl TestWanted {
-    fn settings(self, py: Python<'_>, setup: &Setup) -> PyResult<HypotestSettings> {
+    fn settings(self, py: Python<'_>, analysis: &Analysis) -> PyResult<HypotestSettings> {
         let test_statistic = statistic(py, &self.test_stat)?;
         if !matches!(test_statistic, TestStatistic::Q | TestStatistic::QTilde | TestStatistic::Q0) {
             let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
@@ -167,10 +168,10 @@ impl TestWanted {
         }
         Ok(HypotestSettings {
             test_statistic,
-            poi: setup.parameter(py, None, "hypotest_toys")?,
+            poi: varied(py, analysis, Procedure::HypotestToys)?,
             mu: self.mu,
             n_toys: self.n_toys,
-            seed: setup.seed,
+            seed: analysis.seed(),
             aux: aux(self.is_aux_fixed),
         })
     }
@@ -186,21 +187,21 @@ fn hypotest_toys_model<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let TestWanted { stop_at_error, range, .. } = wanted;
-    let setup = setup(py, model, settings)?;
-    let wanted = wanted.settings(py, &setup)?;
-    let test = test(py, &setup, wanted)?;
+    let analysis = analysis(py, model, settings)?;
+    let wanted = wanted.settings(py, &analysis)?;
+    let test = test(py, &analysis, wanted)?;
     let (first, end) = range.unwrap_or((0, wanted.n_units()));
     let mut units = room(end - first, 1, "toys")?;
     let mut samples = Samples::default();
-    watched(py, callback(progress).as_ref(), &setup.likelihood, |likelihood, monitor| {
-        let run = Run { whole: Some([first, end]), ..setup.run(monitor) };
+    answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
+        let (run, likelihood) = (run(analysis, monitor, [first, end]), analysis.likelihood()?);
         let mut next = first;
         while next < end
             && !monitor.is_cancelled()
             && !wanted.is_enough(next, &samples, &test.observed(), stop_at_error)
         {
             let stop = wanted.next_check(next, stop_at_error).min(end);
-            let Ok(ended) = test.run(likelihood, next..stop, &run, |tests| {
+            let Ok(ended) = test.run(&likelihood, next..stop, &run, |tests| {
                 tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
                 units.extend(tests.iter().map(|test| test.value.unwrap_or(f64::NAN)));
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
@@ -210,23 +211,30 @@ fn hypotest_toys_model<'py>(
             }
             next = stop;
         }
+        Ok(())
     })?;
-    let document = test_fields(py, &setup, &test, &samples)?;
-    setup.sign(&document)?;
+    let document = test_fields(py, &analysis, &test, &samples)?;
+    sign(&analysis, &document)?;
     Ok(if range.is_some() { PyArray1::from_vec(py, units).into_any() } else { document.into_any() })
 }
 
 /// A test by toys, with the fits to the data that it begins with.
-fn test<'a>(py: Python<'_>, setup: &'a Setup, wanted: HypotestSettings) -> PyResult<Hypotest<'a>> {
-    let Setup { model, data, likelihood, options, .. } = setup;
-    let work = |likelihood: &mut _| Hypotest::new(model, (data, likelihood), options, wanted);
-    interruptible(py, likelihood.clone(), work)?.map_err(|problem| error::toys(&problem))
+fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) -> PyResult<Hypotest<'a>> {
+    answer(py, analysis, |stoppable| {
+        let data = (analysis.data(), &mut stoppable.likelihood()?);
+        Ok(Hypotest::new(analysis.model(), data, analysis.options(), wanted)?)
+    })
+}
+
+/// The parameter of interest, which `procedure` varies.
+fn varied(py: Python<'_>, analysis: &Analysis, procedure: Procedure) -> PyResult<usize> {
+    analysis.varied(None, procedure).map_err(|problem| error::settings(py, &problem))
 }
 
 /// The command's document, and the statistic of every toy.
 fn test_fields<'py>(
     py: Python<'py>,
-    setup: &Setup,
+    analysis: &Analysis,
     test: &Hypotest<'_>,
     samples: &Samples,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -239,7 +247,7 @@ fn test_fields<'py>(
         document.set_item(format!("{key}_error"), tail.error)?;
     }
     document.set_item("tail_probabilities", tails)?;
-    let (model, wanted) = (&setup.model, test.settings());
+    let (model, wanted) = (analysis.model(), test.settings());
     document.set_item("n_toys_wanted", wanted.n_toys)?;
     document.set_item("seed", wanted.seed)?;
     document.set_item("aux", object(py, &wanted.aux)?)?;
@@ -268,19 +276,19 @@ fn hypotest_of_units<'py>(
     values: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let stop_at_error = wanted.stop_at_error;
-    let setup = setup(py, model, settings)?;
-    let wanted = wanted.settings(py, &setup)?;
-    let (test, values) = (test(py, &setup, wanted)?, list(values, "values")?);
+    let analysis = analysis(py, model, settings)?;
+    let wanted = wanted.settings(py, &analysis)?;
+    let (test, values) = (test(py, &analysis, wanted)?, list(values, "values")?);
     let mut samples = Samples::default();
     for (unit, value) in (0..).zip(&values) {
         if wanted.is_enough(unit, &samples, &test.observed(), stop_at_error) {
-            return test_fields(py, &setup, &test, &samples).map(Some);
+            return test_fields(py, &analysis, &test, &samples).map(Some);
         }
         samples.push(wanted.unit(unit).which, Some(*value).filter(|value| !value.is_nan()));
     }
     let n_done = values.len() as u64;
     let is_over = n_done == wanted.n_units() || wanted.is_enough(n_done, &samples, &test.observed(), stop_at_error);
-    is_over.then(|| test_fields(py, &setup, &test, &samples)).transpose()
+    is_over.then(|| test_fields(py, &analysis, &test, &samples)).transpose()
 }
 
 /// Goodness of fit, by the formula and by `n_toys` toys if that is not 0.
@@ -293,34 +301,14 @@ fn goodness_model<'py>(
     is_aux_fixed: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let setup = setup(py, model, settings)?;
-    let Setup { model, data, likelihood, options, threads, .. } = &setup;
-    // As in the command, whose fit ends at the exact minimum because it has uncertainties.
-    let with_errors = FitOptions { errors: Errors::Hessian, ..options.clone() };
-    let (result, goodness) = interruptible(py, likelihood.clone(), |likelihood| {
-        let result = fit(model, data, likelihood, &with_errors);
-        let goodness = goodness_of_fit(model, data, likelihood, (&result, options), *threads);
-        (result, goodness)
-    })?;
-    let document = documents::goodness(model, &result, &goodness);
-    let document = fields(py, &document)?;
-    document.set_item("converged", result.converged)?;
-    document.set_item("toys", py.None())?;
-    if n_toys > 0 && result.converged {
-        let thrower = thrower(&setup, &result.bestfit, Ensemble::Goodness, is_aux_fixed)?;
-        let (domain, _) = ns_inference::fit::domain_and_start(model, options);
-        let observed = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
-        let (toys, _) = watched(py, callback(progress).as_ref(), likelihood, |likelihood, monitor| {
-            let run = setup.run(monitor);
-            goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)
-        })?;
-        let p_values = fields(py, &toys)?;
-        p_values.set_item("n_toys_wanted", n_toys)?;
-        p_values.set_item("seed", setup.seed)?;
-        p_values.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
-        document.set_item("toys", p_values)?;
-    }
-    setup.sign(&document)?;
+    let analysis = analysis(py, model, settings)?;
+    let request = GoodnessRequest { n_toys: Some(n_toys).filter(|n| *n > 0), aux: aux(is_aux_fixed) };
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.goodness(&request, monitor);
+    let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
+    let document = fields(py, &answer.document(&[]))?;
+    document.set_item("converged", answer.result.fit.converged)?;
+    // Not by way of JSON, which has no NaN.
+    document.set_item("toys", object(py, &answer.result.toys)?)?;
     Ok(document)
 }
 

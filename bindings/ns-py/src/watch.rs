@@ -5,10 +5,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use nextstat::Analysis;
 use ns_compute::CpuLikelihood;
 use ns_inference::monitor::Monitor;
 use pyo3::prelude::*;
 
+use crate::error;
 use crate::interrupt::{Interruptible, Watch};
 
 /// How often the interpreter is asked for signals and told of progress.
@@ -51,10 +53,26 @@ pub(crate) fn callback(progress: Option<Bound<'_, PyAny>>) -> Option<Py<PyAny>> 
     progress.map(Bound::unbind)
 }
 
+/// Computes an answer without the interpreter's lock, telling `callback` how far it is.
+///
+/// # Errors
+/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next evaluation and its result is dropped; the library's errors as exceptions.
+pub(crate) fn answer_watched<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Py<PyAny>>,
+    analysis: &Analysis,
+    work: impl FnOnce(&Analysis, &dyn Monitor) -> Result<T, nextstat::Error> + Send,
+) -> PyResult<T> {
+    let watch = Arc::new(Watch::asking()?);
+    let analysis = analysis.clone().cancelled_by(watch.clone());
+    let result = on_own_thread(py, callback, watch, |monitor| work(&analysis, monitor))?;
+    result.map_err(|problem| error::library(py, &problem))
+}
+
 /// What `work` makes of a likelihood, computed without the interpreter's lock.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next evaluation and its result is dropped.
+/// As of [`answer_watched`].
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     callback: Option<&Py<PyAny>>,
@@ -63,16 +81,26 @@ pub(crate) fn watched<T: Send>(
 ) -> PyResult<T> {
     crate::memory::for_fits(likelihood)?;
     let watch = Arc::new(Watch::asking()?);
-    let likelihood = Interruptible::new(likelihood.clone(), Arc::clone(&watch));
+    let likelihood = Interruptible::new(likelihood.clone(), Some(watch.clone()));
+    on_own_thread(py, callback, watch, |monitor| work(&likelihood, monitor))
+}
+
+/// Does `work` on a thread of its own while this one asks for signals and tells `callback` of progress.
+fn on_own_thread<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Py<PyAny>>,
+    watch: Arc<Watch>,
+    work: impl FnOnce(&dyn Monitor) -> T + Send,
+) -> PyResult<T> {
     let shared = Shared { done: AtomicUsize::new(0), total: AtomicUsize::new(0), watch };
     py.detach(|| {
         let (sender, receiver) = channel::<()>();
         // A thread that cannot be started must not take the work with it.
-        let job = Mutex::new(Some((work, likelihood, sender)));
+        let job = Mutex::new(Some((work, sender)));
         let run = || {
             let taken = job.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let (work, likelihood, sender) = taken.expect("the work is taken once");
-            let result = work(&likelihood, &shared);
+            let (work, sender) = taken.expect("the work is taken once");
+            let result = work(&shared);
             drop(sender);
             result
         };

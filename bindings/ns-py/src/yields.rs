@@ -1,47 +1,33 @@
 //! Expected yields before and after a fit, with their uncertainties; and all that there is to say about one fit.
 
-use std::sync::Arc;
-
-use ns_core::{Data, Model};
-use ns_inference::fit::domain_and_start;
-use ns_inference::gof::goodness_of_fit;
-use ns_inference::yields::{ChannelPrediction, Prediction, postfit, prefit};
-use ns_inference::{Errors, FitOptions, fit};
+use nextstat::Analysis;
+use nextstat::yields::Yields;
+use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::convert::{array, fields, optional_array};
-use crate::fits::{FittedOn, fit_document, warnings};
-use crate::interrupt::interruptible;
+use crate::fits::fit_document;
+use crate::interrupt::answer;
 use crate::model::PyModel;
-use crate::settings::{Setup, setup};
+use crate::settings::analysis;
 
 /// Yields of every channel before the fit and after it, with the data.
 #[pyfunction]
 fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
-    let Setup { model, data, likelihood, options, threads, .. } = setup(py, model, settings)?;
-    let options = FitOptions { errors: Errors::Covariance, ..options };
-    let (result, before, after) = interruptible(py, likelihood, |likelihood| {
-        let result = fit(&model, &data, likelihood, &options);
-        let before = prefit(&model, &data, &options, threads);
-        let after = postfit(&model, likelihood, &result, &options, threads);
-        (result, before, after)
-    })?;
+    let analysis = analysis(py, model, settings)?;
+    let yields = answer(py, &analysis, Analysis::yields)?;
     let document = PyDict::new(py);
-    document.set_item("converged", result.converged)?;
-    document.set_item("warnings", &result.warnings)?;
-    document.set_item("channels", channels(py, (&model, &data), &before, &after)?)?;
+    document.set_item("converged", yields.fit.result.converged)?;
+    document.set_item("warnings", yields.fit.warnings())?;
+    document.set_item("channels", channels(py, &yields)?)?;
     Ok(document)
 }
 
-fn channels<'py>(
-    py: Python<'py>,
-    (model, data): (&Model, &Data),
-    before: &[ChannelPrediction],
-    after: &[ChannelPrediction],
-) -> PyResult<Bound<'py, PyList>> {
+fn channels<'py>(py: Python<'py>, yields: &Yields) -> PyResult<Bound<'py, PyList>> {
+    let (model, data) = (yields.fit.model(), yields.fit.analysis.data());
     let channels = PyList::empty(py);
-    for (c, (before, after)) in before.iter().zip(after).enumerate() {
+    for (c, (before, after)) in yields.prefit.iter().zip(&yields.postfit).enumerate() {
         let channel = PyDict::new(py);
         channel.set_item("channel", &before.channel)?;
         channel.set_item("data", array(py, &data.main[model.channel_bins(c)]))?;
@@ -55,28 +41,14 @@ fn channels<'py>(
 /// One fit and everything that an analysis shows of it.
 #[pyfunction]
 fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
-    let (names, plan) = (model.names(py)?, Arc::clone(model.plan()));
-    let Setup { model, data, likelihood, options, threads, .. } = setup(py, model, settings)?;
-    let options = FitOptions { errors: Errors::Covariance, ..options };
-    let (result, goodness, before, after) = interruptible(py, likelihood, |likelihood| {
-        let result = fit(&model, &data, likelihood, &options);
-        let goodness = goodness_of_fit(&model, &data, likelihood, (&result, &options), threads);
-        let before = prefit(&model, &data, &options, threads);
-        let after = postfit(&model, likelihood, &result, &options, threads);
-        (result, goodness, before, after)
-    })?;
-    let document = PyDict::new(py);
-    document.set_item("converged", result.converged)?;
-    document.set_item("goodness_of_fit", fields(py, &goodness)?)?;
-    document.set_item("channels", channels(py, (&model, &data), &before, &after)?)?;
-    document.set_item("warnings", warnings(&model, &result))?;
-    let (domain, _) = domain_and_start(&model, &options);
-    let has_minima = !result.minima.is_empty();
-    let fit = fit_document(py, (FittedOn { model, plan, data, domain }, names), result)?;
-    if !has_minima {
-        fit.del_item("minima")?;
-    }
-    document.set_item("fit", fit)?;
+    let analysis = analysis(py, model, settings)?;
+    let found = answer(py, &analysis, Analysis::report)?;
+    let (fit, document) = (&found.yields.fit, PyDict::new(py));
+    document.set_item("converged", fit.result.converged)?;
+    document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;
+    document.set_item("channels", channels(py, &found.yields)?)?;
+    document.set_item("warnings", fit.warnings())?;
+    document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;
     Ok(document)
 }
 

@@ -89,6 +89,114 @@ def test_results_are_the_commands_documents(root, example, case):
     assert_within(document, result, leave_out=leave_out)
 
 
+def _workspace(samples, observed, parameters=(), poi="mu"):
+    return {
+        "version": "1.0.0",
+        "channels": [{"name": "SR", "samples": samples}],
+        "observations": [{"name": "SR", "data": observed}],
+        "measurements": [{"name": "m", "config": {"poi": poi, "parameters": list(parameters)}}],
+    }
+
+
+def _sample(name, data, *modifiers):
+    return {"name": name, "data": data, "modifiers": list(modifiers)}
+
+
+MU = {"name": "mu", "type": "normfactor", "data": None}
+
+
+def _normsys(name, hi, lo):
+    return {"name": name, "type": "normsys", "data": {"hi": hi, "lo": lo}}
+
+
+def _histosys(name, hi, lo):
+    return {"name": name, "type": "histosys", "data": {"hi_data": hi, "lo_data": lo}}
+
+
+#: Models that make fits fail, minima multiply or limits vanish: what is said of them is the same wherever it is said.
+AWKWARD = {
+    "signal only": _workspace([_sample("signal", [5.0], MU)], [3.0]),
+    "an impossible bin": _workspace([_sample("signal", [5.0, 0.0], MU), _sample("background", [10.0, 0.0], _normsys("xs", 1.1, 0.9))], [12.0, 2.0]),
+    "no signal": _workspace([_sample("signal", [0.0], MU), _sample("background", [10.0], _normsys("xs", 1.1, 0.9))], [12.0]),
+    "two minima": _workspace(
+        [_sample("signal", [5.0, 1.0], MU), _sample("background", [50.0, 60.0], _histosys("shape", [60.0, 62.0], [58.0, 61.0]))], [58.0, 62.0]
+    ),
+    "a negative yield": _workspace(
+        [_sample("signal", [5.0], MU), _sample("small", [1.0], _histosys("shape", [4.0], [-2.5])), _sample("background", [40.0])], [30.0]
+    ),
+    "a range below zero": _workspace(
+        [_sample("signal", [5.0], MU), _sample("background", [50.0], _normsys("xs", 1.1, 0.9))],
+        [40.0],
+        [{"name": "mu", "bounds": [[-5.0, 10.0]]}],
+    ),
+    "a limit beyond the range": _workspace(
+        [_sample("signal", [0.1], MU), _sample("background", [50.0], _normsys("xs", 1.1, 0.9))], [80.0], [{"name": "mu", "bounds": [[0.0, 2.0]]}]
+    ),
+    "a huge systematic": _workspace(
+        [_sample("signal", [5.0], MU), _sample("tiny", [0.04], _normsys("huge", 40.0, 0.01)), _sample("background", [20.0], _normsys("xs", 1.1, 0.9))], [26.0]
+    ),
+}
+
+PROCEDURES = ["fit", "hypotest", "hypotest q0", "significance", "limit", "limit by a grid", "scan at values", "ranking", "gof", "report", "hypotest-toys", "check"]
+
+
+@pytest.mark.parametrize("awkward", AWKWARD)
+@pytest.mark.parametrize("case", PROCEDURES)
+def test_what_is_said_of_awkward_models_is_what_the_command_says(tmp_path, awkward, case):
+    path = tmp_path / "workspace.json"
+    path.write_text(json.dumps(AWKWARD[awkward]))
+    arguments, call = CASES[case]
+    try:
+        document = command(arguments[0], path, *arguments[1:])
+    except nextstat.NextstatError as refused:
+        with pytest.raises(nextstat.NextstatError) as raised:
+            call(nextstat.load_workspace(path))
+        assert _as_the_command_says(str(raised.value)) in str(refused)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nextstat.NextstatWarning)
+        result = call(nextstat.load_workspace(path)).to_dict()
+    assert_within(document, result)
+
+
+#: What one face calls `fixed` and the other `--fix`.
+SPELLINGS = {"`fixed`": "`--fix`", "`bounds`": "`--bounds`", "`minos`": "`--minos`", "`parameter`": "`--parameter`", "`upper_limit`": "`limit`", "`profile_scan`": "`scan`"}
+
+
+def _as_the_command_says(message):
+    for here, there in SPELLINGS.items():
+        message = message.replace(here, there)
+    return message
+
+
+MISTAKES = {
+    "an unknown parameter": (["fit", "--fix", "Mu=1"], lambda m: nextstat.fit(m, fixed={"Mu": 1})),
+    "a fixed parameter": (["limit", "--fix", "mu=1"], lambda m: nextstat.upper_limit(m, fixed={"mu": 1})),
+    "a fixed parameter of a test": (["hypotest", "--fix", "mu=1"], lambda m: nextstat.hypotest(m, fixed={"mu": 1})),
+    "a fixed parameter of a ranking": (["ranking", "--fix", "mu=1"], lambda m: nextstat.ranking(m, fixed={"mu": 1})),
+    "a fixed parameter of a scan": (["scan", "--fix", "mu=1"], lambda m: nextstat.profile_scan(m, fixed={"mu": 1})),
+    "an interval of a fixed parameter": (["fit", "--fix", "mu=1", "--minos=mu"], lambda m: nextstat.fit(m, fixed={"mu": 1}, minos="mu")),
+    "an interval of an unknown one": (["fit", "--minos=nu"], lambda m: nextstat.fit(m, minos="nu")),
+    "a scan of an unknown one": (["scan", "--parameter", "nu"], lambda m: nextstat.profile_scan(m, parameter="nu")),
+    "a scan against itself": (
+        ["scan", "--parameter", "mu", "--parameter", "mu"],
+        lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")),
+    ),
+    "an empty group": (["ranking", "--group", "none=xyz*"], lambda m: nextstat.ranking(m, groups={"none": ["xyz*"]})),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_explained_as_the_command_explains_them(root, mistake):
+    arguments, call = MISTAKES[mistake]
+    path = root / "examples/simple.json"
+    with pytest.raises(nextstat.ParameterError) as raised:
+        call(nextstat.load_workspace(path))
+    with pytest.raises(nextstat.NextstatError) as refused:
+        nextstat.command([arguments[0], str(path), *arguments[1:]])
+    assert _as_the_command_says(str(raised.value)) in str(refused.value)
+
+
 def test_a_grid_of_two_parameters_is_the_commands(root):
     path = root / "examples/shapes.json"
     document = command("scan", path, "--parameter", "mu", "--parameter", "norm_ttbar", "--points", "4", "--contour", "0.68")

@@ -22,7 +22,7 @@ mod values;
 mod workspaces;
 
 pub(crate) use check::CheckArgs;
-pub(crate) use device::{DeviceArgs, DeviceChoice, DevicesArgs};
+pub(crate) use device::{DeviceArgs, DevicesArgs};
 pub(crate) use digest::DigestArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::FitArgs;

@@ -5,7 +5,6 @@
 pub(crate) mod check;
 mod combine;
 mod completions;
-mod device;
 mod devices;
 mod digest;
 mod document;

@@ -5,10 +5,7 @@
 
 mod args;
 mod command;
-pub mod documents;
 mod error;
-pub mod on_device;
-mod parameters;
 mod report;
 mod usage;
 

@@ -1,6 +1,7 @@
 //! Arguments of verbs that can compute on an accelerator, and of `devices`.
 
 use clap::{Args, ValueEnum};
+use ns_device::Backend;
 
 use super::{EXIT_CODES, OutputArgs};
 
@@ -18,7 +19,7 @@ pub(crate) struct DeviceArgs {
 
 impl DeviceArgs {
     /// What `--device` and `--gpu` say together.
-    pub(crate) fn choice(&self) -> DeviceChoice {
+    fn choice(&self) -> DeviceChoice {
         match self.gpu {
             None => self.device,
             Some(Gpu::Cuda) => DeviceChoice::Cuda,
@@ -26,15 +27,20 @@ impl DeviceArgs {
         }
     }
 
+    /// The device that is asked for, if it is not the CPU.
+    pub(crate) fn backend(&self) -> Option<Backend> {
+        match self.choice() {
+            DeviceChoice::Auto | DeviceChoice::Cpu => None,
+            DeviceChoice::Cuda => Some(Backend::Cuda),
+            DeviceChoice::Metal => Some(Backend::Metal),
+            #[cfg(feature = "emulated")]
+            DeviceChoice::Emulated => Some(Backend::Emulated),
+        }
+    }
+
     /// Where minima are found, in one word.
     pub(crate) fn name(&self) -> &'static str {
-        match self.choice() {
-            DeviceChoice::Auto | DeviceChoice::Cpu => "cpu",
-            DeviceChoice::Cuda => "cuda",
-            DeviceChoice::Metal => "metal",
-            #[cfg(feature = "emulated")]
-            DeviceChoice::Emulated => "emulated",
-        }
+        self.backend().map_or("cpu", Backend::name)
     }
 }
 

@@ -1,15 +1,16 @@
 //! One question asked of every patch of a patch set: the background is read once, each signal is patched in, answered and forgotten.
 
+use nextstat::Analysis;
+use nextstat::patchsets::value_of;
 use ns_inference::parallel::{self, Crew};
 use ns_translate::patchset::{PatchEntry, PatchSet};
 use ns_translate::{Source, pyhf, read_bytes};
 use serde_json::{Map, Value, json};
 
-use super::Status;
-use super::setup::{Setup, setup_of};
+use super::setup::{Machine, analysis_of};
+use super::{Status, model};
 use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::report::patchset::value_of;
 use crate::report::{self, Progress, Talk};
 
 /// An answer's document, and whether it is a good one.
@@ -19,7 +20,7 @@ pub(super) type Answer = Result<(Value, bool), CliError>;
 pub(super) fn run(
     setup: &SetupArgs,
     (output, threads): (&OutputArgs, &ThreadArgs),
-    question: impl Fn(Setup) -> Answer + Sync,
+    question: impl Fn(Analysis) -> Answer + Sync,
 ) -> Result<Status, CliError> {
     let input = &setup.model.input;
     let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
@@ -36,7 +37,8 @@ pub(super) fn run(
     let answer = |entry: &PatchEntry| {
         let name = format!("{}, patch `{}`", source.name(), entry.name);
         let workspace = set.workspace(&background, entry).map_err(|error| error.in_file(&name))?;
-        question(setup_of(setup, workspace, name)?)
+        let model = model::model_of(&setup.model, workspace, name)?;
+        question(analysis_of(setup, &model, Machine::default())?)
     };
     let entries = set.patches();
     let crew = Crew::new(threads.count(), &progress);

@@ -23,7 +23,8 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
     if args.points == Some(Source::Stdin) && documents.any(|source| *source == Source::Stdin) {
         return Err(CliError::TwoFromStdin);
     }
-    let (_, model) = model::model(&args.model)?;
+    let compiled = model::model(&args.model)?;
+    let model = compiled.model();
     let points = match &args.points {
         None => vec![model.parameters.init.clone()],
         Some(source) => {
@@ -31,7 +32,7 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
         }
     };
     let evaluation =
-        Evaluation { par_names: &model.parameters.names, points: evaluate_all(&model, &points, args.threads.count()) };
+        Evaluation { par_names: &model.parameters.names, points: evaluate_all(model, &points, args.threads.count()) };
     report::write_json(&report::to_document(&evaluation), &args.output)?;
     Talk::new(&args.output).say(|_| summary(&evaluation));
     Ok(Status::Done)

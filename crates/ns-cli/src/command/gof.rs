@@ -1,51 +1,33 @@
 //! `nextstat gof`: how well the best fit describes the data.
 
-use ns_inference::gof::{goodness_of_fit, saturated_deviance};
-use ns_inference::toys::{Ended, Ensemble, GoodnessToys, Run, Source, Thrower, ToysError, goodness_toys};
-use ns_inference::{FitResult, fit};
+use nextstat::goodness::GoodnessRequest;
+use ns_inference::monitor::{Monitor, Silent};
+use ns_inference::toys::Ended;
 
 use super::Status;
-use super::device::{Chosen, choose};
-use super::setup::{Setup, setup};
+use super::setup::{Machine, analysis};
 use crate::args::GofArgs;
 use crate::error::CliError;
-use crate::report::gof::{ByToys, Report};
+use crate::report::gof::{summary, toys_alarm, warnings_of_toys};
 use crate::report::{self, Progress, Talk};
 
 pub(super) fn run(args: &GofArgs) -> Result<Status, CliError> {
-    let mut setup = setup(&args.setup)?;
-    let Setup { model, data, likelihood, options, .. } = &mut setup;
-    let result = fit(model, data, likelihood, options);
-    let goodness = goodness_of_fit(model, data, likelihood, (&result, options), args.threads.count());
-    let chosen = choose(&args.device, &setup.model)?;
-    if !chosen.is_cpu() && args.toys.is_none() {
-        return Err(CliError::OnCpuOnly { what: "goodness of fit without `--toys`" });
-    }
-    let by_toys = by_toys(args, &setup, &chosen, &result)?;
-    let is_good = result.converged && by_toys.as_ref().is_none_or(|(toys, _)| toys.n_failed == 0);
-    let is_cut_short = by_toys.as_ref().is_some_and(|(_, ended)| *ended == Ended::Cancelled);
+    let talk = Talk::new(&args.output);
+    let request = GoodnessRequest { n_toys: args.toys, aux: args.aux.aux() };
+    let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
+    // Without toys there is nothing to keep when Ctrl-C ends the command.
+    let progress = args.toys.map(|_| Progress::new(talk, "toys"));
+    let monitor: &dyn Monitor = progress.as_ref().map_or(&Silent, |progress| progress);
+    let answer = analysis.goodness(&request, monitor)?;
+    drop(progress);
+    let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
+    let is_good = goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0);
+    let is_cut_short = toys.is_some_and(|toys| toys.ended == Ended::Cancelled);
 
-    let toys = by_toys.as_ref().map(|(toys, _)| ByToys::new(args, toys));
-    let report = Report { model: &setup.model, result: &result, goodness: &goodness, toys };
-    report::write_json(&chosen.sign(report.document())?, &args.output)?;
-    Talk::new(&args.output).say_or_warn(report.alarm().as_deref(), |paint| report.summary(paint));
+    let warnings = toys.map(warnings_of_toys).unwrap_or_default();
+    report::write_json(&answer.document(&warnings), &args.output)?;
+    talk.say_or_warn(toys_alarm(goodness, &warnings).as_deref(), |paint| {
+        summary(answer.model(), goodness, &warnings, paint)
+    });
     Ok(if is_cut_short { Status::Interrupted } else { Status::positive_if(is_good) })
-}
-
-/// The toys that are asked for; of a fit that did not converge there are none.
-fn by_toys(
-    args: &GofArgs,
-    setup: &Setup,
-    chosen: &Chosen,
-    result: &FitResult,
-) -> Result<Option<(GoodnessToys, Ended)>, CliError> {
-    let Some(n_toys) = args.toys.filter(|_| result.converged) else { return Ok(None) };
-    let Setup { model, data, likelihood, options, .. } = setup;
-    let source = Source { seed: args.setup.seed, ensemble: Ensemble::Goodness, aux: args.aux.aux() };
-    let thrower = Thrower::new(model, data, &result.bestfit, source).map_err(ToysError::from)?;
-    let fixed = ns_inference::fit::domain_and_start(model, options).0.fixed;
-    let observed = saturated_deviance(model, data, &result.bestfit, &fixed);
-    let progress = Progress::new(Talk::new(&args.output), "toys");
-    let run = Run { accelerator: chosen.accelerator(), ..Run::new(args.threads.count(), &progress) };
-    Ok(Some(goodness_toys((model, likelihood, options), &thrower, 0..n_toys, &run, &observed)))
 }

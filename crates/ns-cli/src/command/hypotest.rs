@@ -1,9 +1,9 @@
 //! `nextstat hypotest`: CLs of one value of the parameter of interest, observed and expected.
 
-use ns_inference::hypotest::{HypotestResult, hypotest};
-use ns_inference::test_statistic::TestStatistic;
+use nextstat::{Analysis, Answer};
+use ns_inference::hypotest::HypotestResult;
 
-use super::setup::{Setup, setup};
+use super::setup::{Machine, analysis};
 use super::{Status, each_patch, hypotest_toys};
 use crate::args::{CalculatorArg, HypotestArgs};
 use crate::error::CliError;
@@ -19,23 +19,19 @@ pub(super) fn run(args: HypotestArgs) -> Result<Status, CliError> {
 
 fn by_formulas(args: &HypotestArgs) -> Result<Status, CliError> {
     if args.patches.every_patch {
-        return each_patch::run(&args.setup, (&args.output, &args.threads), |setup| {
-            let result = test(args, setup)?;
-            Ok((report::to_document(&result), result.converged))
+        return each_patch::run(&args.setup, (&args.output, &args.threads), |analysis| {
+            let answer = test(args, &analysis)?;
+            Ok((answer.document(), answer.result.converged))
         });
     }
-    let result = test(args, setup(&args.setup)?)?;
-    report::write_json(&report::to_document(&result), &args.output)?;
+    let answer = test(args, &analysis(&args.setup, Machine::cpu(&args.threads))?)?;
+    report::write_json(&answer.document(), &args.output)?;
+    let result = &answer.result;
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
-    Talk::new(&args.output).say_or_warn(alarm.as_deref(), |_| report::hypotest::summary(&result));
+    Talk::new(&args.output).say_or_warn(alarm.as_deref(), |_| report::hypotest::summary(result));
     Ok(Status::positive_if(result.converged))
 }
 
-fn test(args: &HypotestArgs, mut setup: Setup) -> Result<HypotestResult, CliError> {
-    let poi = setup.tested_poi("hypotest")?;
-    let statistic = TestStatistic::from(args.test_stat);
-    let mu = if statistic == TestStatistic::Q0 { 0.0 } else { args.mu };
-    let Setup { model, likelihood, options, .. } = &mut setup;
-    let result = hypotest(model, likelihood, options, poi, (statistic, mu));
-    Ok(result)
+fn test(args: &HypotestArgs, analysis: &Analysis) -> Result<Answer<HypotestResult>, CliError> {
+    Ok(analysis.hypotest(args.test_stat.into(), args.mu)?)
 }

@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use nextstat::Analysis;
+use nextstat::error::Procedure;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{Ended, Hypotest, HypotestSettings, HypotestToys, Run, Samples};
 use ns_translate::toys::{Identity, ToyFile, ToyFileError};
 
 use super::Status;
-use super::device::{Chosen, choose};
-use super::setup::{Setup, setup};
+use super::setup::{Machine, analysis};
 use super::toys::{TestRecord, common, mode, needs_file, test_identity};
 use crate::args::{HypotestToysArgs, ToyStatistic};
 use crate::error::CliError;
@@ -18,24 +19,24 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
     if let (None, Some(option)) = (&args.toys_file, needs_file(&args.run)) {
         return Err(CliError::NeedsToyFile { option, file: "--toys-file FILE.npy" });
     }
-    let mut setup = setup(&args.setup)?;
-    let settings = settings(args, &setup)?;
-    let known = common(&args.setup, &args.run, &setup);
-    let Setup { model, data, likelihood, options, .. } = &mut setup;
-    let chosen = choose(&args.device, model)?;
-    let test = Hypotest::new(model, (data, &mut *likelihood), options, settings)?;
+    let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
+    let settings = settings(args, &analysis)?;
+    let known = common(&args.setup, &args.run, &analysis);
+    let mut likelihood = analysis.likelihood()?;
+    let data = (analysis.data(), &mut likelihood);
+    let test = Hypotest::new(analysis.model(), data, analysis.options(), settings)?;
     let identity = test_identity(known, &test, args);
     let mut work = Work { identity, samples: Samples::default(), file: None, n_done: 0 };
     work.open(args, &settings)?;
-    let ended = work.run(args, &test, likelihood, &chosen)?;
-    let device = chosen.report()?;
+    let ended = work.run(args, &test, &analysis)?;
+    let device = analysis.device_report()?;
     let range = work.identity.range();
     let interrupted = (ended == Ended::Cancelled).then_some((work.n_done, range.end - range.start));
     let result = HypotestToys::new(test.observed(), &work.samples);
     report::hypotest_toys::write(&work.identity, result, interrupted, (device, &args.output))
 }
 
-fn settings(args: &HypotestToysArgs, setup: &Setup) -> Result<HypotestSettings, CliError> {
+fn settings(args: &HypotestToysArgs, analysis: &Analysis) -> Result<HypotestSettings, CliError> {
     let (test_statistic, mu) = match args.test_stat {
         ToyStatistic::Q => (TestStatistic::Q, 1.0),
         ToyStatistic::Qtilde => (TestStatistic::QTilde, 1.0),
@@ -46,7 +47,7 @@ fn settings(args: &HypotestToysArgs, setup: &Setup) -> Result<HypotestSettings, 
     }
     Ok(HypotestSettings {
         test_statistic,
-        poi: setup.tested_poi("hypotest-toys")?,
+        poi: analysis.varied(None, Procedure::HypotestToys)?,
         mu: args.mu.unwrap_or(mu),
         n_toys: [args.n_toys, args.n_toys_b.unwrap_or(args.n_toys)],
         seed: args.setup.seed,
@@ -80,18 +81,12 @@ impl Work {
     }
 
     /// Makes the toys that are still wanted.
-    fn run(
-        &mut self,
-        args: &HypotestToysArgs,
-        test: &Hypotest<'_>,
-        likelihood: &ns_compute::CpuLikelihood,
-        chosen: &Chosen,
-    ) -> Result<Ended, ToyFileError> {
+    fn run(&mut self, args: &HypotestToysArgs, test: &Hypotest<'_>, analysis: &Analysis) -> Result<Ended, CliError> {
         let (range, stop) = (self.identity.range(), args.stop_at_error);
         let progress = Progress::new(Talk::new(&args.output), "toys");
         let whole = Some([range.start, range.end]);
-        let accelerator = chosen.accelerator();
-        let run = Run { batch: args.run.batch, whole, accelerator, ..Run::new(args.threads.count(), &progress) };
+        let run = Run { batch: args.run.batch, whole, ..analysis.run(&progress) };
+        let likelihood = analysis.likelihood()?;
         let is_finished = self.file.as_ref().is_some_and(ToyFile::is_complete);
         loop {
             let next = range.start + self.n_done;
@@ -100,13 +95,13 @@ impl Work {
                 break;
             }
             let end = test.settings().next_check(next, stop).min(range.end);
-            let ended = test.run(likelihood, next..end, &run, |tests| {
+            let ended = test.run(&likelihood, next..end, &run, |tests| {
                 let mut bytes = Vec::new();
                 tests.iter().for_each(|test| TestRecord::write(test, &mut bytes));
                 self.file.as_mut().map_or(Ok(()), |file| file.append(&bytes))?;
                 tests.iter().for_each(|test| self.samples.push(test.unit.which, test.value));
                 self.n_done += tests.len() as u64;
-                Ok(ControlFlow::Continue(()))
+                Ok::<_, ToyFileError>(ControlFlow::Continue(()))
             })?;
             if matches!(ended, Ended::Cancelled | Ended::Failed) {
                 return Ok(ended);

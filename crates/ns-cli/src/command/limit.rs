@@ -1,8 +1,10 @@
 //! `nextstat limit`: upper limits on the parameter of interest, observed and expected.
 
-use ns_inference::limit::{LimitOptions, LimitResult, limit, limit_from_grid};
+use nextstat::hypothesis::LimitRequest;
+use nextstat::{Analysis, Answer};
+use ns_inference::limit::LimitResult;
 
-use super::setup::{Setup, setup};
+use super::setup::{Machine, analysis};
 use super::{Status, each_patch};
 use crate::args::LimitArgs;
 use crate::error::CliError;
@@ -10,28 +12,22 @@ use crate::report::{self, Talk};
 
 pub(super) fn run(args: &LimitArgs) -> Result<Status, CliError> {
     if args.patches.every_patch {
-        return each_patch::run(&args.setup, (&args.output, &args.threads), |setup| {
-            let result = find(args, setup)?;
-            Ok((report::to_document(&result), result.converged))
+        return each_patch::run(&args.setup, (&args.output, &args.threads), |analysis| {
+            let answer = find(args, &analysis)?;
+            Ok((answer.document(), answer.result.converged))
         });
     }
-    let result = find(args, setup(&args.setup)?)?;
-    report::write_json(&report::to_document(&result), &args.output)?;
+    let answer = find(args, &analysis(&args.setup, Machine::cpu(&args.threads))?)?;
+    report::write_json(&answer.document(), &args.output)?;
+    let result = &answer.result;
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
-    Talk::new(&args.output).say_or_warn(alarm.as_deref(), |_| report::hypotest::limit(&result));
+    Talk::new(&args.output).say_or_warn(alarm.as_deref(), |_| report::hypotest::limit(result));
     Ok(Status::positive_if(result.converged))
 }
 
-fn find(args: &LimitArgs, mut setup: Setup) -> Result<LimitResult, CliError> {
-    let poi = setup.tested_poi("limit")?;
-    let grid = grid(args)?;
-    let wanted = LimitOptions { level: args.level, statistic: args.test_stat.into() };
-    let Setup { model, likelihood, options, .. } = &mut setup;
-    let result = match &grid {
-        None => limit(model, likelihood, options, poi, wanted),
-        Some(grid) => limit_from_grid(model, likelihood, options, poi, (wanted, grid)),
-    };
-    Ok(result)
+fn find(args: &LimitArgs, analysis: &Analysis) -> Result<Answer<LimitResult>, CliError> {
+    let request = LimitRequest { level: args.level, statistic: args.test_stat.into(), grid: grid(args)? };
+    Ok(analysis.limit(&request)?)
 }
 
 /// The values to interpolate from, if they are given.

@@ -1,8 +1,9 @@
 //! From the arguments that verbs share to a workspace and a model.
 
+use nextstat::CompiledModel;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::Workspace;
-use ns_core::{CompileError, CompileOptions, Model, PoiChoice, compile};
+use ns_core::{CompileError, CompileOptions, PoiChoice};
 use ns_translate::{LoadRequest, Source, load};
 
 use crate::args::{InputArgs, InterpolationDefaults, ModelArgs};
@@ -24,21 +25,20 @@ pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliErr
     Ok((load(&LoadRequest { workspace, patches: input.patch.clone(), patchset })?, name))
 }
 
-/// A workspace and the model of it that the arguments mean.
-pub(super) fn model(args: &ModelArgs) -> Result<(Workspace, Model), CliError> {
+/// The model that the arguments mean.
+pub(super) fn model(args: &ModelArgs) -> Result<CompiledModel, CliError> {
     let (workspace, name) = workspace(&args.input)?;
-    let model = model_of(args, &workspace, name)?;
-    Ok((workspace, model))
+    model_of(args, workspace, name)
 }
 
 /// The model of `workspace`, called `name` in messages, that the arguments mean.
-pub(super) fn model_of(args: &ModelArgs, workspace: &Workspace, name: String) -> Result<Model, CliError> {
+pub(super) fn model_of(args: &ModelArgs, workspace: Workspace, name: String) -> Result<CompiledModel, CliError> {
     let options = CompileOptions {
         measurement: args.measurement.clone(),
         poi: poi_choice(&args.poi)?,
         interpolation: interpolation(args),
     };
-    compile(workspace, &options).map_err(|error| in_file(name, error))
+    CompiledModel::new(workspace, &options).map_err(|error| in_file(name, error))
 }
 
 /// Names the file in which a workspace is no model.

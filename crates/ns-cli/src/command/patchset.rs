@@ -1,5 +1,6 @@
 //! `nextstat patchset`: pyhf's verbs for patch sets.
 
+use nextstat::patchsets;
 use ns_translate::patchset::{Extracted, PatchSet};
 use ns_translate::{DocumentError, Source, pyhf, read_bytes};
 
@@ -42,7 +43,7 @@ fn list(args: &SetArgs) -> Result<Status, CliError> {
 
 fn inspect(args: &SetArgs) -> Result<Status, CliError> {
     let set = read(&args.source()?)?;
-    report::write_json(&report::patchset::document(&set), &args.output)?;
+    report::write_json(&patchsets::patchset(&set), &args.output)?;
     Talk::new(&args.output).say(|_| report::patchset::summary(&set));
     Ok(Status::Done)
 }
@@ -71,7 +72,7 @@ fn verify(args: &VerifyArgs) -> Result<Status, CliError> {
     let (bytes, set) = read_both(&args.workspace, &args.set.source()?)?;
     let checks = set.verify(&bytes).map_err(|error| named(error, &args.workspace))?;
     let verified = checks.iter().all(ns_translate::patchset::DigestCheck::matches);
-    report::write_json(&report::patchset::verification(&checks), &args.set.output)?;
+    report::write_json(&patchsets::verification(&checks), &args.set.output)?;
     let verdict = report::patchset::verdict(verified);
     Talk::new(&args.set.output).say_or_warn((!verified).then_some(verdict), |_| format!("{verdict}\n"));
     Ok(Status::positive_if(verified))

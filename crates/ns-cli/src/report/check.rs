@@ -2,28 +2,12 @@
 
 use std::fmt::Write;
 
-use ns_core::Model;
 use ns_core::check::{Finding, Severity};
-use serde_json::{Value, json};
 
 use super::talk::{Paint, harmless};
-use super::to_document;
 
 /// How many findings of one code a screen has room for.
 const SHOWN: usize = 5;
-
-/// The findings and how many there are of each severity.
-pub(crate) fn document(model: &Model, findings: &[Finding]) -> Value {
-    let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
-    json!({
-        "measurement": model.measurement,
-        "n_errors": count(Severity::Error),
-        "n_warnings": count(Severity::Warning),
-        "n_notes": count(Severity::Note),
-        "findings": to_document(&findings),
-        "nextstat_version": env!("CARGO_PKG_VERSION"),
-    })
-}
 
 /// The findings in words, the first few of each code.
 pub(crate) fn summary(findings: &[Finding], paint: Paint) -> String {

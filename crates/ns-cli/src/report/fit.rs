@@ -1,4 +1,4 @@
-//! What `fit` says: its document with pyhf's keys, and a screen for people on which a bad verdict cannot be missed.
+//! What `fit` says to people: a screen on which a bad verdict cannot be missed.
 
 use std::fmt::Write;
 
@@ -7,61 +7,13 @@ use ns_inference::FitResult;
 use ns_inference::minimize::Outcome;
 use ns_inference::pulls::{Pull, pulls};
 use ns_inference::result::MinosInterval;
-use serde_json::{Map, Value, json};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
 use super::talk::{Paint, harmless, warnings};
-use super::to_document;
-
-/// Which matrices the document shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Matrices {
-    pub(crate) covariance: bool,
-    pub(crate) correlation: bool,
-}
 
 /// How many pulls a screen has room for.
 const SHOWN: usize = 10;
-
-/// The result as a document: the library's fields, and pyhf's.
-pub(crate) fn document(model: &Model, result: &FitResult, wanted: Matrices) -> Value {
-    let Value::Object(mut document) = to_document(result) else { return Value::Null };
-    document.remove("covariance");
-    if result.minima.is_empty() {
-        document.remove("minima");
-    }
-    let n = result.par_names.len();
-    if wanted.covariance {
-        document.insert("covariance".to_owned(), matrix(result.covariance.as_deref(), n));
-    }
-    if wanted.correlation {
-        document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
-    }
-    let poi = |&index: &usize| {
-        let (bestfit, uncertainty) = (result.bestfit[index], result.uncertainties[index]);
-        json!({"name": result.par_names[index], "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
-    };
-    let pois: Vec<Value> = model.pois.iter().map(poi).collect();
-    document.extend([
-        ("mle_parameters".to_owned(), mle_parameters(model, result)),
-        ("poi".to_owned(), json!(pois.first())),
-        ("pois".to_owned(), json!(pois)),
-        ("measurement".to_owned(), json!(model.measurement)),
-        ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
-    ]);
-    Value::Object(document)
-}
-
-/// `{name: [value of each element]}`
-fn mle_parameters(model: &Model, result: &FitResult) -> Value {
-    let values = |set: &ns_core::parameters::ParameterSet| (set.name.clone(), json!(result.bestfit[set.range()]));
-    Value::Object(model.parameters.sets.iter().map(values).collect::<Map<_, _>>())
-}
-
-fn matrix(values: Option<&[f64]>, n: usize) -> Value {
-    values.map_or(Value::Null, |values| values.chunks(n.max(1)).map(|row| json!(row)).collect())
-}
 
 /// One screen: verdict, parameter of interest, strongest pulls, warnings.
 pub(crate) fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> String {

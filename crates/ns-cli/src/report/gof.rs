@@ -2,122 +2,51 @@
 
 use std::fmt::Write;
 
+use nextstat::goodness::{Goodness, GoodnessByToys};
 use ns_core::Model;
-use ns_inference::FitResult;
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
 use ns_inference::toys::{Aux, GoodnessToys, PValue};
-use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::fit::verdict;
 use super::number::significant;
 use super::table::{Align, table};
 use super::talk::{Paint, harmless, warnings};
-use super::to_document;
 use super::toys::FIXED_AUX;
-use crate::args::GofArgs;
 
-/// Everything that `gof` has to say.
-pub(crate) struct Report<'a> {
-    pub(crate) model: &'a Model,
-    pub(crate) result: &'a FitResult,
-    pub(crate) goodness: &'a GoodnessOfFit,
-    pub(crate) toys: Option<ByToys<'a>>,
+/// What a reader should know of p-values by toys before using them.
+pub(crate) fn warnings_of_toys(toys: &GoodnessByToys) -> Vec<String> {
+    let GoodnessToys { total, n_failed, .. } = &toys.p_values;
+    let (n_done, n_wanted) = (total.n_toys + n_failed, toys.n_toys_wanted);
+    let cut_short = (n_done < n_wanted).then(|| format!("interrupted after {n_done} of {n_wanted} toys"));
+    let fixed = (toys.aux == Aux::Fixed).then(|| FIXED_AUX.to_owned());
+    let failed = (*n_failed > 0).then(|| {
+        let PValue { low, high, .. } = total;
+        format!(
+            "toys whose fit did not converge: {n_failed}; with them p could be anything from {} to {}",
+            significant(*low, 3),
+            significant(*high, 3)
+        )
+    });
+    [cut_short, fixed, failed].into_iter().flatten().collect()
 }
 
-/// p-values by toys, and how the toys were made.
-#[derive(Serialize)]
-pub(crate) struct ByToys<'a> {
-    /// Toys asked for.
-    n_toys_wanted: u64,
-    seed: u64,
-    aux: Aux,
-    #[serde(flatten)]
-    p_values: &'a GoodnessToys,
+/// What is said even to those who want no summary.
+pub(crate) fn toys_alarm(goodness: &Goodness, warnings_of_toys: &[String]) -> Option<String> {
+    let fit = if goodness.fit.converged { &[][..] } else { &goodness.fit.warnings[..] };
+    let said = [fit, warnings_of_toys].concat();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
-impl<'a> ByToys<'a> {
-    pub(crate) fn new(args: &GofArgs, p_values: &'a GoodnessToys) -> Self {
-        let n_toys_wanted = args.toys.unwrap_or(0);
-        Self { n_toys_wanted, seed: args.setup.seed, aux: args.aux.aux(), p_values }
+/// One screen: verdict, statistic, channels, warnings.
+pub(crate) fn summary(model: &Model, answer: &Goodness, warnings_of_toys: &[String], paint: Paint) -> String {
+    let Goodness { fit, goodness, toys } = answer;
+    let mut text = format!("measurement `{}`\n\n{}\n", harmless(&model.measurement), verdict(fit, paint));
+    text.push_str(&tables(goodness, toys.as_ref().map(|toys| &toys.p_values), paint));
+    text.push_str(&warnings(&[&fit.warnings[..], &goodness.warnings[..], warnings_of_toys].concat()));
+    if !fit.converged {
+        let _ = writeln!(text, "\n{}", verdict(fit, paint));
     }
-
-    /// What a reader should know before using the numbers.
-    fn warnings(&self) -> Vec<String> {
-        let GoodnessToys { total, n_failed, .. } = self.p_values;
-        let n_done = total.n_toys + n_failed;
-        let cut_short =
-            (n_done < self.n_toys_wanted).then(|| format!("interrupted after {n_done} of {} toys", self.n_toys_wanted));
-        let fixed = (self.aux == Aux::Fixed).then(|| FIXED_AUX.to_owned());
-        let failed = (*n_failed > 0).then(|| {
-            let PValue { low, high, .. } = total;
-            format!(
-                "toys whose fit did not converge: {n_failed}; with them p could be anything from {} to {}",
-                significant(*low, 3),
-                significant(*high, 3)
-            )
-        });
-        [cut_short, fixed, failed].into_iter().flatten().collect()
-    }
-}
-
-impl Report<'_> {
-    /// The goodness with the verdict on the fit that it is of.
-    pub(crate) fn document(&self) -> Value {
-        let mut document = document(self.model, self.result, self.goodness);
-        document["toys"] = to_document(&self.toys);
-        document["warnings"] = json!(self.warnings());
-        document
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let toys = self.toys.as_ref().map(ByToys::warnings).unwrap_or_default();
-        [&self.goodness.warnings[..], &toys[..]].concat()
-    }
-
-    /// What is said even to those who want no summary.
-    pub(crate) fn alarm(&self) -> Option<String> {
-        let toys = self.toys.as_ref().map(ByToys::warnings).unwrap_or_default();
-        let fit = if self.result.converged { &[][..] } else { &self.result.warnings[..] };
-        let said = [fit, &toys[..]].concat();
-        (!said.is_empty()).then(|| said.join("; "))
-    }
-
-    /// One screen: verdict, statistic, channels, warnings.
-    pub(crate) fn summary(&self, paint: Paint) -> String {
-        let Self { model, result, goodness, toys } = self;
-        let mut text = format!("measurement `{}`\n\n{}\n", harmless(&model.measurement), verdict(result, paint));
-        text.push_str(&tables(goodness, toys.as_ref().map(|toys| toys.p_values), paint));
-        text.push_str(&warnings(&[&result.warnings[..], &self.warnings()[..]].concat()));
-        if !result.converged {
-            let _ = writeln!(text, "\n{}", verdict(result, paint));
-        }
-        text
-    }
-}
-
-/// The goodness by the formula, with the verdict on the fit that it is of.
-#[must_use]
-pub fn document(model: &Model, result: &FitResult, goodness: &GoodnessOfFit) -> Value {
-    let mut document = to_document(goodness);
-    document["fit"] = fit(result);
-    document["measurement"] = json!(model.measurement);
-    document["nextstat_version"] = json!(env!("CARGO_PKG_VERSION"));
-    document
-}
-
-/// Whether the fit can be trusted, without its parameters.
-fn fit(result: &FitResult) -> Value {
-    json!({
-        "converged": result.converged,
-        "outcome": result.outcome,
-        "edm": result.edm,
-        "twice_nll": result.twice_nll,
-        "at_bounds": result.at_bounds,
-        "flat_directions": result.flat_directions,
-        "not_finite": result.not_finite,
-        "warnings": result.warnings,
-    })
+    text
 }
 
 /// The statistic and the channels.

@@ -2,19 +2,14 @@
 
 use std::fmt::Write;
 
-use ns_core::{Data, Model};
 use ns_inference::FitResult;
-use ns_inference::gof::GoodnessOfFit;
-use ns_inference::pulls::Pull;
-use ns_inference::yields::ChannelPrediction;
-use serde_json::{Value, json};
 
-use super::fit::{Matrices, parameter_of_interest, strongest_pulls, verdict};
+use super::fit::{parameter_of_interest, strongest_pulls, verdict};
+use super::gof;
 use super::number::significant;
 use super::table::{Align, table};
 use super::talk::{Paint, harmless, warnings};
 use super::yields::{ChannelYields, tables};
-use super::{fit, gof, to_document};
 
 /// Most parameters of a correlation matrix that a screen has room for.
 const WIDEST: usize = 12;
@@ -22,31 +17,18 @@ const WIDEST: usize = 12;
 /// Everything about one fit.
 #[derive(Debug)]
 pub(crate) struct Overview<'a> {
-    pub(crate) model: &'a Model,
-    pub(crate) data: &'a Data,
+    pub(crate) found: &'a nextstat::yields::Overview,
+    /// The fit, with the warnings about its minimum.
     pub(crate) result: &'a FitResult,
-    pub(crate) pulls: Vec<Pull>,
-    pub(crate) goodness: GoodnessOfFit,
-    pub(crate) prefit: Vec<ChannelPrediction>,
-    pub(crate) postfit: Vec<ChannelPrediction>,
 }
 
 impl Overview<'_> {
-    /// `{fit, pulls, goodness_of_fit, yields}`.
-    pub(crate) fn document(&self) -> Value {
-        let matrices = Matrices { covariance: false, correlation: true };
-        json!({
-            "fit": fit::document(self.model, self.result, matrices),
-            "pulls": to_document(&self.pulls),
-            "goodness_of_fit": to_document(&self.goodness),
-            "yields": self.channels().map(|channel| channel.document()).collect::<Vec<_>>(),
-        })
-    }
-
     fn channels(&self) -> impl Iterator<Item = ChannelYields<'_>> {
-        let both = self.prefit.iter().zip(&self.postfit).enumerate();
+        let yields = &self.found.yields;
+        let (model, data) = (yields.fit.model(), yields.fit.analysis.data());
+        let both = yields.prefit.iter().zip(&yields.postfit).enumerate();
         both.map(|(channel, (prefit, postfit))| ChannelYields {
-            data: &self.data.main[self.model.channel_bins(channel)],
+            data: &data.main[model.channel_bins(channel)],
             prefit,
             postfit,
         })
@@ -54,7 +36,8 @@ impl Overview<'_> {
 
     /// Verdict, goodness, pulls, correlations of at least `threshold`, yields, warnings; a bad verdict first and last.
     pub(crate) fn summary(&self, threshold: f64, has_bins: bool, paint: Paint) -> String {
-        let Self { model, result, .. } = self;
+        let (result, fit) = (self.result, &self.found.yields.fit);
+        let model = fit.model();
         let mut text = String::new();
         let (n_free, n_bins) = (result.n_free, model.n_bins());
         let measurement = harmless(&model.measurement);
@@ -68,14 +51,14 @@ impl Overview<'_> {
         for &poi in &model.pois {
             let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
         }
-        let pulls = strongest_pulls(model, self.data, result);
-        for part in [gof::tables(&self.goodness, None, paint), pulls, self.correlations(threshold)] {
+        let pulls = strongest_pulls(model, fit.analysis.data(), result);
+        for part in [gof::tables(&self.found.goodness, None, paint), pulls, self.correlations(threshold)] {
             if !part.is_empty() {
                 let _ = write!(text, "\n{part}");
             }
         }
         text.push_str(&tables(self.channels(), has_bins));
-        text.push_str(&warnings(&[&result.warnings[..], &self.goodness.warnings[..]].concat()));
+        text.push_str(&warnings(&[&result.warnings[..], &self.found.goodness.warnings[..]].concat()));
         if !result.converged {
             let _ = writeln!(text, "\n{}", verdict(result, paint));
         }

@@ -2,31 +2,11 @@
 
 use std::fmt::Write as _;
 
-use ns_core::Model;
 use ns_inference::ranking::{Entry, GroupImpact, Impacts, Ranking};
-use serde_json::{Value, json};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
 use super::talk::{Paint, free_fit_failed, harmless, warnings};
-
-/// The result as a document.
-#[must_use]
-pub fn document(model: &Model, ranking: &Ranking) -> Value {
-    json!({
-        "best": ranking.best,
-        "breakdown": ranking.breakdown,
-        "complete": ranking.is_complete,
-        "converged": ranking.converged,
-        "groups": ranking.groups,
-        "measurement": model.measurement,
-        "nextstat_version": env!("CARGO_PKG_VERSION"),
-        "par_names": model.parameters.names,
-        "poi": ranking.poi,
-        "ranking": ranking.entries,
-        "warnings": ranking.warnings,
-    })
-}
 
 /// One screen: the parameter of interest, the `top` nuisance parameters, groups, warnings.
 pub(crate) fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {

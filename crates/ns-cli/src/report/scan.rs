@@ -2,84 +2,20 @@
 
 use std::fmt::Write as _;
 
-use ns_core::Model;
+use nextstat::curves::Curves;
 use ns_inference::contour::Contours;
-use ns_inference::result::BestFit;
-use ns_inference::scan::{Axis, Scan};
-use serde::Serialize;
-use serde_json::{Value, json};
+use ns_inference::scan::Scan;
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
 use super::talk::{Paint, free_fit_failed, harmless, warnings};
-use super::to_document;
 
 /// How many values a screen has room for.
 const SHOWN: usize = 41;
 
-/// The result as a document.
-pub(crate) fn document(
-    model: &Model,
-    axes: &[Axis],
-    scan: &Scan,
-    contours: Option<&Contours>,
-    has_params: bool,
-) -> Value {
-    let mut document = json!({
-        "best": best(axes, &scan.best),
-        "complete": scan.is_complete && contours.is_none_or(|contours| contours.is_complete),
-        "converged": scan.converged && contours.is_none_or(|contours| contours.converged),
-        "delta_nll": points(scan, &scan.delta_nll),
-        "measurement": model.measurement,
-        "nextstat_version": env!("CARGO_PKG_VERSION"),
-        "outcomes": points(scan, &scan.outcomes),
-        "par_names": model.parameters.names,
-        "twice_delta_nll": points(scan, &scan.twice_delta_nll),
-        "warnings": scan.warnings.iter().chain(contours.iter().flat_map(|c| &c.warnings)).collect::<Vec<_>>(),
-    });
-    if has_params {
-        document["params"] = points(scan, &scan.params);
-    }
-    match (scan.parameters.as_slice(), scan.values.as_slice()) {
-        ([parameter], [values]) => {
-            document["parameter"] = json!(parameter);
-            document["values"] = json!(values);
-        }
-        (parameters, values) => {
-            document["parameters"] = json!(parameters);
-            document["values"] = json!(values);
-        }
-    }
-    if let Some(contours) = contours {
-        document["contours"] = json!(contours.contours);
-    }
-    document
-}
-
-/// The free fit, with the scanned parameters' own values.
-fn best(axes: &[Axis], best: &BestFit) -> Value {
-    let mut document = to_document(best);
-    let of = |list: &dyn Fn(usize) -> Value| match axes {
-        [axis] => list(axis.parameter),
-        axes => axes.iter().map(|axis| list(axis.parameter)).collect(),
-    };
-    let (value, uncertainty) =
-        if axes.len() == 1 { ("value", "value_uncertainty") } else { ("values", "value_uncertainties") };
-    document[value] = of(&|i| json!(best.params.get(i)));
-    document[uncertainty] = of(&|i| json!(best.uncertainties.get(i).copied().flatten()));
-    document
-}
-
-/// One number per point: a list, or a row per value of the first of two parameters.
-fn points<T: Serialize>(scan: &Scan, list: &[T]) -> Value {
-    match scan.values.as_slice() {
-        [_, second] => list.chunks(second.len().max(1)).map(|row| json!(row)).collect(),
-        _ => json!(list),
-    }
-}
-
 /// One screen: the best fit, the curve or the contours, warnings.
-pub(crate) fn summary(axes: &[Axis], scan: &Scan, contours: Option<&Contours>, paint: Paint) -> String {
+pub(crate) fn summary(curves: &Curves, paint: Paint) -> String {
+    let Curves { scan, axes, contours } = curves;
     let mut text = String::new();
     for (axis, name) in axes.iter().zip(&scan.parameters) {
         let value = scan.best.params.get(axis.parameter).map_or(f64::NAN, |value| *value);
@@ -99,8 +35,7 @@ pub(crate) fn summary(axes: &[Axis], scan: &Scan, contours: Option<&Contours>, p
     if let Some(contours) = contours {
         text.push_str(&extents(contours));
     }
-    let said = scan.warnings.iter().chain(contours.iter().flat_map(|contours| &contours.warnings));
-    text.push_str(&warnings(&said.cloned().collect::<Vec<_>>()));
+    text.push_str(&warnings(&curves.warnings().cloned().collect::<Vec<_>>()));
     if !scan.best.converged {
         text.push_str(&free_fit_failed(paint));
     }

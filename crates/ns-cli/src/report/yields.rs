@@ -3,12 +3,10 @@
 use std::fmt::Write;
 
 use ns_inference::yields::{ChannelPrediction, Prediction};
-use serde_json::{Value, json};
 
 use super::number::{measured, significant};
 use super::table::{Align, table};
 use super::talk::harmless;
-use super::to_document;
 
 /// One channel before and after the fit, with what was seen.
 #[derive(Debug, Clone, Copy)]
@@ -19,17 +17,6 @@ pub(super) struct ChannelYields<'a> {
 }
 
 impl ChannelYields<'_> {
-    pub(super) fn document(&self) -> Value {
-        let prediction =
-            |p: &ChannelPrediction| json!({"samples": to_document(&p.samples), "total": to_document(&p.total)});
-        json!({
-            "channel": self.prefit.channel,
-            "data": self.data,
-            "prefit": prediction(self.prefit),
-            "postfit": prediction(self.postfit),
-        })
-    }
-
     /// The channel's table: sums over its bins, or every bin.
     pub(super) fn table(&self, has_bins: bool) -> String {
         let mut rows = Vec::new();

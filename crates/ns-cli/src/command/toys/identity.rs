@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use nextstat::Analysis;
 use ns_inference::toys::{Hypotest, Thrower};
 use ns_translate::digest::{Algorithm, digest};
 use ns_translate::pyhf::write_workspace;
@@ -11,16 +12,15 @@ use serde_json::{Map, Value, json};
 use super::record::{FitRecord, TestRecord};
 use super::shard;
 use crate::args::{DeviceArgs, HypotestToysArgs, RunArgs, SetupArgs, ThrowArgs, ThrowAt};
-use crate::command::setup::Setup;
 use crate::report::to_document;
 
 /// What every run of toys depends on.
-pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, setup: &Setup) -> Map<String, Value> {
-    let Setup { workspace, model, options, .. } = setup;
+pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, analysis: &Analysis) -> Map<String, Value> {
+    let (model, options) = (analysis.model(), analysis.options());
     let name = |i: usize| model.parameters.names[i].clone();
     let fixed: Map<String, Value> = options.fixed.iter().map(|&(i, value)| (name(i), json!(value))).collect();
     let bounds: Map<String, Value> = options.bounds.iter().map(|&(i, ends)| (name(i), json!(ends))).collect();
-    let text = write_workspace(workspace).to_string();
+    let text = write_workspace(analysis.compiled().workspace()).to_string();
     let asimov_at: Map<String, Value> = args.asimov_at.iter().map(|at| (at.name.clone(), json!(at.value))).collect();
     let mut settings = Map::new();
     settings.extend([
@@ -45,9 +45,9 @@ pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, setup: &Setup)
 }
 
 /// The identity of a run of fits.
-pub(super) fn fit_identity(args: &ThrowArgs, setup: &Setup, thrower: &Thrower, written: &[usize]) -> Identity {
-    let mut settings = common(&args.setup, &args.run, setup);
-    let names: Vec<&String> = written.iter().map(|&i| &setup.model.parameters.names[i]).collect();
+pub(super) fn fit_identity(args: &ThrowArgs, analysis: &Analysis, thrower: &Thrower, written: &[usize]) -> Identity {
+    let mut settings = common(&args.setup, &args.run, analysis);
+    let names: Vec<&String> = written.iter().map(|&i| &analysis.model().parameters.names[i]).collect();
     let rule = if args.throw_at == ThrowAt::Init { "init" } else { "mle" };
     settings.extend([
         ("ensemble".to_owned(), json!("fits")),

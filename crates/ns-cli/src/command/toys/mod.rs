@@ -10,17 +10,19 @@ pub(super) use record::{TestRecord, is_npy};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use nextstat::Analysis;
+use nextstat::error::{NeedsPoi, Setting};
+use nextstat::settings::elements;
+use ns_core::Model;
 use ns_inference::toys::{Ended, Ensemble, FitToys, Run, Source, Thrower, ToyFit, ToysError};
 use ns_inference::{Errors, FitOptions, fit};
 use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
 use serde_json::json;
 
 use super::Status;
-use super::device::{Chosen, choose};
-use super::setup::{Setup, setup};
+use super::setup::{Machine, analysis};
 use crate::args::{RunArgs, ThrowArgs, ThrowAt, ToysArgs, ToysVerb};
 use crate::error::CliError;
-use crate::parameters::elements;
 use crate::report::toys::{Document, Tally};
 use crate::report::{Progress, Talk};
 use record::FitRecord;
@@ -45,15 +47,13 @@ pub(super) fn needs_file(run: &RunArgs) -> Option<&'static str> {
 
 /// Everything that is decided before the first toy.
 struct Plan {
-    setup: Setup,
+    analysis: Analysis,
     thrower: Thrower,
     /// Parameters that are written.
     written: Vec<usize>,
     uncertainty_of: Option<usize>,
     identity: Identity,
-    threads: NonZeroUsize,
     batch: NonZeroUsize,
-    chosen: Chosen,
 }
 
 fn throw(args: &ThrowArgs) -> Result<Status, CliError> {
@@ -79,56 +79,58 @@ fn throw(args: &ThrowArgs) -> Result<Status, CliError> {
 }
 
 fn plan(args: &ThrowArgs) -> Result<Plan, CliError> {
-    let mut setup = setup(&args.setup)?;
-    let params = thrown_at(args, &mut setup)?;
+    let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
+    let params = thrown_at(args, &analysis)?;
     let source = Source { seed: args.setup.seed, ensemble: Ensemble::Fits, aux: args.run.aux.aux() };
-    let thrower = Thrower::new(&setup.model, &setup.data, &params, source).map_err(ToysError::from)?;
-    let written = written(&args.parameter, &setup)?;
-    let uncertainty_of = if args.poi_uncertainty { Some(setup.poi("--poi-uncertainty")?) } else { None };
-    let identity = identity::fit_identity(args, &setup, &thrower, &written);
-    let chosen = choose(&args.device, &setup.model)?;
-    let (threads, batch) = (args.threads.count(), args.run.batch);
-    Ok(Plan { setup, thrower, written, uncertainty_of, identity, threads, batch, chosen })
+    let thrower = Thrower::new(analysis.model(), analysis.data(), &params, source).map_err(ToysError::from)?;
+    let written = written(&args.parameter, analysis.model())?;
+    let poi = || analysis.poi(NeedsPoi::Setting(Setting::PoiUncertainty));
+    let uncertainty_of = if args.poi_uncertainty { Some(poi()?) } else { None };
+    let identity = identity::fit_identity(args, &analysis, &thrower, &written);
+    Ok(Plan { analysis, thrower, written, uncertainty_of, identity, batch: args.run.batch })
 }
 
 /// The point at which toys are thrown.
-fn thrown_at(args: &ThrowArgs, setup: &mut Setup) -> Result<Vec<f64>, CliError> {
-    let mut options = FitOptions { errors: Errors::None, ..setup.options.clone() };
+fn thrown_at(args: &ThrowArgs, analysis: &Analysis) -> Result<Vec<f64>, CliError> {
+    let mut options = FitOptions { errors: Errors::None, ..analysis.options().clone() };
     if let Some(mu) = args.mu {
-        let poi = setup.poi("--mu")?;
+        let poi = analysis.poi(NeedsPoi::Setting(Setting::Mu))?;
         options.fixed.retain(|(held, _)| *held != poi);
         options.fixed.push((poi, mu));
     }
     if args.throw_at == ThrowAt::Init {
-        let mut params = setup.model.parameters.init.clone();
+        let mut params = analysis.model().parameters.init.clone();
         options.fixed.iter().for_each(|&(i, value)| params[i] = value);
         return Ok(params);
     }
-    let best = fit(&setup.model, &setup.data, &mut setup.likelihood, &options);
+    let best = fit(analysis.model(), analysis.data(), &mut analysis.likelihood()?, &options);
     if best.converged { Ok(best.bestfit) } else { Err(CliError::NothingToThrowAt { why: best.warnings.join("; ") }) }
 }
 
 /// The parameters to write: those that are named, in the model's order, or all.
-fn written(names: &[String], setup: &Setup) -> Result<Vec<usize>, CliError> {
-    let parameters = &setup.model.parameters;
+fn written(names: &[String], model: &Model) -> Result<Vec<usize>, CliError> {
+    let parameters = &model.parameters;
     let mut wanted = vec![names.is_empty(); parameters.len()];
     for name in names {
-        elements(parameters, "--parameter", name)?.for_each(|i| wanted[i] = true);
+        elements(parameters, Setting::Parameter, name)?.for_each(|i| wanted[i] = true);
     }
     Ok((0..parameters.len()).filter(|&i| wanted[i]).collect())
 }
 
 impl Plan {
     /// Fits the toys of the run from `first` on.
-    fn fit<E>(&self, first: u64, talk: Talk, sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>) -> Result<Ended, E> {
+    fn fit<E>(&self, first: u64, talk: Talk, sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>) -> Result<Ended, CliError>
+    where
+        CliError: From<E>,
+    {
         let range = self.identity.range();
         let progress = Progress::new(talk, "toys");
         let whole = Some([range.start, range.end]);
-        let accelerator = self.chosen.accelerator();
-        let run = Run { batch: self.batch, whole, accelerator, ..Run::new(self.threads, &progress) };
-        let (model, options) = (&self.setup.model, &self.setup.options);
+        let run = Run { batch: self.batch, whole, ..self.analysis.run(&progress) };
+        let (model, options) = (self.analysis.model(), self.analysis.options());
         let toys = FitToys { model, options, thrower: &self.thrower, uncertainty_of: self.uncertainty_of };
-        toys.run(&self.setup.likelihood, first..range.end, &run, sink)
+        let likelihood = self.analysis.likelihood()?;
+        Ok(toys.run(&likelihood, first..range.end, &run, sink)?)
     }
 
     fn to_file(&self, path: &Path, mode: Mode, talk: Talk) -> Result<(Ended, Tally), CliError> {
@@ -141,7 +143,7 @@ impl Plan {
         })?;
         let first = self.identity.range().start + file.n_records();
         let ended = self.fit(first, talk, |fits| file.append(&self.encode(&record, &fits, &mut tally)))?;
-        self.chosen.report()?;
+        self.analysis.device_report()?;
         if ended != Ended::Cancelled {
             file.finish()?;
         }
@@ -157,7 +159,7 @@ impl Plan {
             records.chunks_exact(record.bytes()).try_for_each(|bytes| document.toy(&record.read(bytes)))
         })?;
         // What is there is ended, also where the device failed in the middle.
-        let report = self.chosen.report();
+        let report = self.analysis.device_report();
         let said = report.as_ref().map_or_else(|error| Some(json!({"error": error.to_string()})), Clone::clone);
         document.end(&tally, self.identity.n_toys, said.as_ref())?;
         report?;
