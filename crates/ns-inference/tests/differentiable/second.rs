@@ -116,7 +116,7 @@ fn check(session: &mut Session, values: &[f64], twice: Twice, seed: u64) -> Opti
         each.fold(0.0, |most: f64, one| if one.is_nan() { f64::INFINITY } else { most.max(one) })
     };
     let mut nearest = f64::INFINITY;
-    for h in [1e-3, 3e-4, 3e-5, 3e-6] {
+    for h in [1e-3, 3e-4, 3e-5, 1e-5, 3e-6] {
         let around: Vec<Vec<f64>> = (-4..=4).map(|k| at(f64::from(k) * h)).collect();
         let found = derivatives(&around, h);
         let here = found.iter().map(distance).fold(f64::INFINITY, f64::min);
