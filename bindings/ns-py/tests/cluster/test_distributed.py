@@ -317,7 +317,7 @@ def test_what_a_caller_raises_ends_the_work_and_the_processes(model):
 
 
 def test_errors_of_the_library_are_those_of_one_process(model, on):
-    with pytest.raises(nextstat.ParameterError, match="no parameter `lumy`") as caught:
+    with pytest.raises(nextstat.ParameterError, match="the parameter `lumy`") as caught:
         distributed.fit_toys(model, model.init, n_toys=10, fixed={"lumy": 1.0}, on=on)
     assert "lumi" in caught.value.hint
     found = distributed.run_all("hypotest", {"good": model, "bad": (model, {"fixed": {"nothing": 1.0}})}, errors="return", on=on)
