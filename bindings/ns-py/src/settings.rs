@@ -4,7 +4,6 @@ use nextstat::settings::Start;
 use nextstat::{Analysis, DataSource, Settings};
 use ns_core::Model;
 use ns_device::Backend;
-use ns_inference::toys::Run;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -26,19 +25,10 @@ pub(crate) fn sign(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyResul
     }
 }
 
-/// What toys run on, with so many units in all.
-pub(crate) fn run<'a>(
-    analysis: &'a Analysis,
-    monitor: &'a dyn ns_inference::monitor::Monitor,
-    whole: [u64; 2],
-) -> Run<'a> {
-    Run { whole: Some(whole), ..analysis.run(monitor) }
-}
-
 /// Reads `settings`: `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads`, `device`; each may be absent or None.
 pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Analysis> {
     let settings = read(py, model.model(), settings)?;
-    // Whoever asks for a device while the model is being uploaded waits for it.
+    // An upload takes long enough for other threads of the interpreter to go on meanwhile.
     let made = match settings.device {
         None => Analysis::new(model.compiled(), &settings),
         Some(_) => py.detach(|| Analysis::new(model.compiled(), &settings)),

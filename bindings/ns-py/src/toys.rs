@@ -10,7 +10,7 @@ use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Samples, Source, Thrower, ToyFit,
+    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit,
     ToysError,
 };
 use numpy::PyArray1;
@@ -23,7 +23,7 @@ use crate::interrupt::{answer, in_parts};
 use crate::memory::room;
 use crate::model::PyModel;
 use crate::numbers::{list, point};
-use crate::settings::{analysis, run, sign};
+use crate::settings::{analysis, sign};
 use crate::tests_of_mu::statistic;
 use crate::watch::{answer_watched, callback};
 
@@ -194,7 +194,8 @@ fn hypotest_toys_model<'py>(
     let mut units = room(end - first, 1, "toys")?;
     let mut samples = Samples::default();
     answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
-        let (run, likelihood) = (run(analysis, monitor, [first, end]), analysis.likelihood()?);
+        let run = Run { whole: Some([first, end]), ..analysis.run(monitor) };
+        let likelihood = analysis.likelihood()?;
         let mut next = first;
         while next < end
             && !monitor.is_cancelled()

@@ -56,7 +56,8 @@ pub(crate) fn callback(progress: Option<Bound<'_, PyAny>>) -> Option<Py<PyAny>> 
 /// Computes an answer without the interpreter's lock, telling `callback` how far it is.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next evaluation and its result is dropped; the library's errors as exceptions.
+/// `KeyboardInterrupt`, and what `callback` raises: the work stops at its next evaluation and its
+/// result is dropped; the library's errors as exceptions.
 pub(crate) fn answer_watched<T: Send>(
     py: Python<'_>,
     callback: Option<&Py<PyAny>>,
@@ -85,7 +86,8 @@ pub(crate) fn watched<T: Send>(
     on_own_thread(py, callback, watch, |monitor| work(&likelihood, monitor))
 }
 
-/// Does `work` on a thread of its own while this one asks for signals and tells `callback` of progress.
+/// Does `work` on a thread of its own while this one asks for signals and tells `callback` how far
+/// it is.
 fn on_own_thread<T: Send>(
     py: Python<'_>,
     callback: Option<&Py<PyAny>>,

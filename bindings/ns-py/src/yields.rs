@@ -19,7 +19,7 @@ fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     let yields = answer(py, &analysis, Analysis::yields)?;
     let document = PyDict::new(py);
     document.set_item("converged", yields.fit.result.converged)?;
-    document.set_item("warnings", yields.fit.warnings())?;
+    document.set_item("warnings", &yields.fit.result.warnings)?;
     document.set_item("channels", channels(py, &yields)?)?;
     Ok(document)
 }
@@ -47,7 +47,7 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("converged", fit.result.converged)?;
     document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;
     document.set_item("channels", channels(py, &found.yields)?)?;
-    document.set_item("warnings", fit.warnings())?;
+    document.set_item("warnings", &fit.result.warnings)?;
     document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;
     Ok(document)
 }

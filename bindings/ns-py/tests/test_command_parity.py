@@ -113,10 +113,14 @@ def _histosys(name, hi, lo):
     return {"name": name, "type": "histosys", "data": {"hi_data": hi, "lo_data": lo}}
 
 
-#: Models that make fits fail, minima multiply or limits vanish: what is said of them is the same wherever it is said.
+#: Models that make fits fail, minima multiply or limits vanish: the command and Python say the same
+#: about them.
 AWKWARD = {
     "signal only": _workspace([_sample("signal", [5.0], MU)], [3.0]),
-    "an impossible bin": _workspace([_sample("signal", [5.0, 0.0], MU), _sample("background", [10.0, 0.0], _normsys("xs", 1.1, 0.9))], [12.0, 2.0]),
+    "an impossible bin": _workspace(
+        [_sample("signal", [5.0, 0.0], MU), _sample("background", [10.0, 0.0], _normsys("xs", 1.1, 0.9))],
+        [12.0, 2.0],
+    ),
     "no signal": _workspace([_sample("signal", [0.0], MU), _sample("background", [10.0], _normsys("xs", 1.1, 0.9))], [12.0]),
     "two minima": _workspace(
         [_sample("signal", [5.0, 1.0], MU), _sample("background", [50.0, 60.0], _histosys("shape", [60.0, 62.0], [58.0, 61.0]))], [58.0, 62.0]
@@ -137,7 +141,10 @@ AWKWARD = {
     ),
 }
 
-PROCEDURES = ["fit", "hypotest", "hypotest q0", "significance", "limit", "limit by a grid", "scan at values", "ranking", "gof", "report", "hypotest-toys", "check"]
+PROCEDURES = [
+    *("fit", "hypotest", "hypotest q0", "significance", "limit", "limit by a grid"),
+    *("scan at values", "ranking", "gof", "report", "hypotest-toys", "check"),
+]
 
 
 @pytest.mark.parametrize("awkward", AWKWARD)
@@ -160,7 +167,14 @@ def test_what_is_said_of_awkward_models_is_what_the_command_says(tmp_path, awkwa
 
 
 #: What one face calls `fixed` and the other `--fix`.
-SPELLINGS = {"`fixed`": "`--fix`", "`bounds`": "`--bounds`", "`minos`": "`--minos`", "`parameter`": "`--parameter`", "`upper_limit`": "`limit`", "`profile_scan`": "`scan`"}
+SPELLINGS = {
+    "`fixed`": "`--fix`",
+    "`bounds`": "`--bounds`",
+    "`minos`": "`--minos`",
+    "`parameter`": "`--parameter`",
+    "`upper_limit`": "`limit`",
+    "`profile_scan`": "`scan`",
+}
 
 
 def _as_the_command_says(message):

@@ -93,8 +93,8 @@ impl Analysis {
         Self { cancellation: Some(cancellation), ..self }
     }
 
-    /// Returns the same analysis on the CPU, without cancellation: for results that are kept, so that
-    /// they keep neither a device nor what stopped them.
+    /// Returns the same analysis on the CPU, without cancellation: results that are kept must keep
+    /// neither a device nor what stopped them.
     #[must_use]
     pub fn on_cpu(&self) -> Self {
         Self { model: self.model.without_devices(), device: None, cancellation: None, ..self.clone() }

@@ -54,8 +54,8 @@ impl Analysis {
     /// Resolves what is scanned.
     ///
     /// # Errors
-    /// Unknown or fixed parameters; none or more than two of them; no values, or values that are not
-    /// finite.
+    /// Unknown or fixed parameters; none or more than two of them; no values, or values that are
+    /// not finite.
     pub fn axes(&self, requests: &[AxisRequest]) -> Result<Vec<Axis>, SettingsError> {
         let axis = |request: &AxisRequest| {
             let parameter = self.varied(request.parameter.as_deref(), Procedure::Scan)?;

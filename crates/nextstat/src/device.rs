@@ -53,14 +53,6 @@ pub struct OnDevice {
 }
 
 impl OnDevice {
-    /// `model` on the first device of `backend`.
-    ///
-    /// # Errors
-    /// A device that is not there, computes wrongly, or cannot hold the model.
-    pub fn new(backend: Backend, model: &Model) -> Result<Self, AccelError> {
-        Ok(Self::of(session(backend, model)?))
-    }
-
     /// The device of `session`, whose model is there already.
     #[must_use]
     pub fn of(session: GpuSession) -> Self {
@@ -90,7 +82,8 @@ impl OnDevice {
         FitOptions { start: found.or(options.start), ..options }
     }
 
-    /// What the device did since this was made; where several procedures use one device at a time, what it did for all of them.
+    /// What the device did since this was made; where several procedures use one device at a time,
+    /// what it did for all of them.
     ///
     /// # Errors
     /// How it failed, if it did: results are then not to be used.

@@ -27,6 +27,15 @@ pub enum Face {
     Library,
 }
 
+impl Face {
+    fn either<T>(self, command: T, library: T) -> T {
+        match self {
+            Self::Command => command,
+            Self::Library => library,
+        }
+    }
+}
+
 /// A setting that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the field or argument of its name")]
@@ -59,7 +68,7 @@ impl Setting {
             Self::PoiUncertainty => ["--poi-uncertainty", "poi_uncertainty"],
             Self::Mu => ["--mu", "mu"],
         };
-        if face == Face::Command { command } else { library }
+        face.either(command, library)
     }
 }
 
@@ -93,7 +102,7 @@ impl Procedure {
             Self::Significance => ["significance", "significance"],
             Self::Toys => ["toys", "fit_toys"],
         };
-        if face == Face::Command { command } else { library }
+        face.either(command, library)
     }
 }
 
@@ -316,9 +325,7 @@ impl fmt::Display for ValuesProblem {
 
 impl Hint for SettingsError {
     fn hint(&self, face: Face) -> Option<String> {
-        let either = |command: &str, library: &str| {
-            Some(if face == Face::Command { command.to_owned() } else { library.to_owned() })
-        };
+        let either = |command: &str, library: &str| Some(face.either(command, library).to_owned());
         match self {
             Self::UnknownParameter { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
@@ -418,10 +425,10 @@ impl Hint for Error {
                     .to_owned(),
             ),
             Self::TooLarge(_) | Self::Toys(_) => None,
-            Self::DeviceFailed { .. } | Self::OnCpuOnly { .. } => Some(match face {
-                Face::Command => "`--device cpu` does without it".to_owned(),
-                Face::Library => "`device=\"cpu\"` does without it".to_owned(),
-            }),
+            Self::DeviceFailed { .. } | Self::OnCpuOnly { .. } => {
+                let device = face.either("`--device cpu`", "`device=\"cpu\"`");
+                Some(format!("{device} does without it"))
+            }
         }
     }
 }

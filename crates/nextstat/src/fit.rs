@@ -87,7 +87,15 @@ impl Answer<FitResult> {
     pub fn warnings(&self) -> Vec<String> {
         let negative =
             self.result.nll.is_finite().then(|| negative_yield(self.model(), &self.result.bestfit)).flatten();
-        self.result.warnings.iter().cloned().chain(negative).collect()
+        let known = &self.result.warnings;
+        known.iter().cloned().chain(negative.filter(|warning| !known.contains(warning))).collect()
+    }
+
+    /// Adds the warnings about the model at its minimum to those of the fit.
+    #[must_use]
+    pub fn diagnosed(mut self) -> Self {
+        self.result.warnings = self.warnings();
+        self
     }
 
     /// Computes the inverse of the exact Hessian (P × P, by rows), zero for parameters without
@@ -127,7 +135,8 @@ impl Answer<FitResult> {
         self.model().pois.iter().map(poi).collect()
     }
 
-    /// Returns the document: the library's fields, and pyhf's.
+    /// Returns the document: the library's fields, and pyhf's. Its warnings are those of the
+    /// result.
     #[must_use]
     pub fn document(&self, wanted: Matrices) -> Value {
         self.sign(self.fields(wanted))
@@ -152,7 +161,6 @@ impl Answer<FitResult> {
             ("mle_parameters".to_owned(), self.mle_parameters()),
             ("poi".to_owned(), json!(pois.first())),
             ("pois".to_owned(), json!(pois)),
-            ("warnings".to_owned(), json!(self.warnings())),
         ]);
         let mut document = Value::Object(document);
         identify(&mut document, self.model());
@@ -164,12 +172,15 @@ fn matrix(values: Option<&[f64]>, n: usize) -> Value {
     values.map_or(Value::Null, |values| values.chunks(n.max(1)).map(|row| json!(row)).collect())
 }
 
-/// Returns the warning about the lowest negative yield of a sample at `params` (P), if there is one.
+/// Returns the warning about the lowest negative yield of a sample at `params` (P), if there is
+/// one.
 ///
-/// pyhf allows a negative yield of one sample, ROOT does not: readers who compare the two must know.
+/// pyhf allows a negative yield of one sample, ROOT does not: readers who compare the two must
+/// know.
 fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
     let (place, sample, lowest) = lowest_negative_yield(model, params)?;
     Some(format!(
-        "sample `{sample}` has a negative yield ({lowest:.4}) in {place} at the minimum; ROOT would clip it at zero and find another minimum"
+        "sample `{sample}` has a negative yield ({lowest:.4}) in {place} at the minimum; ROOT would \
+         clip it at zero and find another minimum"
     ))
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// A fit with the expected yields of every channel before and after it.
 #[derive(Debug, Clone)]
 pub struct Yields {
-    /// The fit, with its covariance.
+    /// The fit, with its covariance and all its warnings.
     pub fit: Answer<FitResult>,
     /// The yields before the fit.
     pub prefit: Vec<ChannelPrediction>,
@@ -35,7 +35,7 @@ impl Analysis {
     /// A device, which this does not use; too little memory.
     pub fn yields(&self) -> Result<Yields, Error> {
         self.require_cpu("a table of yields")?;
-        let fit = self.fit(&FitRequest { errors: Errors::Covariance, minos: Vec::new() })?;
+        let fit = self.fit(&FitRequest { errors: Errors::Covariance, minos: Vec::new() })?.diagnosed();
         let (model, data, threads) = (self.model(), self.data(), self.threads());
         let options = self.with_covariance();
         let prefit = prefit(model, data, &options, threads);

@@ -306,7 +306,7 @@ fn flat(jets: [Jet; 3]) -> BinResponse {
 /// What a normsys does to a bin of one event, by the smooth rule.
 fn normsys(lo: f64, hi: f64) -> BinResponse {
     let NormSysFactor { ln_lo, ln_hi, coefficients } = NormSysFactor::new(lo, hi);
-    let [first, second] = [coefficients[0], 2.0 * coefficients[1]];
+    let (first, second) = (coefficients[0], 2.0 * coefficients[1]);
     let (slope_lo, slope_hi) = (-lo * ln_lo, hi * ln_hi);
     [lo - 1.0, slope_lo, -slope_lo * ln_lo, first, second, hi - 1.0, slope_hi, slope_hi * ln_hi]
 }

@@ -65,12 +65,14 @@ pub struct Tester<'a, L: ?Sized> {
     is_ambiguous: bool,
     /// How often the Asimov data set was made again.
     pub(crate) n_renewed: usize,
-    /// Conditional minima (P each) that every further test starts from too: of the observed data
-    /// and of the Asimov data set.
-    branches: [Vec<Vec<f64>>; 2],
+    /// Conditional minima (P each) that every further test starts from too: of the observed data.
+    observed_branches: Vec<Vec<f64>>,
+    /// The same of the Asimov data set.
+    asimov_branches: Vec<Vec<f64>>,
 }
 
-/// The largest number of conditional minima that tests follow beside the basins of the pool.
+/// The largest number of conditional minima of each data set that tests follow beside the basins
+/// of the pool.
 const MOST_BRANCHES: usize = 12;
 
 /// A way to find a conditional minimum, given further starts.
@@ -115,7 +117,8 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             n_basins,
             is_ambiguous,
             n_renewed: 0,
-            branches: Default::default(),
+            observed_branches: Vec::new(),
+            asimov_branches: Vec::new(),
         }
     }
 
@@ -129,10 +132,9 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
 
     /// The conditional minima that every further test on `data` starts from.
     pub(crate) fn branches_of(&mut self, data: DataSet) -> &mut Vec<Vec<f64>> {
-        let [observed, asimov] = &mut self.branches;
         match data {
-            DataSet::Observed => observed,
-            DataSet::Asimov => asimov,
+            DataSet::Observed => &mut self.observed_branches,
+            DataSet::Asimov => &mut self.asimov_branches,
         }
     }
 
@@ -154,10 +156,11 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
 
     /// Both statistics at `mu`; the observed one is looked for from `known` (P each) too.
     fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedPair {
-        let starts = [&[self.asimov_params.clone(), self.observed.start().to_vec()], known, &self.branches[0]].concat();
+        let starts =
+            [&[self.asimov_params.clone(), self.observed.start().to_vec()], known, &self.observed_branches].concat();
         let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
         let observed = judge(&self.observed, self.statistic, self.poi, mu, conditional);
-        let starts = [std::slice::from_ref(&observed.conditional), &self.branches[1]].concat();
+        let starts = [std::slice::from_ref(&observed.conditional), &self.asimov_branches].concat();
         let conditional = find(&mut self.asimov, &[(self.poi, mu)], &starts);
         let asimov = judge(&self.asimov, self.statistic, self.poi, mu, conditional);
         TestedPair { observed, asimov }

@@ -2,7 +2,7 @@
 
 use nextstat::FitRequest;
 use nextstat::fit::Matrices;
-use ns_inference::{Errors, FitResult};
+use ns_inference::Errors;
 
 use super::Status;
 use super::setup::{Machine, analysis};
@@ -14,13 +14,13 @@ pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
     let wanted = Matrices { covariance: args.covariance, correlation: args.correlation };
     let errors = if wanted == Matrices::default() { Errors::Hessian } else { Errors::Covariance };
-    let fit = analysis.fit(&FitRequest { errors, minos: args.minos.clone() })?;
+    let fit = analysis.fit(&FitRequest { errors, minos: args.minos.clone() })?.diagnosed();
 
     report::write_json(&fit.document(wanted), &args.output)?;
-    let result = FitResult { warnings: fit.warnings(), ..fit.result };
+    let result = &fit.result;
     Talk::new(&args.output).warn(&args.ignored.warnings());
     let alarm = (!result.converged).then(|| result.warnings.join("; "));
     Talk::new(&args.output)
-        .say_or_warn(alarm.as_deref(), |paint| report::fit::summary(analysis.model(), analysis.data(), &result, paint));
+        .say_or_warn(alarm.as_deref(), |paint| report::fit::summary(analysis.model(), analysis.data(), result, paint));
     Ok(Status::positive_if(result.converged))
 }

@@ -2,6 +2,7 @@
 
 use nextstat::Analysis;
 use nextstat::curves::{AxisRequest, ContourRequest, ScanRequest};
+use nextstat::error::{NeedsPoi, Procedure};
 use ns_inference::scan::Values;
 
 use super::Status;
@@ -13,9 +14,7 @@ use crate::report::{self, Progress, Talk};
 pub(super) fn run(args: &ScanArgs) -> Result<Status, CliError> {
     let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
     let request = ScanRequest { axes: axes(args, &analysis)?, parts: Vec::new() };
-    // Before what they need: a scan of three parameters is no scan at all.
-    let n_axes = analysis.axes(&request.axes).map_err(nextstat::Error::from)?.len();
-    let contours = wanted_contours(args, n_axes)?;
+    let contours = wanted_contours(args, request.axes.len())?;
     let talk = Talk::new(&args.output);
     let progress = Progress::new(talk, "points");
     let answer = analysis.scan_with_contours(&request, contours.as_ref(), &progress)?;
@@ -47,7 +46,7 @@ fn axes(args: &ScanArgs, analysis: &Analysis) -> Result<Vec<AxisRequest>, CliErr
         names.extend(model.pois.iter().map(|&i| Some(model.parameters.names[i].clone())));
     }
     if names.is_empty() {
-        names.push(None);
+        analysis.poi(NeedsPoi::Procedure(Procedure::Scan))?;
     }
     let second = args.start2.map(|_| "--start2").or(args.points2.map(|_| "--points2"));
     if let (Some(option), 1) = (second, names.len()) {

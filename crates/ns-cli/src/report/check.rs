@@ -1,4 +1,4 @@
-//! What `check` says: every finding as data, and the important ones in words.
+//! What `check` says to people: the important findings, in words.
 
 use std::fmt::Write;
 

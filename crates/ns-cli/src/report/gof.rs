@@ -1,4 +1,4 @@
-//! What `gof` says: the statistic and what it is made of, and each channel by itself.
+//! What `gof` says to people: the statistic and what it is made of, and each channel by itself.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What `ranking` says: every number of every parameter as data, and the first few for people.
+//! What `ranking` says to people: the first parameters, and groups.
 
 use std::fmt::Write as _;
 

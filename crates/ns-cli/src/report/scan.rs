@@ -1,4 +1,4 @@
-//! What `scan` says: lists of points for one parameter, matrices for two, and a curve that people can read.
+//! What `scan` says to people: a curve of one parameter, or how far contours reach.
 
 use std::fmt::Write as _;
 

@@ -61,7 +61,7 @@ fn default_fits_end_on_the_lower_side_of_zero() {
             let multi_start = Some(MultiStart { n_starts: 40, seed: 1 });
             let exhaustive = fitted(&model, &FitOptions { multi_start, ..options.clone() });
             let default = fitted(&model, &options);
-            // Where a template is zero in a bin, -ln L has an edge on which fits may stall, and say so.
+            // -ln L has an edge where a template is zero in a bin: fits may stall there, and say so.
             if !default.converged {
                 continue;
             }
