@@ -12,9 +12,9 @@ use ns_device::{Backend, Device, Precision};
 use ns_inference::accelerator::Accelerator;
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Outcome};
-use ns_inference::monitor::Silent;
-use ns_inference::parallel::{self, Crew, all_threads};
-use ns_inference::toys::{Aux, Ensemble, FitToys, Run, Source, Thrower};
+use ns_inference::monitor::NoMonitor;
+use ns_inference::parallel::{self, ExecutionContext, all_threads};
+use ns_inference::toys::{AuxTreatment, Ensemble, ToyFitter, ToyRun, ToySampler, ToySource};
 use ns_inference::{FitOptions, fit};
 use ns_testkit::published;
 use std::convert::Infallible;
@@ -67,7 +67,7 @@ fn models() -> Result<Vec<(String, Model)>, Box<dyn Error>> {
 struct Bench<'a> {
     device: &'a Device,
     model: &'a Model,
-    thrower: Thrower,
+    sampler: ToySampler,
     domain: Domain,
     start: Vec<f64>,
 }
@@ -78,16 +78,16 @@ impl<'a> Bench<'a> {
         let options = FitOptions::default();
         let (domain, _) = domain_and_start(model, &options);
         let truth = fit(model, &model.observed, &mut CpuLikelihood::new(model), &options).bestfit;
-        let source = Source { seed: 0, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
-        let thrower = Thrower::new(model, &model.observed, &truth, source)?;
-        Ok(Self { device, model, thrower, domain, start: truth })
+        let source = ToySource { seed: 0, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
+        let sampler = ToySampler::new(model, &model.observed, &truth, source)?;
+        Ok(Self { device, model, sampler, domain, start: truth })
     }
 
     /// Seconds, and how many toys did not converge, with the device or without.
     fn ensemble(&self, n: u64, threads: NonZeroUsize, accelerator: Option<&Accelerator>) -> (f64, u64) {
         let options = FitOptions::default();
-        let toys = FitToys { model: self.model, options: &options, thrower: &self.thrower, uncertainty_of: None };
-        let run = Run { accelerator, ..Run::new(threads, &Silent) };
+        let toys = ToyFitter { model: self.model, options: &options, sampler: &self.sampler, uncertainty_of: None };
+        let run = ToyRun { accelerator, ..ToyRun::new(threads, &NoMonitor) };
         let (start, mut n_failed) = (Instant::now(), 0);
         let Ok(_) = toys.run(&CpuLikelihood::new(self.model), 0..n, &run, |fits| {
             n_failed += fits.iter().filter(|fit| fit.outcome != Outcome::Converged).count() as u64;
@@ -163,7 +163,7 @@ impl<'a> Bench<'a> {
     fn thrown(&self, n: u64) -> Vec<Data> {
         let one = |toy| {
             let mut data = Data::default();
-            self.thrower.throw(toy, &mut data);
+            self.sampler.throw(toy, &mut data);
             data
         };
         (0..n).map(one).collect()
@@ -184,7 +184,7 @@ impl<'a> Bench<'a> {
             likelihood.set_data(&each[i]);
             minimizer.minimize(likelihood, &self.start, &self.domain, &MinimizeOptions::default());
         };
-        parallel::map(each.len(), Crew::unwatched(threads), make, fit);
+        parallel::map(each.len(), ExecutionContext::with_threads(threads), make, fit);
     }
 
     /// What an iteration computes and moves, and the memory that a block works in.

@@ -7,7 +7,7 @@ use ns_compute::DifferentiableSession;
 use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind, ProfiledDifferentiableSession,
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
@@ -169,7 +169,7 @@ fn works(model: &Model, asimov: AsimovPoint) -> Vec<(&'static str, Work)> {
     works
 }
 
-const EXPECTED: Which = Which::Expected(0.0);
+const EXPECTED: LimitKind = LimitKind::Expected(0.0);
 
 /// What is measured: something of a session with its gradient.
 type Work = Box<

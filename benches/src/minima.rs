@@ -7,7 +7,7 @@ mod published;
 use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Model, expected};
-use ns_inference::hypotest::Tester;
+use ns_inference::hypotest::ProfileRatioTest;
 use ns_inference::minimize::Minimum;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, fit};
@@ -133,7 +133,8 @@ fn compare(model: &Model, effort: Effort, no_oracle: bool) -> Comparison {
     let options = FitOptions::default();
     let fitted = fit(model, &model.observed, &mut likelihood, &options);
     let mut scratch = likelihood.clone();
-    let mut tester = Tester::new(model, [&mut likelihood, &mut scratch], &options, poi, (TestStatistic::QTilde, 0.0));
+    let mut tester =
+        ProfileRatioTest::new(model, [&mut likelihood, &mut scratch], &options, poi, (TestStatistic::QTilde, 0.0));
     let pair = tester.at(1.0);
     let warnings = tester.warnings(Some(1.0), &pair);
     let at_asimov = tester.asimov_params.clone();

@@ -9,12 +9,12 @@ use ns_core::Model;
 use ns_inference::FitOptions;
 use ns_inference::hypotest::{HypotestResult, hypotest};
 use ns_inference::limit::{LimitOptions, LimitResult, limit};
-use ns_inference::monitor::Silent;
-use ns_inference::parallel::{Crew, all_threads};
-use ns_inference::ranking::{Methods, Ranking, RankingOptions, ranking};
-use ns_inference::scan::{Axis, Scan, Values, scan};
+use ns_inference::monitor::NoMonitor;
+use ns_inference::parallel::{ExecutionContext, all_threads};
+use ns_inference::ranking::{Ranking, RankingMethods, RankingOptions, ranking};
+use ns_inference::scan::{Scan, ScanAxis, ScanValues, scan};
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::toys::Run;
+use ns_inference::toys::ToyRun;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::error::Error;
@@ -76,8 +76,10 @@ pub(crate) fn measure_procedures(model: &Model, poi: usize, budget: Duration) ->
     let tested = (TestStatistic::QTilde, 1.0);
     let cls = done(budget, one, || hypotest(black_box(model), &mut likelihood, &options, poi, tested));
     let limit = done(budget, one, || limit(black_box(model), &mut likelihood, &options, poi, LimitOptions::default()));
-    let axis = Axis { parameter: poi, values: Values::Automatic(21) };
-    let scan = done(budget, one, || scan(black_box(model), &mut likelihood, &options, &axis, Crew::ALONE));
+    let axis = ScanAxis { parameter: poi, values: ScanValues::Automatic(21) };
+    let scan = done(budget, one, || {
+        scan(black_box(model), &mut likelihood, &options, &axis, ExecutionContext::SINGLE_THREADED)
+    });
     let ranking = measure_ranking(model, poi, budget, all_threads());
     let impacts = ranking.result.entries.iter().flat_map(|entry| [&entry.prefit, &entry.postfit]);
     let n_refits = impacts.flatten().count() * 2;
@@ -86,10 +88,10 @@ pub(crate) fn measure_procedures(model: &Model, poi: usize, budget: Duration) ->
 
 fn measure_ranking(model: &Model, poi: usize, budget: Duration, threads: NonZeroUsize) -> Done<Ranking> {
     let likelihood = CpuLikelihood::new(model);
-    let methods = Methods { classic: true, global: false, covariance: false };
+    let methods = RankingMethods { classic: true, global: false, covariance: false };
     let options = RankingOptions { poi, methods, minos: false, groups: Vec::new(), fit: FitOptions::default() };
-    let crew = Crew { threads, ..Crew::ALONE };
-    done(budget, threads, || ranking(black_box(model), &model.observed, &likelihood, &options, crew))
+    let execution = ExecutionContext { threads, ..ExecutionContext::SINGLE_THREADED };
+    done(budget, threads, || ranking(black_box(model), &model.observed, &likelihood, &options, execution))
 }
 
 pub(crate) fn run(arguments: &ProceduresArgs) -> Result<(), Box<dyn Error>> {
@@ -140,7 +142,7 @@ fn ranking_document(done: &Done<Ranking>) -> Value {
 fn toys_document(model: &Model, repeats: usize) -> Result<Value, Box<dyn Error>> {
     let mut document = json!({ "fits": [], "hypotest": [], "goodness": [] });
     for threads in [NonZeroUsize::MIN, all_threads()] {
-        let run = Run::new(threads, &Silent);
+        let run = ToyRun::new(threads, &NoMonitor);
         let mut add = |what: &str, timed: Value| document[what].as_array_mut().expect("an array").push(timed);
         add("fits", fastest(repeats, || fits(model, &run))?);
         add("hypotest", fastest(repeats, || test(model, &run))?);

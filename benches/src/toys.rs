@@ -5,11 +5,12 @@ use ns_core::Model;
 use ns_inference::fit::domain_and_start;
 use ns_inference::gof::saturated_deviance;
 use ns_inference::minimize::Outcome;
-use ns_inference::monitor::Silent;
+use ns_inference::monitor::NoMonitor;
 use ns_inference::parallel::all_threads;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ensemble, FitToys, HypotestSettings, HypotestToys, Run, Source, Thrower, goodness_toys, hypotest_toys,
+    AuxTreatment, Ensemble, HypotestSettings, HypotestToys, ToyFitter, ToyRun, ToySampler, ToySource, goodness_toys,
+    hypotest_toys,
 };
 use ns_inference::{FitOptions, fit};
 use serde::Serialize;
@@ -34,7 +35,7 @@ pub(crate) struct Timed<T> {
 /// Prints what an ensemble of fits and a test with as many toys of each hypothesis take.
 pub(crate) fn print_rows(name: &str, model: &Model) -> Result<(), Box<dyn Error>> {
     for threads in [NonZeroUsize::MIN, all_threads()] {
-        let run = Run::new(threads, &Silent);
+        let run = ToyRun::new(threads, &NoMonitor);
         let print = |what: &str, seconds: f64, n_failed: u64| {
             println!("{name:34} {what} on {threads} threads: {seconds:.3} s, {n_failed} did not converge");
         };
@@ -47,12 +48,12 @@ pub(crate) fn print_rows(name: &str, model: &Model) -> Result<(), Box<dyn Error>
 }
 
 /// A thousand toys of the best fit, fitted.
-pub(crate) fn fits(model: &Model, run: &Run<'_>) -> Result<Timed<()>, Box<dyn Error>> {
+pub(crate) fn fits(model: &Model, run: &ToyRun<'_>) -> Result<Timed<()>, Box<dyn Error>> {
     let start = Instant::now();
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let truth = fit(model, &model.observed, &mut likelihood, &options).bestfit;
-    let thrower = thrower(model, &truth, Ensemble::Fits)?;
-    let toys = FitToys { model, options: &options, thrower: &thrower, uncertainty_of: None };
+    let sampler = sampler(model, &truth, Ensemble::Fits)?;
+    let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: None };
     let mut n_failed = 0;
     let Ok(_) = toys.run(&likelihood, 0..N_TOYS, run, |fits| {
         n_failed += fits.iter().filter(|fit| fit.outcome != Outcome::Converged).count() as u64;
@@ -63,11 +64,11 @@ pub(crate) fn fits(model: &Model, run: &Run<'_>) -> Result<Timed<()>, Box<dyn Er
 }
 
 /// CLs at 1 by a thousand toys of each hypothesis.
-pub(crate) fn test(model: &Model, run: &Run<'_>) -> Result<Timed<HypotestToys>, Box<dyn Error>> {
+pub(crate) fn test(model: &Model, run: &ToyRun<'_>) -> Result<Timed<HypotestToys>, Box<dyn Error>> {
     let start = Instant::now();
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let poi = model.poi().ok_or("a case without a parameter of interest")?;
-    let (test_statistic, aux) = (TestStatistic::QTilde, Aux::Fluctuated);
+    let (test_statistic, aux) = (TestStatistic::QTilde, AuxTreatment::Fluctuated);
     let settings = HypotestSettings { test_statistic, poi, mu: 1.0, n_toys: [N_TOYS; 2], seed: 0, aux };
     let result = hypotest_toys(model, (&model.observed, &mut likelihood), &options, settings, (run, None))?;
     let (seconds, n_failed) = (start.elapsed().as_secs_f64(), result.n_failed.iter().sum());
@@ -75,19 +76,19 @@ pub(crate) fn test(model: &Model, run: &Run<'_>) -> Result<Timed<HypotestToys>, 
 }
 
 /// The p-value of the goodness of fit by a thousand toys.
-pub(crate) fn goodness(model: &Model, run: &Run<'_>) -> Result<Timed<f64>, Box<dyn Error>> {
+pub(crate) fn goodness(model: &Model, run: &ToyRun<'_>) -> Result<Timed<f64>, Box<dyn Error>> {
     let start = Instant::now();
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let best = fit(model, &model.observed, &mut likelihood, &options).bestfit;
-    let thrower = thrower(model, &best, Ensemble::Goodness)?;
+    let sampler = sampler(model, &best, Ensemble::Goodness)?;
     let fixed = domain_and_start(model, &options).0.fixed;
     let observed = saturated_deviance(model, &model.observed, &best, &fixed);
-    let (toys, _) = goodness_toys((model, &likelihood, &options), &thrower, 0..N_TOYS, run, &observed);
+    let (toys, _) = goodness_toys((model, &likelihood, &options), &sampler, 0..N_TOYS, run, &observed);
     let (seconds, result) = (start.elapsed().as_secs_f64(), toys.total.value);
     Ok(Timed { seconds, threads: run.threads, n_toys: N_TOYS, n_failed: toys.n_failed, result })
 }
 
-fn thrower(model: &Model, params: &[f64], ensemble: Ensemble) -> Result<Thrower, Box<dyn Error>> {
-    let source = Source { seed: 0, ensemble, aux: Aux::Fluctuated };
-    Ok(Thrower::new(model, &model.observed, params, source).map_err(|reason| reason.to_string())?)
+fn sampler(model: &Model, params: &[f64], ensemble: Ensemble) -> Result<ToySampler, Box<dyn Error>> {
+    let source = ToySource { seed: 0, ensemble, aux: AuxTreatment::Fluctuated };
+    Ok(ToySampler::new(model, &model.observed, params, source).map_err(|reason| reason.to_string())?)
 }

@@ -3,7 +3,7 @@
 use super::{Effort, KINDS, MinimaArgs, is_of_minima};
 use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Likelihood, Model, expected};
-use ns_inference::hypotest::Tester;
+use ns_inference::hypotest::ProfileRatioTest;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, fit};
 use ns_testkit::exhaustive::{self, Wanted};
@@ -63,7 +63,7 @@ impl Minima {
         if let (Some(poi), Some(conditional), Some(asimov)) = (model.poi(), self.conditional, self.asimov) {
             let mut scratch = likelihood.clone();
             let likelihoods = [&mut likelihood, &mut scratch];
-            let mut tester = Tester::new(model, likelihoods, &options, poi, (TestStatistic::TTilde, 0.0));
+            let mut tester = ProfileRatioTest::new(model, likelihoods, &options, poi, (TestStatistic::TTilde, 0.0));
             let pair = tester.at(1.0);
             warnings.extend(tester.warnings(Some(1.0), &pair));
             let at_0 = tester.asimov_params.clone();

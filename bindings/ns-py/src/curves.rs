@@ -4,7 +4,7 @@ use nextstat::Analysis;
 use nextstat::curves::{AxisRequest, ContourRequest, ScanRequest};
 use ns_core::Model;
 use ns_inference::monitor::Monitor;
-use ns_inference::scan::{GridPart, Scan, Values};
+use ns_inference::scan::{GridPart, Scan, ScanValues};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::depythonize;
@@ -24,16 +24,16 @@ type PyAxis<'py> = (Option<String>, Option<Bound<'py, PyAny>>, usize);
 fn axes_of(py: Python<'_>, analysis: &Analysis, axes: Vec<PyAxis<'_>>) -> PyResult<Vec<AxisRequest>> {
     let axis = |(parameter, values, points): PyAxis<'_>| {
         let values = match values {
-            Some(values) => Values::Given(list(&values, "mu_values")?),
-            None => Values::Automatic(points),
+            Some(values) => ScanValues::Given(list(&values, "mu_values")?),
+            None => ScanValues::Automatic(points),
         };
         Ok(AxisRequest { parameter, values })
     };
     let axes = axes.into_iter().map(axis).collect::<PyResult<Vec<AxisRequest>>>()?;
     analysis.axes(&axes).map_err(|problem| error::settings(py, &problem))?;
     let points = |axis: &AxisRequest| match &axis.values {
-        Values::Automatic(points) => *points,
-        Values::Given(values) => values.len(),
+        ScanValues::Automatic(points) => *points,
+        ScanValues::Given(values) => values.len(),
     };
     room::<f64>(axes.iter().map(points).fold(1, usize::saturating_mul) as u64, analysis.model().n_params(), "points")?;
     Ok(axes)

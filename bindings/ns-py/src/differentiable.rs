@@ -11,7 +11,7 @@ use ns_compute::DifferentiableSession;
 use ns_core::curvature::Structure;
 use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind, ProfiledDifferentiableSession,
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
@@ -443,7 +443,8 @@ impl PySession {
         self.rows(py, inputs, (which.len(), gradient), move |session, _, row| {
             for (k, which) in which.iter().enumerate() {
                 let out = if gradient { Some(&mut row.by_inputs[k * m..(k + 1) * m]) } else { None };
-                row.values[k] = session.limit(wanted_limit, which.map_or(Which::Observed, Which::Expected), out)?;
+                row.values[k] =
+                    session.limit(wanted_limit, which.map_or(LimitKind::Observed, LimitKind::Expected), out)?;
             }
             Ok(())
         })

@@ -24,7 +24,7 @@ pub(crate) struct Points<'a> {
 
 /// What `Points` are.
 #[derive(Default)]
-pub(crate) struct Evaluated {
+pub(crate) struct BatchValues {
     /// -ln L (N).
     pub(crate) nll: Vec<f64>,
     /// Its gradients (N × P), if asked for.

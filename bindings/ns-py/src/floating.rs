@@ -13,7 +13,7 @@ use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::hessian::Hessian;
 use ns_inference::minimize::Domain;
-use ns_inference::parallel::{Crew, all_threads, map};
+use ns_inference::parallel::{ExecutionContext, all_threads, map};
 use ns_inference::{Errors, FitOptions, FitResult, fit};
 use numpy::{AllowTypeChange, PyArray1, PyArray3, PyArrayLike1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -203,7 +203,7 @@ impl FloatingModel {
                 likelihood.set_data(&sets[i]);
                 fit(&self.model, &sets[i], likelihood, &options)
             };
-            map(sets.len(), Crew::new(all_threads(), monitor), || likelihood.clone(), work)
+            map(sets.len(), ExecutionContext::new(all_threads(), monitor), || likelihood.clone(), work)
         })?;
         self.ensemble(py, &fits.into_iter().flatten().collect::<Vec<_>>())
     }

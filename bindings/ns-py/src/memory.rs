@@ -2,7 +2,7 @@
 
 use ns_core::Likelihood;
 use ns_core::curvature::Structure;
-use ns_inference::memory::{TooLarge, require};
+use ns_inference::memory::{ModelTooLarge, require};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
@@ -35,6 +35,6 @@ pub(crate) fn for_fits_of(structure: &Structure) -> PyResult<()> {
 }
 
 /// A model that is too large for this machine.
-pub(crate) fn too_large(error: &TooLarge) -> PyErr {
+pub(crate) fn too_large(error: &ModelTooLarge) -> PyErr {
     PyMemoryError::new_err(error.to_string())
 }

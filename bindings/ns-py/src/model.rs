@@ -20,7 +20,7 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 use crate::choice::{Choice, PyChoice, Rules};
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
-use crate::evaluate::{Evaluated, Points, expected};
+use crate::evaluate::{BatchValues, Points, expected};
 use crate::interrupt::{Watch, in_parts};
 use crate::memory::{filled, room};
 use crate::numbers::{HasAux, data, data_sets, point, points, shown};
@@ -398,7 +398,7 @@ impl PyModel {
         py: Python<'_>,
         (params, data): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
         threads: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<(Evaluated, Option<usize>)> {
+    ) -> PyResult<(BatchValues, Option<usize>)> {
         let threads = crate::numbers::threads(py, threads)?;
         let mut found = points(&self.model, params)?;
         let (sets, data_rows) =
@@ -419,7 +419,7 @@ impl PyModel {
             (None, None) => None,
         };
         let (n, n_params) = (rows.unwrap_or(1), self.model.n_params());
-        let mut all = Evaluated {
+        let mut all = BatchValues {
             nll: filled(0.0, n, 1, "points")?,
             gradient: if GRADIENT { filled(0.0, n, n_params, "gradients")? } else { Vec::new() },
         };

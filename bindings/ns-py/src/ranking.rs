@@ -3,7 +3,7 @@
 use nextstat::Analysis;
 use nextstat::ranking::RankingRequest;
 use ns_inference::monitor::Monitor;
-use ns_inference::ranking::{Methods, RankingPart};
+use ns_inference::ranking::{RankingMethods, RankingPart};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::depythonize;
@@ -55,8 +55,8 @@ fn ranking_part<'py>(
     object(py, &answer_watched(py, None, &analysis, work)?)
 }
 
-fn methods_of(py: Python<'_>, methods: Vec<String>) -> PyResult<Methods> {
-    let mut wanted = Methods { classic: false, global: false, covariance: false };
+fn methods_of(py: Python<'_>, methods: Vec<String>) -> PyResult<RankingMethods> {
+    let mut wanted = RankingMethods { classic: false, global: false, covariance: false };
     for method in methods {
         match method.as_str() {
             "classic" => wanted.classic = true,

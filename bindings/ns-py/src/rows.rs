@@ -11,7 +11,7 @@ use ns_compute::accel::{AccelError, Given, GpuSession, Gradients, Slopes};
 use ns_core::Data;
 use ns_core::batch::BatchMinimizer;
 use ns_device::{Backend, DeviceError, Foreign};
-use ns_inference::differentiable::{At, DifferentiableError, Evaluated, RowError};
+use ns_inference::differentiable::{BatchPoints, BatchValues, DifferentiableError, InvalidInputs};
 use ns_inference::parallel::all_threads;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ type Room = (u64, u64, u64);
 enum Problem {
     Device(AccelError),
     Row {
-        error: RowError,
+        error: InvalidInputs,
         n_rows: usize,
     },
     Fit(DifferentiableError),
@@ -74,7 +74,7 @@ impl Problem {
         match self {
             Self::Device(found @ AccelError::Input { .. }) => error::parameter(py, found.to_string(), found.hint()),
             Self::Device(found) => error::device(py, found),
-            Self::Row { error: RowError { row, error: found }, n_rows } => {
+            Self::Row { error: InvalidInputs { row, error: found }, n_rows } => {
                 error::parameter(py, format!("{}{found}", place_of(*row, *n_rows)), found.hint())
             }
             Self::Left { error: found, row, n_rows } => {
@@ -137,11 +137,11 @@ impl OnDevice {
     }
 
     /// -ln L and its gradients of host rows.
-    fn evaluated(&self, at: &At<'_>, (p, m): (usize, usize)) -> Result<Evaluated, AccelError> {
+    fn evaluated(&self, at: &BatchPoints<'_>, (p, m): (usize, usize)) -> Result<BatchValues, AccelError> {
         let part = |all: &[f64], width: usize, (first, n): (usize, usize)| {
             if all.len() == width { 0..width } else { first * width..(first + n) * width }
         };
-        let mut found = Evaluated::default();
+        let mut found = BatchValues::default();
         for rows in self.parts(at.n)? {
             let mut session = self.rows.lock();
             session.set_rows(Given::Host(&at.inputs[part(at.inputs, m, rows)]))?;
@@ -230,7 +230,7 @@ fn nll_rows<'py>(
     let borrowed = [params.try_readonly()?, inputs.try_readonly()?];
     let [params, inputs] = borrowed.each_ref().map(|array| array.as_slice());
     let contiguous = || error::data("values are to be contiguous".to_owned());
-    let at = At { n, params: params.map_err(|_| contiguous())?, inputs: inputs.map_err(|_| contiguous())? };
+    let at = BatchPoints { n, params: params.map_err(|_| contiguous())?, inputs: inputs.map_err(|_| contiguous())? };
     let run = || {
         let mut host = session.lock();
         match session.device.as_ref().filter(|device| device.rows.is_exact()) {
@@ -247,9 +247,9 @@ fn nll_rows<'py>(
 }
 
 /// Says of the host's numbers what is wrong with them, which a device could only say of their places.
-fn check_rows(session: &PySession, inputs: &[f64]) -> Result<(), RowError> {
+fn check_rows(session: &PySession, inputs: &[f64]) -> Result<(), InvalidInputs> {
     let mut rows = inputs.chunks(session.inputs.len()).enumerate();
-    rows.try_for_each(|(row, inputs)| session.inputs.check(inputs).map_err(|error| RowError { row, error }))
+    rows.try_for_each(|(row, inputs)| session.inputs.check(inputs).map_err(|error| InvalidInputs { row, error }))
 }
 
 /// The same of `n` points with tensors in the device's memory, written to `room`. Through the host passes which inputs no template can have, one number of each row.
@@ -299,7 +299,7 @@ fn profiled_nll_resident(
     let (mut values, mut left) = (vec![0.0; inputs.1], Vec::new());
     session.each_part(py, inputs, stream, |host, device, (first, n)| {
         let mu = mu.as_deref().map(|mu| &mu[first..first + n]);
-        let found = host.profiled_nll_of_rows(&mut device.rows.clone(), &device.data, mu).map_err(Problem::Fit)?;
+        let found = host.profiled_nll_of_batch(&mut device.rows.clone(), &device.data, mu).map_err(Problem::Fit)?;
         let mut points = Vec::with_capacity(n * p);
         for (row, minimum) in found.into_iter().enumerate() {
             match minimum {
@@ -341,7 +341,7 @@ fn statistic_resident(
     let (mut values, mut left) = (vec![0.0; inputs.1], Vec::new());
     session.each_part(py, inputs, stream, |host, device, (first, n)| {
         let tested = (statistic, &mu[first..first + n]);
-        let found = host.statistic_of_rows(&mut device.rows.clone(), &device.data, tested).map_err(Problem::Fit)?;
+        let found = host.statistic_of_batch(&mut device.rows.clone(), &device.data, tested).map_err(Problem::Fit)?;
         let [mut conditional, mut free] = [Vec::with_capacity(n * p), Vec::with_capacity(n * p)];
         for (row, compared) in found.into_iter().enumerate() {
             match compared {
@@ -386,7 +386,7 @@ fn row_on_host<'py>(
     let run = || {
         session.lock().on_host(|host| {
             let (row, n_rows) = place;
-            let refused = |error| Problem::Row { error: RowError { row, error }, n_rows };
+            let refused = |error| Problem::Row { error: InvalidInputs { row, error }, n_rows };
             host.set_inputs(given).map_err(refused)?;
             let found = match statistic {
                 Some(statistic) => host.statistic(statistic, mu.unwrap_or(0.0), Some(&mut by_inputs)),

@@ -10,8 +10,8 @@ use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Samples, Source, Thrower, ToyFit,
-    ToysError,
+    AuxTreatment, Ensemble, HypotestSettings, HypotestToys, RunStatus, StatisticSamples, ToyFit, ToyFitter,
+    ToyHypotest, ToyRun, ToySampler, ToySource, ToysError,
 };
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -27,13 +27,13 @@ use crate::settings::{analysis, sign};
 use crate::tests_of_mu::statistic;
 use crate::watch::{answer_watched, callback};
 
-fn aux(is_fixed: bool) -> Aux {
-    if is_fixed { Aux::Fixed } else { Aux::Fluctuated }
+fn aux(is_fixed: bool) -> AuxTreatment {
+    if is_fixed { AuxTreatment::Fixed } else { AuxTreatment::Fluctuated }
 }
 
-fn thrower(analysis: &Analysis, params: &[f64], ensemble: Ensemble, is_aux_fixed: bool) -> PyResult<Thrower> {
-    let source = Source { seed: analysis.seed(), ensemble, aux: aux(is_aux_fixed) };
-    Thrower::new(analysis.model(), analysis.data(), params, source)
+fn sampler(analysis: &Analysis, params: &[f64], ensemble: Ensemble, is_aux_fixed: bool) -> PyResult<ToySampler> {
+    let source = ToySource { seed: analysis.seed(), ensemble, aux: aux(is_aux_fixed) };
+    ToySampler::new(analysis.model(), analysis.data(), params, source)
         .map_err(|reason| error::toys(&ToysError::from(reason)))
 }
 
@@ -49,14 +49,14 @@ fn throw_toys<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let analysis = analysis(py, model, settings)?;
     let params = point(analysis.model(), params, "params")?;
-    let thrower = thrower(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
+    let sampler = sampler(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
     let (first, n_toys) = (range.0, range.1 - range.0);
     let width = analysis.model().n_bins() + analysis.model().n_aux();
     let mut all = room(n_toys, width, "toys")?;
     let mut data = Data::default();
     in_parts(py, (n_toys as usize, width), |part| {
         for toy in part {
-            thrower.throw(first + toy as u64, &mut data);
+            sampler.throw(first + toy as u64, &mut data);
             all.extend(data.main.iter().chain(&data.aux));
         }
     })?;
@@ -86,9 +86,9 @@ fn fit_toys_model<'py>(
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
     let analysis = analysis(py, model, settings)?;
     let params = point(analysis.model(), params, "params")?;
-    let thrower = thrower(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
+    let sampler = sampler(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
     let uncertainty_of = if wants_uncertainty { Some(varied(py, &analysis, Procedure::Toys)?) } else { None };
-    let toys = FitToys { model: analysis.model(), options: analysis.options(), thrower: &thrower, uncertainty_of };
+    let toys = ToyFitter { model: analysis.model(), options: analysis.options(), sampler: &sampler, uncertainty_of };
     let mut fits = Fits { params: room(end - first, analysis.model().n_params(), "toys")?, each: Vec::new() };
     answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
         let run = analysis.run(monitor);
@@ -192,9 +192,9 @@ fn hypotest_toys_model<'py>(
     let test = test(py, &analysis, wanted)?;
     let (first, end) = range.unwrap_or((0, wanted.n_units()));
     let mut units = room(end - first, 1, "toys")?;
-    let mut samples = Samples::default();
+    let mut samples = StatisticSamples::default();
     answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
-        let run = Run { whole: Some([first, end]), ..analysis.run(monitor) };
+        let run = ToyRun { whole: Some([first, end]), ..analysis.run(monitor) };
         let likelihood = analysis.likelihood()?;
         let mut next = first;
         while next < end
@@ -207,7 +207,7 @@ fn hypotest_toys_model<'py>(
                 units.extend(tests.iter().map(|test| test.value.unwrap_or(f64::NAN)));
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
             });
-            if ended == Ended::Failed {
+            if ended == RunStatus::Failed {
                 break;
             }
             next = stop;
@@ -220,10 +220,10 @@ fn hypotest_toys_model<'py>(
 }
 
 /// A test by toys, with the fits to the data that it begins with.
-fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) -> PyResult<Hypotest<'a>> {
+fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) -> PyResult<ToyHypotest<'a>> {
     answer(py, analysis, |stoppable| {
         let data = (analysis.data(), &mut stoppable.likelihood()?);
-        Ok(Hypotest::new(analysis.model(), data, analysis.options(), wanted)?)
+        Ok(ToyHypotest::new(analysis.model(), data, analysis.options(), wanted)?)
     })
 }
 
@@ -236,8 +236,8 @@ fn varied(py: Python<'_>, analysis: &Analysis, procedure: Procedure) -> PyResult
 fn test_fields<'py>(
     py: Python<'py>,
     analysis: &Analysis,
-    test: &Hypotest<'_>,
-    samples: &Samples,
+    test: &ToyHypotest<'_>,
+    samples: &StatisticSamples,
 ) -> PyResult<Bound<'py, PyDict>> {
     let result = HypotestToys::new(test.observed(), samples);
     let document = fields(py, &result)?;
@@ -280,7 +280,7 @@ fn hypotest_of_units<'py>(
     let analysis = analysis(py, model, settings)?;
     let wanted = wanted.settings(py, &analysis)?;
     let (test, values) = (test(py, &analysis, wanted)?, list(values, "values")?);
-    let mut samples = Samples::default();
+    let mut samples = StatisticSamples::default();
     for (unit, value) in (0..).zip(&values) {
         if wanted.is_enough(unit, &samples, &test.observed(), stop_at_error) {
             return test_fields(py, &analysis, &test, &samples).map(Some);

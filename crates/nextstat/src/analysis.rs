@@ -12,8 +12,8 @@ use ns_core::{Data, Likelihood, Model};
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::Domain;
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::{Crew, all_threads};
-use ns_inference::toys::Run;
+use ns_inference::parallel::{ExecutionContext, all_threads};
+use ns_inference::toys::ToyRun;
 use ns_inference::{FitOptions, memory};
 use serde::Serialize;
 use serde_json::Value;
@@ -191,16 +191,16 @@ impl Analysis {
 
     /// Returns the threads, with the device's help, under `monitor`.
     #[must_use]
-    pub fn crew<'a>(&'a self, monitor: &'a dyn Monitor) -> Crew<'a> {
-        let crew = Crew::new(self.threads, monitor);
-        self.device().map_or(crew, |device| device.assist(crew, &self.data))
+    pub fn execution<'a>(&'a self, monitor: &'a dyn Monitor) -> ExecutionContext<'a> {
+        let execution = ExecutionContext::new(self.threads, monitor);
+        self.device().map_or(execution, |device| device.assist(execution, &self.data))
     }
 
     /// Returns what toys run on: the threads and the device.
     #[must_use]
-    pub fn run<'a>(&'a self, monitor: &'a dyn Monitor) -> Run<'a> {
+    pub fn run<'a>(&'a self, monitor: &'a dyn Monitor) -> ToyRun<'a> {
         let accelerator = self.device().map(OnDevice::accelerator);
-        Run { accelerator, ..Run::new(self.threads, monitor) }
+        ToyRun { accelerator, ..ToyRun::new(self.threads, monitor) }
     }
 
     /// Returns `options` with the start moved to where the device's fit ends.

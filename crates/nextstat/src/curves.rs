@@ -5,10 +5,10 @@ use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
 use crate::{Analysis, Answer, Error};
 use ns_inference::contour::{self, ContourOptions, Contours};
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::Crew;
+use ns_inference::parallel::ExecutionContext;
 use ns_inference::profile::DISTINCT;
 use ns_inference::result::BestFit;
-use ns_inference::scan::{self, Axis, GridPart, Scan, Values};
+use ns_inference::scan::{self, GridPart, Scan, ScanAxis, ScanValues};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub struct AxisRequest {
     /// The parameter; the parameter of interest if `None`.
     pub parameter: Option<String>,
     /// Its values.
-    pub values: Values,
+    pub values: ScanValues,
 }
 
 /// Contours of confidence levels.
@@ -45,7 +45,7 @@ pub struct Curves {
     /// The scan or the grid.
     pub scan: Scan,
     /// What was scanned.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<ScanAxis>,
     /// The contours.
     pub contours: Option<Contours>,
 }
@@ -56,18 +56,18 @@ impl Analysis {
     /// # Errors
     /// Unknown or fixed parameters; none or more than two of them; no values, or values that are
     /// not finite.
-    pub fn axes(&self, requests: &[AxisRequest]) -> Result<Vec<Axis>, SettingsError> {
+    pub fn axes(&self, requests: &[AxisRequest]) -> Result<Vec<ScanAxis>, SettingsError> {
         let axis = |request: &AxisRequest| {
             let parameter = self.varied(request.parameter.as_deref(), Procedure::Scan)?;
-            if let Values::Given(values) = &request.values {
+            if let ScanValues::Given(values) = &request.values {
                 check(values)?;
             }
-            Ok(Axis { parameter, values: request.values.clone() })
+            Ok(ScanAxis { parameter, values: request.values.clone() })
         };
         if requests.is_empty() {
             return Err(SettingsError::NoPoi(NeedsPoi::Procedure(Procedure::Scan)));
         }
-        let axes = requests.iter().map(axis).collect::<Result<Vec<Axis>, SettingsError>>()?;
+        let axes = requests.iter().map(axis).collect::<Result<Vec<ScanAxis>, SettingsError>>()?;
         match axes.as_slice() {
             [_] => Ok(axes),
             [a, b] if a.parameter != b.parameter => Ok(axes),
@@ -75,8 +75,8 @@ impl Analysis {
         }
     }
 
-    fn not_scannable(&self, axes: &[Axis]) -> SettingsError {
-        let name = |axis: &Axis| self.model().parameters.names[axis.parameter].clone();
+    fn not_scannable(&self, axes: &[ScanAxis]) -> SettingsError {
+        let name = |axis: &ScanAxis| self.model().parameters.names[axis.parameter].clone();
         SettingsError::NotScannable { names: axes.iter().map(name).collect() }
     }
 
@@ -103,17 +103,17 @@ impl Analysis {
         if contours.is_some() && axes.len() != 2 {
             return Err(self.not_scannable(&axes).into());
         }
-        let (model, options, crew) = (self.model(), self.options(), self.crew(monitor));
+        let (model, options, execution) = (self.model(), self.options(), self.execution(monitor));
         let mut likelihood = self.likelihood()?;
         let mut scan = match axes.as_slice() {
-            [a, b] => scan::grid_of_parts(model, &likelihood, options, [a, b], (&request.parts, crew)),
-            _ => scan::scan(model, &mut likelihood, options, &axes[0], crew),
+            [a, b] => scan::grid_of_parts(model, &likelihood, options, [a, b], (&request.parts, execution)),
+            _ => scan::scan(model, &mut likelihood, options, &axes[0], execution),
         };
-        let contours = contours.zip(<&[Axis; 2]>::try_from(axes.as_slice()).ok()).map(|(wanted, [a, b])| {
+        let contours = contours.zip(<&[ScanAxis; 2]>::try_from(axes.as_slice()).ok()).map(|(wanted, [a, b])| {
             let wanted = wanted.options([a.parameter, b.parameter]);
             // Around the same minimum as the grid.
             let options = ns_inference::FitOptions { start: Some(scan.best.params.clone()), ..options.clone() };
-            contour::contours(model, &likelihood, &options, &wanted, crew)
+            contour::contours(model, &likelihood, &options, &wanted, execution)
         });
         if contours.as_ref().is_some_and(|contours| contours.best.nll < scan.best.nll - DISTINCT) {
             scan.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
@@ -133,8 +133,8 @@ impl Analysis {
         let [a, b] = axes.as_slice() else {
             return Err(self.not_scannable(&axes).into());
         };
-        let crew = Crew::new(self.threads(), monitor);
-        Ok(scan::grid_part(self.model(), &self.likelihood()?, self.options(), [a, b], (part, crew)))
+        let execution = ExecutionContext::new(self.threads(), monitor);
+        Ok(scan::grid_part(self.model(), &self.likelihood()?, self.options(), [a, b], (part, execution)))
     }
 
     /// Draws contours of two parameters.
@@ -153,8 +153,8 @@ impl Analysis {
         if parameters_of[0] == parameters_of[1] {
             return Err(SettingsError::NotScannable { names: parameters.map(str::to_owned).to_vec() }.into());
         }
-        let (wanted, crew) = (request.options(parameters_of), Crew::new(self.threads(), monitor));
-        self.answer(contour::contours(self.model(), &self.likelihood()?, self.options(), &wanted, crew))
+        let (wanted, execution) = (request.options(parameters_of), ExecutionContext::new(self.threads(), monitor));
+        self.answer(contour::contours(self.model(), &self.likelihood()?, self.options(), &wanted, execution))
     }
 }
 
@@ -238,7 +238,7 @@ impl Answer<Curves> {
 }
 
 /// The free fit, with the scanned parameters' own values.
-fn best(axes: &[Axis], best: &BestFit) -> Value {
+fn best(axes: &[ScanAxis], best: &BestFit) -> Value {
     let mut document = to_document(best);
     let of = |list: &dyn Fn(usize) -> Value| match axes {
         [axis] => list(axis.parameter),

@@ -4,9 +4,9 @@ use ns_compute::accel::{AccelError, GpuSession, Session};
 use ns_core::{Data, Inputs, Model};
 use ns_device::{Backend, Counters, Device, DeviceError};
 use ns_inference::FitOptions;
-use ns_inference::accelerator::{Accelerator, Assistant, Failure};
+use ns_inference::accelerator::{Accelerator, AcceleratorFailure, BatchFitter};
 use ns_inference::fit::domain_and_start;
-use ns_inference::parallel::Crew;
+use ns_inference::parallel::ExecutionContext;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -67,17 +67,17 @@ impl OnDevice {
         &self.accelerator
     }
 
-    /// `crew` with the device's help on `data`.
+    /// `execution` with the device's help on `data`.
     #[must_use]
-    pub fn assist<'a>(&'a self, crew: Crew<'a>, data: &'a Data) -> Crew<'a> {
-        Crew { assistant: Some(Assistant { accelerator: &self.accelerator, data }), ..crew }
+    pub fn assist<'a>(&'a self, execution: ExecutionContext<'a>, data: &'a Data) -> ExecutionContext<'a> {
+        ExecutionContext { batch_fitter: Some(BatchFitter { accelerator: &self.accelerator, data }), ..execution }
     }
 
     /// `options` with fits started where the device's fit of `data` ends.
     #[must_use]
     pub fn started(&self, model: &Model, data: &Data, options: FitOptions) -> FitOptions {
         let (domain, start) = domain_and_start(model, &options);
-        let assistant = Assistant { accelerator: &self.accelerator, data };
+        let assistant = BatchFitter { accelerator: &self.accelerator, data };
         let found = assistant.free(&domain, &start);
         FitOptions { start: found.or(options.start), ..options }
     }
@@ -87,7 +87,7 @@ impl OnDevice {
     ///
     /// # Errors
     /// How it failed, if it did: results are then not to be used.
-    pub fn report(&self) -> Result<Value, Failure> {
+    pub fn report(&self) -> Result<Value, AcceleratorFailure> {
         if let Some(failure) = self.accelerator.failure() {
             return Err(failure);
         }

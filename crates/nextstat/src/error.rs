@@ -6,8 +6,8 @@
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
 use ns_core::likelihood::NonFinite;
-use ns_inference::accelerator::Failure;
-use ns_inference::memory::TooLarge;
+use ns_inference::accelerator::AcceleratorFailure;
+use ns_inference::memory::ModelTooLarge;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
 use std::fmt;
@@ -372,7 +372,7 @@ pub enum Error {
     Settings(#[from] SettingsError),
     /// A model whose matrices do not fit into memory.
     #[error(transparent)]
-    TooLarge(#[from] TooLarge),
+    ModelTooLarge(#[from] ModelTooLarge),
     /// Toys that cannot be thrown.
     #[error(transparent)]
     Toys(#[from] ToysError),
@@ -385,7 +385,7 @@ pub enum Error {
         /// Which.
         device: String,
         /// Its own message.
-        error: Failure,
+        error: AcceleratorFailure,
     },
     /// Something that is not computed on devices.
     #[error("{what} is computed on the CPU only")]

@@ -4,7 +4,9 @@ use crate::document::{identify, to_document};
 use crate::{Analysis, Answer, Error};
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit, saturated_deviance};
 use ns_inference::monitor::Monitor;
-use ns_inference::toys::{Aux, Ended, Ensemble, GoodnessToys, Source, Thrower, ToysError, goodness_toys};
+use ns_inference::toys::{
+    AuxTreatment, Ensemble, GoodnessToys, RunStatus, ToySampler, ToySource, ToysError, goodness_toys,
+};
 use ns_inference::{Errors, FitOptions, FitResult, fit};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,12 +17,12 @@ pub struct GoodnessRequest {
     /// How many; `None` for no p-value by toys.
     pub n_toys: Option<u64>,
     /// What happens to auxiliary data.
-    pub aux: Aux,
+    pub aux: AuxTreatment,
 }
 
 impl Default for GoodnessRequest {
     fn default() -> Self {
-        Self { n_toys: None, aux: Aux::Fluctuated }
+        Self { n_toys: None, aux: AuxTreatment::Fluctuated }
     }
 }
 
@@ -43,13 +45,13 @@ pub struct GoodnessByToys {
     /// Their seed.
     pub seed: u64,
     /// What happened to auxiliary data.
-    pub aux: Aux,
+    pub aux: AuxTreatment,
     /// The p-values.
     #[serde(flatten)]
     pub p_values: GoodnessToys,
     /// Whether all toys were thrown.
     #[serde(skip)]
-    pub ended: Ended,
+    pub ended: RunStatus,
 }
 
 impl Analysis {
@@ -77,15 +79,15 @@ impl Analysis {
         &self,
         fit: &FitResult,
         n_toys: u64,
-        aux: Aux,
+        aux: AuxTreatment,
         monitor: &dyn Monitor,
     ) -> Result<GoodnessByToys, Error> {
         let (model, data) = (self.model(), self.data());
-        let source = Source { seed: self.seed(), ensemble: Ensemble::Goodness, aux };
-        let thrower = Thrower::new(model, data, &fit.bestfit, source).map_err(ToysError::from)?;
+        let source = ToySource { seed: self.seed(), ensemble: Ensemble::Goodness, aux };
+        let sampler = ToySampler::new(model, data, &fit.bestfit, source).map_err(ToysError::from)?;
         let observed = saturated_deviance(model, data, &fit.bestfit, &self.domain().fixed);
         let work = (model, &self.likelihood()?, self.options());
-        let (p_values, ended) = goodness_toys(work, &thrower, 0..n_toys, &self.run(monitor), &observed);
+        let (p_values, ended) = goodness_toys(work, &sampler, 0..n_toys, &self.run(monitor), &observed);
         Ok(GoodnessByToys { n_toys_wanted: n_toys, seed: self.seed(), aux, p_values, ended })
     }
 }

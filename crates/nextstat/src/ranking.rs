@@ -4,15 +4,15 @@ use crate::document::identify;
 use crate::error::{Procedure, SettingsError};
 use crate::{Analysis, Answer, Error};
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::Crew;
-use ns_inference::ranking::{self, Group, Methods, Ranking, RankingOptions, RankingPart};
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::ranking::{self, ParameterGroup, Ranking, RankingMethods, RankingOptions, RankingPart};
 use serde_json::{Value, json};
 
 /// What a ranking is made of.
 #[derive(Debug, Clone)]
 pub struct RankingRequest {
     /// How impacts are computed.
-    pub methods: Methods,
+    pub methods: RankingMethods,
     /// Whether shifts are MINOS intervals instead of standard deviations.
     pub minos: bool,
     /// Groups of parameters: a name, and patterns in which `*` stands for anything.
@@ -23,7 +23,7 @@ pub struct RankingRequest {
 
 impl Default for RankingRequest {
     fn default() -> Self {
-        Self { methods: Methods::ALL, minos: false, groups: Vec::new(), parts: Vec::new() }
+        Self { methods: RankingMethods::ALL, minos: false, groups: Vec::new(), parts: Vec::new() }
     }
 }
 
@@ -38,7 +38,7 @@ impl Analysis {
         if !request.methods.classic {
             self.require_cpu("a ranking without classic refits")?;
         }
-        let parts = (request.parts.as_slice(), self.crew(monitor));
+        let parts = (request.parts.as_slice(), self.execution(monitor));
         let mut result = ranking::ranking_of_parts(self.model(), self.data(), &self.likelihood()?, &options, parts);
         if !result.best.nll.is_finite() {
             result.warnings.extend(self.impossible_at(&result.best.params));
@@ -56,18 +56,18 @@ impl Analysis {
         part: [usize; 2],
         monitor: &dyn Monitor,
     ) -> Result<RankingPart, Error> {
-        let (options, crew) = (self.ranking_options(request)?, Crew::new(self.threads(), monitor));
-        Ok(ranking::ranking_part(self.model(), self.data(), &self.likelihood()?, &options, (part, crew)))
+        let (options, execution) = (self.ranking_options(request)?, ExecutionContext::new(self.threads(), monitor));
+        Ok(ranking::ranking_part(self.model(), self.data(), &self.likelihood()?, &options, (part, execution)))
     }
 
     fn ranking_options(&self, request: &RankingRequest) -> Result<RankingOptions, SettingsError> {
         let poi = self.varied(None, Procedure::Ranking)?;
-        let mut groups: Vec<Group> = Vec::with_capacity(request.groups.len());
+        let mut groups: Vec<ParameterGroup> = Vec::with_capacity(request.groups.len());
         for (name, patterns) in &request.groups {
             if groups.iter().any(|known| known.name == *name) {
                 return Err(SettingsError::TwoGroups { name: name.clone() });
             }
-            let group = Group::matching(name, patterns, &self.model().parameters);
+            let group = ParameterGroup::matching(name, patterns, &self.model().parameters);
             if group.members.iter().all(|&i| i == poi || self.is_fixed(i)) {
                 return Err(SettingsError::EmptyGroup { name: name.clone() });
             }

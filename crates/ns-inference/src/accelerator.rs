@@ -15,17 +15,17 @@ pub struct Accelerator {
     minimizer: Mutex<Box<dyn BatchMinimizer>>,
     batch_size: usize,
     is_exact: bool,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<AcceleratorFailure>>,
     n_fits: AtomicU64,
     n_left: AtomicU64,
 }
 
 /// What a device said when it failed.
-pub type Failure = Arc<dyn std::error::Error + Send + Sync>;
+pub type AcceleratorFailure = Arc<dyn std::error::Error + Send + Sync>;
 
 /// How many fits were asked for, and how many of them the host had to take over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Share {
+pub struct FitCounts {
     /// Fits that the device did.
     pub n_fits: u64,
     /// Fits that the host went on with: for they had not arrived, for a lower minimum may be hidden, or to polish single precision.
@@ -54,13 +54,13 @@ impl Accelerator {
 
     /// What it did so far.
     #[must_use]
-    pub fn share(&self) -> Share {
-        Share { n_fits: self.n_fits.load(Ordering::Relaxed), n_left: self.n_left.load(Ordering::Relaxed) }
+    pub fn share(&self) -> FitCounts {
+        FitCounts { n_fits: self.n_fits.load(Ordering::Relaxed), n_left: self.n_left.load(Ordering::Relaxed) }
     }
 
     /// Why it does nothing any more, if so.
     #[must_use]
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<AcceleratorFailure> {
         lock(&self.failure).clone()
     }
 
@@ -120,14 +120,14 @@ pub(crate) fn task_in<'a>(domain: &'a Domain, data: BatchData<'a>, starts: &'a [
 
 /// An accelerator, and the data of the procedure that it helps.
 #[derive(Debug, Clone, Copy)]
-pub struct Assistant<'a> {
+pub struct BatchFitter<'a> {
     /// Who fits.
     pub accelerator: &'a Accelerator,
     /// What.
     pub data: &'a Data,
 }
 
-impl Assistant<'_> {
+impl BatchFitter<'_> {
     /// The minimum that the fit from `start` (P) leads to, for the host to go on from; `None` if it leads to none, or once the device has failed.
     #[must_use]
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
@@ -140,61 +140,61 @@ impl Assistant<'_> {
     pub(crate) fn conditional(
         &self,
         domain: &Domain,
-        points: impl IntoIterator<Item = (Held, Vec<f64>)>,
+        points: impl IntoIterator<Item = (FixedValues, Vec<f64>)>,
         monitor: &dyn Monitor,
-    ) -> Hints {
-        let mut hints = Hints::default();
+    ) -> WarmStarts {
+        let mut warm_starts = WarmStarts::default();
         let mut points = points.into_iter().peekable();
         while points.peek().is_some() && !monitor.is_cancelled() && !self.accelerator.has_failed() {
-            self.add(domain, points.by_ref().take(self.accelerator.batch_size()).collect(), &mut hints);
+            self.add(domain, points.by_ref().take(self.accelerator.batch_size()).collect(), &mut warm_starts);
         }
-        hints
+        warm_starts
     }
 
-    /// Adds the minima of one batch to `hints`.
-    fn add(&self, domain: &Domain, points: Vec<(Held, Vec<f64>)>, hints: &mut Hints) {
-        let (mut starts, mut fixed) = (Vec::new(), Vec::new());
-        for (held, start) in &points {
-            let (first_start, first_fixed) = (starts.len(), fixed.len());
+    /// Adds the minima of one batch to `warm_starts`.
+    fn add(&self, domain: &Domain, points: Vec<(FixedValues, Vec<f64>)>, warm_starts: &mut WarmStarts) {
+        let (mut starts, mut is_fixed) = (Vec::new(), Vec::new());
+        for (fixed, start) in &points {
+            let (first_start, first_fixed) = (starts.len(), is_fixed.len());
             starts.extend_from_slice(start);
-            fixed.extend_from_slice(&domain.fixed);
-            for &(i, value) in held {
-                (starts[first_start + i], fixed[first_fixed + i]) = (value, true);
+            is_fixed.extend_from_slice(&domain.fixed);
+            for &(i, value) in fixed {
+                (starts[first_start + i], is_fixed[first_fixed + i]) = (value, true);
             }
         }
         let task = task_in(domain, BatchData::Shared(self.data), &starts);
-        let found = self.accelerator.fit(&BatchTask { fixed: BatchFixed::Each(&fixed), ..task });
-        for ((held, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
+        let found = self.accelerator.fit(&BatchTask { fixed: BatchFixed::Each(&is_fixed), ..task });
+        for ((fixed, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
             self.accelerator.leave(1);
             if arrival.has_arrived {
-                hints.params.insert(key(&held), arrival.params);
+                warm_starts.params.insert(key(&fixed), arrival.params);
             }
         }
     }
 }
 
-/// Parameters that are held, each at its value.
-pub(crate) type Held = Vec<(usize, f64)>;
+/// Parameters that are fixed, each at its value.
+pub(crate) type FixedValues = Vec<(usize, f64)>;
 
 /// The same to the bit.
-pub(crate) type Key = Vec<(usize, u64)>;
+pub(crate) type FixedKey = Vec<(usize, u64)>;
 
-/// Where conditional minima are, by what is held: starting points that are nearly arrivals.
+/// Where conditional minima are, by what is fixed: starting points that are nearly arrivals.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hints {
-    params: HashMap<Key, Vec<f64>>,
+pub(crate) struct WarmStarts {
+    params: HashMap<FixedKey, Vec<f64>>,
 }
 
-impl Hints {
-    /// The minimum (P) with the parameters of `held` at their values, if it is known.
-    pub(crate) fn of(&self, held: &[(usize, f64)]) -> Option<&Vec<f64>> {
-        if self.params.is_empty() { None } else { self.params.get(&key(held)) }
+impl WarmStarts {
+    /// The minimum (P) with the parameters of `fixed` at their values, if it is known.
+    pub(crate) fn of(&self, fixed: &[(usize, f64)]) -> Option<&Vec<f64>> {
+        if self.params.is_empty() { None } else { self.params.get(&key(fixed)) }
     }
 }
 
-/// `held` to the bit.
-pub(crate) fn key(held: &[(usize, f64)]) -> Key {
-    held.iter().map(|&(i, value)| (i, value.to_bits())).collect()
+/// `fixed` to the bit.
+pub(crate) fn key(fixed: &[(usize, f64)]) -> FixedKey {
+    fixed.iter().map(|&(i, value)| (i, value.to_bits())).collect()
 }
 
 impl std::fmt::Debug for Accelerator {

@@ -76,71 +76,71 @@ fn one_sided(statistic: TestStatistic, distance: f64, root_asimov: f64) -> PValu
     PValues { clsb, clb, cls }
 }
 
-/// ln CLs and its derivative along μ, where √q and √q_A change at the rates `root_slope` and `root_asimov_slope`: what a limit's root finder needs.
+/// ln CLs and its derivative along μ, where √q and √q_A change at the rates `root_derivative` and `root_asimov_derivative`: what a limit's root finder needs.
 #[must_use]
 pub(crate) fn ln_cls(statistic: TestStatistic, root: [f64; 2], root_asimov: [f64; 2]) -> [f64; 2] {
-    let [a, a_slope] = root_asimov;
+    let [a, a_derivative] = root_asimov;
     let at = distance(statistic, root[0], a);
-    let at_slope = distance_slope(statistic, root, root_asimov);
+    let at_derivative = distance_derivative(statistic, root, root_asimov);
     let value = ln_upper_tail(at + a) - ln_upper_tail(at);
-    [value, hazard(at) * at_slope - hazard(at + a) * (at_slope + a_slope)]
+    [value, hazard(at) * at_derivative - hazard(at + a) * (at_derivative + a_derivative)]
 }
 
-/// The p-values of an observed `q` whose Asimov value is `q_asimov`, and their slopes with respect to `q` and to `q_asimov`; for one-sided statistics.
+/// The p-values of an observed `q` whose Asimov value is `q_asimov`, and their derivatives with respect to `q` and to `q_asimov`; for one-sided statistics.
 ///
-/// Where a statistic is zero it is constant on one side: its slopes are taken as 0, and so are those of a test that cannot tell the hypotheses apart.
+/// Where a statistic is zero it is constant on one side: its derivatives are taken as 0, and so are those of a test that cannot tell the hypotheses apart.
 ///
 /// ```
-/// use ns_inference::asymptotic::p_value_slopes;
+/// use ns_inference::asymptotic::p_value_derivatives;
 /// use ns_inference::test_statistic::TestStatistic;
-/// let [p, by_q, _] = p_value_slopes(TestStatistic::Q, 4.0, 4.0);
+/// let [p, by_q, _] = p_value_derivatives(TestStatistic::Q, 4.0, 4.0);
 /// // -φ(2)/(2·2)
 /// assert!((by_q.clsb + 0.013497741628297016).abs() < 1e-15 && (p.cls - 0.045500263896358).abs() < 1e-15);
 /// ```
 #[must_use]
-pub fn p_value_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -> [PValues; 3] {
+pub fn p_value_derivatives(statistic: TestStatistic, q: f64, q_asimov: f64) -> [PValues; 3] {
     let values = p_values(statistic, q, q_asimov);
     let (r, a) = (q.sqrt(), q_asimov.sqrt());
     let half_inverse = |root: f64| if root > 0.0 { 0.5 / root } else { 0.0 };
-    let along = |r_slope: f64, a_slope: f64| {
+    let along = |r_derivative: f64, a_derivative: f64| {
         if a == 0.0 && statistic != TestStatistic::Q0 {
             return PValues { clsb: 0.0, clb: 0.0, cls: 0.0 };
         }
         let at = distance(statistic, r, a);
-        let at_slope = distance_slope(statistic, [r, r_slope], [a, a_slope]);
-        one_sided_slopes(statistic, &values, [at, at_slope], [a, a_slope])
+        let at_derivative = distance_derivative(statistic, [r, r_derivative], [a, a_derivative]);
+        one_sided_derivatives(statistic, &values, [at, at_derivative], [a, a_derivative])
     };
     [values, along(half_inverse(r), 0.0), along(0.0, half_inverse(a))]
 }
 
-/// The expected p-values as of [`expected_p_values`], and their slopes with respect to `q_asimov`.
+/// The expected p-values as of [`expected_p_values`], and their derivatives with respect to `q_asimov`.
 #[must_use]
-pub fn expected_p_value_slopes(statistic: TestStatistic, n: f64, q_asimov: f64) -> [PValues; 2] {
+pub fn expected_p_value_derivatives(statistic: TestStatistic, n: f64, q_asimov: f64) -> [PValues; 2] {
     let (values, a) = (expected_p_values(statistic, n, q_asimov), q_asimov.sqrt());
     if a == 0.0 {
         return [values, PValues { clsb: 0.0, clb: 0.0, cls: 0.0 }];
     }
-    [values, one_sided_slopes(statistic, &values, [n, 0.0], [a, 0.5 / a])]
+    [values, one_sided_derivatives(statistic, &values, [n, 0.0], [a, 0.5 / a])]
 }
 
-fn one_sided_slopes(statistic: TestStatistic, values: &PValues, at: [f64; 2], root_asimov: [f64; 2]) -> PValues {
-    let ([at, at_slope], [a, a_slope]) = (at, root_asimov);
-    let (tested, background) = (hazard(at + a) * (at_slope + a_slope), hazard(at) * at_slope);
+fn one_sided_derivatives(statistic: TestStatistic, values: &PValues, at: [f64; 2], root_asimov: [f64; 2]) -> PValues {
+    let ([at, at_derivative], [a, a_derivative]) = (at, root_asimov);
+    let (tested, background) = (hazard(at + a) * (at_derivative + a_derivative), hazard(at) * at_derivative);
     let clsb = -values.clsb * tested;
     let cls = if statistic == TestStatistic::Q0 { clsb } else { values.cls * (background - tested) };
     PValues { clsb, clb: -values.clb * background, cls }
 }
 
-/// The slope of [`distance`] where √q and √q_A change at these rates.
-fn distance_slope(statistic: TestStatistic, [r, r_slope]: [f64; 2], [a, a_slope]: [f64; 2]) -> f64 {
+/// The derivative of [`distance`] where √q and √q_A change at these rates.
+fn distance_derivative(statistic: TestStatistic, [r, r_derivative]: [f64; 2], [a, a_derivative]: [f64; 2]) -> f64 {
     if statistic == TestStatistic::QTilde && r > a {
-        (r * r_slope - a * a_slope) / a - (r - a) * (r + a) * a_slope / (2.0 * a * a)
+        (r * r_derivative - a * a_derivative) / a - (r - a) * (r + a) * a_derivative / (2.0 * a * a)
     } else {
-        r_slope - a_slope
+        r_derivative - a_derivative
     }
 }
 
-/// φ(z)/Q(z), minus the slope of ln Q.
+/// φ(z)/Q(z), minus the derivative of ln Q.
 fn hazard(z: f64) -> f64 {
     (-0.5 * z * z - 0.5 * std::f64::consts::TAU.ln() - ln_upper_tail(z)).exp()
 }

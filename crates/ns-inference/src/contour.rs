@@ -5,15 +5,15 @@
 //! the covariance can make them. Where a parameter's range cuts the region off, the polygon follows
 //! the bound, and the exact ends of the cut are among its points.
 
-use crate::crossing::{Crossing, Height, Line, crossing};
+use crate::crossing::{Crossing, ProfileLine, ProfileRise, crossing};
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::parallel::{self, Crew};
+use crate::parallel::{self, ExecutionContext};
 use crate::profile::Profiler;
 use crate::response::Response;
-use crate::result::{AtBound, BestFit, Side};
+use crate::result::{AtBound, BestFit, BoundSide};
 use crate::scan::ROUNDS;
-use crate::search::Pool;
+use crate::search::BasinPool;
 use ns_core::{Likelihood, Model};
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub struct ContourPoint {
     /// converge, and the values mean nothing.
     pub twice_delta_nll: Option<f64>,
     /// What cuts the contour off here, if anything does.
-    pub cut: Option<Cut>,
+    pub cut: Option<ContourCut>,
     /// How the last conditional fit ended.
     pub outcome: Outcome,
 }
@@ -76,7 +76,7 @@ pub struct ContourPoint {
 /// What keeps a contour from reaching its level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum Cut {
+pub enum ContourCut {
     /// The range of a parameter.
     Range(AtBound),
     /// The likelihood, which is not finite beyond.
@@ -103,7 +103,7 @@ pub fn contours<L: Likelihood + Clone + Sync>(
     likelihood: &L,
     options: &FitOptions,
     wanted: &ContourOptions,
-    crew: Crew<'_>,
+    execution: ExecutionContext<'_>,
 ) -> Contours {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, options);
@@ -117,7 +117,7 @@ pub fn contours<L: Likelihood + Clone + Sync>(
         let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &wanted.parameters);
         let (best, pool) = (profiler.best().clone(), profiler.pool().clone());
         let plane = Plane { model, likelihood, options, wanted, best, pool, domain, response };
-        let (traces, lower) = plane.trace(crew);
+        let (traces, lower) = plane.trace(execution);
         profiler.note_cut_short(traces.iter().flatten().any(|trace| trace.is_cut_short));
         found = plane.polygons(traces);
         let Some(lower) = lower else { break };
@@ -171,7 +171,7 @@ struct Plane<'a, L> {
     wanted: &'a ContourOptions,
     best: Minimum,
     /// Minima beside the lowest, from which every ray starts too.
-    pool: Pool,
+    pool: BasinPool,
     domain: Domain,
     response: Response,
 }
@@ -193,16 +193,17 @@ struct Ray {
 }
 
 /// The four edges of the ranges: which parameter is at a bound, and at which.
-const EDGES: [(usize, Side); 4] = [(0, Side::Lower), (0, Side::Upper), (1, Side::Lower), (1, Side::Upper)];
+const EDGES: [(usize, BoundSide); 4] =
+    [(0, BoundSide::Lower), (0, BoundSide::Upper), (1, BoundSide::Lower), (1, BoundSide::Upper)];
 
 impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
     /// Rays and edges of all levels, one level after the other; and the lowest free minimum met
     /// that is lower than the known one.
-    fn trace(&self, crew: Crew<'_>) -> (Vec<Option<Trace>>, Option<Minimum>) {
+    fn trace(&self, execution: ExecutionContext<'_>) -> (Vec<Option<Trace>>, Option<Minimum>) {
         let per_level = self.wanted.n_points + EDGES.len();
         let n = self.wanted.levels.len() * per_level;
         let make = || self.likelihood.clone();
-        let traces = parallel::map(n, crew, make, |likelihood, at| {
+        let traces = parallel::map(n, execution, make, |likelihood, at| {
             let around = Profiler::around(self.model, likelihood, self.options, &self.best);
             let mut profiler = around.with_pool(&self.pool);
             let target = level(self.wanted.levels[at / per_level]).sqrt();
@@ -275,9 +276,9 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
     }
 
     /// The ends of the part of an edge that lies inside the contour, if there is one.
-    fn along_edge(&self, profiler: &mut Profiler<'_, L>, k: usize, side: Side, target: f64) -> Vec<ContourPoint> {
+    fn along_edge(&self, profiler: &mut Profiler<'_, L>, k: usize, side: BoundSide, target: f64) -> Vec<ContourPoint> {
         let i = self.wanted.parameters[k];
-        let bound = if side == Side::Lower { self.domain.lower[i] } else { self.domain.upper[i] };
+        let bound = if side == BoundSide::Lower { self.domain.lower[i] } else { self.domain.upper[i] };
         if !bound.is_finite() {
             return Vec::new();
         }
@@ -289,7 +290,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let cut = AtBound { parameter: self.model.parameters.names[i].clone(), side, bound };
         let from = self.wanted.parameters.map(|i| middle.params[i]);
         let [l00, l10, l11] = self.response.triangle();
-        // The width of the other parameter while this one is held.
+        // The width of the other parameter while this one is fixed.
         let width = if k == 0 { l11 } else { l00 * l11 / l10.hypot(l11) };
         let ends = [-1.0, 1.0].map(|sign| {
             let mut direction = [0.0; 2];
@@ -297,7 +298,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
             let ray = self.ray(from, direction);
             (ray.end > 0.0).then(|| self.follow(profiler, &ray, &middle, [target, (target * target - rise).sqrt()]))
         });
-        let with_cut = |point: ContourPoint| ContourPoint { cut: Some(Cut::Range(cut.clone())), ..point };
+        let with_cut = |point: ContourPoint| ContourPoint { cut: Some(ContourCut::Range(cut.clone())), ..point };
         ends.into_iter().flatten().map(with_cut).collect()
     }
 
@@ -306,8 +307,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let mut ray = Ray { from, direction, end: f64::INFINITY, cut: None };
         for (k, side) in EDGES {
             let i = self.wanted.parameters[k];
-            let bound = if side == Side::Lower { self.domain.lower[i] } else { self.domain.upper[i] };
-            let is_ahead = if side == Side::Lower { direction[k] < 0.0 } else { direction[k] > 0.0 };
+            let bound = if side == BoundSide::Lower { self.domain.lower[i] } else { self.domain.upper[i] };
+            let is_ahead = if side == BoundSide::Lower { direction[k] < 0.0 } else { direction[k] > 0.0 };
             let end = (bound - from[k]) / direction[k];
             if is_ahead && end < ray.end {
                 ray.end = end.max(0.0);
@@ -330,13 +331,14 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         let values_at = |t: f64| self.place(ray, t);
         let mut last = start.clone();
         let mut seen: Option<(f64, f64)> = None;
-        let line = Line { target, tolerance: TOLERANCE, first, end: ray.end };
+        let line = ProfileLine { target, tolerance: TOLERANCE, first, end: ray.end };
         let found = crossing(&line, |t| {
             let values = values_at(t);
-            let held = [(parameters[0], values[0]), (parameters[1], values[1])];
-            let at = profiler.at_from(&held, &[self.response.moved(&last.params, &values)]);
-            let slope = (0..2).map(|k| at.gradient.get(parameters[k]).map_or(f64::NAN, |g| g * ray.direction[k])).sum();
-            let height = Height::of(&at, self.best.nll, slope);
+            let fixed = [(parameters[0], values[0]), (parameters[1], values[1])];
+            let at = profiler.at_from(&fixed, &[self.response.moved(&last.params, &values)]);
+            let derivative =
+                (0..2).map(|k| at.gradient.get(parameters[k]).map_or(f64::NAN, |g| g * ray.direction[k])).sum();
+            let height = ProfileRise::of(&at, self.best.nll, derivative);
             if at.converged() {
                 seen = Some((t, 2.0 * (at.nll - self.best.nll)));
                 last = at;
@@ -345,8 +347,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         });
         let (t, cut, outcome) = match found {
             Crossing::At(t) => (t, None, Outcome::Converged),
-            Crossing::Open(t) => (t, ray.cut.clone().map(Cut::Range), Outcome::Converged),
-            Crossing::EndOfDomain(t) => (t, Some(Cut::Domain), Outcome::Converged),
+            Crossing::Open(t) => (t, ray.cut.clone().map(ContourCut::Range), Outcome::Converged),
+            Crossing::EndOfDomain(t) => (t, Some(ContourCut::Domain), Outcome::Converged),
             Crossing::Failed(outcome) => (0.0, None, outcome),
         };
         let twice_delta_nll = seen.filter(|(at, _)| *at == t && outcome == Outcome::Converged).map(|(_, twice)| twice);

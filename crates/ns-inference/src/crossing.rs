@@ -6,7 +6,7 @@ use crate::minimize::{Minimum, Outcome};
 
 /// A line from a minimum outwards, and what is looked for on it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line {
+pub(crate) struct ProfileLine {
     /// The height to reach.
     pub(crate) target: f64,
     /// How well.
@@ -19,22 +19,22 @@ pub(crate) struct Line {
 
 /// The profile at a place of a line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Height {
+pub(crate) struct ProfileRise {
     /// √(2 Δ); infinite where the likelihood is.
     pub(crate) value: f64,
     /// Its derivative along the line.
-    pub(crate) slope: f64,
+    pub(crate) derivative: f64,
 }
 
-impl Height {
-    /// Of the conditional minimum `at` above `best` (-ln L), where the derivative of -ln L along the line is `slope`.
-    pub(crate) fn of(at: &Minimum, best: f64, slope: f64) -> Result<Self, Outcome> {
+impl ProfileRise {
+    /// Of the conditional minimum `at` above `best` (-ln L), where the derivative of -ln L along the line is `derivative`.
+    pub(crate) fn of(at: &Minimum, best: f64, derivative: f64) -> Result<Self, Outcome> {
         match at.outcome {
             Outcome::Converged => {
                 let value = (2.0 * (at.nll - best).max(0.0)).sqrt();
-                Ok(Self { value, slope: slope / value })
+                Ok(Self { value, derivative: derivative / value })
             }
-            Outcome::NotFinite => Ok(Self { value: f64::INFINITY, slope: f64::NAN }),
+            Outcome::NotFinite => Ok(Self { value: f64::INFINITY, derivative: f64::NAN }),
             outcome => Err(outcome),
         }
     }
@@ -57,7 +57,7 @@ pub(crate) enum Crossing {
 const PATIENCE: usize = 60;
 
 /// Follows `line`, on which `height_at` is the profile.
-pub(crate) fn crossing(line: &Line, mut height_at: impl FnMut(f64) -> Result<Height, Outcome>) -> Crossing {
+pub(crate) fn crossing(line: &ProfileLine, mut height_at: impl FnMut(f64) -> Result<ProfileRise, Outcome>) -> Crossing {
     let resolution = 1e-3 * line.tolerance * line.first;
     let (mut inner, mut outer) = (0.0, None);
     let mut next = line.first.min(line.end);
@@ -90,8 +90,8 @@ pub(crate) fn crossing(line: &Line, mut height_at: impl FnMut(f64) -> Result<Hei
 }
 
 /// The Newton step, kept inside the bracket; bisection where it leaves it, and at most threefold outwards.
-fn propose(at: f64, line: &Line, height: Height, inner: f64, outer: Option<f64>) -> f64 {
-    let newton = at + (line.target - height.value) / height.slope;
+fn propose(at: f64, line: &ProfileLine, height: ProfileRise, inner: f64, outer: Option<f64>) -> f64 {
+    let newton = at + (line.target - height.value) / height.derivative;
     match outer {
         Some(outer) if newton > inner && newton < outer => newton,
         Some(outer) => 0.5 * (inner + outer),
@@ -104,19 +104,20 @@ fn propose(at: f64, line: &Line, height: Height, inner: f64, outer: Option<f64>)
 mod tests {
     use super::*;
 
-    fn line(end: f64) -> Line {
-        Line { target: 2.0, tolerance: 1e-9, first: 1.0, end }
+    fn line(end: f64) -> ProfileLine {
+        ProfileLine { target: 2.0, tolerance: 1e-9, first: 1.0, end }
     }
 
     #[test]
     fn lines_end_in_four_ways() {
-        let curved = |t: f64| Ok(Height { value: t + 0.1 * t * t, slope: 1.0 + 0.2 * t });
+        let curved = |t: f64| Ok(ProfileRise { value: t + 0.1 * t * t, derivative: 1.0 + 0.2 * t });
         let expected = -5.0 + 45.0_f64.sqrt();
         let found = crossing(&line(9.0), curved);
         assert!(matches!(found, Crossing::At(t) if (t - expected).abs() < 1e-8), "{found:?}");
         assert_eq!(crossing(&line(1.5), curved), Crossing::Open(1.5));
         assert_eq!(crossing(&line(0.0), curved), Crossing::Open(0.0));
-        let ends = |t: f64| if t < 1.2 { curved(t) } else { Ok(Height { value: f64::INFINITY, slope: f64::NAN }) };
+        let ends =
+            |t: f64| if t < 1.2 { curved(t) } else { Ok(ProfileRise { value: f64::INFINITY, derivative: f64::NAN }) };
         let found = crossing(&line(9.0), ends);
         assert!(matches!(found, Crossing::EndOfDomain(t) if (t - 1.2).abs() < 1e-8), "{found:?}");
         assert_eq!(crossing(&line(9.0), |_| Err(Outcome::Stalled)), Crossing::Failed(Outcome::Stalled));
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_jump_is_bracketed_and_a_plateau_passed() {
-        let jump = |t: f64| Ok(Height { value: if t < 1.7 { 0.5 } else { 3.0 }, slope: 0.0 });
+        let jump = |t: f64| Ok(ProfileRise { value: if t < 1.7 { 0.5 } else { 3.0 }, derivative: 0.0 });
         let found = crossing(&line(9.0), jump);
         assert!(matches!(found, Crossing::At(t) if (t - 1.7).abs() < 1e-8), "{found:?}");
     }

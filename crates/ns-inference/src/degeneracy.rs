@@ -4,7 +4,7 @@
 //! observation. `nextstat check` asks.
 
 use crate::hessian::Hessian;
-use crate::linear::Rows;
+use crate::linear::SparseRows;
 use crate::minimize::Domain;
 use crate::result::FlatDirection;
 use ns_core::{Likelihood, Model};
@@ -47,7 +47,7 @@ fn correlated_pairs(hessian: &Hessian, limit: f64) -> Vec<CorrelatedPair> {
     /// For rounding, which must not decide whether a pair is looked at.
     const MARGIN: f64 = 0.99;
     let suspects = hessian.inflated(MARGIN / (1.0 - limit * limit));
-    let mut units = Rows::default();
+    let mut units = SparseRows::default();
     suspects.iter().for_each(|&i| units.push([(i, 1.0)]));
     let covariance = hessian.whiten(&units);
     let width: Vec<f64> = (0..suspects.len()).map(|k| covariance.variance(k).sqrt()).collect();

@@ -5,12 +5,12 @@
 
 use crate::hessian::{Hessian, UNDETERMINED};
 use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
-use crate::minos::{self, Around, Profile};
+use crate::minos::{self, MinosProfile, MinosRequest};
 use crate::parabolic;
 use crate::polish::polish;
 use crate::profile::Profiler;
-use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, Side};
-use crate::search::{DISTINCT, MOST_BASINS, Pool, Search, suspects};
+use crate::result::{AtBound, BoundSide, FitResult, FlatDirection, LocalMinimum, MinosInterval};
+use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search, suspects};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
 
@@ -24,12 +24,12 @@ pub(crate) const SEVERAL_MINIMA: &str =
 pub struct FitOptions {
     /// Starting values (P) instead of the model's.
     pub start: Option<Vec<f64>>,
-    /// Parameters held at a value.
+    /// Parameters fixed at a value.
     pub fixed: Vec<(usize, f64)>,
     /// Ranges instead of the model's.
     pub bounds: Vec<(usize, [f64; 2])>,
     /// What to compute at the minimum.
-    pub errors: Errors,
+    pub errors: Uncertainties,
     /// Parameters whose asymmetric intervals are wanted.
     pub minos: Vec<usize>,
     /// Further starting points, if there may be several minima.
@@ -40,7 +40,7 @@ pub struct FitOptions {
 
 /// What to compute at the minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Errors {
+pub enum Uncertainties {
     /// Nothing: for fits in a loop.
     None,
     /// Standard deviations.
@@ -71,7 +71,7 @@ impl Default for FitOptions {
             start: None,
             fixed: Vec::new(),
             bounds: Vec::new(),
-            errors: Errors::Hessian,
+            errors: Uncertainties::Hessian,
             minos: Vec::new(),
             multi_start: None,
             minimize: MinimizeOptions::default(),
@@ -91,12 +91,12 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     let mut hessian = None;
     let mut not_parabolic = Vec::new();
     let mut intervals = Vec::new();
-    if best.nll.is_finite() && (options.errors != Errors::None || !options.minos.is_empty()) {
+    if best.nll.is_finite() && (options.errors != Uncertainties::None || !options.minos.is_empty()) {
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
         leave_saddle(search, model, &mut best, &mut at_best);
         polish(search, &mut best, &mut at_best);
         intervals = profile_all(search, model, &mut best, &mut at_best, (&options.minos, &pool));
-        if options.errors != Errors::None {
+        if options.errors != Uncertainties::None {
             not_parabolic = parabolic::check(search, model, &best, &mut at_best, &options.minos);
         }
         hessian = Some(at_best);
@@ -143,7 +143,7 @@ pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64
     (domain, start)
 }
 
-/// A point of vanishing slope where -ln L curves down is no minimum: goes on from a lower point
+/// A point of vanishing derivative where -ln L curves down is no minimum: goes on from a lower point
 /// along that direction, or says so.
 ///
 /// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian,
@@ -180,15 +180,15 @@ fn profile_all<L: Likelihood + ?Sized>(
     model: &Model,
     best: &mut Minimum,
     hessian: &mut Hessian,
-    (wanted, pool): (&[usize], &Pool),
+    (wanted, pool): (&[usize], &BasinPool),
 ) -> Vec<MinosInterval> {
     'again: for _ in 0..10 {
         let mut intervals = Vec::with_capacity(wanted.len());
         for &i in wanted {
-            let around = Around { best, pool, parameter: i };
+            let around = MinosRequest { best, pool, parameter: i };
             match minos::interval(search, &model.parameters, around, hessian) {
-                Profile::Interval(interval) => intervals.push(interval),
-                Profile::LowerMinimum(params) => {
+                MinosProfile::Interval(interval) => intervals.push(interval),
+                MinosProfile::LowerMinimum(params) => {
                     let lower = search.run(&params);
                     if !lower.converged() || lower.nll >= best.nll {
                         continue;
@@ -210,11 +210,11 @@ fn report(
     best: &Minimum,
     mut hessian: Option<Hessian>,
     flat: Vec<FlatDirection>,
-    errors: Errors,
+    errors: Uncertainties,
 ) -> FitResult {
     let n = best.params.len();
     let uncertainties = hessian.as_ref().map_or(vec![None; n], |h| h.uncertainties(&flat, &model.parameters));
-    let covariance = hessian.as_mut().filter(|_| errors == Errors::Covariance).and_then(Hessian::covariance);
+    let covariance = hessian.as_mut().filter(|_| errors == Uncertainties::Covariance).and_then(Hessian::covariance);
     let indefinite = hessian.as_ref().is_some_and(|h| !h.is_positive_definite()) && flat.is_empty();
     let mut result = FitResult {
         par_names: model.parameters.names.clone(),
@@ -262,9 +262,9 @@ fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
 fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {
     let inwards = |i: usize| {
         let (x, g) = (best.params[i], best.gradient[i]);
-        let held = domain.fixed[i] || (x <= domain.lower[i] && g > 0.0) || (x >= domain.upper[i] && g < 0.0);
+        let is_blocked = domain.fixed[i] || (x <= domain.lower[i] && g > 0.0) || (x >= domain.upper[i] && g < 0.0);
         let on_kink = x == 0.0 && domain.kinked.get(i).copied().unwrap_or(false);
-        if held || on_kink { 0.0 } else { g.abs() }
+        if is_blocked || on_kink { 0.0 } else { g.abs() }
     };
     (0..best.params.len()).map(inwards).fold(0.0, f64::max)
 }
@@ -272,7 +272,7 @@ fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {
 fn at_bounds(model: &Model, domain: &Domain, best: &Minimum) -> Vec<AtBound> {
     let bound = |i: usize| {
         let side = domain.bound_at(i, best.params[i])?;
-        let bound = if side == Side::Lower { domain.lower[i] } else { domain.upper[i] };
+        let bound = if side == BoundSide::Lower { domain.lower[i] } else { domain.upper[i] };
         Some(AtBound { parameter: model.parameters.names[i].clone(), side, bound })
     };
     (0..best.params.len()).filter(|&i| !domain.fixed[i]).filter_map(bound).collect()
@@ -318,7 +318,7 @@ fn finish(mut result: FitResult) -> FitResult {
     };
     let cause = result.not_finite.as_ref().map(ToString::to_string);
     let bounds = result.at_bounds.iter().map(|b| {
-        let side = if b.side == Side::Lower { "lower" } else { "upper" };
+        let side = if b.side == BoundSide::Lower { "lower" } else { "upper" };
         format!("`{}` is at its {side} bound {}; its uncertainty is not defined", b.parameter, b.bound)
     });
     let undetermined: Vec<&str> = result

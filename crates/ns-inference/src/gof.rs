@@ -8,9 +8,9 @@
 use crate::chi_squared::upper_tail;
 use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::{Hessian, UNDETERMINED};
-use crate::linear::{Rows, rank};
+use crate::linear::{SparseRows, rank};
 use crate::minimize::Domain;
-use crate::parallel::{self, Crew};
+use crate::parallel::{self, ExecutionContext};
 use crate::result::FitResult;
 use crate::yields::gradients;
 use ns_core::expected::{asimov, expected_main};
@@ -82,7 +82,7 @@ pub struct ChannelGoodness {
     pub p_value: Option<f64>,
 }
 
-/// The distance of `data` from what `params` (P) expect, for parameters of which `fixed` (P) are held at a value and have no pull.
+/// The distance of `data` from what `params` (P) expect, for parameters of which `fixed` (P) are fixed at a value and have no pull.
 ///
 /// At a point outside the domain it is infinite.
 #[must_use]
@@ -126,7 +126,7 @@ pub fn goodness_of_fit<L: DataLikelihood + ?Sized>(
         let goodness = residuals.goodness(model.channels[c].clone(), deviance.channels[c], information.as_ref());
         (goodness, residuals)
     };
-    let parts = parallel::map(model.channels.len(), Crew::unwatched(threads), || (), channel);
+    let parts = parallel::map(model.channels.len(), ExecutionContext::with_threads(threads), || (), channel);
     let (channels, residuals): (Vec<_>, Vec<_>) = parts.into_iter().flatten().unzip();
     let n_few = residuals.iter().map(Residuals::n_few).sum();
     let counts = Counts::of(model, &domain, &residuals);
@@ -136,14 +136,14 @@ pub fn goodness_of_fit<L: DataLikelihood + ?Sized>(
 /// The bins of a channel that expect or have seen anything: λ, and the gradient of λ.
 struct Residuals {
     expected: Vec<f64>,
-    gradients: Rows,
+    gradients: SparseRows,
 }
 
 impl Residuals {
     fn of(model: &Model, channel: usize, params: &[f64], seen: &[f64]) -> Self {
         let (expected, gradients) = gradients(model, channel, params);
         let counts: Vec<usize> = (0..seen.len()).filter(|&b| expected[b] > 0.0 || seen[b] > 0.0).collect();
-        let mut rows = Rows::default();
+        let mut rows = SparseRows::default();
         counts.iter().for_each(|&b| rows.push(gradients.row(b)));
         Self { expected: counts.iter().map(|&b| expected[b]).collect(), gradients: rows }
     }
@@ -237,7 +237,7 @@ fn n_undetermined(model: &Model, domain: &Domain, residuals: &[Residuals]) -> us
     for channel in residuals {
         for (r, lambda) in channel.expected.iter().enumerate() {
             let row: Vec<(usize, f64)> =
-                channel.gradients.row(r).filter_map(|(i, slope)| Some((place[i]?, slope))).collect();
+                channel.gradients.row(r).filter_map(|(i, derivative)| Some((place[i]?, derivative))).collect();
             for &(a, x) in &row {
                 row.iter().for_each(|&(b, y)| gram[a * n + b] += x * y / lambda.max(1.0));
             }

@@ -3,7 +3,7 @@
 //! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it can be factorised;
 //! beyond rounding, it then gives a direction that leads down, and no uncertainties.
 
-use crate::linear::{ArrowheadFactor, Rows, Stop, Whitened};
+use crate::linear::{ArrowheadFactor, SparseRows, StopCheck, WhitenedRows};
 use crate::minimize::Domain;
 use crate::result::FlatDirection;
 use ns_core::curvature::{Arrowhead, Curvature};
@@ -71,7 +71,7 @@ impl Hessian {
         hessian
     }
 
-    fn factor(&mut self, matrix: &Arrowhead, dampings: &[f64], stop: Stop<'_>) {
+    fn factor(&mut self, matrix: &Arrowhead, dampings: &[f64], stop: StopCheck<'_>) {
         let mean = self.diagonal.iter().map(|d| d.abs()).sum::<f64>() / self.diagonal.len().max(1) as f64;
         for &relative in dampings {
             if relative > 0.0 && stop() {
@@ -120,7 +120,7 @@ impl Hessian {
 
     /// Linear functions of the parameters, such that inner products are covariances; only if [`Hessian::is_covariance`].
     #[must_use]
-    pub fn whiten(&self, rows: &Rows) -> Whitened {
+    pub fn whiten(&self, rows: &SparseRows) -> WhitenedRows {
         self.factor.whiten(rows)
     }
 
@@ -154,7 +154,7 @@ impl Hessian {
     }
 
     /// Variances of all parameters (P); 0 for those that are not free, and for all if `stop` said so while they were computed.
-    pub fn variances(&self, stop: Stop<'_>) -> &[f64] {
+    pub fn variances(&self, stop: StopCheck<'_>) -> &[f64] {
         self.variance.get_or_init(|| {
             let mut variances = vec![0.0; self.free.len()];
             if !self.singular {
@@ -253,7 +253,7 @@ struct Flatness {
 }
 
 impl Flatness {
-    fn new(matrix: &Arrowhead, free: &[bool], stop: Stop<'_>) -> Option<Self> {
+    fn new(matrix: &Arrowhead, free: &[bool], stop: StopCheck<'_>) -> Option<Self> {
         let n = free.len();
         let mut root = vec![0.0; n];
         matrix.diagonal(&mut root);

@@ -3,7 +3,7 @@
 //!
 //! The rules are pyhf's: the expected distribution comes from the Asimov data set of the
 //! conditional fit at μ = 0 (for q₀ at μ = 1), auxiliary data included, and the parameter of
-//! interest moves in the range that it is given. A [`Tester`] keeps the fits that do not depend on
+//! interest moves in the range that it is given. A [`ProfileRatioTest`] keeps the fits that do not depend on
 //! the tested value, so that limits and grids pay two conditional fits a point.
 
 use crate::asymptotic::{PValues, band, p_values};
@@ -11,9 +11,9 @@ use crate::fit::{FitOptions, SEVERAL_MINIMA};
 use crate::minimize::Minimum;
 use crate::normal::upper_tail;
 use crate::profile::Profiler;
-use crate::result::Side;
+use crate::result::BoundSide;
 use crate::search::distinct;
-use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge};
+use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{DataLikelihood, Model, expected};
 use serde::Serialize;
@@ -21,11 +21,11 @@ use serde::Serialize;
 /// A statistic at one value of the parameter of interest, of the observed data and of the Asimov
 /// data set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TestedPair {
+pub struct TestedValue {
     /// On the observed data.
-    pub observed: Tested,
+    pub observed: EvaluatedStatistic,
     /// On the Asimov data set.
-    pub asimov: Tested,
+    pub asimov: EvaluatedStatistic,
 }
 
 /// What a fit was to.
@@ -39,7 +39,7 @@ pub enum DataSet {
 
 /// The fits that all tests of one parameter share.
 #[derive(Debug)]
-pub struct Tester<'a, L: ?Sized> {
+pub struct ProfileRatioTest<'a, L: ?Sized> {
     /// Fits to the observed data.
     pub observed: Profiler<'a, L>,
     /// Fits to the Asimov data set.
@@ -78,7 +78,7 @@ const MOST_BRANCHES: usize = 12;
 /// A way to find a conditional minimum, given further starts.
 type Find<'a, L> = fn(&mut Profiler<'a, L>, &[(usize, f64)], &[Vec<f64>]) -> Minimum;
 
-impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
+impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the
     /// same model, the Asimov data of the latter.
     pub fn new(
@@ -100,7 +100,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
         scratch.set_data(&expected::asimov(model, &at_asimov.params));
         let mut asimov = Profiler::of_asimov(model, scratch, options, &at_asimov.params).with_pool(observed.pool());
         if !at_asimov.converged() {
-            asimov.distrust();
+            asimov.mark_failed();
         }
         let n_basins = observed.pool().n_found();
         let is_ambiguous = observed.has_equal_minimum(&at_asimov, &[(poi, asimov_mu)]);
@@ -123,7 +123,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     }
 
     /// Makes every further test start from the conditional minimum (P) of `tested` too.
-    pub(crate) fn follow(&mut self, data: DataSet, tested: &Tested) {
+    pub(crate) fn follow(&mut self, data: DataSet, tested: &EvaluatedStatistic) {
         let branches = self.branches_of(data);
         if branches.len() < MOST_BRANCHES && !branches.contains(&tested.conditional) {
             branches.push(tested.conditional.clone());
@@ -140,7 +140,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
 
     /// The statistic at `mu`. Each conditional minimum is looked for from several places and
     /// explored, so that a second minimum does not go unnoticed.
-    pub fn at(&mut self, mu: f64) -> TestedPair {
+    pub fn at(&mut self, mu: f64) -> TestedValue {
         let mut pair = self.pair(mu, Profiler::at_explored, &[]);
         while self.renew_asimov() {
             let found = std::slice::from_ref(&pair.observed.conditional);
@@ -150,20 +150,20 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     }
 
     /// The same on the way to a value at which everything is explored.
-    pub(crate) fn at_on_the_way(&mut self, mu: f64) -> TestedPair {
+    pub(crate) fn at_on_the_way(&mut self, mu: f64) -> TestedValue {
         self.pair(mu, Profiler::at_on_the_way, &[])
     }
 
     /// Both statistics at `mu`; the observed one is looked for from `known` (P each) too.
-    fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedPair {
+    fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedValue {
         let starts =
             [&[self.asimov_params.clone(), self.observed.start().to_vec()], known, &self.observed_branches].concat();
         let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
-        let observed = judge(&self.observed, self.statistic, self.poi, mu, conditional);
+        let observed = classify(&self.observed, self.statistic, self.poi, mu, conditional);
         let starts = [std::slice::from_ref(&observed.conditional), &self.asimov_branches].concat();
         let conditional = find(&mut self.asimov, &[(self.poi, mu)], &starts);
-        let asimov = judge(&self.asimov, self.statistic, self.poi, mu, conditional);
-        TestedPair { observed, asimov }
+        let asimov = classify(&self.asimov, self.statistic, self.poi, mu, conditional);
+        TestedValue { observed, asimov }
     }
 
     /// Makes the Asimov data set again if a test has met a basin that is lower where it was made.
@@ -174,9 +174,9 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
             return false;
         }
         self.n_basins = n_basins;
-        let held = [(self.poi, self.asimov_mu)];
-        let again = self.observed.at_on_the_way(&held, &[]);
-        let is_ambiguous = self.observed.has_equal_minimum(&again, &held);
+        let fixed = [(self.poi, self.asimov_mu)];
+        let again = self.observed.at_on_the_way(&fixed, &[]);
+        let is_ambiguous = self.observed.has_equal_minimum(&again, &fixed);
         let rise = again.nll - self.asimov_nll;
         if !again.converged() || (self.has_asimov && rise > -distinct(self.asimov_nll)) {
             self.is_ambiguous |= is_ambiguous && rise <= distinct(self.asimov_nll);
@@ -219,7 +219,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
 
     /// What to know before the numbers are used; `mu` is the value that was asked for, if there was
     /// one.
-    pub fn warnings(&mut self, mu: Option<f64>, pair: &TestedPair) -> Vec<String> {
+    pub fn warnings(&mut self, mu: Option<f64>, pair: &TestedValue) -> Vec<String> {
         self.observed.note_cut_short(self.asimov.is_cut_short());
         let undetermined = self.observed.undetermined(self.poi);
         let failures = self.failures(pair);
@@ -248,7 +248,7 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     }
 
     /// Why the tests of `pair` have no value.
-    pub(crate) fn failures(&self, pair: &TestedPair) -> Vec<String> {
+    pub(crate) fn failures(&self, pair: &TestedValue) -> Vec<String> {
         let failed = [(DataSet::Observed, pair.observed.failure), (DataSet::Asimov, pair.asimov.failure)];
         failed.into_iter().filter_map(|(data, failure)| Some(self.describe(data, failure?))).collect()
     }
@@ -279,8 +279,8 @@ impl<'a, L: DataLikelihood + ?Sized> Tester<'a, L> {
     fn at_end(&self) -> Option<String> {
         let (domain, best) = (self.observed.domain(), self.observed.best());
         let end = match domain.bound_at(self.poi, *best.params.get(self.poi)?)? {
-            Side::Upper => domain.upper[self.poi],
-            Side::Lower => domain.lower[self.poi],
+            BoundSide::Upper => domain.upper[self.poi],
+            BoundSide::Lower => domain.lower[self.poi],
         };
         let name = &self.observed.model().parameters.names[self.poi];
         (end != 0.0).then(|| {
@@ -364,7 +364,7 @@ pub fn hypotest<L: DataLikelihood + Clone>(
 ) -> HypotestResult {
     let mut scratch = likelihood.clone();
     let asimov_mu = statistic.asimov_mu();
-    Tester::new(model, [likelihood, &mut scratch], options, poi, (statistic, asimov_mu)).result(mu)
+    ProfileRatioTest::new(model, [likelihood, &mut scratch], options, poi, (statistic, asimov_mu)).result(mu)
 }
 
 /// The significance of a discovery: how improbable the data are without signal.
@@ -408,7 +408,8 @@ pub fn significance<L: DataLikelihood + Clone>(
     mu_expected: f64,
 ) -> SignificanceResult {
     let mut scratch = likelihood.clone();
-    let mut tester = Tester::new(model, [likelihood, &mut scratch], options, poi, (TestStatistic::Q0, mu_expected));
+    let mut tester =
+        ProfileRatioTest::new(model, [likelihood, &mut scratch], options, poi, (TestStatistic::Q0, mu_expected));
     let result = tester.result(0.0);
     let z_obs = result.q.map(f64::sqrt);
     SignificanceResult {

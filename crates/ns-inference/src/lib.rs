@@ -40,7 +40,7 @@ pub mod yields;
 pub use accelerator::Accelerator;
 pub use degeneracy::degeneracy;
 pub use differentiable::{DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession};
-pub use fit::{Errors, FitOptions, MultiStart, fit};
+pub use fit::{FitOptions, MultiStart, Uncertainties, fit};
 pub use result::FitResult;
 
 /// The examples of `docs/rust.md`, run as tests.

@@ -3,17 +3,17 @@
 //!
 //! The expected limits follow from the Asimov data set alone: CLs at n standard deviations of the
 //! background equals the level where √q_A(μ) reaches a number that only depends on n. √q_A is
-//! nearly a straight line and its slope is the gradient of the conditional fit, so each of the five
+//! nearly a straight line and its derivative is the gradient of the conditional fit, so each of the five
 //! takes two or three fits.
 
 use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::fit::FitOptions;
 use crate::hessian::Hessian;
-use crate::hypotest::{DataSet, TestedPair, Tester};
-use crate::root::{Interval, Root, increasing};
+use crate::hypotest::{DataSet, ProfileRatioTest, TestedValue};
+use crate::root::{Root, RootInterval, increasing};
 use crate::scan::ROUNDS;
 use crate::search::distinct;
-use crate::test_statistic::{TestStatistic, Tested, judge};
+use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
 use ns_core::{DataLikelihood, Model};
 use serde::Serialize;
 
@@ -69,12 +69,12 @@ pub struct LimitResult {
     /// What to know before the numbers are used.
     pub warnings: Vec<String>,
     /// The values tested, ascending.
-    pub tested: Vec<TestedPoint>,
+    pub tested: Vec<ClsPoint>,
 }
 
 /// CLs at one value of the parameter of interest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TestedPoint {
+pub struct ClsPoint {
     /// The value.
     pub mu: f64,
     /// Observed CLs; `None` where it was not needed or a fit failed.
@@ -94,10 +94,10 @@ pub fn limit<L: DataLikelihood + Clone>(
     wanted: LimitOptions,
 ) -> LimitResult {
     let mut scratch = likelihood.clone();
-    let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
+    let mut finder = LimitSolver::new(model, [likelihood, &mut scratch], options, poi, wanted);
     let (observed, expected) = finder.settle(|finder| {
         let expected = [0, 1, 2, 3, 4].map(|i| finder.noting_failures(i + 1, |finder| finder.expected(BAND[i])));
-        let observed = finder.noting_failures(0, Finder::observed);
+        let observed = finder.noting_failures(0, LimitSolver::observed);
         finder.explore_at(observed, &expected);
         (observed, expected)
     });
@@ -114,7 +114,7 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
     (wanted, grid): (LimitOptions, &[f64]),
 ) -> LimitResult {
     let mut scratch = likelihood.clone();
-    let mut finder = Finder::new(model, [likelihood, &mut scratch], options, poi, wanted);
+    let mut finder = LimitSolver::new(model, [likelihood, &mut scratch], options, poi, wanted);
     finder.settle(|finder| {
         for &mu in grid {
             let pair = finder.tester.at(mu);
@@ -122,12 +122,12 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
         }
     });
     let points = finder.tested.clone();
-    let line = |value: &dyn Fn(&TestedPoint) -> Option<f64>| {
+    let line = |value: &dyn Fn(&ClsPoint) -> Option<f64>| {
         let known: Vec<(f64, f64)> = points.iter().filter_map(|p| Some((p.mu, value(p)?))).collect();
         interpolate(&known, wanted.level)
     };
-    let expected = [0, 1, 2, 3, 4].map(|i| line(&|p: &TestedPoint| p.cls_exp.map(|band| band[i])));
-    let observed = line(&|p: &TestedPoint| p.cls_obs);
+    let expected = [0, 1, 2, 3, 4].map(|i| line(&|p: &ClsPoint| p.cls_exp.map(|band| band[i])));
+    let observed = line(&|p: &ClsPoint| p.cls_obs);
     let n_failed = points.iter().filter(|point| point.cls_obs.is_none()).count();
     let gap = finder.last_failure.as_ref().filter(|_| n_failed > 0).map(|reason| {
         format!(
@@ -160,14 +160,14 @@ const MOST_EVALUATIONS: usize = 20_000;
 const LARGE: usize = 60;
 
 /// Finds limits, and keeps what was tested on the way.
-struct Finder<'a, L: ?Sized> {
-    tester: Tester<'a, L>,
+struct LimitSolver<'a, L: ?Sized> {
+    tester: ProfileRatioTest<'a, L>,
     wanted: LimitOptions,
     /// Distance in μ over which √q_A rises by about one.
     sigma: f64,
-    tested: Vec<TestedPoint>,
+    tested: Vec<ClsPoint>,
     last_failure: Option<String>,
-    last_pair: Option<TestedPair>,
+    last_pair: Option<TestedValue>,
     /// Whether exploring at a limit has found a lower conditional minimum than the one it was found
     /// with.
     has_met_lower: bool,
@@ -179,7 +179,7 @@ struct Finder<'a, L: ?Sized> {
     is_unsettled: bool,
 }
 
-impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
+impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     fn new(
         model: &'a Model,
         likelihoods: [&'a mut L; 2],
@@ -187,7 +187,7 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         poi: usize,
         wanted: LimitOptions,
     ) -> Self {
-        let mut tester = Tester::new(model, likelihoods, options, poi, (wanted.statistic, 0.0));
+        let mut tester = ProfileRatioTest::new(model, likelihoods, options, poi, (wanted.statistic, 0.0));
         let sigma = asimov_sigma(&mut tester);
         Self {
             tester,
@@ -274,10 +274,10 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         self.tester.asimov.best().params.get(self.tester.poi).copied().unwrap_or(0.0)
     }
 
-    fn interval(&self, guess: f64) -> Interval {
+    fn interval(&self, guess: f64) -> RootInterval {
         let (lower, range_end) = (self.lower(), self.tester.observed.domain().upper[self.tester.poi]);
         let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
-        Interval { lower, upper, guess: guess.min(upper) }
+        RootInterval { lower, upper, guess: guess.min(upper) }
     }
 
     /// The limit expected `n` standard deviations from the median.
@@ -286,13 +286,13 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         // A line through the best fit and the nearest point already tested.
         let guess = self.lower() + target * self.sigma;
         increasing(self.interval(guess), |mu| {
-            let [root, slope] = self.root_asimov(mu)?;
+            let [root, derivative] = self.root_asimov(mu)?;
             self.sigma = (mu - self.lower()) / root.max(f64::MIN_POSITIVE);
-            Some([root - target, slope])
+            Some([root - target, derivative])
         })
     }
 
-    /// √q_A at `mu` and its slope.
+    /// √q_A at `mu` and its derivative.
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
         let tested = if self.explores_next() { self.asimov_explored(mu) } else { self.asimov_on_the_way(mu) };
         if let Some(failure) = tested.failure {
@@ -300,35 +300,35 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         }
         let q = tested.value?;
         let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));
-        self.tested.push(TestedPoint { mu, cls_obs: None, cls_exp });
-        Some([q.sqrt(), tested.slope / q.sqrt()])
+        self.tested.push(ClsPoint { mu, cls_obs: None, cls_exp });
+        Some([q.sqrt(), tested.derivative / q.sqrt()])
     }
 
     /// Whether the next value is explored: where that is necessary, until it has cost too much.
     /// From then on the basins that were met are followed.
     fn explores_next(&mut self) -> bool {
-        let Tester { observed, asimov, .. } = &mut self.tester;
+        let ProfileRatioTest { observed, asimov, .. } = &mut self.tester;
         let spent = observed.search().spent().evaluations + asimov.search().spent().evaluations;
         let n_params = observed.model().n_params().clamp(1, LARGE);
         self.explores_all && spent < MOST_EVALUATIONS * LARGE / n_params
     }
 
     /// The statistic of the Asimov data set at `mu`, explored.
-    fn asimov_explored(&mut self, mu: f64) -> Tested {
+    fn asimov_explored(&mut self, mu: f64) -> EvaluatedStatistic {
         let branches = self.tester.branches_of(DataSet::Asimov).clone();
-        let Tester { asimov, poi, .. } = &mut self.tester;
+        let ProfileRatioTest { asimov, poi, .. } = &mut self.tester;
         let starts = [vec![asimov.start().to_vec()], branches].concat();
         let conditional = asimov.at_explored(&[(*poi, mu)], &starts);
-        judge(asimov, self.wanted.statistic, *poi, mu, conditional)
+        classify(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
     /// The statistic of the Asimov data set at `mu`, on the way to a limit.
-    fn asimov_on_the_way(&mut self, mu: f64) -> Tested {
+    fn asimov_on_the_way(&mut self, mu: f64) -> EvaluatedStatistic {
         let branches = self.tester.branches_of(DataSet::Asimov).clone();
-        let Tester { asimov, poi, .. } = &mut self.tester;
+        let ProfileRatioTest { asimov, poi, .. } = &mut self.tester;
         let starts = [asimov.cheap_starts(), branches].concat();
         let conditional = asimov.at_on_the_way(&[(*poi, mu)], &starts);
-        judge(asimov, self.wanted.statistic, *poi, mu, conditional)
+        classify(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
     /// The observed limit.
@@ -342,10 +342,10 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             self.remember(mu, &pair);
             let (q, q_asimov) = (pair.observed.value?, pair.asimov.value?);
             let (root, root_asimov) = (q.sqrt(), q_asimov.sqrt());
-            let rise = if q > 0.0 { pair.observed.slope / root } else { 0.0 };
-            let asimov = [root_asimov, pair.asimov.slope / root_asimov];
-            let [value, slope] = ln_cls(self.wanted.statistic, [root, rise], asimov);
-            Some([ln_level - value, -slope])
+            let rise = if q > 0.0 { pair.observed.derivative / root } else { 0.0 };
+            let asimov = [root_asimov, pair.asimov.derivative / root_asimov];
+            let [value, derivative] = ln_cls(self.wanted.statistic, [root, rise], asimov);
+            Some([ln_level - value, -derivative])
         });
         // So near to the best fit of the Asimov data, the two hypotheses differ by rounding only
         // and CLs jumps to 1: the search has found this jump.
@@ -355,12 +355,12 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
         }
     }
 
-    fn remember(&mut self, mu: f64, pair: &TestedPair) {
+    fn remember(&mut self, mu: f64, pair: &TestedValue) {
         let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
         let p = q.zip(q_asimov).map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
         let cls_exp = q_asimov.map(|q| band(self.wanted.statistic, q).map(|p| p.cls));
         self.last_failure = self.tester.failures(pair).into_iter().next().or(self.last_failure.take());
-        self.tested.push(TestedPoint { mu, cls_obs: p.map(|p| p.cls), cls_exp });
+        self.tested.push(ClsPoint { mu, cls_obs: p.map(|p| p.cls), cls_exp });
         self.last_pair = Some(pair.clone());
     }
 
@@ -375,8 +375,8 @@ impl<'a, L: DataLikelihood + ?Sized> Finder<'a, L> {
             warnings.extend(self.tester.impossible());
         }
         if let Some(pair) = &self.last_pair {
-            let untroubled = |tested: &Tested| Tested { failure: None, ..tested.clone() };
-            let pair = TestedPair { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
+            let untroubled = |tested: &EvaluatedStatistic| EvaluatedStatistic { failure: None, ..tested.clone() };
+            let pair = TestedValue { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
             warnings.extend(self.tester.warnings(None, &pair));
         }
         if self.wanted.level > 0.5 {
@@ -438,7 +438,7 @@ fn value(root: Root) -> Option<f64> {
 }
 
 /// σ of the parameter of interest in the Asimov data set, or 1 where it has none.
-fn asimov_sigma<L: DataLikelihood + ?Sized>(tester: &mut Tester<'_, L>) -> f64 {
+fn asimov_sigma<L: DataLikelihood + ?Sized>(tester: &mut ProfileRatioTest<'_, L>) -> f64 {
     let poi = tester.poi;
     let mut domain = tester.asimov.domain().clone();
     (domain.lower[poi], domain.upper[poi]) = (f64::NEG_INFINITY, f64::INFINITY);

@@ -11,7 +11,7 @@ const NEGLIGIBLE: u64 = 64 << 20;
 /// A model whose matrices do not fit into memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a fit of {n_params} parameters needs at least {} of memory, and {}", in_units(*.needed), granted(*.available))]
-pub struct TooLarge {
+pub struct ModelTooLarge {
     /// P, the number of parameters.
     pub n_params: usize,
     /// Bytes that a fit needs at least.
@@ -38,8 +38,8 @@ pub fn needed(structure: &Structure) -> u64 {
 /// Finds out whether there is memory for a fit of this structure.
 ///
 /// # Errors
-/// [`TooLarge`] if the system would not grant the memory, or has less of it.
-pub fn require(structure: &Structure) -> Result<(), TooLarge> {
+/// [`ModelTooLarge`] if the system would not grant the memory, or has less of it.
+pub fn require(structure: &Structure) -> Result<(), ModelTooLarge> {
     let (needed, n_params) = (needed(structure), structure.partition.n_params());
     let is_granted = is_granted(needed);
     if is_granted && needed <= NEGLIGIBLE {
@@ -49,7 +49,7 @@ pub fn require(structure: &Structure) -> Result<(), TooLarge> {
     if is_granted && needed <= available {
         return Ok(());
     }
-    Err(TooLarge { n_params, needed, available: Some(available).filter(|available| *available < needed) })
+    Err(ModelTooLarge { n_params, needed, available: Some(available).filter(|available| *available < needed) })
 }
 
 /// Whether the system grants so many bytes of addresses, as limits of the process and of the machine allow.

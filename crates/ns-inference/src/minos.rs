@@ -1,17 +1,17 @@
 //! Asymmetric intervals from the profile likelihood (MINOS): where the conditional minimum has risen by ½ above the best fit.
 //!
-//! The profile's slope is the gradient of -ln L in that parameter at the conditional minimum, so a Newton iteration on √(2 Δ) = 1 needs two or three conditional
+//! The profile's derivative is the gradient of -ln L in that parameter at the conditional minimum, so a Newton iteration on √(2 Δ) = 1 needs two or three conditional
 //! fits a side, each started where the last ones point to (F. James and M. Roos, Comput. Phys. Commun. 10 (1975) 343).
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::result::MinosInterval;
-use crate::search::{Pool, Search};
+use crate::search::{BasinPool, Search};
 use ns_core::{Likelihood, Parameters};
 
 /// What a profile found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Profile {
+pub enum MinosProfile {
     /// The interval.
     Interval(MinosInterval),
     /// A point below the best fit: the search must start again there.
@@ -23,11 +23,11 @@ const LOWER: f64 = 1e-7;
 
 /// The minimum that an interval is of, what is known beside it, and the parameter.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
+pub struct MinosRequest<'a> {
     /// The lowest free minimum.
     pub best: &'a Minimum,
     /// Other minima, from which conditional ones are looked for too.
-    pub pool: &'a Pool,
+    pub pool: &'a BasinPool,
     /// The parameter whose interval is wanted.
     pub parameter: usize,
 }
@@ -36,20 +36,20 @@ pub struct Around<'a> {
 pub fn interval<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     parameters: &Parameters,
-    around: Around<'_>,
+    around: MinosRequest<'_>,
     hessian: &mut Hessian,
-) -> Profile {
-    let Around { best, parameter: i, .. } = around;
+) -> MinosProfile {
+    let MinosRequest { best, parameter: i, .. } = around;
     let mut sides = [None, None];
     for (side, sign) in sides.iter_mut().zip([-1.0, 1.0]) {
         match crossing(search, around, hessian, sign) {
             Crossing::At(value) => *side = Some(value - best.params[i]),
             Crossing::None => {}
-            Crossing::LowerMinimum(params) => return Profile::LowerMinimum(params),
+            Crossing::LowerMinimum(params) => return MinosProfile::LowerMinimum(params),
         }
     }
     let [down, up] = sides;
-    Profile::Interval(MinosInterval { parameter: parameters.names[i].clone(), best: best.params[i], down, up })
+    MinosProfile::Interval(MinosInterval { parameter: parameters.names[i].clone(), best: best.params[i], down, up })
 }
 
 enum Crossing {
@@ -68,7 +68,7 @@ struct Point {
 
 fn crossing<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
-    Around { best, pool, parameter: i }: Around<'_>,
+    MinosRequest { best, pool, parameter: i }: MinosRequest<'_>,
     hessian: &mut Hessian,
     sign: f64,
 ) -> Crossing {
@@ -94,7 +94,7 @@ fn crossing<L: Likelihood + ?Sized>(
         }
         // √(2 Δ), which is to become 1.
         let height = if minimum.nll.is_finite() { (2.0 * rise.max(0.0)).sqrt() } else { f64::INFINITY };
-        let slope = if height > 0.0 { minimum.gradient[i] / height } else { 0.0 };
+        let derivative = if height > 0.0 { minimum.gradient[i] / height } else { 0.0 };
         if (height - 1.0).abs() < 1e-9 {
             return Crossing::At(next);
         }
@@ -107,7 +107,7 @@ fn crossing<L: Likelihood + ?Sized>(
         } else {
             outer = Some(point);
         }
-        next = clip(propose(next, height, slope, &inner, outer.as_ref(), sign), edge, sign);
+        next = clip(propose(next, height, derivative, &inner, outer.as_ref(), sign), edge, sign);
         if let Some(outer) = &outer
             && (outer.value - inner.value).abs() < 1e-12 * width
         {
@@ -129,8 +129,8 @@ fn first_width<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, hessian: &Hess
 }
 
 /// The Newton step on the height, kept inside the bracket; bisection where it leaves it, and never more than threefold outwards.
-fn propose(at: f64, height: f64, slope: f64, inner: &Point, outer: Option<&Point>, sign: f64) -> f64 {
-    let newton = at + (1.0 - height) / slope;
+fn propose(at: f64, height: f64, derivative: f64, inner: &Point, outer: Option<&Point>, sign: f64) -> f64 {
+    let newton = at + (1.0 - height) / derivative;
     match outer {
         Some(outer) => {
             let inside = sign * (newton - inner.value) > 0.0 && sign * (outer.value - newton) > 0.0;

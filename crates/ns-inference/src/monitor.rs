@@ -13,9 +13,9 @@ pub trait Monitor: Sync {
 
 /// Nobody watches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Silent;
+pub struct NoMonitor;
 
-impl Monitor for Silent {
+impl Monitor for NoMonitor {
     fn progress(&self, _: usize, _: usize) {}
 
     fn is_cancelled(&self) -> bool {
@@ -25,9 +25,9 @@ impl Monitor for Silent {
 
 /// Hands on whether to stop, and keeps to itself how far the work is: for work that is not counted in the units of the whole.
 #[derive(Clone, Copy)]
-pub struct Quiet<'a>(pub &'a dyn Monitor);
+pub struct WithoutProgress<'a>(pub &'a dyn Monitor);
 
-impl Monitor for Quiet<'_> {
+impl Monitor for WithoutProgress<'_> {
     fn progress(&self, _: usize, _: usize) {}
 
     fn is_cancelled(&self) -> bool {
@@ -35,8 +35,8 @@ impl Monitor for Quiet<'_> {
     }
 }
 
-impl fmt::Debug for Quiet<'_> {
+impl fmt::Debug for WithoutProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Quiet")
+        f.write_str("WithoutProgress")
     }
 }

@@ -74,8 +74,8 @@ pub fn significance_of_ln(ln_p: f64) -> f64 {
     for _ in 0..50 {
         let ln_tail = ln_upper_tail(z);
         // d ln Q/dz = -φ/Q
-        let slope = -(-0.5 * z * z - 0.5 * TAU.ln() - ln_tail).exp();
-        let step = (ln_p - ln_tail) / slope;
+        let derivative = -(-0.5 * z * z - 0.5 * TAU.ln() - ln_tail).exp();
+        let step = (ln_p - ln_tail) / derivative;
         z += step;
         if step.abs() <= 4.0 * f64::EPSILON * z.abs().max(1e-8) {
             break;

@@ -93,7 +93,7 @@ fn rises<L: Likelihood + ?Sized>(
 }
 
 /// -ln L after a Newton step of the other parameters from `at` (P), with parameter `i`, whose
-/// column of the covariance is `column`, held: nearly the profile, and never below it. Where -ln L
+/// column of the covariance is `column`, fixed: nearly the profile, and never below it. Where -ln L
 /// is not finite at `at` a conditional fit has to find a way.
 fn conditional<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
@@ -152,10 +152,10 @@ fn deviation(found: &NotParabolic) -> f64 {
 
 /// What to know about them, in a sentence.
 pub(crate) fn warning(found: &[NotParabolic]) -> Option<String> {
-    let hint = "MINOS gives asymmetric intervals";
+    let warm_start = "MINOS gives asymmetric intervals";
     if let [only] = found {
         return Some(format!(
-            "the uncertainty of `{}` is not parabolic: 2ΔNLL is {}; {hint}",
+            "the uncertainty of `{}` is not parabolic: 2ΔNLL is {}; {warm_start}",
             only.parameter,
             describe(only)
         ));
@@ -164,7 +164,7 @@ pub(crate) fn warning(found: &[NotParabolic]) -> Option<String> {
     let named = each.collect::<Vec<_>>().join(", ");
     let more = if found.len() > NAMED { format!(", and {} more", found.len() - NAMED) } else { String::new() };
     (!found.is_empty()).then(|| {
-        format!("the uncertainties of {} parameters are not parabolic: 2ΔNLL {named}{more}; {hint}", found.len())
+        format!("the uncertainties of {} parameters are not parabolic: 2ΔNLL {named}{more}; {warm_start}", found.len())
     })
 }
 

@@ -1,7 +1,7 @@
 //! Independent units of work on several threads, with results that do not depend on how many.
 
-use crate::accelerator::Assistant;
-use crate::monitor::{Monitor, Silent};
+use crate::accelerator::BatchFitter;
+use crate::monitor::{Monitor, NoMonitor};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,35 +14,35 @@ pub fn all_threads() -> NonZeroUsize {
 
 /// Who does long work, and who watches it.
 #[derive(Clone, Copy)]
-pub struct Crew<'a> {
+pub struct ExecutionContext<'a> {
     /// Threads to use at most.
     pub threads: NonZeroUsize,
     /// Told how far the work is; may stop it.
     pub monitor: &'a dyn Monitor,
     /// Who finds many minima at a time, for the others to start from.
-    pub assistant: Option<Assistant<'a>>,
+    pub batch_fitter: Option<BatchFitter<'a>>,
 }
 
-impl Crew<'_> {
+impl ExecutionContext<'_> {
     /// One thread that nobody watches.
-    pub const ALONE: Crew<'static> = Crew::unwatched(NonZeroUsize::MIN);
+    pub const SINGLE_THREADED: ExecutionContext<'static> = ExecutionContext::with_threads(NonZeroUsize::MIN);
 
     /// So many threads, watched by `monitor`.
     #[must_use]
-    pub fn new(threads: NonZeroUsize, monitor: &dyn Monitor) -> Crew<'_> {
-        Crew { threads, monitor, assistant: None }
+    pub fn new(threads: NonZeroUsize, monitor: &dyn Monitor) -> ExecutionContext<'_> {
+        ExecutionContext { threads, monitor, batch_fitter: None }
     }
 
     /// So many threads that nobody watches.
     #[must_use]
-    pub const fn unwatched(threads: NonZeroUsize) -> Crew<'static> {
-        Crew { threads, monitor: &Silent, assistant: None }
+    pub const fn with_threads(threads: NonZeroUsize) -> ExecutionContext<'static> {
+        ExecutionContext { threads, monitor: &NoMonitor, batch_fitter: None }
     }
 }
 
-impl std::fmt::Debug for Crew<'_> {
+impl std::fmt::Debug for ExecutionContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Crew").field("threads", &self.threads).finish_non_exhaustive()
+        f.debug_struct("ExecutionContext").field("threads", &self.threads).finish_non_exhaustive()
     }
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Crew<'_> {
 /// not let anything that matters pass from one unit to the next through that state.
 pub fn map<S, T: Send>(
     n: usize,
-    Crew { threads, monitor, .. }: Crew<'_>,
+    ExecutionContext { threads, monitor, .. }: ExecutionContext<'_>,
     make: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<Option<T>> {
@@ -108,7 +108,7 @@ mod tests {
         let squares: Vec<Option<usize>> = (0..100).map(|i| Some(i * i)).collect();
         for threads in [1, 2, 7, 200] {
             let threads = NonZeroUsize::new(threads).expect("not zero");
-            assert_eq!(map(100, Crew::unwatched(threads), || (), |(), i| i * i), squares);
+            assert_eq!(map(100, ExecutionContext::with_threads(threads), || (), |(), i| i * i), squares);
         }
     }
 
@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn a_cancelled_run_returns_what_is_done() {
         let monitor = AfterFive(AtomicBool::new(false));
-        let results = map(100, Crew { monitor: &monitor, ..Crew::ALONE }, || (), |(), i| i);
+        let results =
+            map(100, ExecutionContext { monitor: &monitor, ..ExecutionContext::SINGLE_THREADED }, || (), |(), i| i);
         assert_eq!(results.iter().flatten().count(), 5);
         assert_eq!(results[4], Some(4));
     }

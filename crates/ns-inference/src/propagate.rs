@@ -4,7 +4,7 @@
 //! a thousand gammas cost little. Where the covariance is not known, neither is the uncertainty: `None`, never a number that merely looks like one.
 
 use crate::hessian::{Hessian, UNDETERMINED};
-use crate::linear::Rows;
+use crate::linear::SparseRows;
 use crate::minimize::Domain;
 use crate::pulls::prefit_width;
 use ns_core::{Data, Likelihood, Model};
@@ -58,12 +58,12 @@ impl Propagator {
 
     /// Standard deviations of the functions whose gradients are `rows`; `None` where the data do not determine one.
     #[must_use]
-    pub fn uncertainties(&self, rows: &Rows) -> Vec<Option<f64>> {
+    pub fn uncertainties(&self, rows: &SparseRows) -> Vec<Option<f64>> {
         let root = |variance: f64| (variance >= 0.0 && variance.is_finite()).then(|| variance.sqrt());
         match &self.0 {
             Kind::Unknown => vec![None; rows.len()],
             Kind::Widths(widths) => {
-                let variance = |r: usize| rows.row(r).map(|(i, slope)| (slope * widths[i]).powi(2)).sum();
+                let variance = |r: usize| rows.row(r).map(|(i, derivative)| (derivative * widths[i]).powi(2)).sum();
                 (0..rows.len()).map(|r| root(variance(r))).collect()
             }
             Kind::Inverse(hessian) => {

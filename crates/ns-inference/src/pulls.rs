@@ -25,7 +25,7 @@ pub struct Pull {
     pub constraint: Option<f64>,
 }
 
-/// The pulls of all constrained parameters that are not held at a value by `fixed` (P), in the order of the parameters.
+/// The pulls of all constrained parameters that are not fixed at a value by `fixed` (P), in the order of the parameters.
 #[must_use]
 pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> Vec<Pull> {
     let free = (0..model.n_params()).filter(|&i| !fixed[i]);

@@ -9,7 +9,7 @@ use ns_core::{Likelihood, Model};
 /// Conditional minima whose parameters agree to this fraction of a width lie on the same branch.
 const SAME: f64 = 0.05;
 
-/// Derivatives of the conditional minimum with respect to the held parameters.
+/// Derivatives of the conditional minimum with respect to the fixed parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
     moved: Vec<usize>,
@@ -46,7 +46,7 @@ impl Response {
         response
     }
 
-    /// From covariance columns to derivatives, one moved parameter at a time while the other is held.
+    /// From covariance columns to derivatives, one moved parameter at a time while the other is fixed.
     fn solve(&mut self) {
         let Self { moved, columns, covariance: c, widths } = self;
         let determinant = if moved.len() == 1 { c[0] } else { c[0] * c[3] - c[1] * c[2] };
@@ -81,7 +81,7 @@ impl Response {
         to
     }
 
-    /// Whether two conditional minima of the same held values, or a minimum and its prediction, are the same.
+    /// Whether two conditional minima of the same fixed values, or a minimum and its prediction, are the same.
     pub(crate) fn is_same(&self, a: &[f64], b: &[f64]) -> bool {
         a.iter().zip(b).zip(&self.widths).all(|((a, b), width)| (a - b).abs() <= SAME * width)
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Which end of its range a parameter is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum BoundSide {
     /// The lower bound.
     Lower,
     /// The upper bound.
@@ -23,7 +23,7 @@ pub struct AtBound {
     /// Its name.
     pub parameter: String,
     /// Which bound.
-    pub side: Side,
+    pub side: BoundSide,
     /// The bound.
     pub bound: f64,
 }

@@ -1,13 +1,13 @@
 //! The root of an increasing function of one variable, with its own bracket: Newton's steps kept inside what is known.
 //!
-//! For limits: every evaluation is a fit or two, slopes come for free, and a value may be missing where a fit failed.
+//! For limits: every evaluation is a fit or two, derivatives come for free, and a value may be missing where a fit failed.
 
-/// A value and its slope.
-pub(crate) type ValueAndSlope = [f64; 2];
+/// A value and its derivative.
+pub(crate) type ValueAndDerivative = [f64; 2];
 
 /// Where the function may be evaluated and with what steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Interval {
+pub(crate) struct RootInterval {
     /// The function is negative here, or the root lies outside; it is not evaluated here.
     pub(crate) lower: f64,
     /// The largest argument to try.
@@ -45,14 +45,14 @@ const MAX_FAILURES: usize = 6;
 const MAX_FAILURES_IN_ALL: usize = 12;
 
 /// The root of `f` in `interval`.
-pub(crate) fn increasing(interval: Interval, mut f: impl FnMut(f64) -> Option<ValueAndSlope>) -> Root {
-    let Interval { lower, upper, guess } = interval;
+pub(crate) fn increasing(interval: RootInterval, mut f: impl FnMut(f64) -> Option<ValueAndDerivative>) -> Root {
+    let RootInterval { lower, upper, guess } = interval;
     let (mut low, mut high): (f64, Option<f64>) = (lower, None);
     // Something positive to measure steps with.
     let unit = (guess - lower).abs().max(f64::MIN_POSITIVE);
     let (mut x, mut failures, mut failures_in_all) = (guess.clamp(lower, upper), 0, 0);
     for _ in 0..MAX_EVALUATIONS {
-        let Some([value, slope]) = f(x).filter(|v| !v[0].is_nan()) else {
+        let Some([value, derivative]) = f(x).filter(|v| !v[0].is_nan()) else {
             (failures, failures_in_all) = (failures + 1, failures_in_all + 1);
             if failures > MAX_FAILURES || failures_in_all > MAX_FAILURES_IN_ALL {
                 return Root::Unknown;
@@ -70,7 +70,7 @@ pub(crate) fn increasing(interval: Interval, mut f: impl FnMut(f64) -> Option<Va
         } else {
             high = Some(x);
         }
-        let newton = x - value / slope;
+        let newton = x - value / derivative;
         let next = match high {
             None if x >= upper => return Root::Above,
             None => outwards(x, newton, unit, lower).min(upper),
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn root(target: f64, guess: f64, upper: f64) -> Root {
-        let interval = Interval { lower: 0.0, upper, guess };
+        let interval = RootInterval { lower: 0.0, upper, guess };
         increasing(interval, |x| Some([(1.0 + x).ln() - (1.0 + target).ln(), 1.0 / (1.0 + x)]))
     }
 
@@ -129,14 +129,14 @@ mod tests {
     fn a_root_outside_is_said_to_be_there() {
         assert_eq!(root(20.0, 1.0, 10.0), Root::Above);
         let always_positive = |x: f64| Some([1.0 + x, 1.0]);
-        assert_eq!(increasing(Interval { lower: 0.0, upper: 10.0, guess: 1.0 }, always_positive), Root::Below);
-        assert_eq!(increasing(Interval { lower: 0.0, upper: 10.0, guess: 1.0 }, |_| None), Root::Unknown);
+        assert_eq!(increasing(RootInterval { lower: 0.0, upper: 10.0, guess: 1.0 }, always_positive), Root::Below);
+        assert_eq!(increasing(RootInterval { lower: 0.0, upper: 10.0, guess: 1.0 }, |_| None), Root::Unknown);
     }
 
     #[test]
     fn failures_far_out_do_not_keep_a_root_from_being_found() {
         let f = |x: f64| (x < 2.5).then_some([x - 2.0, 1.0]);
-        let interval = Interval { lower: 0.0, upper: 1e3, guess: 100.0 };
+        let interval = RootInterval { lower: 0.0, upper: 1e3, guess: 100.0 };
         assert!(matches!(increasing(interval, f), Root::At(x) if (x - 2.0).abs() < 1e-9));
     }
 
@@ -148,14 +148,14 @@ mod tests {
             n_failures += u32::from(x > 1e5);
             (x <= 1e5).then(|| [-1.0, 1.0 / (9.0 * (1e5 - x))])
         };
-        assert_eq!(increasing(Interval { lower: 0.0, upper: 1e9, guess: 1.0 }, f), Root::Unknown);
+        assert_eq!(increasing(RootInterval { lower: 0.0, upper: 1e9, guess: 1.0 }, f), Root::Unknown);
         assert!((7..=13).contains(&n_failures), "{n_failures} failures");
     }
 
     #[test]
-    fn kinks_and_wrong_slopes_only_cost_time() {
+    fn kinks_and_wrong_derivatives_only_cost_time() {
         let f = |x: f64| Some([if x < 3.0 { -1.0 } else { x - 3.0 + 1e-3 * (x - 3.0) }, 0.0]);
-        let Root::At(x) = increasing(Interval { lower: 0.0, upper: 1e3, guess: 0.1 }, f) else { panic!() };
+        let Root::At(x) = increasing(RootInterval { lower: 0.0, upper: 1e3, guess: 0.1 }, f) else { panic!() };
         assert!((x - 3.0).abs() < 1e-9);
     }
 }

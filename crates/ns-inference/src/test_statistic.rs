@@ -87,15 +87,15 @@ impl TestStatistic {
 
 /// A test statistic with what it was made of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tested {
+pub struct EvaluatedStatistic {
     /// Its value; `None` where a fit did not converge, or where the best fit allowed lies above the conditional one.
     pub value: Option<f64>,
     /// The best-fit value of the parameter of interest.
     pub mu_hat: f64,
     /// The parameters of the conditional fit (P).
     pub conditional: Vec<f64>,
-    /// d(-ln L)/dμ at the conditional minimum: half the slope of -2 ln λ(μ).
-    pub slope: f64,
+    /// d(-ln L)/dμ at the conditional minimum: half the derivative of -2 ln λ(μ).
+    pub derivative: f64,
     /// Why there is no value.
     pub failure: Option<TestFailure>,
 }
@@ -145,9 +145,9 @@ pub fn test<L: Likelihood + ?Sized>(
     statistic: TestStatistic,
     poi: usize,
     mu: f64,
-) -> Tested {
+) -> EvaluatedStatistic {
     let conditional = profiler.at(&[(poi, mu)]);
-    judge(profiler, statistic, poi, mu, conditional)
+    classify(profiler, statistic, poi, mu, conditional)
 }
 
 /// The same, with the conditional minimum also looked for from each of `starts` (each P), and explored.
@@ -156,19 +156,19 @@ pub fn test_from<L: Likelihood + ?Sized>(
     statistic: TestStatistic,
     (poi, mu): (usize, f64),
     starts: &[Vec<f64>],
-) -> Tested {
+) -> EvaluatedStatistic {
     let conditional = profiler.at_explored(&[(poi, mu)], starts);
-    judge(profiler, statistic, poi, mu, conditional)
+    classify(profiler, statistic, poi, mu, conditional)
 }
 
 /// The same from the conditional minimum at `mu` that `profiler` found.
-pub fn judge<L: Likelihood + ?Sized>(
+pub fn classify<L: Likelihood + ?Sized>(
     profiler: &Profiler<'_, L>,
     statistic: TestStatistic,
     poi: usize,
     mu: f64,
     conditional: Minimum,
-) -> Tested {
+) -> EvaluatedStatistic {
     let best = profiler.best();
     let rise = conditional.nll - best.nll;
     let mu_hat = best.params.get(poi).copied().unwrap_or(f64::NAN);
@@ -183,8 +183,8 @@ pub fn judge<L: Likelihood + ?Sized>(
     };
     let rise = told_apart(rise, best.nll);
     let value = failure.is_none().then(|| statistic.value(mu, mu_hat, rise));
-    let slope = conditional.gradient.get(poi).copied().unwrap_or(f64::NAN);
-    Tested { value, mu_hat, conditional: conditional.params, slope, failure }
+    let derivative = conditional.gradient.get(poi).copied().unwrap_or(f64::NAN);
+    EvaluatedStatistic { value, mu_hat, conditional: conditional.params, derivative, failure }
 }
 
 /// The `rise` of -ln L between two minima near `nll`: one that two fits cannot tell from none is none. So at μ = 0 both q̃ and its Asimov value are.

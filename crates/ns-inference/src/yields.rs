@@ -5,8 +5,8 @@
 //! taking the derivative, which is the same where the yield is linear over that range.
 
 use crate::fit::{FitOptions, domain_and_start};
-use crate::linear::Rows;
-use crate::parallel::{self, Crew};
+use crate::linear::SparseRows;
+use crate::parallel::{self, ExecutionContext};
 use crate::propagate::Propagator;
 use crate::result::FitResult;
 use ns_core::sensitivity::{Columns, derivatives};
@@ -80,7 +80,10 @@ pub fn postfit<L: Likelihood + ?Sized>(
 #[must_use]
 pub fn at(model: &Model, params: &[f64], propagator: &Propagator, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
     let channel = |_: &mut (), channel: usize| channel_at(model, channel, params, propagator);
-    parallel::map(model.channels.len(), Crew::unwatched(threads), || (), channel).into_iter().flatten().collect()
+    parallel::map(model.channels.len(), ExecutionContext::with_threads(threads), || (), channel)
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propagator) -> ChannelPrediction {
@@ -94,10 +97,10 @@ fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propag
 }
 
 /// What all samples together give in the bins of `channel` at `params` (P), and the gradients: one row per bin.
-pub(crate) fn gradients(model: &Model, channel: usize, params: &[f64]) -> (Vec<f64>, Rows) {
+pub(crate) fn gradients(model: &Model, channel: usize, params: &[f64]) -> (Vec<f64>, SparseRows) {
     let columns = Columns::of(model, model.channel_templates(channel));
     let total = each_template(model, channel, params, &columns, |_, _| {});
-    let mut rows = Rows::default();
+    let mut rows = SparseRows::default();
     (0..total.yields.len()).for_each(|bin| rows.push(total.row(bin)));
     (total.yields, rows)
 }
@@ -111,10 +114,10 @@ fn each_template<'a>(
     mut visit: impl FnMut(usize, &Slopes<'a>),
 ) -> Slopes<'a> {
     let n_bins = model.channel_bins(channel).len();
-    let mut total = Slopes { columns, yields: vec![0.0; n_bins], slopes: vec![0.0; columns.len() * n_bins] };
+    let mut total = Slopes { columns, yields: vec![0.0; n_bins], derivatives: vec![0.0; columns.len() * n_bins] };
     let mut part = total.clone();
     for template in model.channel_templates(channel) {
-        derivatives(model, template, params, columns, &mut part.yields, &mut part.slopes);
+        derivatives(model, template, params, columns, &mut part.yields, &mut part.derivatives);
         total.add(&part);
         visit(template, &part);
     }
@@ -126,22 +129,22 @@ fn each_template<'a>(
 struct Slopes<'a> {
     columns: &'a Columns,
     yields: Vec<f64>,
-    slopes: Vec<f64>,
+    derivatives: Vec<f64>,
 }
 
 impl Slopes<'_> {
     fn add(&mut self, other: &Self) {
         self.yields.iter_mut().zip(&other.yields).for_each(|(a, b)| *a += b);
-        self.slopes.iter_mut().zip(&other.slopes).for_each(|(a, b)| *a += b);
+        self.derivatives.iter_mut().zip(&other.derivatives).for_each(|(a, b)| *a += b);
     }
 
-    fn slope(&self, column: usize, bin: usize) -> f64 {
-        self.slopes[column * self.yields.len() + bin]
+    fn derivative(&self, column: usize, bin: usize) -> f64 {
+        self.derivatives[column * self.yields.len() + bin]
     }
 
     /// The gradient of the yield in `bin`.
     fn row(&self, bin: usize) -> impl Iterator<Item = (usize, f64)> {
-        (0..self.columns.len()).map(move |column| (self.columns.param(column, bin), self.slope(column, bin)))
+        (0..self.columns.len()).map(move |column| (self.columns.param(column, bin), self.derivative(column, bin)))
     }
 
     /// The gradient of the sum over bins.
@@ -149,17 +152,17 @@ impl Slopes<'_> {
         let n_bins = self.yields.len();
         let n_shared = self.columns.shared.len();
         let shared = (0..n_shared).map(move |column| {
-            let sum = (0..n_bins).map(|bin| self.slope(column, bin)).sum();
+            let sum = (0..n_bins).map(|bin| self.derivative(column, bin)).sum();
             (self.columns.param(column, 0), sum)
         });
         let per_bin = (n_shared..self.columns.len()).flat_map(move |column| {
-            (0..n_bins).map(move |bin| (self.columns.param(column, bin), self.slope(column, bin)))
+            (0..n_bins).map(move |bin| (self.columns.param(column, bin), self.derivative(column, bin)))
         });
         shared.chain(per_bin)
     }
 
     fn predict(&self, propagator: &Propagator) -> Prediction {
-        let mut rows = Rows::default();
+        let mut rows = SparseRows::default();
         (0..self.yields.len()).for_each(|bin| rows.push(self.row(bin)));
         rows.push(self.sum_row());
         let mut uncertainties = propagator.uncertainties(&rows);

@@ -3,14 +3,15 @@
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer, BatchTask};
-use ns_inference::accelerator::{Accelerator, Assistant};
-use ns_inference::monitor::Silent;
-use ns_inference::parallel::Crew;
-use ns_inference::ranking::{Methods, RankingOptions, ranking};
-use ns_inference::scan::{Axis, Values, grid, scan};
+use ns_inference::accelerator::{Accelerator, BatchFitter};
+use ns_inference::monitor::NoMonitor;
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::ranking::{RankingMethods, RankingOptions, ranking};
+use ns_inference::scan::{ScanAxis, ScanValues, grid, scan};
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ensemble, FitToys, HypotestSettings, Run, Source, Thrower, ToyFit, ToysError, hypotest_toys,
+    AuxTreatment, Ensemble, HypotestSettings, ToyFit, ToyFitter, ToyRun, ToySampler, ToySource, ToysError,
+    hypotest_toys,
 };
 use ns_inference::{FitOptions, fit};
 use ns_testkit::random::{self, Shape};
@@ -89,15 +90,15 @@ fn fitted() -> Vec<(Model, Vec<f64>)> {
     models().into_iter().filter_map(best).collect()
 }
 
-fn run(accelerator: Option<&Accelerator>) -> Run<'_> {
-    Run { accelerator, ..Run::new(NonZeroUsize::new(2).expect("not zero"), &Silent) }
+fn run(accelerator: Option<&Accelerator>) -> ToyRun<'_> {
+    ToyRun { accelerator, ..ToyRun::new(NonZeroUsize::new(2).expect("not zero"), &NoMonitor) }
 }
 
 fn fit_toys(model: &Model, params: &[f64], accelerator: Option<&Accelerator>) -> Vec<ToyFit> {
-    let source = Source { seed: 3, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
-    let thrower = Thrower::new(model, &model.observed, params, source).expect("yields are positive");
+    let source = ToySource { seed: 3, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
+    let sampler = ToySampler::new(model, &model.observed, params, source).expect("yields are positive");
     let options = FitOptions::default();
-    let toys = FitToys { model, options: &options, thrower: &thrower, uncertainty_of: model.poi() };
+    let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: model.poi() };
     let mut fits = Vec::new();
     let Ok(_) = toys.run(&CpuLikelihood::new(model), 0..30, &run(accelerator), |some| {
         fits.extend(some);
@@ -132,23 +133,28 @@ fn starting_points_beside_the_minimum_lead_back_to_it() {
 fn scans_grids_and_rankings_do_not_believe_a_hint() {
     fitted().into_par_iter().for_each(|(model, _)| {
         let accelerator = faulty(Fault::Lying);
-        let assisted =
-            Crew { assistant: Some(Assistant { accelerator: &accelerator, data: &model.observed }), ..Crew::ALONE };
+        let assisted = ExecutionContext {
+            batch_fitter: Some(BatchFitter { accelerator: &accelerator, data: &model.observed }),
+            ..ExecutionContext::SINGLE_THREADED
+        };
         let likelihood = CpuLikelihood::new(&model);
         let options = FitOptions::default();
         let poi = model.poi().expect("every model here has one");
-        let axis = |parameter| Axis { parameter, values: Values::Given(vec![0.0, 0.7, 1.5]) };
-        let lines =
-            [Crew::ALONE, assisted].map(|crew| scan(&model, &mut likelihood.clone(), &options, &axis(poi), crew));
+        let axis = |parameter| ScanAxis { parameter, values: ScanValues::Given(vec![0.0, 0.7, 1.5]) };
+        let lines = [ExecutionContext::SINGLE_THREADED, assisted]
+            .map(|execution| scan(&model, &mut likelihood.clone(), &options, &axis(poi), execution));
         assert_not_above(&lines[1].twice_delta_nll, &lines[0].twice_delta_nll);
         let free = (0..model.n_params()).find(|&i| i != poi && !model.parameters.fixed[i]);
         if let Some(other) = free {
             let axes = [axis(poi), axis(other)];
-            let grids = [Crew::ALONE, assisted].map(|crew| grid(&model, &likelihood, &options, axes.each_ref(), crew));
+            let grids = [ExecutionContext::SINGLE_THREADED, assisted]
+                .map(|execution| grid(&model, &likelihood, &options, axes.each_ref(), execution));
             assert_not_above(&grids[1].twice_delta_nll, &grids[0].twice_delta_nll);
         }
-        let wanted = RankingOptions { poi, methods: Methods::ALL, minos: false, groups: Vec::new(), fit: options };
-        let rankings = [Crew::ALONE, assisted].map(|crew| ranking(&model, &model.observed, &likelihood, &wanted, crew));
+        let wanted =
+            RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new(), fit: options };
+        let rankings = [ExecutionContext::SINGLE_THREADED, assisted]
+            .map(|execution| ranking(&model, &model.observed, &likelihood, &wanted, execution));
         assert_eq!(rankings[1].entries.len(), rankings[0].entries.len());
         assert!(accelerator.share().n_fits > 0);
     });
@@ -173,7 +179,7 @@ fn a_test_by_toys_on_a_broken_accelerator_is_an_error() {
         mu: 1.0,
         n_toys: [10, 10],
         seed: 1,
-        aux: Aux::Fluctuated,
+        aux: AuxTreatment::Fluctuated,
     };
     let data = (&model.observed, &mut CpuLikelihood::new(&model));
     let found = hypotest_toys(&model, data, &FitOptions::default(), settings, (&run(Some(&accelerator)), None));

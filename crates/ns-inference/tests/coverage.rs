@@ -6,7 +6,7 @@ use ns_core::{Data, DataLikelihood, Model};
 use ns_inference::FitOptions;
 use ns_inference::limit::{LimitOptions, limit};
 use ns_inference::normal::upper_tail;
-use ns_inference::toys::{Aux, Ensemble, Source, Thrower};
+use ns_inference::toys::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use ns_testkit::assert_close;
 use ns_testkit::small::{one_channel, sample};
 
@@ -21,13 +21,13 @@ fn model(signal: f64) -> Model {
 
 /// The fraction of toys, thrown at μ = 1, whose observed limit at CLs = `level` is at least 1.
 fn coverage(model: &Model, level: f64) -> f64 {
-    let source = Source { seed: 11, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
-    let thrower = Thrower::new(model, &model.observed, &model.parameters.init, source).expect("a sound point");
+    let source = ToySource { seed: 11, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
+    let sampler = ToySampler::new(model, &model.observed, &model.parameters.init, source).expect("a sound point");
     let (mut likelihood, mut data) = (CpuLikelihood::new(model), Data::default());
     let poi = model.poi().expect("mu");
     let wanted = LimitOptions { level, ..LimitOptions::default() };
     let covers = (0..N_TOYS).filter(|&toy| {
-        thrower.throw(toy, &mut data);
+        sampler.throw(toy, &mut data);
         likelihood.set_data(&data);
         let result = limit(model, &mut likelihood, &FitOptions::default(), poi, wanted);
         result.observed.expect("a limit") >= 1.0

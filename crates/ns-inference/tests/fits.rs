@@ -6,7 +6,7 @@ use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, S
 use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{CompileOptions, DataLikelihood, Likelihood, Model, compile};
 use ns_inference::minimize::Outcome;
-use ns_inference::result::Side;
+use ns_inference::result::BoundSide;
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_all_close, assert_close};
@@ -242,7 +242,7 @@ fn a_signal_where_nothing_was_seen_goes_to_its_bound() {
     );
     let result = fit_model(&model, &FitOptions::default());
     assert!(result.converged && result.n_iterations < 10);
-    assert_eq!((result.at_bounds[0].parameter.as_str(), result.at_bounds[0].side), ("mu", Side::Lower));
+    assert_eq!((result.at_bounds[0].parameter.as_str(), result.at_bounds[0].side), ("mu", BoundSide::Lower));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn several_starts_list_the_minima_they_find() {
 
 #[test]
 fn a_start_on_a_saddle_goes_down() {
-    // Both variations are the same, so the slope at alpha = 0 vanishes, where -ln L has a maximum: the data want more.
+    // Both variations are the same, so the derivative at alpha = 0 vanishes, where -ln L has a maximum: the data want more.
     let shift = HistoSys { hi_data: vec![130.0], lo_data: vec![130.0] };
     let samples =
         vec![sample("signal", &[1.0], &[("mu", NormFactor)]), sample("background", &[100.0], &[("alpha", shift)])];

@@ -545,7 +545,7 @@ fn tests_say_that_the_data_do_not_determine_the_parameter() {
     assert_eq!(discover(&counting(10.0, 50.0, 62.0), 1.0).warnings, [""; 0]);
 }
 
-/// -ln L is a straight line along the signal then, and its slope at the end of the range determines
+/// -ln L is a straight line along the signal then, and its derivative at the end of the range determines
 /// it.
 #[test]
 fn the_data_determine_a_signal_where_nothing_was_seen() {

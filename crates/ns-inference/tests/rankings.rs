@@ -9,9 +9,10 @@ use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Constraint, Data, DataLikelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::Crew;
+use ns_inference::parallel::ExecutionContext;
 use ns_inference::ranking::{
-    Entry, Group, Impact, Methods, Ranking, RankingOptions, ranking, ranking_of_parts, ranking_part,
+    Impact, ParameterGroup, Ranking, RankingEntry, RankingMethods, RankingOptions, ranking, ranking_of_parts,
+    ranking_part,
 };
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::assert_close;
@@ -28,14 +29,14 @@ fn fit_data(model: &Model, data: &Data, options: &FitOptions) -> FitResult {
 
 fn options(model: &Model) -> RankingOptions {
     let poi = model.poi().expect("has one");
-    RankingOptions { poi, methods: Methods::ALL, minos: false, groups: Vec::new(), fit: FitOptions::default() }
+    RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new(), fit: FitOptions::default() }
 }
 
 fn rank(model: &Model, options: &RankingOptions) -> Ranking {
-    ranking(model, &model.observed, &CpuLikelihood::new(model), options, Crew::ALONE)
+    ranking(model, &model.observed, &CpuLikelihood::new(model), options, ExecutionContext::SINGLE_THREADED)
 }
 
-fn entry<'r>(ranking: &'r Ranking, name: &str) -> &'r Entry {
+fn entry<'r>(ranking: &'r Ranking, name: &str) -> &'r RankingEntry {
     ranking.entries.iter().find(|entry| entry.parameter == name).expect("ranked")
 }
 
@@ -135,7 +136,7 @@ fn with_many_events_global_impacts_and_the_rest_are_the_variance() {
     let data = ns_core::expected::asimov(&model, &model.parameters.init);
     let mut likelihood = CpuLikelihood::new(&model);
     likelihood.set_data(&data);
-    let result = ranking(&model, &data, &likelihood, &options(&model), Crew::ALONE);
+    let result = ranking(&model, &data, &likelihood, &options(&model), ExecutionContext::SINGLE_THREADED);
     let total = result.poi.uncertainty.expect("has one");
     let statistical = result.breakdown.global_statistical.expect("positive");
     let systematic = result.breakdown.global_systematic.expect("all done");
@@ -171,10 +172,10 @@ fn covariance_impacts_and_groups_are_formulas_of_the_covariance() {
     let covariance = free.covariance.as_ref().expect("was asked for");
     let n = model.n_params();
     let groups = vec![
-        Group::matching("gammas", &["gamma"], &model.parameters),
-        Group::matching("both", &["j?s", "k"], &model.parameters),
+        ParameterGroup::matching("gammas", &["gamma"], &model.parameters),
+        ParameterGroup::matching("both", &["j?s", "k"], &model.parameters),
     ];
-    let methods = Methods { classic: false, global: false, covariance: true };
+    let methods = RankingMethods { classic: false, global: false, covariance: true };
     let result = rank(&model, &RankingOptions { methods, groups, ..options(&model) });
     for (i, name) in model.parameters.names.iter().enumerate().filter(|(i, _)| *i != poi) {
         let (entry, sigma) = (entry(&result, name), free.uncertainties[i].expect("free"));
@@ -237,24 +238,24 @@ fn a_model_without_minimum_is_not_ranked() {
 }
 
 fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
-    let crew = Crew::new(NonZeroUsize::new(threads).expect("not zero"), monitor);
-    ranking(model, &model.observed, &CpuLikelihood::new(model), &options(model), crew)
+    let execution = ExecutionContext::new(NonZeroUsize::new(threads).expect("not zero"), monitor);
+    ranking(model, &model.observed, &CpuLikelihood::new(model), &options(model), execution)
 }
 
 #[test]
 fn threads_change_nothing() {
     let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true, gentle: false };
     let model = random::model(11, shape, Interpolation::default());
-    let alone = rank_with(&model, 1, &ns_inference::monitor::Silent);
+    let alone = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);
     assert!(alone.is_complete && alone.entries.len() > 10);
-    assert_eq!(alone, rank_with(&model, 2, &ns_inference::monitor::Silent));
-    assert_eq!(alone, rank_with(&model, 7, &ns_inference::monitor::Silent));
+    assert_eq!(alone, rank_with(&model, 2, &ns_inference::monitor::NoMonitor));
+    assert_eq!(alone, rank_with(&model, 7, &ns_inference::monitor::NoMonitor));
 }
 
 #[test]
 fn a_stopped_ranking_has_what_was_done_and_no_sums() {
     let model = model(1.0);
-    let whole = rank_with(&model, 1, &ns_inference::monitor::Silent);
+    let whole = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);
     let stopped = rank_with(&model, 1, &StopAfter::new(3));
     assert!(!stopped.is_complete && stopped.entries.len() == 3);
     assert!(stopped.entries.iter().all(|done| whole.entries.contains(done)));
@@ -277,7 +278,7 @@ fn published(name: &str) -> Option<Model> {
 #[test]
 fn the_leading_impact_of_the_published_four_top_likelihood_is_known() {
     let Some(model) = published("atlas_tttt.json") else { return };
-    let methods = Methods { classic: true, global: false, covariance: false };
+    let methods = RankingMethods { classic: true, global: false, covariance: false };
     let result = rank(&model, &RankingOptions { methods, ..options(&model) });
     let first = &result.entries[0];
     assert_eq!(first.parameter, "ttW_Syst_Ext_2b8j");
@@ -297,12 +298,26 @@ fn parts_join_to_the_same_ranking_to_the_bit_even_if_some_are_lost() {
     let whole = rank(&model, &options);
     let likelihood = CpuLikelihood::new(&model);
     for of in [1, 2, 7] {
-        let part = |index| ranking_part(&model, &model.observed, &likelihood, &options, ([index, of], Crew::ALONE));
+        let part = |index| {
+            ranking_part(
+                &model,
+                &model.observed,
+                &likelihood,
+                &options,
+                ([index, of], ExecutionContext::SINGLE_THREADED),
+            )
+        };
         let mut parts: Vec<_> = (0..of).map(part).collect();
         parts.reverse();
         for lost in 0..2 {
             parts.truncate(of - lost);
-            let joined = ranking_of_parts(&model, &model.observed, &likelihood, &options, (&parts, Crew::ALONE));
+            let joined = ranking_of_parts(
+                &model,
+                &model.observed,
+                &likelihood,
+                &options,
+                (&parts, ExecutionContext::SINGLE_THREADED),
+            );
             assert_eq!(joined, whole, "{of} parts, {lost} lost");
         }
     }

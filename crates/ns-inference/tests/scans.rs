@@ -7,12 +7,12 @@ use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::{ModifierData, ParameterConfig, Sample};
-use ns_inference::contour::{ContourOptions, Contours, Cut, contours};
+use ns_inference::contour::{ContourCut, ContourOptions, Contours, contours};
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::Outcome;
-use ns_inference::parallel::Crew;
-use ns_inference::result::Side;
-use ns_inference::scan::{Axis, Scan, Values, grid, grid_of_parts, grid_part, scan};
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::result::BoundSide;
+use ns_inference::scan::{Scan, ScanAxis, ScanValues, grid, grid_of_parts, grid_part, scan};
 use ns_inference::search::Search;
 use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
 use ns_testkit::random::{self, Shape};
@@ -24,9 +24,9 @@ fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
     fit(model, &model.observed, &mut CpuLikelihood::new(model), options)
 }
 
-fn scan_model(model: &Model, parameter: usize, values: Values) -> Scan {
-    let axis = Axis { parameter, values };
-    scan(model, &mut CpuLikelihood::new(model), &FitOptions::default(), &axis, Crew::ALONE)
+fn scan_model(model: &Model, parameter: usize, values: ScanValues) -> Scan {
+    let axis = ScanAxis { parameter, values };
+    scan(model, &mut CpuLikelihood::new(model), &FitOptions::default(), &axis, ExecutionContext::SINGLE_THREADED)
 }
 
 /// A model of one channel, with parameter of interest `mu` in `range`.
@@ -71,7 +71,7 @@ fn two_branches() -> Model {
 #[test]
 fn a_counting_experiment_has_its_curve() {
     // 2 Δ at μ = 0 is 2 (50 - 65 + 65 ln 1.3) = 4.10735...
-    let result = scan_model(&counting(65.0), 0, Values::between(-2.0, 4.0, 13));
+    let result = scan_model(&counting(65.0), 0, ScanValues::between(-2.0, 4.0, 13));
     assert!(result.converged && result.is_complete, "{:?}", result.warnings);
     assert_close(result.best.params[0], 1.5, 1e-6, "best fit");
     for (&mu, twice) in result.values[0].iter().zip(&result.twice_delta_nll) {
@@ -82,7 +82,7 @@ fn a_counting_experiment_has_its_curve() {
 
 #[test]
 fn outside_the_range_a_value_may_fit_better_and_that_is_said() {
-    let result = scan_model(&counting(45.0), 0, Values::Given(vec![1.0, -0.5, 0.0, -6.0]));
+    let result = scan_model(&counting(45.0), 0, ScanValues::Given(vec![1.0, -0.5, 0.0, -6.0]));
     let offset = counting_curve(45.0, 0.0);
     for (k, mu) in [(0, 1.0), (1, -0.5), (2, 0.0)] {
         let twice = result.twice_delta_nll[k].unwrap_or(f64::NAN);
@@ -99,7 +99,7 @@ fn outside_the_range_a_value_may_fit_better_and_that_is_said() {
 #[test]
 fn automatic_ranges_end_where_the_curve_has_risen_or_the_range_ends() {
     for (observed, at_bound) in [(90.0, false), (65.0, true), (45.0, true)] {
-        let result = scan_model(&counting(observed), 0, Values::Automatic(21));
+        let result = scan_model(&counting(observed), 0, ScanValues::Automatic(21));
         let (first, last) = (result.values[0][0], result.values[0][20]);
         assert_eq!(first == 0.0, at_bound, "{observed}");
         let rise = |k: usize| result.twice_delta_nll[k].unwrap_or(f64::NAN);
@@ -107,10 +107,10 @@ fn automatic_ranges_end_where_the_curve_has_risen_or_the_range_ends() {
         assert!((rise(20) - 9.0).abs() < 0.5, "{observed}: {} at {last}", rise(20));
     }
     let narrow = one_channel(vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[9.0], [0.5, 1.25]);
-    assert_eq!(scan_model(&narrow, 0, Values::Automatic(3)).values[0], [0.5, 0.875, 1.25]);
+    assert_eq!(scan_model(&narrow, 0, ScanValues::Automatic(3)).values[0], [0.5, 0.875, 1.25]);
     // Without background the likelihood itself ends at zero, where something was seen.
     let open = one_channel(vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[9.0], [-5.0, 10.0]);
-    let result = scan_model(&open, 0, Values::Automatic(5));
+    let result = scan_model(&open, 0, ScanValues::Automatic(5));
     assert!(result.converged && result.values[0][0] > 0.0, "{result:?}");
 }
 
@@ -125,7 +125,7 @@ fn a_scan_of_a_random_model_is_what_single_fits_and_intervals_say() {
         let mut values: Vec<f64> = ends.into_iter().flatten().collect();
         let n_ends = values.len();
         values.extend([0.1, 0.7, 1.9, 3.3]);
-        let result = scan_model(&model, poi, Values::Given(values.clone()));
+        let result = scan_model(&model, poi, ScanValues::Given(values.clone()));
         assert!(result.converged && result.best.nll <= free.nll + 1e-9, "{seed}: {:?}", result.warnings);
         for (k, &value) in values.iter().enumerate() {
             let fixed = FitOptions { fixed: vec![(poi, value)], errors: Errors::None, ..FitOptions::default() };
@@ -147,7 +147,7 @@ fn a_scan_of_a_random_model_is_what_single_fits_and_intervals_say() {
 fn the_curve_is_the_lower_envelope_of_two_branches() {
     let model = two_branches();
     let poi = model.poi().expect("has one");
-    let result = scan_model(&model, poi, Values::between(0.0, 20.0, 41));
+    let result = scan_model(&model, poi, ScanValues::between(0.0, 20.0, 41));
     assert!(result.converged, "{:?}", result.warnings);
     let mut sides = [0, 0];
     let alpha = 1 - poi;
@@ -182,12 +182,12 @@ fn a_start_on_the_wrong_side_ends_in_the_lowest_minimum_in_every_procedure() {
     let fitted = fit_model(&model, &wrong);
     assert_close(fitted.nll, best.nll, 1e-9, "the lowest minimum of the fit");
     assert_eq!(fitted.minima.len(), 2, "{:?}", fitted.minima);
-    let axis = Axis { parameter: alpha, values: Values::between(-3.0, 1.5, 19) };
-    let result = scan(&model, &mut CpuLikelihood::new(&model), &wrong, &axis, Crew::ALONE);
+    let axis = ScanAxis { parameter: alpha, values: ScanValues::between(-3.0, 1.5, 19) };
+    let result = scan(&model, &mut CpuLikelihood::new(&model), &wrong, &axis, ExecutionContext::SINGLE_THREADED);
     assert_close(result.best.nll, best.nll, 1e-9, "the lowest minimum");
     assert!(result.is_complete && result.delta_nll.iter().all(|delta| delta.is_some_and(|delta| delta >= 0.0)));
-    let both = [&axis, &Axis { parameter: 1 - alpha, values: Values::between(0.0, 20.0, 5) }];
-    let result = grid(&model, &CpuLikelihood::new(&model), &wrong, both, Crew::ALONE);
+    let both = [&axis, &ScanAxis { parameter: 1 - alpha, values: ScanValues::between(0.0, 20.0, 5) }];
+    let result = grid(&model, &CpuLikelihood::new(&model), &wrong, both, ExecutionContext::SINGLE_THREADED);
     assert_close(result.best.nll, best.nll, 1e-9, "the lowest minimum of the grid");
     assert!(result.is_complete && result.delta_nll.iter().all(|delta| delta.is_some_and(|delta| delta >= 0.0)));
 }
@@ -197,10 +197,13 @@ fn grids_are_single_fits_for_any_number_of_threads() {
     let model = two_factors([0.0, 10.0]);
     let index = |name: &str| model.parameters.index_of(name).expect("has it");
     let axes = [("mu", 0.0, 2.5), ("k", 0.6, 1.4)]
-        .map(|(name, start, stop)| Axis { parameter: index(name), values: Values::between(start, stop, 7) });
+        .map(|(name, start, stop)| ScanAxis { parameter: index(name), values: ScanValues::between(start, stop, 7) });
     let run = |threads: usize| {
-        let crew = Crew { threads: NonZeroUsize::new(threads).expect("not zero"), ..Crew::ALONE };
-        grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), [&axes[0], &axes[1]], crew)
+        let execution = ExecutionContext {
+            threads: NonZeroUsize::new(threads).expect("not zero"),
+            ..ExecutionContext::SINGLE_THREADED
+        };
+        grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), [&axes[0], &axes[1]], execution)
     };
     let result = run(1);
     assert!(result.converged && result.delta_nll.len() == 49, "{:?}", result.warnings);
@@ -219,10 +222,12 @@ fn grids_take_the_lower_of_two_branches() {
     let model = two_branches();
     let poi = model.poi().expect("has one");
     let axes = [
-        Axis { parameter: poi, values: Values::between(0.0, 20.0, 11) },
-        Axis { parameter: 1 - poi, values: Values::between(-3.0, 3.0, 13) },
+        ScanAxis { parameter: poi, values: ScanValues::between(0.0, 20.0, 11) },
+        ScanAxis { parameter: 1 - poi, values: ScanValues::between(-3.0, 3.0, 13) },
     ];
-    let run = |axes: [&Axis; 2]| grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), axes, Crew::ALONE);
+    let run = |axes: [&ScanAxis; 2]| {
+        grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), axes, ExecutionContext::SINGLE_THREADED)
+    };
     let result = run([&axes[0], &axes[1]]);
     let turned = run([&axes[1], &axes[0]]);
     for (at, delta) in result.delta_nll.iter().enumerate() {
@@ -235,9 +240,9 @@ fn grids_take_the_lower_of_two_branches() {
 fn a_stopped_scan_has_what_was_done() {
     let model = counting(65.0);
     let monitor = StopAfter::new(4);
-    let axis = Axis { parameter: 0, values: Values::between(0.0, 4.0, 9) };
-    let crew = Crew { monitor: &monitor, ..Crew::ALONE };
-    let result = scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, crew);
+    let axis = ScanAxis { parameter: 0, values: ScanValues::between(0.0, 4.0, 9) };
+    let execution = ExecutionContext { monitor: &monitor, ..ExecutionContext::SINGLE_THREADED };
+    let result = scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, execution);
     assert_eq!(result.delta_nll.iter().flatten().count(), 4);
     assert!(!result.is_complete && result.converged);
     assert_eq!(result.warnings, ["stopped after 4 of 9 points"]);
@@ -245,8 +250,11 @@ fn a_stopped_scan_has_what_was_done() {
 
 fn contours_of(model: &Model, parameters: [usize; 2], threads: usize) -> Contours {
     let wanted = ContourOptions { parameters, levels: vec![0.68, 0.95], n_points: 72 };
-    let crew = Crew { threads: NonZeroUsize::new(threads).expect("not zero"), ..Crew::ALONE };
-    contours(model, &CpuLikelihood::new(model), &FitOptions::default(), &wanted, crew)
+    let execution = ExecutionContext {
+        threads: NonZeroUsize::new(threads).expect("not zero"),
+        ..ExecutionContext::SINGLE_THREADED
+    };
+    contours(model, &CpuLikelihood::new(model), &FitOptions::default(), &wanted, execution)
 }
 
 /// Whether `polygon` has `point` inside (even-odd rule).
@@ -266,10 +274,12 @@ fn contours_enclose_what_a_dense_grid_has_below_their_level() {
         let index = |name: &str| model.parameters.index_of(name).expect("has it");
         let found = contours_of(&model, [index("mu"), index("k")], 2);
         assert!(found.converged && found.is_complete, "{:?}", found.warnings);
-        let axes = [("mu", range[0].max(-0.5), range[1].min(3.0)), ("k", 0.3, 2.0)]
-            .map(|(name, start, stop)| Axis { parameter: index(name), values: Values::between(start, stop, 41) });
-        let crew = Crew { threads: NonZeroUsize::new(2).expect("not zero"), ..Crew::ALONE };
-        let dense = grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), [&axes[0], &axes[1]], crew);
+        let axes = [("mu", range[0].max(-0.5), range[1].min(3.0)), ("k", 0.3, 2.0)].map(|(name, start, stop)| {
+            ScanAxis { parameter: index(name), values: ScanValues::between(start, stop, 41) }
+        });
+        let execution =
+            ExecutionContext { threads: NonZeroUsize::new(2).expect("not zero"), ..ExecutionContext::SINGLE_THREADED };
+        let dense = grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), [&axes[0], &axes[1]], execution);
         for contour in &found.contours {
             let polygon: Vec<[f64; 2]> = contour.points.iter().map(|point| point.values).collect();
             let on_level = contour.points.iter().filter(|p| p.cut.is_none());
@@ -303,13 +313,14 @@ fn a_cut_contour_has_the_exact_ends_of_the_cut() {
     let index = |name: &str| model.parameters.index_of(name).expect("has it");
     let found = contours_of(&model, [index("mu"), index("k")], 1);
     for contour in &found.contours {
-        let is_end = |side: Side| {
+        let is_end = |side: BoundSide| {
             contour.points.iter().filter(move |point| {
                 let is_level = point.twice_delta_nll.is_some_and(|t| (t - contour.twice_delta_nll).abs() < 1e-6);
-                is_level && matches!(&point.cut, Some(Cut::Range(cut)) if cut.side == side && cut.parameter == "mu")
+                is_level
+                    && matches!(&point.cut, Some(ContourCut::Range(cut)) if cut.side == side && cut.parameter == "mu")
             })
         };
-        assert_eq!((is_end(Side::Lower).count(), is_end(Side::Upper).count()), (2, 2), "{contour:?}");
+        assert_eq!((is_end(BoundSide::Lower).count(), is_end(BoundSide::Upper).count()), (2, 2), "{contour:?}");
         let exact = |p: &ns_inference::contour::ContourPoint| p.cut.is_none() || [1.0, 2.0].contains(&p.values[0]);
         assert!(contour.points.iter().all(exact));
     }
@@ -337,14 +348,28 @@ fn parts_of_a_grid_join_to_the_same_grid_to_the_bit_even_if_some_are_lost() {
     let options = FitOptions::default();
     for model in [two_factors([0.0, 5.0]), two_branches()] {
         let likelihood = CpuLikelihood::new(&model);
-        let axes = [0, 1].map(|parameter| Axis { parameter, values: Values::Automatic(5) });
-        let whole = grid(&model, &likelihood, &options, axes.each_ref(), Crew::ALONE);
+        let axes = [0, 1].map(|parameter| ScanAxis { parameter, values: ScanValues::Automatic(5) });
+        let whole = grid(&model, &likelihood, &options, axes.each_ref(), ExecutionContext::SINGLE_THREADED);
         for of in [1, 3, 8] {
-            let part = |index| grid_part(&model, &likelihood, &options, axes.each_ref(), ([index, of], Crew::ALONE));
+            let part = |index| {
+                grid_part(
+                    &model,
+                    &likelihood,
+                    &options,
+                    axes.each_ref(),
+                    ([index, of], ExecutionContext::SINGLE_THREADED),
+                )
+            };
             let mut parts: Vec<_> = (0..of).map(part).collect();
             for lost in 0..2 {
                 parts.truncate(of - lost);
-                let joined = grid_of_parts(&model, &likelihood, &options, axes.each_ref(), (&parts, Crew::ALONE));
+                let joined = grid_of_parts(
+                    &model,
+                    &likelihood,
+                    &options,
+                    axes.each_ref(),
+                    (&parts, ExecutionContext::SINGLE_THREADED),
+                );
                 assert_eq!(joined, whole, "{of} parts, {lost} lost");
             }
         }

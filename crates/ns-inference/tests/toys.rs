@@ -13,12 +13,12 @@ use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
 use ns_inference::gof::Deviance;
 use ns_inference::hypotest::hypotest;
 use ns_inference::minimize::{MinimizeOptions, Outcome};
-use ns_inference::monitor::Silent;
+use ns_inference::monitor::NoMonitor;
 use ns_inference::normal::upper_tail;
 use ns_inference::test_statistic::{TestStatistic, test};
 use ns_inference::toys::{
-    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, HypotestToys, Run, Source, Thrower, ToyFit, ToysError,
-    fit_toys, goodness_toys, hypotest_toys,
+    AuxTreatment, Ensemble, HypotestSettings, HypotestToys, RunStatus, ToyFit, ToyFitter, ToyHypotest, ToyRun,
+    ToySampler, ToySource, ToysError, fit_toys, goodness_toys, hypotest_toys,
 };
 use ns_inference::{FitOptions, MultiStart, fit};
 use ns_testkit::assert_close;
@@ -28,19 +28,19 @@ use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-fn threads(n: usize) -> Run<'static> {
-    Run::new(NonZeroUsize::new(n).expect("not zero"), &Silent)
+fn threads(n: usize) -> ToyRun<'static> {
+    ToyRun::new(NonZeroUsize::new(n).expect("not zero"), &NoMonitor)
 }
 
-const FITS: Source = Source { seed: 1, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
+const FITS: ToySource = ToySource { seed: 1, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
 
-fn test_by_toys(model: &Model, settings: HypotestSettings, run: &Run<'_>) -> HypotestToys {
+fn test_by_toys(model: &Model, settings: HypotestSettings, run: &ToyRun<'_>) -> HypotestToys {
     let mut likelihood = CpuLikelihood::new(model);
     let data = (&model.observed, &mut likelihood);
     hypotest_toys(model, data, &FitOptions::default(), settings, (run, None)).expect("the data can be fitted")
 }
 
-fn settings(n_toys: u64, aux: Aux) -> HypotestSettings {
+fn settings(n_toys: u64, aux: AuxTreatment) -> HypotestSettings {
     HypotestSettings { test_statistic: TestStatistic::QTilde, poi: 0, mu: 1.0, n_toys: [n_toys; 2], seed: 4, aux }
 }
 
@@ -87,7 +87,7 @@ impl OnOff {
     }
 
     /// P(q̃ ≥ observed) under μ, with everything at its conditional best fit, by summing over all outcomes.
-    fn p_value(self, mu: f64, aux: Aux) -> f64 {
+    fn p_value(self, mu: f64, aux: AuxTreatment) -> f64 {
         let (tau, threshold) = (self.tau(), self.q_tilde(self.n, self.tau()) - 1e-8);
         let (_, gamma) = self.conditional(mu, self.n, tau);
         let pmf = |k: f64, mean: f64| (-half_deviance(k, mean) - log_normaliser(k)).exp();
@@ -97,8 +97,8 @@ impl OnOff {
             until(mean).filter(|&n| self.q_tilde(n, m) >= threshold).map(|n| pmf(n, mean)).sum()
         };
         match aux {
-            Aux::Fixed => of_n(tau),
-            Aux::Fluctuated => until(tau * gamma).map(|m| pmf(m, tau * gamma) * of_n(m)).sum(),
+            AuxTreatment::Fixed => of_n(tau),
+            AuxTreatment::Fluctuated => until(tau * gamma).map(|m| pmf(m, tau * gamma) * of_n(m)).sum(),
         }
     }
 }
@@ -113,7 +113,7 @@ const ON_OFF: [OnOff; 4] = [
 #[test]
 fn cls_of_on_off_models_is_the_exact_sum() {
     for on_off in ON_OFF {
-        for aux in [Aux::Fluctuated, Aux::Fixed] {
+        for aux in [AuxTreatment::Fluctuated, AuxTreatment::Fixed] {
             let model = on_off.model();
             let settings = of(settings(8000, aux), &model);
             let result = test_by_toys(&model, settings, &threads(2));
@@ -133,8 +133,8 @@ fn cls_of_on_off_models_is_the_exact_sum() {
 fn fixed_auxiliary_data_make_cls_wrong_by_a_factor_of_three() {
     let cls = |aux| ON_OFF[0].p_value(1.0, aux) / ON_OFF[0].p_value(0.0, aux);
     // The same sums in Python's arithmetic with `lgamma`; of either, 0.0014 and 0.023 are the observed outcome itself, which a fit's rounding must not lose.
-    assert!((cls(Aux::Fluctuated) - 0.151_871_321).abs() < 1e-8, "{}", cls(Aux::Fluctuated));
-    assert!((cls(Aux::Fixed) - 0.467_030_705).abs() < 1e-8, "{}", cls(Aux::Fixed));
+    assert!((cls(AuxTreatment::Fluctuated) - 0.151_871_321).abs() < 1e-8, "{}", cls(AuxTreatment::Fluctuated));
+    assert!((cls(AuxTreatment::Fixed) - 0.467_030_705).abs() < 1e-8, "{}", cls(AuxTreatment::Fixed));
 }
 
 /// At counts of a million the formulas of arXiv:1007.1727, eq. 59 and 65 with the Asimov value of q, hold to far less than a Monte-Carlo error.
@@ -145,10 +145,10 @@ fn toys_agree_with_asymptotic_formulas_at_large_counts() {
     let poi = model.poi().expect("mu");
     for test_statistic in [TestStatistic::QTilde, TestStatistic::Q0] {
         let mu = if test_statistic == TestStatistic::Q0 { 0.0 } else { 1.0 };
-        let settings = of(HypotestSettings { test_statistic, mu, ..settings(4000, Aux::Fluctuated) }, &model);
+        let settings = of(HypotestSettings { test_statistic, mu, ..settings(4000, AuxTreatment::Fluctuated) }, &model);
         let result = test_by_toys(&model, settings, &threads(2));
         let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-        let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+        let hypotest = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
         let alternative = hypotest.thrown_at()[1].to_vec();
         likelihood.set_data(&asimov(&model, &alternative));
         let mut profiler = ns_inference::profile::Profiler::of_asimov(&model, &mut likelihood, &options, &alternative);
@@ -207,8 +207,8 @@ fn pulls_are_standard_normal_for_every_kind_of_modifier() {
         let fixed = if kind == "shapefactor" { vec![(mu, 1.0)] } else { Vec::new() };
         let options = FitOptions { fixed, ..FitOptions::default() };
         let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
-        let thrower = Thrower::new(&model, &model.observed, &truth, FITS).expect("a sound point");
-        let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: Some(at) };
+        let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a sound point");
+        let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: Some(at) };
         let mut pulls = Vec::new();
         let sink = |fits: Vec<ToyFit>| {
             let pull = |fit: &ToyFit| (fit.params[at] - truth[at]) / fit.uncertainty.expect("determined");
@@ -237,9 +237,9 @@ fn toys_are_the_same_to_the_bit_however_they_are_made() {
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
-    let thrower = Thrower::new(&model, &model.observed, &truth, FITS).expect("a sound point");
-    let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: None };
-    let run = |run: &Run<'_>, ranges: &[std::ops::Range<u64>]| {
+    let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a sound point");
+    let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: None };
+    let run = |run: &ToyRun<'_>, ranges: &[std::ops::Range<u64>]| {
         let mut all = Vec::new();
         for range in ranges {
             let Ok(_) = toys.run(&likelihood, range.clone(), run, |fits| {
@@ -253,7 +253,7 @@ fn toys_are_the_same_to_the_bit_however_they_are_made() {
     for n_threads in [1, 2, 7] {
         for batch in [1, 13, 64] {
             let batch = NonZeroUsize::new(batch).expect("not zero");
-            let all = run(&Run { batch, ..threads(n_threads) }, std::slice::from_ref(&(0..70)));
+            let all = run(&ToyRun { batch, ..threads(n_threads) }, std::slice::from_ref(&(0..70)));
             assert_eq!(all, reference, "{n_threads} threads, {batch}");
         }
     }
@@ -267,10 +267,10 @@ fn toys_are_the_same_to_the_bit_however_they_are_made() {
 #[test]
 fn tests_stop_at_the_same_toy_for_any_number_of_threads() {
     let model = ON_OFF[0].model();
-    let settings = of(settings(20_000, Aux::Fluctuated), &model);
+    let settings = of(settings(20_000, AuxTreatment::Fluctuated), &model);
     let run = |n_threads, batch| {
         let mut likelihood = CpuLikelihood::new(&model);
-        let run = Run { batch: NonZeroUsize::new(batch).expect("not zero"), ..threads(n_threads) };
+        let run = ToyRun { batch: NonZeroUsize::new(batch).expect("not zero"), ..threads(n_threads) };
         let data = (&model.observed, &mut likelihood);
         hypotest_toys(&model, data, &FitOptions::default(), settings, (&run, Some(0.012))).expect("fits")
     };
@@ -288,10 +288,10 @@ fn the_observed_statistic_is_that_of_the_asymptotic_test() {
         let shape = Shape { oddities: false, systematics: 8, ..Shape::SMALL };
         let model = ns_testkit::random::model(seed, shape, Interpolation::default());
         let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-        let settings = HypotestSettings { mu: 5.0, ..of(settings(0, Aux::Fluctuated), &model) };
+        let settings = HypotestSettings { mu: 5.0, ..of(settings(0, AuxTreatment::Fluctuated), &model) };
         let HypotestSettings { test_statistic, poi, mu, .. } = settings;
         let asymptotic = hypotest(&model, &mut likelihood, &options, poi, (test_statistic, mu));
-        let test = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+        let test = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
         assert_close(test.observed().value, asymptotic.q.expect("fits"), 1e-8, &format!("q of model {seed}"));
     }
 }
@@ -299,7 +299,7 @@ fn the_observed_statistic_is_that_of_the_asymptotic_test() {
 #[test]
 fn units_are_every_toy_of_both_hypotheses_once() {
     for n_toys in [[5, 5], [3, 7], [7, 3], [0, 4], [4, 0]] {
-        let settings = HypotestSettings { n_toys, ..settings(0, Aux::Fluctuated) };
+        let settings = HypotestSettings { n_toys, ..settings(0, AuxTreatment::Fluctuated) };
         let mut units: Vec<(usize, u64)> =
             (0..settings.n_units()).map(|unit| settings.unit(unit)).map(|unit| (unit.which, unit.toy)).collect();
         units.sort_unstable();
@@ -316,16 +316,20 @@ fn fits_that_fail_are_counted() {
         minimize: MinimizeOptions { max_iterations: 1, ..MinimizeOptions::default() },
         ..FitOptions::default()
     };
-    let thrower = Thrower::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
-    let toys = FitToys { model: &model, options: &options, thrower: &thrower, uncertainty_of: None };
+    let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
+    let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: None };
     let fits = fit_toys(&toys, &likelihood, 0..20);
     assert!(fits.iter().filter(|fit| fit.outcome == Outcome::IterationLimit).count() > 10);
     let observed = Deviance { total: 0.0, channels: vec![0.0], constraints: 0.0 };
-    let (goodness, _) = goodness_toys((&model, &likelihood, &options), &thrower, 0..20, &threads(1), &observed);
+    let (goodness, _) = goodness_toys((&model, &likelihood, &options), &sampler, 0..20, &threads(1), &observed);
     assert!(goodness.n_failed > 10 && goodness.total.high - goodness.total.low > 0.5);
     let mut likelihood = likelihood;
-    let failed =
-        Hypotest::new(&model, (&model.observed, &mut likelihood), &options, of(settings(1, Aux::Fluctuated), &model));
+    let failed = ToyHypotest::new(
+        &model,
+        (&model.observed, &mut likelihood),
+        &options,
+        of(settings(1, AuxTreatment::Fluctuated), &model),
+    );
     assert!(matches!(failed, Err(ToysError::Observed { .. })), "{failed:?}");
 }
 
@@ -334,7 +338,7 @@ fn nothing_is_thrown_where_a_count_would_be_negative() {
     let model = ON_OFF[0].model();
     let mut params = model.parameters.init.clone();
     params[model.poi().expect("mu")] = -10.0;
-    assert!(Thrower::new(&model, &model.observed, &params, FITS).is_err());
+    assert!(ToySampler::new(&model, &model.observed, &params, FITS).is_err());
 }
 
 #[test]
@@ -343,10 +347,10 @@ fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_p
     let model = one_channel(vec![sample("signal", &data, &[("mu", NormFactor)])], &data);
     let likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
-    let thrower = Thrower::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
+    let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
     // χ² with 19 degrees of freedom exceeds 27.2036 with probability 0.1.
     let observed = Deviance { total: 27.2036, channels: vec![27.2036], constraints: 0.0 };
-    let (result, _) = goodness_toys((&model, &likelihood, &options), &thrower, 0..4000, &threads(2), &observed);
+    let (result, _) = goodness_toys((&model, &likelihood, &options), &sampler, 0..4000, &threads(2), &observed);
     let p = result.total;
     assert!((p.value - 0.1).abs() < 4.0 * p.error, "{p:?}");
     assert_eq!((result.n_failed, p.n_toys, result.channels), (0, 4000, vec![p]));
@@ -356,19 +360,19 @@ fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_p
 fn cancelled_runs_hand_over_whole_batches_from_the_start() {
     let model = ON_OFF[0].model();
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-    let settings = of(settings(500, Aux::Fluctuated), &model);
-    let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+    let settings = of(settings(500, AuxTreatment::Fluctuated), &model);
+    let hypotest = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
     for (n_threads, n_batches) in [(1, 0), (1, 5), (3, 5)] {
         let monitor = StopAfter::new(n_batches);
-        let run = Run::new(NonZeroUsize::new(n_threads).expect("not zero"), &monitor);
+        let run = ToyRun::new(NonZeroUsize::new(n_threads).expect("not zero"), &monitor);
         let mut units = Vec::new();
         let ended = hypotest.run(&likelihood, 0..settings.n_units(), &run, |tests| {
             units.extend(tests.iter().map(|test| test.unit));
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         });
-        assert_eq!(ended, Ok(Ended::Cancelled));
+        assert_eq!(ended, Ok(RunStatus::Cancelled));
         // Threads finish the batch that they have begun.
-        let (batch, least) = (Run::BATCH.get(), n_batches * Run::BATCH.get());
+        let (batch, least) = (ToyRun::BATCH.get(), n_batches * ToyRun::BATCH.get());
         assert!(units.len().is_multiple_of(batch) && units.len() >= least && units.len() < least + n_threads * batch);
         assert_eq!(units, (0..units.len() as u64).map(|unit| settings.unit(unit)).collect::<Vec<_>>());
     }
@@ -393,12 +397,12 @@ fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
 fn every_toy_is_lowest(name: &str, model: &Model) {
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let truth = fit(model, &model.observed, &mut likelihood, &options).bestfit;
-    let thrower = Thrower::new(model, &model.observed, &truth, FITS).expect("a sound point");
-    let toys = FitToys { model, options: &options, thrower: &thrower, uncertainty_of: None };
+    let sampler = ToySampler::new(model, &model.observed, &truth, FITS).expect("a sound point");
+    let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: None };
     let mut data = Data::default();
     for toy in fit_toys(&toys, &likelihood, 0..50) {
         assert_eq!(toy.outcome, Outcome::Converged, "{name}, toy {}", toy.toy);
-        thrower.throw(toy.toy, &mut data);
+        sampler.throw(toy.toy, &mut data);
         likelihood.set_data(&data);
         let multi_start = Some(MultiStart { n_starts: 1, seed: toy.toy });
         for start in [None, Some(toy.params.clone())] {

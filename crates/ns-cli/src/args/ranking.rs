@@ -1,7 +1,7 @@
 //! Arguments of `ranking`.
 
 use clap::{Args, ValueEnum};
-use ns_inference::ranking::Methods;
+use ns_inference::ranking::RankingMethods;
 
 use super::values::{GroupPatterns, group};
 use super::{DeviceArgs, EXIT_CODES, OutputArgs, SetupArgs, ThreadArgs};
@@ -53,7 +53,7 @@ pub(crate) enum Method {
     All,
 }
 
-impl From<Method> for Methods {
+impl From<Method> for RankingMethods {
     fn from(method: Method) -> Self {
         let is = |wanted| method == wanted || method == Method::All;
         Self { classic: is(Method::Classic), global: is(Method::Global), covariance: is(Method::Covariance) }

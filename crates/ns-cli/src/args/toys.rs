@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use ns_inference::toys::Aux;
+use ns_inference::toys::AuxTreatment;
 use ns_translate::toys::Shard;
 
 use super::values::{ValueError, finite, n_toys};
@@ -156,10 +156,10 @@ pub(crate) enum AuxChoice {
 }
 
 impl AuxChoice {
-    pub(crate) fn aux(self) -> Aux {
+    pub(crate) fn aux(self) -> AuxTreatment {
         match self {
-            Self::Fluctuated => Aux::Fluctuated,
-            Self::Fixed => Aux::Fixed,
+            Self::Fluctuated => AuxTreatment::Fluctuated,
+            Self::Fixed => AuxTreatment::Fixed,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
-use ns_inference::toys::{NotANumberOfToys, number_of_toys};
+use ns_inference::toys::{InvalidToyCount, number_of_toys};
 use ns_translate::Source;
 
 /// `NAME=VALUE`
@@ -56,7 +56,7 @@ pub(crate) enum ValueError {
     #[error("`{text}` is not a whole number from 0 on")]
     NotACount { text: String },
     #[error(transparent)]
-    NotANumberOfToys(#[from] NotANumberOfToys),
+    InvalidToyCount(#[from] InvalidToyCount),
     #[error("`{text}` is not between 0 and 1")]
     NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]

@@ -2,7 +2,7 @@
 
 use nextstat::Analysis;
 use nextstat::patchsets::value_of;
-use ns_inference::parallel::{self, Crew};
+use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::patchset::{PatchEntry, PatchSet};
 use ns_translate::{Source, pyhf, read_bytes};
 use serde_json::{Map, Value, json};
@@ -41,8 +41,8 @@ pub(super) fn run(
         question(analysis_of(setup, &model, Machine::default())?)
     };
     let entries = set.patches();
-    let crew = Crew::new(threads.count(), &progress);
-    let answers = parallel::map(entries.len(), crew, || (), |(), i| answer(&entries[i]));
+    let execution = ExecutionContext::new(threads.count(), &progress);
+    let answers = parallel::map(entries.len(), execution, || (), |(), i| answer(&entries[i]));
     drop(progress);
 
     let asked = entries.iter().zip(&answers).filter_map(|(entry, answer)| Some((entry, answer.as_ref()?)));

@@ -8,7 +8,7 @@ use ns_compute::{CpuBatch, DataSet, DataSets};
 use ns_core::Model;
 use ns_core::expected::expected_data;
 use ns_core::likelihood::diagnose;
-use ns_inference::parallel::{self, Crew};
+use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::{Source, read_bytes, read_points};
 
 use super::{Status, model};
@@ -47,7 +47,7 @@ fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: NonZeroUsize) -> Ve
     let part_len = points.len().div_ceil(threads.get()).max(WORTH_A_THREAD);
     let parts: Vec<&[Vec<f64>]> = points.chunks(part_len).collect();
     let part = |batch: &mut CpuBatch, k: usize| evaluate(model, &observed, batch, parts[k]);
-    let done = parallel::map(parts.len(), Crew::unwatched(threads), || batch.clone(), part);
+    let done = parallel::map(parts.len(), ExecutionContext::with_threads(threads), || batch.clone(), part);
     done.into_iter().flatten().flatten().collect()
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use nextstat::Analysis;
 use nextstat::error::Procedure;
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::toys::{Ended, Hypotest, HypotestSettings, HypotestToys, Run, Samples};
+use ns_inference::toys::{HypotestSettings, HypotestToys, RunStatus, StatisticSamples, ToyHypotest, ToyRun};
 use ns_translate::toys::{Identity, ToyFile, ToyFileError};
 
 use super::Status;
@@ -24,14 +24,14 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
     let known = common(&args.setup, &args.run, &analysis);
     let mut likelihood = analysis.likelihood()?;
     let data = (analysis.data(), &mut likelihood);
-    let test = Hypotest::new(analysis.model(), data, analysis.options(), settings)?;
+    let test = ToyHypotest::new(analysis.model(), data, analysis.options(), settings)?;
     let identity = test_identity(known, &test, args);
-    let mut work = Work { identity, samples: Samples::default(), file: None, n_done: 0 };
+    let mut work = Work { identity, samples: StatisticSamples::default(), file: None, n_done: 0 };
     work.open(args, &settings)?;
     let ended = work.run(args, &test, &analysis)?;
     let device = analysis.device_report()?;
     let range = work.identity.range();
-    let interrupted = (ended == Ended::Cancelled).then_some((work.n_done, range.end - range.start));
+    let interrupted = (ended == RunStatus::Cancelled).then_some((work.n_done, range.end - range.start));
     let result = HypotestToys::new(test.observed(), &work.samples);
     report::hypotest_toys::write(&work.identity, result, interrupted, (device, &args.output))
 }
@@ -58,7 +58,7 @@ fn settings(args: &HypotestToysArgs, analysis: &Analysis) -> Result<HypotestSett
 /// The toys so far.
 struct Work {
     identity: Identity,
-    samples: Samples,
+    samples: StatisticSamples,
     /// Where they are kept, if anywhere.
     file: Option<ToyFile>,
     n_done: u64,
@@ -81,11 +81,16 @@ impl Work {
     }
 
     /// Makes the toys that are still wanted.
-    fn run(&mut self, args: &HypotestToysArgs, test: &Hypotest<'_>, analysis: &Analysis) -> Result<Ended, CliError> {
+    fn run(
+        &mut self,
+        args: &HypotestToysArgs,
+        test: &ToyHypotest<'_>,
+        analysis: &Analysis,
+    ) -> Result<RunStatus, CliError> {
         let (range, stop) = (self.identity.range(), args.stop_at_error);
         let progress = Progress::new(Talk::new(&args.output), "toys");
         let whole = Some([range.start, range.end]);
-        let run = Run { batch: args.run.batch, whole, ..analysis.run(&progress) };
+        let run = ToyRun { batch: args.run.batch, whole, ..analysis.run(&progress) };
         let likelihood = analysis.likelihood()?;
         let is_finished = self.file.as_ref().is_some_and(ToyFile::is_complete);
         loop {
@@ -103,11 +108,11 @@ impl Work {
                 self.n_done += tests.len() as u64;
                 Ok::<_, ToyFileError>(ControlFlow::Continue(()))
             })?;
-            if matches!(ended, Ended::Cancelled | Ended::Failed) {
+            if matches!(ended, RunStatus::Cancelled | RunStatus::Failed) {
                 return Ok(ended);
             }
         }
         self.file.as_mut().map_or(Ok(()), ToyFile::finish)?;
-        Ok(Ended::Done)
+        Ok(RunStatus::Done)
     }
 }

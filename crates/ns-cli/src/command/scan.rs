@@ -3,7 +3,7 @@
 use nextstat::Analysis;
 use nextstat::curves::{AxisRequest, ContourRequest, ScanRequest};
 use nextstat::error::{NeedsPoi, Procedure};
-use ns_inference::scan::Values;
+use ns_inference::scan::ScanValues;
 
 use super::Status;
 use super::setup::{Machine, analysis};
@@ -57,8 +57,8 @@ fn axes(args: &ScanArgs, analysis: &Analysis) -> Result<Vec<AxisRequest>, CliErr
     let axis = |(k, parameter): (usize, Option<String>)| {
         let k = k.min(1);
         let values = match ends[k] {
-            None => Values::Automatic(points[k]),
-            Some((start, stop)) if start < stop => Values::between(start, stop, points[k]),
+            None => ScanValues::Automatic(points[k]),
+            Some((start, stop)) if start < stop => ScanValues::between(start, stop, points[k]),
             Some((start, stop)) => {
                 let name = parameter.unwrap_or_default();
                 return Err(CliError::EmptyScan { name, start, stop });

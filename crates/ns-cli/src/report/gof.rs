@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nextstat::goodness::{Goodness, GoodnessByToys};
 use ns_core::Model;
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
-use ns_inference::toys::{Aux, GoodnessToys, PValue};
+use ns_inference::toys::{AuxTreatment, GoodnessToys, ToyPValue};
 
 use super::fit::verdict;
 use super::number::significant;
@@ -18,9 +18,9 @@ pub(crate) fn warnings_of_toys(toys: &GoodnessByToys) -> Vec<String> {
     let GoodnessToys { total, n_failed, .. } = &toys.p_values;
     let (n_done, n_wanted) = (total.n_toys + n_failed, toys.n_toys_wanted);
     let cut_short = (n_done < n_wanted).then(|| format!("interrupted after {n_done} of {n_wanted} toys"));
-    let fixed = (toys.aux == Aux::Fixed).then(|| FIXED_AUX.to_owned());
+    let fixed = (toys.aux == AuxTreatment::Fixed).then(|| FIXED_AUX.to_owned());
     let failed = (*n_failed > 0).then(|| {
-        let PValue { low, high, .. } = total;
+        let ToyPValue { low, high, .. } = total;
         format!(
             "toys whose fit did not converge: {n_failed}; with them p could be anything from {} to {}",
             significant(*low, 3),
@@ -84,11 +84,11 @@ pub(super) fn tables(goodness: &GoodnessOfFit, toys: Option<&GoodnessToys>, pain
     text + &table(&columns, &rows)
 }
 
-fn with_error(p: &PValue) -> String {
+fn with_error(p: &ToyPValue) -> String {
     format!("{} ± {}", significant(p.value, 3), significant(p.error, 2))
 }
 
-fn row(channel: &ChannelGoodness, by_toys: Option<&PValue>) -> Vec<String> {
+fn row(channel: &ChannelGoodness, by_toys: Option<&ToyPValue>) -> Vec<String> {
     let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| significant(value, 3));
     let mut row = vec![
         harmless(&channel.channel),

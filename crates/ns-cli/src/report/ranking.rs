@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ns_inference::ranking::{Entry, GroupImpact, Impacts, Ranking};
+use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry};
 
 use super::number::{optional, significant};
 use super::table::{Align, table};
@@ -50,7 +50,7 @@ pub(crate) fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
     text
 }
 
-fn row(entry: &Entry) -> Vec<String> {
+fn row(entry: &RankingEntry) -> Vec<String> {
     vec![
         harmless(&entry.parameter),
         entry.pull.map_or_else(|| "-".to_owned(), |pull| format!("{pull:+.2}")),

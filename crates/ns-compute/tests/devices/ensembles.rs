@@ -6,11 +6,12 @@ use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::batch::{Arrival, BatchError, BatchMinimizer, BatchTask};
 use ns_inference::FitOptions;
-use ns_inference::accelerator::{Accelerator, Share};
-use ns_inference::monitor::Silent;
+use ns_inference::accelerator::{Accelerator, FitCounts};
+use ns_inference::monitor::NoMonitor;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    Aux, Ended, Ensemble, FitToys, Hypotest, HypotestSettings, Run, Source, Thrower, ToyFit, ToyTest,
+    AuxTreatment, Ensemble, HypotestSettings, RunStatus, ToyFit, ToyFitter, ToyHypotest, ToyRun, ToySampler, ToySource,
+    ToyTest,
 };
 use ns_testkit::published;
 use std::convert::Infallible;
@@ -55,8 +56,8 @@ fn spied(held: &Held, model: &Model, (batch_size, calls_left): (usize, usize)) -
     (Accelerator::new(Box::new(Spy { inner, seen: Arc::clone(&seen), batch_size, calls_left })), seen)
 }
 
-fn run(accelerator: Option<&Accelerator>) -> Run<'_> {
-    Run { accelerator, ..Run::new(NonZeroUsize::new(2).expect("not zero"), &Silent) }
+fn run(accelerator: Option<&Accelerator>) -> ToyRun<'_> {
+    ToyRun { accelerator, ..ToyRun::new(NonZeroUsize::new(2).expect("not zero"), &NoMonitor) }
 }
 
 /// Models with their names: small ones, and a published one of 184 parameters where it is there.
@@ -66,11 +67,11 @@ fn models() -> Vec<(String, Model)> {
     small.map(|(what, model)| (what.to_owned(), model)).chain(published.map(|case| (case.name, case.model))).collect()
 }
 
-fn fit_toys(model: &Model, n: u64, accelerator: Option<&Accelerator>) -> (Ended, Vec<ToyFit>) {
-    let source = Source { seed: 5, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
-    let thrower = Thrower::new(model, &model.observed, &model.parameters.init, source).expect("yields are positive");
+fn fit_toys(model: &Model, n: u64, accelerator: Option<&Accelerator>) -> (RunStatus, Vec<ToyFit>) {
+    let source = ToySource { seed: 5, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
+    let sampler = ToySampler::new(model, &model.observed, &model.parameters.init, source).expect("yields are positive");
     let options = FitOptions::default();
-    let toys = FitToys { model, options: &options, thrower: &thrower, uncertainty_of: model.poi() };
+    let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: model.poi() };
     let mut fits = Vec::new();
     let sink = |some| -> Result<(), Infallible> {
         fits.extend(some);
@@ -90,7 +91,7 @@ fn fitted_toys_are_the_cpus() {
             let (accelerator, _) = spied(&held, &model, (64, usize::MAX));
             let (_, cpu) = fit_toys(&model, N, None);
             let (ended, device) = fit_toys(&model, N, Some(&accelerator));
-            assert_eq!((ended, device.len()), (Ended::Done, cpu.len()));
+            assert_eq!((ended, device.len()), (RunStatus::Done, cpu.len()));
             let (mut n_other, mut n_compared) = (0, 0);
             for (device, cpu) in device.iter().zip(&cpu) {
                 assert_eq!(device.toy, cpu.toy);
@@ -120,11 +121,15 @@ fn settings(model: &Model, n_toys: u64) -> HypotestSettings {
         mu: 1.0,
         n_toys: [n_toys; 2],
         seed: 4,
-        aux: Aux::Fluctuated,
+        aux: AuxTreatment::Fluctuated,
     }
 }
 
-fn test_toys(hypotest: &Hypotest<'_>, model: &Model, accelerator: Option<&Accelerator>) -> (Ended, Vec<ToyTest>) {
+fn test_toys(
+    hypotest: &ToyHypotest<'_>,
+    model: &Model,
+    accelerator: Option<&Accelerator>,
+) -> (RunStatus, Vec<ToyTest>) {
     let mut tests = Vec::new();
     let sink = |some| -> Result<ControlFlow<()>, Infallible> {
         tests.extend(some);
@@ -143,11 +148,12 @@ fn tests_by_toys_are_the_cpus() {
             let options = FitOptions::default();
             let mut likelihood = CpuLikelihood::new(&model);
             let data = (&model.observed, &mut likelihood);
-            let hypotest = Hypotest::new(&model, data, &options, settings(&model, N)).expect("the data can be fitted");
+            let hypotest =
+                ToyHypotest::new(&model, data, &options, settings(&model, N)).expect("the data can be fitted");
             let (accelerator, seen) = spied(&held, &model, (usize::MAX, usize::MAX));
             let (_, cpu) = test_toys(&hypotest, &model, None);
             let (ended, device) = test_toys(&hypotest, &model, Some(&accelerator));
-            assert_eq!((ended, device.len()), (Ended::Done, cpu.len()));
+            assert_eq!((ended, device.len()), (RunStatus::Done, cpu.len()));
             let mut n_other = 0;
             for (device, cpu) in device.iter().zip(&cpu) {
                 assert_eq!((device.unit, device.value.is_some()), (cpu.unit, cpu.value.is_some()));
@@ -188,7 +194,7 @@ fn a_device_that_fails_in_the_middle_is_no_end_and_no_silence() {
     let (_, model) = models().swap_remove(0);
     let (accelerator, _) = spied(&held, &model, (16, 3));
     let (ended, fits) = fit_toys(&model, 200, Some(&accelerator));
-    assert_eq!(ended, Ended::Failed);
+    assert_eq!(ended, RunStatus::Failed);
     assert!(accelerator.has_failed() && fits.len() < 200 && fits.len() % 16 == 0, "{}", fits.len());
     assert_eq!(
         fits,
@@ -201,9 +207,9 @@ fn a_device_that_fails_in_the_middle_is_no_end_and_no_silence() {
 
     let options = FitOptions::default();
     let mut likelihood = CpuLikelihood::new(&model);
-    let hypotest = Hypotest::new(&model, (&model.observed, &mut likelihood), &options, settings(&model, 40))
+    let hypotest = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings(&model, 40))
         .expect("the data can be fitted");
     let (accelerator, _) = spied(&held, &model, (16, 0));
     let (ended, tests) = test_toys(&hypotest, &model, Some(&accelerator));
-    assert_eq!((ended, tests, accelerator.share()), (Ended::Failed, Vec::new(), Share::default()));
+    assert_eq!((ended, tests, accelerator.share()), (RunStatus::Failed, Vec::new(), FitCounts::default()));
 }

@@ -1,9 +1,9 @@
 //! Asimov data as a function of the inputs: directly, since they are expected counts, and through the fit that they are made at.
 //!
-//! n_A = λ(θ_A, x) and a_A = E[a | θ_A]. If f depends on them with slopes c = ∂f/∂n_A and e = ∂f/∂a_A, then df/dx = cᵀ ∂λ/∂x + rᵀ dθ_A/dx with r = Jᵀc + (∂a/∂θ)ᵀe, and where θ_A is
+//! n_A = λ(θ_A, x) and a_A = E[a | θ_A]. If f depends on them with derivatives c = ∂f/∂n_A and e = ∂f/∂a_A, then df/dx = cᵀ ∂λ/∂x + rᵀ dθ_A/dx with r = Jᵀc + (∂a/∂θ)ᵀe, and where θ_A is
 //! the conditional minimum on the observed data, rᵀ dθ_A/dx = -uᵀ ∂²(-ln L)/∂θ∂x with u = H⁻¹ r.
 
-use super::error::{DifferentiableError, Of, arrived};
+use super::error::{DifferentiableError, FitTarget, arrived};
 use super::follow;
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
@@ -30,8 +30,8 @@ pub(super) struct Asimov {
     pub(super) mu: f64,
 }
 
-/// What depends on an Asimov data set: slopes with respect to the main bins (B), to the auxiliary data (K) and to the point itself (P).
-pub(super) struct Slopes {
+/// What depends on an Asimov data set: derivatives with respect to the main bins (B), to the auxiliary data (K) and to the point itself (P).
+pub(super) struct AsimovDerivatives {
     pub(super) main: Vec<f64>,
     pub(super) aux: Vec<f64>,
     pub(super) params: Vec<f64>,
@@ -40,15 +40,15 @@ pub(super) struct Slopes {
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// Makes the Asimov data set for the parameter of interest at `mu`, and gives it to the Asimov likelihood.
     pub(super) fn make_asimov(&mut self, mu: f64) -> Result<Asimov, DifferentiableError> {
-        let options = self.held(Some(mu));
+        let options = self.options_at(Some(mu));
         let params = match self.options.asimov {
             AsimovPoint::Nominal => domain_and_start(&self.model, &options).1,
             AsimovPoint::Fitted => {
                 self.ask_device(Kind::AsimovPoint, Some(mu))?;
                 let start = self.start();
-                let follower = follow::wanted(&mut self.followers.asimov_point, start);
-                let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
-                arrived("the conditional fit", Of::Observed, &best)?;
+                let warm = follow::wanted(&mut self.warm_fits.asimov_point, start);
+                let best = follow::fit(&self.model, &mut self.observed, &options, warm).best().clone();
+                arrived("the conditional fit", FitTarget::Observed, &best)?;
                 best.params
             }
         };
@@ -61,33 +61,33 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(Asimov { params, mu })
     }
 
-    /// Adds to `by_inputs` (M) the derivative of what has `slopes` with respect to the Asimov data.
+    /// Adds to `by_inputs` (M) the derivative of what has `derivatives` with respect to the Asimov data.
     pub(super) fn through_asimov(
         &mut self,
         asimov: &Asimov,
-        slopes: &Slopes,
+        derivatives: &AsimovDerivatives,
         by_inputs: &mut [f64],
     ) -> Result<(), DifferentiableError> {
         let (model, memory) = (&self.model, &mut self.memory);
-        self.asimov.pull_back(&asimov.params, &slopes.main, &mut memory.gradient, &mut memory.by_inputs);
+        self.asimov.pull_back(&asimov.params, &derivatives.main, &mut memory.gradient, &mut memory.by_inputs);
         by_inputs.iter_mut().zip(&memory.by_inputs).for_each(|(sum, part)| *sum += part);
         if self.options.asimov == AsimovPoint::Nominal {
             return Ok(());
         }
         let mut rhs = memory.gradient.clone();
-        rhs.iter_mut().zip(&slopes.params).for_each(|(r, slope)| *r += slope);
+        rhs.iter_mut().zip(&derivatives.params).for_each(|(r, derivative)| *r += derivative);
         let layout = &model.layout;
         let scales = model.values(layout.constraint_scale).iter().zip(model.table(layout.constraint_is_poisson));
-        for ((&param, (&scale, &poisson)), slope) in
-            model.table(layout.constraint_param).iter().zip(scales).zip(&slopes.aux)
+        for ((&param, (&scale, &poisson)), derivative) in
+            model.table(layout.constraint_param).iter().zip(scales).zip(&derivatives.aux)
         {
-            rhs[param as usize] += slope * if poisson == 1 { scale } else { 1.0 };
+            rhs[param as usize] += derivative * if poisson == 1 { scale } else { 1.0 };
         }
         if rhs.iter().all(|&r| r == 0.0) {
             return Ok(());
         }
-        let (domain, _) = domain_and_start(&self.model, &self.held(Some(asimov.mu)));
-        let mut hessian = self.curvature(("the conditional fit", Of::Observed), &asimov.params, &domain)?;
+        let (domain, _) = domain_and_start(&self.model, &self.options_at(Some(asimov.mu)));
+        let mut hessian = self.curvature(("the conditional fit", FitTarget::Observed), &asimov.params, &domain)?;
         let mut direction = vec![0.0; rhs.len()];
         hessian.solve(&rhs, &mut direction);
         let changes = &mut self.memory.by_inputs;
@@ -103,7 +103,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             memory.other.fill(0.0);
             memory.other[bin] = 1.0;
             self.asimov.pull_back(&asimov.params, &memory.other, &mut memory.gradient, &mut memory.by_inputs);
-            if memory.by_inputs.iter().any(|slope| slope.abs() > NOTHING) {
+            if memory.by_inputs.iter().any(|derivative| derivative.abs() > NOTHING) {
                 return Err(DifferentiableError::Empty { place: self.model.place(bin) });
             }
         }

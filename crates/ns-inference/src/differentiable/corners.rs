@@ -1,18 +1,18 @@
-//! Which parameters on a kink stay there when templates change a little: those in a corner, from which -ln L rises with a slope on either side.
+//! Which parameters on a kink stay there when templates change a little: those in a corner, from which -ln L rises with a derivative on either side.
 //!
-//! Where it has no slope on either side, as for Asimov data that were made there, nothing holds a parameter: only its curvature differs from side to side.
+//! Where it has no derivative on either side, as for Asimov data that were made there, nothing holds a parameter: only its curvature differs from side to side.
 
 use crate::minimize::Domain;
 use ns_core::Likelihood;
 
 /// Slopes of -ln L per standard deviation that are smaller than this are none: fits end with smaller ones.
-const NO_SLOPE: f64 = 1e-6;
+const NO_DERIVATIVE: f64 = 1e-6;
 
 /// Holds, in `domain`, what is in a corner at `params` (P).
 ///
 /// # Errors
-/// A parameter with a slope on one side only.
-pub(super) fn hold<L: Likelihood + ?Sized>(
+/// A parameter with a derivative on one side only.
+pub(super) fn status<L: Likelihood + ?Sized>(
     likelihood: &mut L,
     params: &[f64],
     domain: &mut Domain,
@@ -32,7 +32,7 @@ pub(super) fn hold<L: Likelihood + ?Sized>(
         gradient
     });
     for i in on_kink {
-        match (below[i] < -NO_SLOPE, above[i] > NO_SLOPE) {
+        match (below[i] < -NO_DERIVATIVE, above[i] > NO_DERIVATIVE) {
             (true, true) => domain.fixed[i] = true,
             (false, false) => {}
             _ => return Err(i),

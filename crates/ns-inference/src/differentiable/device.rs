@@ -1,6 +1,6 @@
 //! A device that does the whole fits of a session; the host goes on from where they end, with its own numbers, and has the gradients.
 //!
-//! The templates are uploaded when they have changed and a fit is asked for. What the device finds is where a fit goes on from, held to the same checks as a fit that
+//! The templates are uploaded when they have changed and a fit is asked for. What the device finds is where a fit goes on from, fixed to the same checks as a fit that
 //! follows another (`follow`); a fit that has not arrived there is done by the host.
 
 use super::error::DifferentiableError;
@@ -10,7 +10,7 @@ use ns_core::batch::{BatchData, BatchError, TemplateMinimizer};
 use ns_core::{Data, Model};
 
 /// The device of a session, and the data that it fits.
-pub(super) struct Helper {
+pub(super) struct SessionDevice {
     minimizer: Box<dyn TemplateMinimizer>,
     pub(super) observed: Data,
     /// The Asimov data set that was made last.
@@ -21,7 +21,7 @@ pub(super) struct Helper {
     pub(super) n_fits: u64,
 }
 
-impl Helper {
+impl SessionDevice {
     pub(super) fn new(minimizer: Box<dyn TemplateMinimizer>, observed: Data) -> Self {
         Self { minimizer, observed, asimov: None, is_current: false, n_fits: 0 }
     }
@@ -50,8 +50,8 @@ pub(super) fn failed(error: &BatchError) -> DifferentiableError {
     DifferentiableError::Device { reason: error.to_string() }
 }
 
-impl std::fmt::Debug for Helper {
+impl std::fmt::Debug for SessionDevice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Helper").field("n_fits", &self.n_fits).finish_non_exhaustive()
+        f.debug_struct("SessionDevice").field("n_fits", &self.n_fits).finish_non_exhaustive()
     }
 }

@@ -5,18 +5,18 @@ use ns_core::model::BinPlace;
 use thiserror::Error;
 
 /// Why a parameter has no uncertainty where others would.
-pub(super) const AT_END: &str = "it is held, or its best fit is at an end of its range";
+pub(super) const AT_END: &str = "it is fixed, or its best fit is at an end of its range";
 
 /// The data that a fit is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum FitTarget {
     /// The observed data.
     Observed,
     /// The Asimov data set.
     Asimov,
 }
 
-impl std::fmt::Display for Of {
+impl std::fmt::Display for FitTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Observed => "the observed data",
@@ -35,21 +35,21 @@ pub enum DifferentiableError {
         /// Which fit.
         fit: &'static str,
         /// The data it is of.
-        of: Of,
+        of: FitTarget,
         /// Why it stopped.
         outcome: Outcome,
         /// How far from a minimum.
         edm: f64,
     },
-    /// A minimum is at the edge of the domain: where that is depends on the templates, and no condition on slopes says how.
+    /// A minimum is at the edge of the domain: where that is depends on the templates, and no condition on derivatives says how.
     #[error("{fit} to {of} is at the edge of where -ln L is finite, and nothing says how it moves with the templates")]
     Edge {
         /// Which fit.
         fit: &'static str,
         /// The data it is of.
-        of: Of,
+        of: FitTarget,
     },
-    /// A parameter is on the kink of its interpolation, and -ln L has a slope on one side only.
+    /// A parameter is on the kink of its interpolation, and -ln L has a derivative on one side only.
     #[error(
         "`{parameter}` is on the kink of its interpolation, and -ln L is flat on one side of it only: nothing says how the minimum moves"
     )]
@@ -67,7 +67,7 @@ pub enum DifferentiableError {
     #[error("the conditional fit to {of} lies below the best fit that the parameters' ranges allow")]
     Below {
         /// The data.
-        of: Of,
+        of: FitTarget,
     },
     /// The Hessian at a minimum cannot be inverted, so nothing says how the minimum moves.
     #[error("the Hessian at {fit} to {of} is not positive definite, so nothing says how the minimum moves")]
@@ -75,7 +75,7 @@ pub enum DifferentiableError {
         /// Which fit.
         fit: &'static str,
         /// The data it is of.
-        of: Of,
+        of: FitTarget,
     },
     /// The parameter of interest has no standard deviation.
     #[error("`{parameter}` has no uncertainty: {reason}")]
@@ -110,7 +110,7 @@ pub enum DifferentiableError {
 impl DifferentiableError {
     /// One line of advice, where there is any.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn warm_start(&self) -> Option<&'static str> {
         match self {
             Self::Empty { .. } => Some("give every bin some background, such as one event in a thousand"),
             Self::Edge { .. } => Some("narrower ranges of the parameters keep every bin's expectation positive"),
@@ -138,19 +138,19 @@ fn verdict(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Fails if one of `slopes`, which are those of `what`, is not finite.
+/// Fails if one of `derivatives`, which are those of `what`, is not finite.
 pub(super) fn finite<'a>(
     what: &'static str,
-    slopes: impl IntoIterator<Item = &'a f64>,
+    derivatives: impl IntoIterator<Item = &'a f64>,
 ) -> Result<(), DifferentiableError> {
-    if slopes.into_iter().all(|slope| slope.is_finite()) {
+    if derivatives.into_iter().all(|derivative| derivative.is_finite()) {
         return Ok(());
     }
     Err(DifferentiableError::NotFinite { what })
 }
 
-/// Fails if `minimum` is none, or none that moves as its slopes say.
-pub(super) fn arrived(fit: &'static str, of: Of, minimum: &Minimum) -> Result<(), DifferentiableError> {
+/// Fails if `minimum` is none, or none that moves as its derivatives say.
+pub(super) fn arrived(fit: &'static str, of: FitTarget, minimum: &Minimum) -> Result<(), DifferentiableError> {
     if minimum.converged() {
         return if minimum.at_edge { Err(DifferentiableError::Edge { fit, of }) } else { Ok(()) };
     }

@@ -1,14 +1,14 @@
 //! Fits that are repeated while templates change a little: each begins where the last one ended, with the Hessian that was factorised there.
 //!
 //! The value is to be that of a fit from the starting values all the same. So -ln L is looked at on the way from where such a fit would begin to the minimum
-//! that was followed: as in one convex valley, its slope there must promise at least what is gained. Minima across folds are looked for as ever. Where there is
+//! that was followed: as in one convex valley, its derivative there must promise at least what is gained. Minima across folds are looked for as ever. Where there is
 //! doubt, and after [`MOST_FOLLOWED`] fits in a row, the fit is done from the starting values, and of two minima the lower one is taken.
 
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimizer, Minimum};
 use crate::profile::{DISTINCT, Profiler, rounding};
 use crate::search::Search;
-use crate::test_statistic::{TestStatistic, Tested, judge};
+use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
 use ns_core::{Likelihood, Model};
 
 /// As many fits follow each other before one from the starting values.
@@ -27,12 +27,12 @@ pub enum FitStart {
     #[default]
     Initial,
     /// They begin where the last one ended, as long as that seems to change nothing but the time it takes. With several minima it may end in another one.
-    Followed,
+    Warm,
 }
 
 /// One fit of a session that is done again and again.
 #[derive(Debug, Default)]
-pub(super) struct Follower {
+pub(super) struct WarmStartedFit {
     minimizer: Option<Minimizer>,
     /// The last minimum (P); empty if there is none to go on from.
     last: Vec<f64>,
@@ -54,48 +54,48 @@ enum Checks {
 }
 
 /// Where following led.
-enum Followed {
+enum WarmStarted {
     /// To the minimum that is meant.
     There(Minimum),
     /// To one that may be another, or nowhere.
     Doubtful(Option<Minimum>),
 }
 
-impl Follower {
+impl WarmStartedFit {
     /// The minimum next to the last one, for a fit that would begin at `start` (P).
     fn follow<L: Likelihood + ?Sized>(
         &mut self,
         search: &mut Search<'_, L>,
         start: &[f64],
         checks: Checks,
-    ) -> Followed {
+    ) -> WarmStarted {
         if self.last.is_empty() {
-            return Followed::Doubtful(None);
+            return WarmStarted::Doubtful(None);
         }
         let fixed = &search.domain.fixed;
         let from: Vec<f64> = (0..start.len()).map(|i| if fixed[i] { start[i] } else { self.last[i] }).collect();
         let minimum = self.resume(search, &from);
         if !is_tight(&minimum, search) {
-            return Followed::Doubtful(None);
+            return WarmStarted::Doubtful(None);
         }
         if checks == Checks::None {
             self.last.clone_from(&minimum.params);
-            return Followed::There(minimum);
+            return WarmStarted::There(minimum);
         }
         self.n_followed += 1;
         if self.n_followed > MOST_FOLLOWED {
-            return Followed::Doubtful(Some(minimum));
+            return WarmStarted::Doubtful(Some(minimum));
         }
         let Some([far, near]) = self.rises_of_one_valley(search.likelihood, &search.domain, start, &minimum) else {
-            return Followed::Doubtful(Some(minimum));
+            return WarmStarted::Doubtful(Some(minimum));
         };
         // Three values that are the same to the bit: -ln L has not changed since, as where μ = 0 and only the signal has.
         let seen = std::mem::replace(&mut self.seen, [minimum.nll, far, near]);
         if seen != self.seen && search.may_be_lower_reflected(&minimum) {
-            return Followed::Doubtful(Some(minimum));
+            return WarmStarted::Doubtful(Some(minimum));
         }
         self.last.clone_from(&minimum.params);
-        Followed::There(minimum)
+        WarmStarted::There(minimum)
     }
 
     /// How much higher -ln L is at `start` (P) and half way to `minimum`; `None` if it does not fall from there as convex functions do.
@@ -116,8 +116,8 @@ impl Follower {
                 self.point[i] = minimum.params[i] + part * (begin - minimum.params[i]);
             }
             *rise = likelihood.nll_and_grad(&self.point, &mut self.gradient) - minimum.nll;
-            let slope: f64 = (0..n).map(|i| self.gradient[i] * (self.point[i] - minimum.params[i])).sum();
-            if !(rise.is_finite() && *rise >= -BARRIER && slope >= *rise - BARRIER) {
+            let derivative: f64 = (0..n).map(|i| self.gradient[i] * (self.point[i] - minimum.params[i])).sum();
+            if !(rise.is_finite() && *rise >= -BARRIER && derivative >= *rise - BARRIER) {
                 return None;
             }
         }
@@ -125,7 +125,7 @@ impl Follower {
     }
 
     /// The next fit goes on from `found` (P), which somebody else has found for it; from nowhere if that is nothing.
-    pub(super) fn go_on_from(&mut self, domain: &Domain, found: Option<Vec<f64>>) {
+    pub(super) fn warm_start_from(&mut self, domain: &Domain, found: Option<Vec<f64>>) {
         (self.n_followed, self.seen) = (0, [f64::NAN; 3]);
         self.last = found.filter(|_| domain.kinked.is_empty()).unwrap_or_default();
     }
@@ -165,14 +165,14 @@ impl Follower {
     }
 }
 
-/// The fits to one data set: the free one, and those with the parameter of interest held.
-pub(super) struct Fits<'a, L: ?Sized> {
+/// The fits to one data set: the free one, and those with the parameter of interest fixed.
+pub(super) struct DataSetFits<'a, L: ?Sized> {
     profiler: Profiler<'a, L>,
     poi: usize,
     /// What the first conditional fit goes on from, if fits follow each other from one set of templates to the next.
-    conditional: Option<&'a mut Follower>,
+    conditional: Option<&'a mut WarmStartedFit>,
     /// What later ones go on from, if not.
-    own: Follower,
+    own: WarmStartedFit,
     /// Whether a conditional minimum has been found.
     is_checked: bool,
     /// Whether each conditional fit is done from the free minimum, as if it were the first.
@@ -180,8 +180,8 @@ pub(super) struct Fits<'a, L: ?Sized> {
 }
 
 /// The followers of a fit, if fits follow each other at all.
-pub(super) fn wanted(follower: &mut Follower, start: FitStart) -> Option<&mut Follower> {
-    (start == FitStart::Followed).then_some(follower)
+pub(super) fn wanted(warm: &mut WarmStartedFit, start: FitStart) -> Option<&mut WarmStartedFit> {
+    (start == FitStart::Warm).then_some(warm)
 }
 
 /// The free minimum under `options`.
@@ -189,29 +189,29 @@ pub(super) fn fit<'a, L: Likelihood + ?Sized>(
     model: &'a Model,
     likelihood: &'a mut L,
     options: &FitOptions,
-    follower: Option<&mut Follower>,
+    warm: Option<&mut WarmStartedFit>,
 ) -> Profiler<'a, L> {
-    let Some(follower) = follower.filter(|_| options.multi_start.is_none()) else {
+    let Some(warm) = warm.filter(|_| options.multi_start.is_none()) else {
         return Profiler::new(model, likelihood, options);
     };
     let mut profiler = Profiler::unfitted(model, likelihood, options);
     if profiler.explores_widely() {
         profiler.fit();
         let found = profiler.best().clone();
-        let settled = follower.settle(profiler.search(), found);
+        let settled = warm.settle(profiler.search(), found);
         profiler.refine(settled);
         return profiler;
     }
     let start = profiler.start().to_vec();
-    match follower.follow(profiler.search(), &start, Checks::WithFolds) {
-        Followed::There(minimum) => profiler.adopt(minimum),
-        Followed::Doubtful(other) => {
+    match warm.follow(profiler.search(), &start, Checks::WithFolds) {
+        WarmStarted::There(minimum) => profiler.adopt(minimum),
+        WarmStarted::Doubtful(other) => {
             profiler.fit();
             if let Some(lower) = other.filter(|other| is_lower(other, profiler.best())) {
                 profiler.adopt(lower);
             }
             let found = profiler.best().clone();
-            let settled = follower.settle(profiler.search(), found);
+            let settled = warm.settle(profiler.search(), found);
             profiler.adopt(settled);
         }
     }
@@ -227,19 +227,23 @@ fn is_lower(other: &Minimum, minimum: &Minimum) -> bool {
     other.nll < minimum.nll - DISTINCT
 }
 
-/// Does `work` while the parameter `poi` is held.
-fn with_held<L: ?Sized, T>(search: &mut Search<'_, L>, poi: usize, work: impl FnOnce(&mut Search<'_, L>) -> T) -> T {
+/// Does `work` while the parameter `poi` is fixed.
+fn with_fixed_poi<L: ?Sized, T>(
+    search: &mut Search<'_, L>,
+    poi: usize,
+    work: impl FnOnce(&mut Search<'_, L>) -> T,
+) -> T {
     let was_fixed = std::mem::replace(&mut search.domain.fixed[poi], true);
     let done = work(search);
     search.domain.fixed[poi] = was_fixed;
     done
 }
 
-impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
+impl<'a, L: Likelihood + ?Sized> DataSetFits<'a, L> {
     /// Round the free minimum of `profiler`.
-    pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut Follower>) -> Self {
+    pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut WarmStartedFit>) -> Self {
         let is_each_first = profiler.explores_widely();
-        Self { profiler, poi, conditional, own: Follower::default(), is_checked: false, is_each_first }
+        Self { profiler, poi, conditional, own: WarmStartedFit::default(), is_checked: false, is_each_first }
     }
 
     /// The free minimum. It changes when a conditional one lies below it.
@@ -302,7 +306,7 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     fn settled(&mut self, minimum: Minimum) -> Minimum {
         let poi = self.poi;
         match self.conditional.as_deref_mut() {
-            Some(follower) => with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum)),
+            Some(warm) => with_fixed_poi(self.profiler.search(), poi, |search| warm.settle(search, minimum)),
             None => minimum,
         }
     }
@@ -311,37 +315,37 @@ impl<'a, L: Likelihood + ?Sized> Fits<'a, L> {
     fn first(&mut self, mu: f64) -> Minimum {
         let minimum = self.profiler.at_with_last_factor(self.poi, mu);
         let (poi, own) = (self.poi, &mut self.own);
-        with_held(self.profiler.search(), poi, |search| own.take_over(search, &minimum));
+        with_fixed_poi(self.profiler.search(), poi, |search| own.take_over(search, &minimum));
         minimum
     }
 
     /// The minimum with the parameter of interest at `mu`, next to the last one.
     fn following(&mut self, mu: f64, checks: Checks) -> Minimum {
-        let (poi, held) = (self.poi, [(self.poi, mu)]);
+        let (poi, fixed) = (self.poi, [(self.poi, mu)]);
         // Where other free minima are known, conditional ones are looked for from them too: nothing to follow.
         if !(self.profiler.best().converged() && self.profiler.pool().basins().is_empty()) {
             return self.profiler.at_with_last_factor(poi, mu);
         }
-        let follower = self.conditional.as_deref_mut().unwrap_or(&mut self.own);
+        let warm = self.conditional.as_deref_mut().unwrap_or(&mut self.own);
         let mut start = self.profiler.best().params.clone();
         start[poi] = mu;
-        let followed = with_held(self.profiler.search(), poi, |search| follower.follow(search, &start, checks));
+        let followed = with_fixed_poi(self.profiler.search(), poi, |search| warm.follow(search, &start, checks));
         match followed {
-            Followed::There(minimum) => {
-                self.profiler.learn_from(&held, &minimum);
+            WarmStarted::There(minimum) => {
+                self.profiler.learn_from(&fixed, &minimum);
                 minimum
             }
-            Followed::Doubtful(other) => {
-                let found = self.profiler.at_explored(&held, &[]);
+            WarmStarted::Doubtful(other) => {
+                let found = self.profiler.at_explored(&fixed, &[]);
                 let minimum = other.filter(|other| is_lower(other, &found)).unwrap_or(found);
-                with_held(self.profiler.search(), poi, |search| follower.settle(search, minimum))
+                with_fixed_poi(self.profiler.search(), poi, |search| warm.settle(search, minimum))
             }
         }
     }
 
     /// The statistic at `mu`.
-    pub(super) fn test(&mut self, statistic: TestStatistic, mu: f64) -> Tested {
+    pub(super) fn test(&mut self, statistic: TestStatistic, mu: f64) -> EvaluatedStatistic {
         let conditional = self.at(mu);
-        judge(&self.profiler, statistic, self.poi, mu, conditional)
+        classify(&self.profiler, statistic, self.poi, mu, conditional)
     }
 }

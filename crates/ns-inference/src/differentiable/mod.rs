@@ -3,7 +3,7 @@
 //! Values are those of `hypotest` and `limit`; their derivatives with respect to the inputs x (`ns_core::templates`) are exact, not differences:
 //! - of a minimum, by the envelope theorem: d min_θ f/dx = ∂f/∂x at the minimum, whether or not parameters are at their bounds;
 //! - of what depends on where a minimum is (Asimov data, which are made at a conditional fit; σ), by implicit differentiation: dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x over the parameters that
-//!   are neither held nor at a bound nor in the corner of a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
+//!   are neither fixed nor at a bound nor in the corner of a kink. The adjoint form needs one solve with the factorised exact Hessian and one pass along the solution;
 //! - of a limit, by the implicit function CLs(μ, x) = α;
 //! - of a minimum once more, by implicit differentiation too: products with its Hessian by inputs and tested value (`second`).
 //!
@@ -12,23 +12,23 @@
 //! Legend: M inputs, P parameters, B bins, K auxiliary data.
 
 mod asimov;
+mod batch;
 mod corners;
 mod device;
 mod error;
 mod follow;
 mod limit;
 mod points;
-mod rows;
 mod second;
 mod sigma;
 mod statistics;
 
 pub use asimov::AsimovPoint;
-pub use error::{DifferentiableError, Of};
+pub use batch::{BatchMinimum, BatchStatistic};
+pub use error::{DifferentiableError, FitTarget};
 pub use follow::FitStart;
-pub use limit::Which;
-pub use points::{At, Evaluated, RowError};
-pub use rows::{RowMinimum, RowStatistic};
+pub use limit::LimitKind;
+pub use points::{BatchPoints, BatchValues, InvalidInputs};
 pub use statistics::{CLS, TestValues};
 
 use crate::fit::{FitOptions, domain_and_start};
@@ -38,9 +38,9 @@ use crate::minimize::{Domain, Minimum};
 use crate::profile::Profiler;
 use crate::search::explores_widely;
 use asimov::Asimov;
-use device::Helper;
+use device::SessionDevice;
 use error::{arrived, finite, fit_name};
-use follow::{Fits, Follower};
+use follow::{DataSetFits, WarmStartedFit};
 use ns_core::batch::TemplateMinimizer;
 use ns_core::nonlinearity::Nonlinearity;
 use ns_core::templates::{Along, InputError};
@@ -67,27 +67,27 @@ pub struct ProfiledDifferentiableSession<L> {
     options: DifferentiableOptions,
     poi: usize,
     memory: Memory,
-    followers: Followers,
-    device: Option<Helper>,
+    warm_fits: WarmStartedFits,
+    device: Option<SessionDevice>,
     /// Of the observed data too, one for each thread that evaluates rows.
     evaluators: Vec<L>,
     /// The last limits found, and which they were: the next one of that kind is looked for there first.
-    last_limits: Vec<(LimitOptions, Which, f64)>,
+    last_limits: Vec<(LimitOptions, LimitKind, f64)>,
     /// Whether the model's nonlinearity is that of the inputs.
     is_judged: bool,
 }
 
 /// What each kind of fit goes on from.
 #[derive(Debug, Default)]
-struct Followers {
-    /// Of the observed data, with nothing held.
-    free: Follower,
+struct WarmStartedFits {
+    /// Of the observed data, with nothing fixed.
+    free: WarmStartedFit,
     /// Of the observed data, with the parameter of interest at a tested value.
-    conditional: Follower,
+    conditional: WarmStartedFit,
     /// Of the observed data, where the Asimov data set is made.
-    asimov_point: Follower,
+    asimov_point: WarmStartedFit,
     /// Of the Asimov data set, with the parameter of interest at a tested value.
-    asimov: Follower,
+    asimov: WarmStartedFit,
 }
 
 /// Which of the fits.
@@ -129,7 +129,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             options,
             poi,
             memory,
-            followers: Followers::default(),
+            warm_fits: WarmStartedFits::default(),
             device: None,
             evaluators: Vec::new(),
             last_limits: Vec::new(),
@@ -142,7 +142,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// before [`Self::set_inputs`] is forgotten then.
     #[must_use]
     pub fn on_device(mut self, minimizer: Box<dyn TemplateMinimizer>, observed: Data) -> Self {
-        self.device = Some(Helper::new(minimizer, observed));
+        self.device = Some(SessionDevice::new(minimizer, observed));
         self
     }
 
@@ -178,7 +178,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             device.is_current = false;
             if self.options.start == FitStart::Initial {
                 // The host goes on from the device's fits of these inputs only.
-                self.followers = Followers::default();
+                self.warm_fits = WarmStartedFits::default();
             }
         }
         Ok(())
@@ -193,7 +193,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     /// How the host's fits begin: where there is a device they go on from its own.
     fn start(&self) -> FitStart {
-        if self.device.is_some() { FitStart::Followed } else { self.options.start }
+        if self.device.is_some() { FitStart::Warm } else { self.options.start }
     }
 
     /// -ln L of the observed data at `params` (P) with its gradients by parameters (P) and inputs (M); +∞ with zeros outside the domain.
@@ -206,7 +206,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.observed.hessian_product(params, direction, out);
     }
 
-    /// The minimum of -ln L, with the parameter of interest at `mu` if that is given, and its slope along `mu` (0 if it is not); its gradient is written to `by_inputs` (M).
+    /// The minimum of -ln L, with the parameter of interest at `mu` if that is given, and its derivative along `mu` (0 if it is not); its gradient is written to `by_inputs` (M).
     ///
     /// # Errors
     /// If the fit fails.
@@ -225,13 +225,13 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
 
     /// The minimum to the observed data, with the parameter of interest at `mu` if that is given.
     fn minimum(&mut self, mu: Option<f64>) -> Result<Minimum, DifferentiableError> {
-        let options = self.held(mu);
+        let options = self.options_at(mu);
         self.ask_device(if mu.is_some() { Kind::Conditional } else { Kind::Free }, mu)?;
         let start = self.start();
-        let follower = if mu.is_some() { &mut self.followers.conditional } else { &mut self.followers.free };
-        let follower = follow::wanted(follower, start);
-        let best = follow::fit(&self.model, &mut self.observed, &options, follower).best().clone();
-        arrived(fit_name(mu), Of::Observed, &best)?;
+        let warm = if mu.is_some() { &mut self.warm_fits.conditional } else { &mut self.warm_fits.free };
+        let warm = follow::wanted(warm, start);
+        let best = follow::fit(&self.model, &mut self.observed, &options, warm).best().clone();
+        arrived(fit_name(mu), FitTarget::Observed, &best)?;
         Ok(best)
     }
 
@@ -247,53 +247,53 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let (domain, start) = domain_and_start(&self.model, &options);
         let is_hosts = explores_widely(&domain);
         let found = if is_hosts { None } else { device.fit(&self.model, kind == Kind::Asimov, (&domain, &start))? };
-        let follower = match kind {
-            Kind::Free => &mut self.followers.free,
-            Kind::Conditional => &mut self.followers.conditional,
-            Kind::AsimovPoint => &mut self.followers.asimov_point,
-            Kind::Asimov => &mut self.followers.asimov,
+        let warm = match kind {
+            Kind::Free => &mut self.warm_fits.free,
+            Kind::Conditional => &mut self.warm_fits.conditional,
+            Kind::AsimovPoint => &mut self.warm_fits.asimov_point,
+            Kind::Asimov => &mut self.warm_fits.asimov,
         };
-        follower.go_on_from(&domain, found);
+        warm.warm_start_from(&domain, found);
         Ok(())
     }
 
     /// The fits to the observed data, of which the free one is done.
-    fn observed_fits(&mut self) -> Fits<'_, L> {
-        let (start, followers) = (self.start(), &mut self.followers);
-        let free = follow::wanted(&mut followers.free, start);
+    fn observed_fits(&mut self) -> DataSetFits<'_, L> {
+        let (start, warm_fits) = (self.start(), &mut self.warm_fits);
+        let free = follow::wanted(&mut warm_fits.free, start);
         let profiler = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
-        Fits::new(profiler, self.poi, follow::wanted(&mut followers.conditional, start))
+        DataSetFits::new(profiler, self.poi, follow::wanted(&mut warm_fits.conditional, start))
     }
 
     /// The fits to the Asimov data set, whose free minimum is known.
-    fn asimov_fits(&mut self, asimov: &Asimov) -> Fits<'_, L> {
+    fn asimov_fits(&mut self, asimov: &Asimov) -> DataSetFits<'_, L> {
         self.judge();
         let start = self.start();
         let profiler = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
-        Fits::new(profiler, self.poi, follow::wanted(&mut self.followers.asimov, start))
+        DataSetFits::new(profiler, self.poi, follow::wanted(&mut self.warm_fits.asimov, start))
     }
 
-    /// The options with the parameter of interest held at `mu` if that is given.
-    fn held(&self, mu: Option<f64>) -> FitOptions {
+    /// The options with the parameter of interest fixed at `mu` if that is given.
+    fn options_at(&self, mu: Option<f64>) -> FitOptions {
         let mut options = self.options.fit.clone();
         options.fixed.extend(mu.map(|mu| (self.poi, mu)));
         options
     }
 
-    /// The factorised exact Hessian at the minimum `params` (P) of one likelihood; what is held, at a bound or in the corner of a kink is left out. On a kink where
-    /// -ln L has no slope, it is the Hessian of the upper side.
+    /// The factorised exact Hessian at the minimum `params` (P) of one likelihood; what is fixed, at a bound or in the corner of a kink is left out. On a kink where
+    /// -ln L has no derivative, it is the Hessian of the upper side.
     fn curvature(
         &mut self,
-        (fit, of): (&'static str, Of),
+        (fit, of): (&'static str, FitTarget),
         params: &[f64],
         domain: &Domain,
     ) -> Result<Hessian, DifferentiableError> {
         let mut domain = domain.clone();
         let likelihood = match of {
-            Of::Observed => &mut self.observed,
-            Of::Asimov => &mut self.asimov,
+            FitTarget::Observed => &mut self.observed,
+            FitTarget::Asimov => &mut self.asimov,
         };
-        corners::hold(likelihood, params, &mut domain)
+        corners::status(likelihood, params, &mut domain)
             .map_err(|i| DifferentiableError::Kink { parameter: self.model.parameters.names[i].clone() })?;
         let hessian = Hessian::damped_at(likelihood, params, &domain, &[0.0, 1e-12, 1e-10]);
         if hessian.is_covariance() { Ok(hessian) } else { Err(DifferentiableError::Curvature { fit, of }) }

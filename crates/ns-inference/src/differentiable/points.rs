@@ -13,7 +13,7 @@ const WORTH_A_THREAD: usize = 1 << 15;
 
 /// Where -ln L is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'a> {
+pub struct BatchPoints<'a> {
     /// N.
     pub n: usize,
     /// Parameters: a point for all (P), or one for each (N × P).
@@ -24,7 +24,7 @@ pub struct At<'a> {
 
 /// -ln L (N; +∞ outside the domain) and its gradients, which are NaN where it is not finite.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Evaluated {
+pub struct BatchValues {
     /// -ln L (N).
     pub values: Vec<f64>,
     /// Its gradients by the parameters (N × P).
@@ -35,7 +35,7 @@ pub struct Evaluated {
 
 /// A row of inputs that no template can have.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RowError {
+pub struct InvalidInputs {
     /// The row, from 0.
     pub row: usize,
     /// What is wrong with it.
@@ -58,18 +58,18 @@ impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
     ///
     /// # Errors
     /// The first row of inputs that no template can have.
-    pub fn nll_at(&mut self, at: &At<'_>, threads: NonZeroUsize) -> Result<Evaluated, RowError> {
+    pub fn nll_at(&mut self, at: &BatchPoints<'_>, threads: NonZeroUsize) -> Result<BatchValues, InvalidInputs> {
         let (p, m) = (self.model.n_params(), self.inputs.len());
         assert!(at.params.len() == p || at.params.len() == at.n * p, "one point, or one for each row");
         if !at.inputs.len().is_multiple_of(m) || (at.inputs.len() != m && at.inputs.len() != at.n * m) {
             let error = InputError::Length { found: at.inputs.len(), wanted: m };
-            return Err(RowError { row: 0, error });
+            return Err(InvalidInputs { row: 0, error });
         }
         for (row, inputs) in at.inputs.chunks(m).enumerate() {
-            self.inputs.check(inputs).map_err(|error| RowError { row, error })?;
+            self.inputs.check(inputs).map_err(|error| InvalidInputs { row, error })?;
         }
         let mut found =
-            Evaluated { values: vec![0.0; at.n], by_params: vec![0.0; at.n * p], by_inputs: vec![0.0; at.n * m] };
+            BatchValues { values: vec![0.0; at.n], by_params: vec![0.0; at.n * p], by_inputs: vec![0.0; at.n * m] };
         let n_threads = threads.get().min(at.n * self.model.reals.len() / WORTH_A_THREAD).max(1);
         while self.evaluators.len() < n_threads {
             self.evaluators.push(self.observed.clone());
@@ -78,7 +78,7 @@ impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
         Ok(found)
     }
 
-    fn spread(&mut self, at: &At<'_>, n_threads: usize, found: &mut Evaluated) {
+    fn spread(&mut self, at: &BatchPoints<'_>, n_threads: usize, found: &mut BatchValues) {
         let (p, m) = (self.model.n_params(), self.inputs.len());
         let each = at.n.div_ceil(n_threads).max(1);
         let values = found.values.chunks_mut(each);
@@ -96,7 +96,7 @@ impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
 }
 
 /// Evaluates the points of `part`.
-fn evaluate<L: TemplateLikelihood>(likelihood: &mut L, at: &At<'_>, part: Part<'_>) {
+fn evaluate<L: TemplateLikelihood>(likelihood: &mut L, at: &BatchPoints<'_>, part: Part<'_>) {
     let (p, m) = (likelihood.n_params(), likelihood.inputs().len());
     let Part { first, values, by_params, by_inputs } = part;
     for (k, value) in values.iter_mut().enumerate() {
@@ -105,12 +105,12 @@ fn evaluate<L: TemplateLikelihood>(likelihood: &mut L, at: &At<'_>, part: Part<'
         if k == 0 || at.inputs.len() != m {
             likelihood.set_inputs(&at.inputs[inputs..inputs + m]);
         }
-        let (gradient, slopes) = (&mut by_params[k * p..(k + 1) * p], &mut by_inputs[k * m..(k + 1) * m]);
-        *value = likelihood.nll_and_gradients(&at.params[point..point + p], gradient, slopes);
+        let (gradient, derivatives) = (&mut by_params[k * p..(k + 1) * p], &mut by_inputs[k * m..(k + 1) * m]);
+        *value = likelihood.nll_and_gradients(&at.params[point..point + p], gradient, derivatives);
         if !value.is_finite() {
             // Zeros would pass for a minimum.
             gradient.fill(f64::NAN);
-            slopes.fill(f64::NAN);
+            derivatives.fill(f64::NAN);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Second derivatives of minima of the observed data, and of the statistics made of them, by inputs and by the tested value: products with the Hessian.
 //!
-//! Where x moves along v and μ along w, the free parameters of a minimum follow with θ' = -H⁻¹ (∂²f/∂θ∂x v + ∂²f/∂θ∂μ w), f = -ln L, and what is held stays. So the gradient of min_θ f
-//! changes by ∂²f/∂x² v + ∂²f/∂x∂θ θ' + ∂²f/∂x∂μ w, and its slope along μ likewise: one solve with the factorised exact Hessian H between two passes along a direction.
+//! Where x moves along v and μ along w, the free parameters of a minimum follow with θ' = -H⁻¹ (∂²f/∂θ∂x v + ∂²f/∂θ∂μ w), f = -ln L, and what is conditional stays. So the gradient of min_θ f
+//! changes by ∂²f/∂x² v + ∂²f/∂x∂θ θ' + ∂²f/∂x∂μ w, and its derivative along μ likewise: one solve with the factorised exact Hessian H between two passes along a direction.
 
 use super::ProfiledDifferentiableSession;
-use super::error::{DifferentiableError, Of, finite, fit_name};
+use super::error::{DifferentiableError, FitTarget, finite, fit_name};
 use super::statistics::tested;
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
@@ -57,37 +57,39 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             return Ok(0.0);
         }
         let along_mu = if statistic == TestStatistic::Q0 { 0.0 } else { direction.1 };
-        let (held, held_by_mu) = self.minimum_product(&compared.conditional, Some(mu), (direction.0, along_mu))?;
+        let (conditional, conditional_by_mu) =
+            self.minimum_product(&compared.conditional, Some(mu), (direction.0, along_mu))?;
         let (free, _) = self.minimum_product(&compared.free, None, (direction.0, 0.0))?;
-        let product: Vec<f64> = held.iter().zip(&free).map(|(held, free)| 2.0 * (held - free)).collect();
-        let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * held_by_mu };
+        let product: Vec<f64> =
+            conditional.iter().zip(&free).map(|(conditional, free)| 2.0 * (conditional - free)).collect();
+        let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional_by_mu };
         finite("the gradient of the statistic", std::iter::once(&by_mu).chain(&product))?;
         by_inputs.copy_from_slice(&product);
         Ok(by_mu)
     }
 
-    /// The product for the minimum at `params` (P), where the parameter of interest is held if `mu` is given.
+    /// The product for the minimum at `params` (P), where the parameter of interest is conditional if `mu` is given.
     fn minimum_product(
         &mut self,
         params: &[f64],
         mu: Option<f64>,
         (along_inputs, along_mu): Direction<'_>,
     ) -> Result<Product, DifferentiableError> {
-        let fit = (fit_name(mu), Of::Observed);
-        let (domain, _) = domain_and_start(&self.model, &self.held(mu));
+        let fit = (fit_name(mu), FitTarget::Observed);
+        let (domain, _) = domain_and_start(&self.model, &self.options_at(mu));
         let mut hessian = self.curvature(fit, params, &domain)?;
         let mut step = vec![0.0; params.len()];
         if mu.is_some() {
             step[self.poi] = along_mu;
         }
-        let pushed = self.change_of_slopes(params, &step, along_inputs);
+        let pushed = self.change_of_derivatives(params, &step, along_inputs);
         let mut follows = vec![0.0; params.len()];
         hessian.solve(&pushed, &mut follows);
         step.iter_mut().zip(&follows).for_each(|(step, follows)| *step -= follows);
-        let slopes = self.change_of_slopes(params, &step, along_inputs);
+        let derivatives = self.change_of_derivatives(params, &step, along_inputs);
         let by_inputs = self.memory.along.by_inputs.iter().map(|change| change.first).collect();
-        // Of the free parameters nothing is to be left; that of a held one is how its slope changes.
-        let left = weight(&mut hessian, &slopes);
+        // Of the free parameters nothing is to be left; that of a conditional one is how its derivative changes.
+        let left = weight(&mut hessian, &derivatives);
         let is_small = |pushes: f64| left <= MOST_LEFT * pushes;
         if !is_small(weight(&mut hessian, &pushed)) {
             let parts = self.pushes_of_parts(&mut hessian, params, (along_inputs, mu.map_or(0.0, |_| along_mu)));
@@ -95,7 +97,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
                 return Err(DifferentiableError::Curvature { fit: fit.0, of: fit.1 });
             }
         }
-        Ok((by_inputs, if mu.is_some() { slopes[self.poi] } else { 0.0 }))
+        Ok((by_inputs, if mu.is_some() { derivatives[self.poi] } else { 0.0 }))
     }
 
     /// How strongly parts of a direction push the free parameters, each alone: what adds events, what takes some away, the tested value. Where they cancel all of it pushes by no more
@@ -112,11 +114,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let more: Vec<f64> = along_inputs.iter().map(|v| v.max(0.0)).collect();
         let less: Vec<f64> = along_inputs.iter().map(|v| v.min(0.0)).collect();
         [(&still, &more), (&still, &less), (&tested, &nothing)]
-            .map(|(step, along)| weight(hessian, &self.change_of_slopes(params, step, along)))
+            .map(|(step, along)| weight(hessian, &self.change_of_derivatives(params, step, along)))
     }
 
     /// How ∂f/∂θ (P) changes where parameters move along `step` (P) and inputs along `along_inputs` (M); how ∂f/∂x does is left in the session's memory.
-    fn change_of_slopes(&mut self, params: &[f64], step: &[f64], along_inputs: &[f64]) -> Vec<f64> {
+    fn change_of_derivatives(&mut self, params: &[f64], step: &[f64], along_inputs: &[f64]) -> Vec<f64> {
         let along = &mut self.memory.along;
         self.observed.hessian_product(params, (step, along_inputs), along);
         along.gradient.iter().map(|change| change.first).collect()

@@ -3,8 +3,8 @@
 //! σ² = V = (H⁻¹)_μμ, so dV = -vᵀ dH v with v = H⁻¹ e_μ over the free parameters. vᵀHv changes with the inputs at fixed θ (the second change of ∂f/∂x along v), with θ̂
 //! (t = second change of ∂f/∂θ along v, contracted with dθ̂/dx), and for an Asimov data set with its data.
 
-use super::asimov::{Asimov, Slopes, is_nothing};
-use super::error::{AT_END, DifferentiableError, Of, arrived, finite};
+use super::asimov::{Asimov, AsimovDerivatives, is_nothing};
+use super::error::{AT_END, DifferentiableError, FitTarget, arrived, finite};
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
@@ -20,22 +20,22 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.ask_device(Kind::Free, None)?;
         let fits = self.observed_fits();
         let (best, domain) = (fits.free().clone(), fits.domain().clone());
-        arrived("the free fit", Of::Observed, &best)?;
-        let mut hessian = self.curvature(("the free fit", Of::Observed), &best.params, &domain)?;
+        arrived("the free fit", FitTarget::Observed, &best)?;
+        let mut hessian = self.curvature(("the free fit", FitTarget::Observed), &best.params, &domain)?;
         let sigma = self.sigma_of(&hessian)?;
         let Some(by_inputs) = by_inputs else { return Ok(sigma) };
         let mut column = vec![0.0; best.params.len()];
         hessian.covariance_column(poi, &mut column);
         let along = &mut self.memory.along;
         self.observed.along(&best.params, &column, along);
-        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope = change.second);
+        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(derivative, change)| *derivative = change.second);
         let third: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
         // dθ̂/dx = -H⁻¹ ∂²f/∂θ∂x
         hessian.solve(&third, &mut column);
         let changes = &mut self.memory.by_inputs;
         self.observed.inputs_along(&best.params, &column, changes);
-        by_inputs.iter_mut().zip(changes).for_each(|(slope, change)| *slope -= *change);
-        by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
+        by_inputs.iter_mut().zip(changes).for_each(|(derivative, change)| *derivative -= *change);
+        by_inputs.iter_mut().for_each(|derivative| *derivative /= -2.0 * sigma);
         finite("σ", &*by_inputs)?;
         Ok(sigma)
     }
@@ -53,7 +53,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         hessian.covariance_column(self.poi, &mut column);
         let along = &mut self.memory.along;
         self.asimov.along(&asimov.params, &column, along);
-        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(slope, change)| *slope = change.second);
+        by_inputs.iter_mut().zip(&along.by_inputs).for_each(|(derivative, change)| *derivative = change.second);
         // -ln L has -n ln λ of each bin: the second change of -ln λ along v is what a count contributes to vᵀHv.
         let of_bin = |lambda: &ns_core::taylor::Taylor| {
             let rate = lambda.first / lambda.value;
@@ -71,8 +71,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         };
         let aux = self.model.table(self.model.layout.constraint_param).iter().map(of_aux).collect();
         self.refuse_empty(&asimov, &is_empty)?;
-        self.through_asimov(&asimov, &Slopes { main, aux, params }, by_inputs)?;
-        by_inputs.iter_mut().for_each(|slope| *slope /= -2.0 * sigma);
+        self.through_asimov(&asimov, &AsimovDerivatives { main, aux, params }, by_inputs)?;
+        by_inputs.iter_mut().for_each(|derivative| *derivative /= -2.0 * sigma);
         finite("σ", &*by_inputs)?;
         Ok(sigma)
     }
@@ -81,7 +81,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub(super) fn asimov_curvature(&mut self, asimov: &Asimov) -> Result<Hessian, DifferentiableError> {
         let (mut domain, _) = domain_and_start(&self.model, &self.options.fit);
         (domain.lower[self.poi], domain.upper[self.poi]) = (f64::NEG_INFINITY, f64::INFINITY);
-        self.curvature(("the best fit", Of::Asimov), &asimov.params, &domain)
+        self.curvature(("the best fit", FitTarget::Asimov), &asimov.params, &domain)
     }
 
     fn sigma_of(&self, hessian: &Hessian) -> Result<f64, DifferentiableError> {

@@ -3,11 +3,11 @@
 //! dq/dx = 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one] with f = -ln L. For the Asimov data set f changes with its data too:
 //! ∂(f(θ₁) - f(θ₂))/∂n = ln(λ(θ₂)/λ(θ₁)), and of a constraint term (θ₂ - θ₁)/σ² or ln(θ₂/θ₁).
 
-use super::asimov::{Asimov, Slopes, is_nothing};
-use super::error::{DifferentiableError, Of, arrived, finite};
-use super::follow::Fits;
+use super::asimov::{Asimov, AsimovDerivatives, is_nothing};
+use super::error::{DifferentiableError, FitTarget, arrived, finite};
+use super::follow::DataSetFits;
 use super::{Kind, ProfiledDifferentiableSession};
-use crate::asymptotic::{BAND, PValues, expected_p_value_slopes, p_value_slopes};
+use crate::asymptotic::{BAND, PValues, expected_p_value_derivatives, p_value_derivatives};
 use crate::profile::rounding;
 use crate::test_statistic::{TestStatistic, told_apart};
 use ns_core::{Constraint, TemplateLikelihood};
@@ -31,7 +31,7 @@ pub struct TestValues {
 }
 
 impl TestValues {
-    /// CLs (for q₀: the p-value of the background), observed and expected, and their slopes with respect to q and to q_A.
+    /// CLs (for q₀: the p-value of the background), observed and expected, and their derivatives with respect to q and to q_A.
     #[must_use]
     pub fn cls(&self) -> [[f64; 3]; CLS] {
         self.each(|p| p.cls)
@@ -51,17 +51,18 @@ impl TestValues {
 
     fn each(&self, of: impl Fn(&PValues) -> f64) -> [[f64; 3]; CLS] {
         let mut all = [[0.0; 3]; CLS];
-        all[0] = p_value_slopes(self.statistic, self.q, self.q_asimov).each_ref().map(&of);
+        all[0] = p_value_derivatives(self.statistic, self.q, self.q_asimov).each_ref().map(&of);
         for (row, n) in all[1..].iter_mut().zip(BAND) {
-            let [value, slope] = expected_p_value_slopes(self.statistic, -n, self.q_asimov).each_ref().map(&of);
-            *row = [value, 0.0, slope];
+            let [value, derivative] =
+                expected_p_value_derivatives(self.statistic, -n, self.q_asimov).each_ref().map(&of);
+            *row = [value, 0.0, derivative];
         }
         all
     }
 }
 
 /// A statistic with the two points (P each) that it compares.
-pub(super) struct Compared {
+pub(super) struct StatisticPoints {
     pub(super) q: f64,
     /// dq/dμ.
     pub(super) by_mu: f64,
@@ -84,7 +85,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<[f64; 2], DifferentiableError> {
         let compared = self.compare_observed(statistic, tested(statistic, mu))?;
         if let Some(by_inputs) = by_inputs {
-            self.difference(Of::Observed, &compared, by_inputs)?;
+            self.difference(FitTarget::Observed, &compared, by_inputs)?;
         }
         Ok([compared.q, compared.by_mu])
     }
@@ -132,11 +133,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         &mut self,
         statistic: TestStatistic,
         mu: f64,
-    ) -> Result<Compared, DifferentiableError> {
+    ) -> Result<StatisticPoints, DifferentiableError> {
         let poi = self.poi;
         self.ask_device(Kind::Free, None)?;
         self.ask_device(Kind::Conditional, Some(mu))?;
-        compare(&mut self.observed_fits(), statistic, poi, mu, Of::Observed)
+        compare(&mut self.observed_fits(), statistic, poi, mu, FitTarget::Observed)
     }
 
     pub(super) fn compare_asimov(
@@ -144,16 +145,16 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         asimov: &Asimov,
         statistic: TestStatistic,
         mu: f64,
-    ) -> Result<Compared, DifferentiableError> {
+    ) -> Result<StatisticPoints, DifferentiableError> {
         let poi = self.poi;
-        compare(&mut self.asimov_fits(asimov), statistic, poi, mu, Of::Asimov)
+        compare(&mut self.asimov_fits(asimov), statistic, poi, mu, FitTarget::Asimov)
     }
 
-    /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], the data held, written to `by_inputs` (M).
+    /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], for fixed data, written to `by_inputs` (M).
     pub(super) fn difference(
         &mut self,
-        of: Of,
-        compared: &Compared,
+        of: FitTarget,
+        compared: &StatisticPoints,
         by_inputs: &mut [f64],
     ) -> Result<(), DifferentiableError> {
         if compared.is_constant {
@@ -161,8 +162,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             return Ok(());
         }
         let likelihood = match of {
-            Of::Observed => &mut self.observed,
-            Of::Asimov => &mut self.asimov,
+            FitTarget::Observed => &mut self.observed,
+            FitTarget::Asimov => &mut self.asimov,
         };
         let memory = &mut self.memory;
         // Where -ln L is infinite its gradients are zeros.
@@ -170,7 +171,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             likelihood.nll_and_gradients(&compared.conditional, &mut memory.gradient, by_inputs),
             likelihood.nll_and_gradients(&compared.free, &mut memory.gradient, &mut memory.by_inputs),
         ];
-        by_inputs.iter_mut().zip(&memory.by_inputs).for_each(|(slope, free)| *slope = 2.0 * (*slope - free));
+        by_inputs
+            .iter_mut()
+            .zip(&memory.by_inputs)
+            .for_each(|(derivative, free)| *derivative = 2.0 * (*derivative - free));
         finite("the statistic", values.iter().chain(&*by_inputs))
     }
 
@@ -178,10 +182,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub(super) fn asimov_gradient(
         &mut self,
         asimov: &Asimov,
-        compared: &Compared,
+        compared: &StatisticPoints,
         by_inputs: &mut [f64],
     ) -> Result<(), DifferentiableError> {
-        self.difference(Of::Asimov, compared, by_inputs)?;
+        self.difference(FitTarget::Asimov, compared, by_inputs)?;
         if compared.is_constant {
             return Ok(());
         }
@@ -189,25 +193,26 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.asimov.expected(&compared.free, &mut memory.lambda);
         self.asimov.expected(&compared.conditional, &mut memory.other);
         let pairs = || memory.lambda.iter().zip(&memory.other);
-        let is_empty: Vec<bool> = pairs().map(|(&free, &held)| is_nothing(free) || is_nothing(held)).collect();
-        let log_ratio = |(&free, &held): (&f64, &f64)| {
-            if is_nothing(free) || is_nothing(held) { 0.0 } else { 2.0 * (free / held).ln() }
+        let is_empty: Vec<bool> =
+            pairs().map(|(&free, &conditional)| is_nothing(free) || is_nothing(conditional)).collect();
+        let log_ratio = |(&free, &conditional): (&f64, &f64)| {
+            if is_nothing(free) || is_nothing(conditional) { 0.0 } else { 2.0 * (free / conditional).ln() }
         };
         let main = pairs().map(log_ratio).collect();
         let terms = self.model.table(self.model.layout.constraint_param).iter();
-        let aux_slope = |&param: &u32| {
+        let aux_derivative = |&param: &u32| {
             let param = param as usize;
-            let (held, free) = (compared.conditional[param], compared.free[param]);
+            let (conditional, free) = (compared.conditional[param], compared.free[param]);
             2.0 * match self.model.parameters.constraint[param] {
-                Some(Constraint::Gaussian { sigma }) => (free - held) / (sigma * sigma),
-                Some(Constraint::Poisson { .. }) if held != free => (free / held).ln(),
+                Some(Constraint::Gaussian { sigma }) => (free - conditional) / (sigma * sigma),
+                Some(Constraint::Poisson { .. }) if conditional != free => (free / conditional).ln(),
                 _ => 0.0,
             }
         };
-        let aux = terms.map(aux_slope).collect();
-        let slopes = Slopes { main, aux, params: vec![0.0; self.model.n_params()] };
+        let aux = terms.map(aux_derivative).collect();
+        let derivatives = AsimovDerivatives { main, aux, params: vec![0.0; self.model.n_params()] };
         self.refuse_empty(asimov, &is_empty)?;
-        self.through_asimov(asimov, &slopes, by_inputs)?;
+        self.through_asimov(asimov, &derivatives, by_inputs)?;
         finite("the statistic of the Asimov data set", &*by_inputs)
     }
 }
@@ -219,12 +224,12 @@ pub(super) fn tested(statistic: TestStatistic, mu: f64) -> f64 {
 
 /// The statistic of the data that `fits` are to.
 pub(super) fn compare<L: TemplateLikelihood>(
-    fits: &mut Fits<'_, L>,
+    fits: &mut DataSetFits<'_, L>,
     statistic: TestStatistic,
     poi: usize,
     mu: f64,
-    of: Of,
-) -> Result<Compared, DifferentiableError> {
+    of: FitTarget,
+) -> Result<StatisticPoints, DifferentiableError> {
     arrived("the free fit", of, fits.free())?;
     let conditional = fits.checked_at(mu);
     arrived("the conditional fit", of, &conditional)?;
@@ -237,7 +242,7 @@ pub(super) fn compare<L: TemplateLikelihood>(
     let q = compared_value(statistic, at, conditional.nll, best.nll);
     let is_constant = q == 0.0;
     let by_mu = if is_constant || statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional.gradient[poi] };
-    Ok(Compared { q, by_mu, free: best.params.clone(), conditional: conditional.params, is_constant })
+    Ok(StatisticPoints { q, by_mu, free: best.params.clone(), conditional: conditional.params, is_constant })
 }
 
 /// The statistic at `mu` where the best fit is at `mu_hat`, at an end of its range or not, from -ln L at the conditional minimum and at the free one; 0 where it is constant.

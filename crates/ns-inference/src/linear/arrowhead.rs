@@ -4,8 +4,8 @@
 //! Legend: G global, L local parameters; g the free ones among the globals.
 
 use super::cholesky::{DenseCholesky, dot, factor_small};
-use super::rows::{Rows, Whitened};
-use super::{NotPositiveDefinite, Stop};
+use super::rows::{SparseRows, WhitenedRows};
+use super::{NotPositiveDefinite, StopCheck};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 use ns_core::curvature::{Arrowhead, Partition};
@@ -45,7 +45,7 @@ impl ArrowheadFactor {
         matrix: &Arrowhead,
         damping: &[f64],
         free: &[bool],
-        stop: Stop<'_>,
+        stop: StopCheck<'_>,
     ) -> Result<(), NotPositiveDefinite> {
         let partition = matrix.partition.clone();
         self.free_global.clear();
@@ -113,7 +113,12 @@ impl ArrowheadFactor {
         }
     }
 
-    fn factor_schur(&mut self, matrix: &Arrowhead, damping: &[f64], stop: Stop<'_>) -> Result<(), NotPositiveDefinite> {
+    fn factor_schur(
+        &mut self,
+        matrix: &Arrowhead,
+        damping: &[f64],
+        stop: StopCheck<'_>,
+    ) -> Result<(), NotPositiveDefinite> {
         let (g_all, g) = (self.partition.n_global(), self.free_global.len());
         let schur = self.schur.matrix(g);
         for (j, &position) in self.free_global.iter().enumerate() {
@@ -176,11 +181,11 @@ impl ArrowheadFactor {
     /// Each row j of `rows` as L⁻¹j, where L Lᵀ is the factorised matrix: inner products of the results are those of the rows in the metric of the inverse.
     /// Elements of parameters that are not free do not count.
     #[must_use]
-    pub fn whiten(&self, rows: &Rows) -> Whitened {
+    pub fn whiten(&self, rows: &SparseRows) -> WhitenedRows {
         let (partition, g) = (&*self.partition, self.free_global.len());
         let mut place = vec![None; partition.n_global()];
         self.free_global.iter().enumerate().for_each(|(i, &position)| place[position as usize] = Some(i));
-        let mut whitened = Whitened { n_global: g, global: vec![0.0; rows.len() * g], local: Vec::new() };
+        let mut whitened = WhitenedRows { n_global: g, global: vec![0.0; rows.len() * g], local: Vec::new() };
         let mut rhs = vec![0.0; partition.n_local()];
         for r in 0..rows.len() {
             let global = &mut whitened.global[r * g..(r + 1) * g];
@@ -223,7 +228,7 @@ impl ArrowheadFactor {
     }
 
     /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free, and for all if `stop` said so.
-    pub fn inverse_diagonal(&self, out: &mut [f64], stop: Stop<'_>) {
+    pub fn inverse_diagonal(&self, out: &mut [f64], stop: StopCheck<'_>) {
         out.fill(0.0);
         let Some(diagonal) = self.schur.inverse_diagonal(stop) else { return };
         for (&position, &variance) in self.free_global.iter().zip(&diagonal) {

@@ -1,6 +1,6 @@
 //! Cholesky factors of dense symmetric matrices, column by column, lower triangle.
 
-use super::{NotPositiveDefinite, Stop};
+use super::{NotPositiveDefinite, StopCheck};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltRegularization, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
@@ -50,7 +50,7 @@ impl DenseCholesky {
     }
 
     /// Replaces the matrix by its factor; a request to stop leaves it unusable, like a matrix that has none.
-    pub(super) fn factor(&mut self, stop: Stop<'_>) -> Result<(), NotPositiveDefinite> {
+    pub(super) fn factor(&mut self, stop: StopCheck<'_>) -> Result<(), NotPositiveDefinite> {
         let n = self.n;
         let block = if n > WHOLE { BLOCK } else { n };
         if self.stack_for < block {
@@ -123,7 +123,7 @@ impl DenseCholesky {
     }
 
     /// The diagonal of the inverse of the matrix (n): squared lengths of the columns of L⁻¹. None after a request to stop.
-    pub(super) fn inverse_diagonal(&self, stop: Stop<'_>) -> Option<Vec<f64>> {
+    pub(super) fn inverse_diagonal(&self, stop: StopCheck<'_>) -> Option<Vec<f64>> {
         let n = self.n;
         let length = |column: &[f64]| dot(column, column);
         if n <= WHOLE {

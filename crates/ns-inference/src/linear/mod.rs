@@ -12,10 +12,10 @@ mod rows;
 pub use arrowhead::ArrowheadFactor;
 pub use gauss_newton::GaussNewtonFactor;
 pub use rank::rank;
-pub use rows::{Rows, Whitened};
+pub use rows::{SparseRows, WhitenedRows};
 
 /// Whether to give a factorisation up.
-pub type Stop<'a> = &'a dyn Fn() -> bool;
+pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 /// The matrix is not positive definite over the free parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use super::cholesky::dot;
 
 /// Sparse rows over P parameters, back to back. A parameter may occur more than once in a row; its elements add.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Rows {
+pub struct SparseRows {
     /// End of each row in the elements.
     ends: Vec<usize>,
     elements: Vec<(u32, f64)>,
 }
 
-impl Rows {
+impl SparseRows {
     /// Appends a row of (parameter, value).
     pub fn push(&mut self, row: impl IntoIterator<Item = (usize, f64)>) {
         let elements = row.into_iter().filter(|(_, value)| *value != 0.0);
@@ -39,7 +39,7 @@ impl Rows {
 
 /// Rows j of linear functions as L⁻¹j: their inner products are the functions' covariances. g free global parameters.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Whitened {
+pub struct WhitenedRows {
     /// g.
     pub(super) n_global: usize,
     /// Rows × g, row by row.
@@ -48,7 +48,7 @@ pub struct Whitened {
     pub(super) local: Vec<Vec<(u32, f64)>>,
 }
 
-impl Whitened {
+impl WhitenedRows {
     /// The variance of the function of row `r`.
     #[must_use]
     pub fn variance(&self, r: usize) -> f64 {

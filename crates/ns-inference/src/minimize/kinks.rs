@@ -1,7 +1,7 @@
 //! Kinks at zero: each step stays on one side of them, and between steps it is decided on which.
 //!
-//! Piecewise linear and exponential interpolation have different slopes on the two sides of α = 0. On either side -ln L is smooth, so a step treats zero as
-//! a bound; a parameter that was put there goes on through if the slope of the other side leads downhill. The sign of a zero says which side is meant.
+//! Piecewise linear and exponential interpolation have different derivatives on the two sides of α = 0. On either side -ln L is smooth, so a step treats zero as
+//! a bound; a parameter that was put there goes on through if the derivative of the other side leads downhill. The sign of a zero says which side is meant.
 
 use super::Domain;
 

@@ -11,7 +11,7 @@ mod system;
 
 pub use newton::Minimizer;
 
-use crate::result::Side;
+use crate::result::BoundSide;
 use crate::search::Suspect;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -36,12 +36,12 @@ pub struct Domain {
 impl Domain {
     /// The bound that parameter `i` is at when it has `value`, to within a rounding that no measurement could see.
     #[must_use]
-    pub fn bound_at(&self, i: usize, value: f64) -> Option<Side> {
+    pub fn bound_at(&self, i: usize, value: f64) -> Option<BoundSide> {
         let near = |bound: f64| bound.is_finite() && (value - bound).abs() <= 1e-8 * bound.abs().max(1.0);
         if near(self.lower[i]) || value < self.lower[i] {
-            Some(Side::Lower)
+            Some(BoundSide::Lower)
         } else if near(self.upper[i]) || value > self.upper[i] {
-            Some(Side::Upper)
+            Some(BoundSide::Upper)
         } else {
             None
         }
@@ -73,7 +73,7 @@ pub enum Outcome {
     IterationLimit,
     /// No step makes progress, although the distance is not below the tolerance.
     Stalled,
-    /// The slope vanishes, but -ln L curves down in some direction, and no lower point was found along it.
+    /// The derivative vanishes, but -ln L curves down in some direction, and no lower point was found along it.
     Saddle,
     /// -ln L is not finite at the starting point.
     NotFinite,

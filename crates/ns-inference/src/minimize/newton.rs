@@ -1,8 +1,8 @@
 //! The iteration: choose a matrix, take a damped step, keep it if it keeps its promise; finish with chord steps.
 
 use super::kinks;
-use super::step::{Hold, Step};
-use super::system::{Kind, System};
+use super::step::{BoundStatus, Step};
+use super::system::{MatrixKind, System};
 use super::{Domain, MinimizeOptions, Minimum, Outcome};
 use ns_core::Likelihood;
 use ns_core::curvature::Structure;
@@ -59,7 +59,7 @@ pub struct Minimizer {
     orthant: Domain,
     /// Whether the last minimisation ended with the undamped factor of an exact Hessian.
     has_factor: bool,
-    /// Whether to stop near what looks like a saddle point, for somebody to lead away from it; else it is left by its own slope, if there is one.
+    /// Whether to stop near what looks like a saddle point, for somebody to lead away from it; else it is left by its own derivative, if there is one.
     pub(crate) stops_at_saddles: bool,
 }
 
@@ -154,8 +154,8 @@ impl Minimizer {
     ) -> Minimum {
         self.begin(start, domain);
         let mut progress = Progress::new();
-        progress.nll = self.evaluate(likelihood, Kind::GaussNewton, domain, &mut progress);
-        self.settle(likelihood, Kind::GaussNewton, domain, &mut progress);
+        progress.nll = self.evaluate(likelihood, MatrixKind::GaussNewton, domain, &mut progress);
+        self.settle(likelihood, MatrixKind::GaussNewton, domain, &mut progress);
         if !progress.nll.is_finite() {
             return self.finish(&progress, Outcome::NotFinite);
         }
@@ -204,13 +204,13 @@ impl Minimizer {
             let inside = self.chord_step();
             progress.edm = self.step.edm(&self.gradient);
             if !inside || progress.edm.abs() > CHORD_BELOW {
-                progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+                progress.nll = self.evaluate(likelihood, MatrixKind::Exact, domain, progress);
             } else if let Next::Stop(outcome) = self.chord(likelihood, domain, options, progress) {
                 return self.finish(progress, outcome);
             }
             progress.chord_gain = CHORD_GAIN;
         } else {
-            progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            progress.nll = self.evaluate(likelihood, MatrixKind::Exact, domain, progress);
             self.rescale(domain);
         }
         if !progress.nll.is_finite() {
@@ -226,11 +226,11 @@ impl Minimizer {
 
     /// Whether the factor at hand is that of an exact Hessian, over the parameters that are free in `domain` and, at `self.x`, at no bound.
     fn keeps_factor(&self, domain: &Domain) -> bool {
-        let fits = |i: usize| match self.step.hold[i] {
-            Hold::Free => !domain.fixed[i],
-            Hold::Fixed => domain.fixed[i],
-            Hold::Lower => !domain.fixed[i] && self.x[i] == domain.lower[i],
-            Hold::Upper => !domain.fixed[i] && self.x[i] == domain.upper[i],
+        let fits = |i: usize| match self.step.status[i] {
+            BoundStatus::Free => !domain.fixed[i],
+            BoundStatus::Fixed => domain.fixed[i],
+            BoundStatus::Lower => !domain.fixed[i] && self.x[i] == domain.lower[i],
+            BoundStatus::Upper => !domain.fixed[i] && self.x[i] == domain.upper[i],
         };
         self.has_factor && (0..self.x.len()).all(fits)
     }
@@ -270,7 +270,8 @@ impl Minimizer {
     }
 
     fn finish(&mut self, progress: &Progress, outcome: Outcome) -> Minimum {
-        self.has_factor = outcome == Outcome::Converged && progress.damping == 0.0 && self.system.kind() == Kind::Exact;
+        self.has_factor =
+            outcome == Outcome::Converged && progress.damping == 0.0 && self.system.kind() == MatrixKind::Exact;
         Minimum {
             // -0 served as the lower side of a kink; it is 0 to everybody else.
             params: self.x.iter().map(|&x| x + 0.0).collect(),
@@ -288,14 +289,14 @@ impl Minimizer {
     fn evaluate<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
-        kind: Kind,
+        kind: MatrixKind,
         domain: &Domain,
         progress: &mut Progress,
     ) -> f64 {
         progress.evaluations += 1;
         let curvature = self.system.select(kind);
         let value = likelihood.nll_and_curvature(&self.x, &mut self.gradient, curvature);
-        if kind == Kind::GaussNewton && value.is_finite() {
+        if kind == MatrixKind::GaussNewton && value.is_finite() {
             self.rescale(domain);
         }
         value
@@ -305,7 +306,7 @@ impl Minimizer {
     fn settle<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
-        kind: Kind,
+        kind: MatrixKind,
         domain: &Domain,
         progress: &mut Progress,
     ) -> bool {
@@ -339,7 +340,7 @@ impl Minimizer {
         options: &MinimizeOptions,
         progress: &mut Progress,
     ) -> Next {
-        let least = if self.system.kind() == Kind::GaussNewton { LEAST_DAMPING } else { 0.0 };
+        let least = if self.system.kind() == MatrixKind::GaussNewton { LEAST_DAMPING } else { 0.0 };
         for (damping, scale) in self.damping.iter_mut().zip(&self.scale) {
             *damping = progress.damping.max(least) * scale;
         }
@@ -349,7 +350,7 @@ impl Minimizer {
         }
         progress.edm = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
         let undamped = progress.damping == 0.0 || (progress.is_singular && progress.damping <= MOST_SINGULAR);
-        let exact = self.system.kind() == Kind::Exact;
+        let exact = self.system.kind() == MatrixKind::Exact;
         if exact && undamped && progress.rests() {
             return Next::Stop(Outcome::Converged);
         }
@@ -366,9 +367,9 @@ impl Minimizer {
         domain: &Domain,
         progress: &mut Progress,
     ) -> Next {
-        let exact = self.system.kind() == Kind::Exact;
+        let exact = self.system.kind() == MatrixKind::Exact;
         if exact && self.stops_at_saddles && progress.exact_below < SADDLE_BELOW {
-            // So near a point without slope, and -ln L curves down in some direction.
+            // So near a point without derivative, and -ln L curves down in some direction.
             return Next::Stop(Outcome::Saddle);
         }
         if exact && progress.is_idle && progress.damping > MOST_SINGULAR {
@@ -386,7 +387,7 @@ impl Minimizer {
         }
         progress.exact_below *= 0.1;
         progress.damping = 0.0;
-        self.evaluate(likelihood, Kind::GaussNewton, domain, progress);
+        self.evaluate(likelihood, MatrixKind::GaussNewton, domain, progress);
         Next::Continue
     }
 
@@ -401,7 +402,7 @@ impl Minimizer {
         self.step.apply(&self.x, &self.orthant, &mut self.trial);
         kinks::keep_sides(domain, &self.x, &mut self.trial);
         let noise = noise(progress.nll);
-        let kind = if progress.edm < progress.exact_below { Kind::Exact } else { Kind::GaussNewton };
+        let kind = if progress.edm < progress.exact_below { MatrixKind::Exact } else { MatrixKind::GaussNewton };
         progress.evaluations += 1;
         let before = likelihood.nll(&self.trial);
         let ratio = (progress.nll - before) / predicted;
@@ -419,9 +420,9 @@ impl Minimizer {
             }
             return Next::Continue;
         }
-        if predicted < noise && self.system.kind() == Kind::GaussNewton && progress.edm < progress.exact_below {
+        if predicted < noise && self.system.kind() == MatrixKind::GaussNewton && progress.edm < progress.exact_below {
             // Close enough for the exact Hessian, whose last step is better than this one.
-            progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
+            progress.nll = self.evaluate(likelihood, MatrixKind::Exact, domain, progress);
             return Next::Continue;
         }
         if predicted < noise {
@@ -446,7 +447,7 @@ impl Minimizer {
     ) -> Next {
         loop {
             if progress.edm.abs() <= options.tolerance {
-                let moved = self.settle(likelihood, Kind::Exact, domain, progress);
+                let moved = self.settle(likelihood, MatrixKind::Exact, domain, progress);
                 return if moved { Next::Continue } else { Next::Stop(Outcome::Converged) };
             }
             self.step.apply(&self.x, &self.orthant, &mut self.trial);
@@ -472,25 +473,25 @@ impl Minimizer {
                 return Next::Stop(Outcome::Converged);
             }
             if !inside || progress.edm.abs() > progress.chord_gain * last.abs().max(options.tolerance) {
-                progress.nll = self.evaluate(likelihood, Kind::Exact, domain, progress);
-                self.settle(likelihood, Kind::Exact, domain, progress);
+                progress.nll = self.evaluate(likelihood, MatrixKind::Exact, domain, progress);
+                self.settle(likelihood, MatrixKind::Exact, domain, progress);
                 return Next::Continue;
             }
         }
     }
 
-    /// The next step with the same factor; false if the set of held parameters should change.
+    /// The next step with the same factor; false if the set of fixed parameters should change.
     fn chord_step(&mut self) -> bool {
         let domain = &self.orthant;
         for i in 0..self.x.len() {
             self.trial_gradient[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
         }
         self.system.solve(&self.trial_gradient, &mut self.step.p);
-        (0..self.x.len()).all(|i| match self.step.hold[i] {
-            Hold::Free => (domain.lower[i]..=domain.upper[i]).contains(&(self.x[i] + self.step.p[i])),
-            Hold::Fixed => true,
-            Hold::Lower => self.gradient[i] >= 0.0,
-            Hold::Upper => self.gradient[i] <= 0.0,
+        (0..self.x.len()).all(|i| match self.step.status[i] {
+            BoundStatus::Free => (domain.lower[i]..=domain.upper[i]).contains(&(self.x[i] + self.step.p[i])),
+            BoundStatus::Fixed => true,
+            BoundStatus::Lower => self.gradient[i] >= 0.0,
+            BoundStatus::Upper => self.gradient[i] <= 0.0,
         })
     }
 }

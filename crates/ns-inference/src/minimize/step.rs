@@ -7,9 +7,9 @@ use super::Domain;
 use super::system::System;
 use crate::linear::NotPositiveDefinite;
 
-/// Which side of the box a parameter is held at.
+/// Which side of the box a parameter is fixed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum BoundStatus {
     Free,
     Fixed,
     Lower,
@@ -21,9 +21,9 @@ pub(super) enum Hold {
 pub(super) struct Step {
     /// The step.
     pub(super) p: Vec<f64>,
-    /// Where each parameter is held.
-    pub(super) hold: Vec<Hold>,
-    /// What is held at no bound.
+    /// Where each parameter is fixed.
+    pub(super) status: Vec<BoundStatus>,
+    /// What is fixed at no bound.
     pub(super) free: Vec<bool>,
     /// (H + Λ)p, and then Hp.
     product: Vec<f64>,
@@ -42,7 +42,7 @@ impl Step {
         let zeros = || vec![0.0; n];
         Self {
             p: zeros(),
-            hold: vec![Hold::Free; n],
+            status: vec![BoundStatus::Free; n],
             free: vec![true; n],
             product: zeros(),
             rhs: zeros(),
@@ -51,17 +51,17 @@ impl Step {
         }
     }
 
-    /// The first guess: parameters on a bound towards which -g points are held there.
+    /// The first guess: parameters on a bound towards which -g points are fixed there.
     fn guess(&mut self, x: &[f64], g: &[f64], domain: &Domain) {
         for i in 0..x.len() {
-            self.hold[i] = if domain.fixed[i] {
-                Hold::Fixed
+            self.status[i] = if domain.fixed[i] {
+                BoundStatus::Fixed
             } else if x[i] <= domain.lower[i] && g[i] > 0.0 {
-                Hold::Lower
+                BoundStatus::Lower
             } else if x[i] >= domain.upper[i] && g[i] < 0.0 {
-                Hold::Upper
+                BoundStatus::Upper
             } else {
-                Hold::Free
+                BoundStatus::Free
             };
         }
     }
@@ -77,9 +77,9 @@ impl Step {
         self.guess(x, g, domain);
         for _ in 0..ROUNDS {
             self.solve(system, (x, g), domain, damping)?;
-            let held = self.hold_violators(x, domain);
+            let fixed = self.fix_violators(x, domain);
             let released = self.release_all(system, g, damping);
-            if !held && !released {
+            if !fixed && !released {
                 return Ok(());
             }
         }
@@ -114,7 +114,7 @@ impl Step {
     /// Moves `inside` (a step in the box) towards the step computed last, until the first bound; holds that parameter. Whether there was one.
     fn hold_first_violator(&mut self, x: &[f64], domain: &Domain, inside: &mut [f64]) -> bool {
         let mut first: Option<(usize, f64)> = None;
-        for i in (0..x.len()).filter(|&i| self.hold[i] == Hold::Free) {
+        for i in (0..x.len()).filter(|&i| self.status[i] == BoundStatus::Free) {
             let direction = self.p[i] - inside[i];
             let room =
                 if direction < 0.0 { domain.lower[i] - x[i] - inside[i] } else { domain.upper[i] - x[i] - inside[i] };
@@ -124,7 +124,7 @@ impl Step {
             }
         }
         let Some((i, part)) = first else { return false };
-        self.hold[i] = if self.p[i] < inside[i] { Hold::Lower } else { Hold::Upper };
+        self.status[i] = if self.p[i] < inside[i] { BoundStatus::Lower } else { BoundStatus::Upper };
         for k in 0..x.len() {
             inside[k] += part * (self.p[k] - inside[k]);
         }
@@ -140,11 +140,11 @@ impl Step {
     ) -> Result<(), NotPositiveDefinite> {
         let mut moved = false;
         for i in 0..x.len() {
-            self.free[i] = self.hold[i] == Hold::Free;
-            self.bound_step[i] = match self.hold[i] {
-                Hold::Free | Hold::Fixed => 0.0,
-                Hold::Lower => domain.lower[i] - x[i],
-                Hold::Upper => domain.upper[i] - x[i],
+            self.free[i] = self.status[i] == BoundStatus::Free;
+            self.bound_step[i] = match self.status[i] {
+                BoundStatus::Free | BoundStatus::Fixed => 0.0,
+                BoundStatus::Lower => domain.lower[i] - x[i],
+                BoundStatus::Upper => domain.upper[i] - x[i],
             };
             moved |= self.bound_step[i] != 0.0;
         }
@@ -168,27 +168,27 @@ impl Step {
     }
 
     /// Holds free parameters whose step leaves the box; whether there were any.
-    fn hold_violators(&mut self, x: &[f64], domain: &Domain) -> bool {
+    fn fix_violators(&mut self, x: &[f64], domain: &Domain) -> bool {
         let mut any = false;
         for i in 0..x.len() {
-            if self.hold[i] != Hold::Free {
+            if self.status[i] != BoundStatus::Free {
                 continue;
             }
             if x[i] + self.p[i] < domain.lower[i] {
-                self.hold[i] = Hold::Lower;
+                self.status[i] = BoundStatus::Lower;
             } else if x[i] + self.p[i] > domain.upper[i] {
-                self.hold[i] = Hold::Upper;
+                self.status[i] = BoundStatus::Upper;
             }
-            any |= self.hold[i] != Hold::Free;
+            any |= self.status[i] != BoundStatus::Free;
         }
         any
     }
 
-    /// Releases held parameters that the quadratic model would rather have inside; whether there were any.
+    /// Releases fixed parameters that the quadratic model would rather have inside; whether there were any.
     fn release_all(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
         let mut any = false;
-        self.each_wrong_multiplier(system, g, damping, |_, _, hold| {
-            *hold = Hold::Free;
+        self.each_wrong_multiplier(system, g, damping, |_, _, status| {
+            *status = BoundStatus::Free;
             any = true;
         });
         any
@@ -203,32 +203,37 @@ impl Step {
             }
         });
         if let Some((i, _)) = worst {
-            self.hold[i] = Hold::Free;
+            self.status[i] = BoundStatus::Free;
         }
         worst.is_some()
     }
 
-    /// Visits the parameters held at a bound from which the slope of the quadratic model leads away, into the box.
+    /// Visits the parameters fixed at a bound from which the derivative of the quadratic model leads away, into the box.
     fn each_wrong_multiplier(
         &mut self,
         system: &mut System,
         g: &[f64],
         damping: &[f64],
-        mut visit: impl FnMut(usize, f64, &mut Hold),
+        mut visit: impl FnMut(usize, f64, &mut BoundStatus),
     ) {
-        if !self.hold.iter().zip(&self.free).any(|(hold, free)| !free && matches!(hold, Hold::Lower | Hold::Upper)) {
+        if !self
+            .status
+            .iter()
+            .zip(&self.free)
+            .any(|(status, free)| !free && matches!(status, BoundStatus::Lower | BoundStatus::Upper))
+        {
             return;
         }
         system.multiply(&self.p, &mut self.product);
         for i in (0..g.len()).filter(|&i| !self.free[i]) {
             let multiplier = g[i] + self.product[i] + damping[i] * self.p[i];
-            let wrong = match self.hold[i] {
-                Hold::Lower => multiplier < 0.0,
-                Hold::Upper => multiplier > 0.0,
-                Hold::Free | Hold::Fixed => false,
+            let wrong = match self.status[i] {
+                BoundStatus::Lower => multiplier < 0.0,
+                BoundStatus::Upper => multiplier > 0.0,
+                BoundStatus::Free | BoundStatus::Fixed => false,
             };
             if wrong {
-                visit(i, multiplier, &mut self.hold[i]);
+                visit(i, multiplier, &mut self.status[i]);
             }
         }
     }
@@ -252,10 +257,10 @@ impl Step {
     /// x + p, inside the box whatever the rounding.
     pub(super) fn apply(&self, x: &[f64], domain: &Domain, out: &mut [f64]) {
         for i in 0..x.len() {
-            out[i] = match self.hold[i] {
-                Hold::Fixed => x[i],
-                Hold::Lower if !self.free[i] => domain.lower[i],
-                Hold::Upper if !self.free[i] => domain.upper[i],
+            out[i] = match self.status[i] {
+                BoundStatus::Fixed => x[i],
+                BoundStatus::Lower if !self.free[i] => domain.lower[i],
+                BoundStatus::Upper if !self.free[i] => domain.upper[i],
                 _ => (x[i] + self.p[i]).clamp(domain.lower[i], domain.upper[i]),
             };
         }

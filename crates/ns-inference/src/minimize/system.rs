@@ -5,7 +5,7 @@ use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
 
 /// Which approximation of the Hessian to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MatrixKind {
     GaussNewton,
     Exact,
 }
@@ -17,7 +17,7 @@ pub(super) struct System {
     exact: Curvature,
     rows_factor: GaussNewtonFactor,
     arrow_factor: ArrowheadFactor,
-    kind: Kind,
+    kind: MatrixKind,
     work: Vec<f64>,
 }
 
@@ -34,34 +34,34 @@ impl System {
             exact: Curvature::Exact(arrow()),
             rows_factor: GaussNewtonFactor::default(),
             arrow_factor: ArrowheadFactor::default(),
-            kind: Kind::GaussNewton,
+            kind: MatrixKind::GaussNewton,
             work: Vec::new(),
         }
     }
 
     /// The memory for second-order information of `kind`, which becomes the current one.
-    pub(super) fn select(&mut self, kind: Kind) -> &mut Curvature {
+    pub(super) fn select(&mut self, kind: MatrixKind) -> &mut Curvature {
         self.kind = kind;
         match kind {
-            Kind::GaussNewton => &mut self.gauss_newton,
-            Kind::Exact => &mut self.exact,
+            MatrixKind::GaussNewton => &mut self.gauss_newton,
+            MatrixKind::Exact => &mut self.exact,
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> MatrixKind {
         self.kind
     }
 
     fn current(&self) -> &Curvature {
         match self.kind {
-            Kind::GaussNewton => &self.gauss_newton,
-            Kind::Exact => &self.exact,
+            MatrixKind::GaussNewton => &self.gauss_newton,
+            MatrixKind::Exact => &self.exact,
         }
     }
 
     /// Factorises the current matrix + diag(`damping`) over the `free` parameters.
     pub(super) fn factor(&mut self, damping: &[f64], free: &[bool]) -> Result<(), NotPositiveDefinite> {
-        let current = if self.kind == Kind::Exact { &self.exact } else { &self.gauss_newton };
+        let current = if self.kind == MatrixKind::Exact { &self.exact } else { &self.gauss_newton };
         match current {
             Curvature::GaussNewton(rows) => self.rows_factor.factor(rows, damping, free),
             Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => {
@@ -80,7 +80,7 @@ impl System {
 
     /// The product of the current matrix (undamped) with `x`.
     pub(super) fn multiply(&mut self, x: &[f64], out: &mut [f64]) {
-        let current = if self.kind == Kind::Exact { &self.exact } else { &self.gauss_newton };
+        let current = if self.kind == MatrixKind::Exact { &self.exact } else { &self.gauss_newton };
         match current {
             Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => matrix.multiply(x, out),
             Curvature::GaussNewton(rows) => {

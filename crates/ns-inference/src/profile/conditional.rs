@@ -1,10 +1,10 @@
-//! Minima with some parameters held: predicted from the free minimum, followed from every basin
+//! Minima with some parameters fixed: predicted from the free minimum, followed from every basin
 //! that is known, and explored.
 
 use super::{LOWER, Profiler};
 use crate::accelerator::key;
 use crate::minimize::Minimum;
-use crate::search::{Breadth, FoundBy};
+use crate::search::{FoundBy, SearchBreadth};
 use ns_core::Likelihood;
 
 /// So many conditional fits of a profiler have random starts of their own if those are asked for,
@@ -25,10 +25,10 @@ enum Exploration {
 }
 
 impl<L: Likelihood + ?Sized> Profiler<'_, L> {
-    /// The minimum with each parameter of `held` at its value, which may lie outside its range.
-    pub fn at(&mut self, held: &[(usize, f64)]) -> Minimum {
-        let predicted = self.predict(held);
-        self.at_from(held, &[predicted])
+    /// The minimum with each parameter of `fixed` at its value, which may lie outside its range.
+    pub fn at(&mut self, fixed: &[(usize, f64)]) -> Minimum {
+        let predicted = self.predict(fixed);
+        self.at_from(fixed, &[predicted])
     }
 
     /// The same with one parameter fixed at `value`, explored. It is predicted with the Hessian
@@ -47,34 +47,34 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
 
     /// The same, looked for only from each of `starts` (each P) and, should those fail, from the
     /// model's starting values; the lowest is taken.
-    pub fn at_from(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
-        self.conditional(held, starts, Exploration::IfCheap)
+    pub fn at_from(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        self.conditional(fixed, starts, Exploration::IfCheap)
     }
 
     /// The same, looked for from each of `others` (each P) too, and explored.
-    pub fn at_explored(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
-        let mut starts = vec![self.predict(held)];
+    pub fn at_explored(&mut self, fixed: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(fixed)];
         starts.extend_from_slice(others);
-        self.conditional(held, &starts, Exploration::Always)
+        self.conditional(fixed, &starts, Exploration::Always)
     }
 
     /// The same from each of `starts` (each P), explored: for the ends of a sequence of fits.
-    pub(crate) fn at_end(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
-        self.conditional(held, starts, Exploration::Always)
+    pub(crate) fn at_end(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
+        self.conditional(fixed, starts, Exploration::Always)
     }
 
     /// The same, not explored where that means to move suspects: for fits on the way to one that is
     /// explored.
-    pub fn at_on_the_way(&mut self, held: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
-        let mut starts = vec![self.predict(held)];
+    pub fn at_on_the_way(&mut self, fixed: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
+        let mut starts = vec![self.predict(fixed)];
         starts.extend_from_slice(others);
         let exploration = if self.explores_widely() { Exploration::Never } else { Exploration::Always };
-        self.conditional(held, &starts, exploration)
+        self.conditional(fixed, &starts, exploration)
     }
 
-    fn conditional(&mut self, held: &[(usize, f64)], starts: &[Vec<f64>], exploration: Exploration) -> Minimum {
+    fn conditional(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>], exploration: Exploration) -> Minimum {
         let (is_thorough, widely) =
-            self.with_fixed(held, |profiler| (profiler.search.is_thorough(), profiler.explores_widely()));
+            self.with_fixed(fixed, |profiler| (profiler.search.is_thorough(), profiler.explores_widely()));
         let explores = match exploration {
             Exploration::Always => self.explores,
             Exploration::IfCheap => self.explores && is_thorough,
@@ -82,58 +82,58 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         };
         let mut starts: Vec<Vec<f64>> = starts.to_vec();
         // Predicted with the Hessian of the free minimum, in which these parameters are free.
-        let nearby = if explores && widely { self.predicted_nearby(held) } else { Vec::new() };
+        let nearby = if explores && widely { self.predicted_nearby(fixed) } else { Vec::new() };
         if explores && widely {
             // Where the fit would start that has these parameters fixed from the beginning.
             starts.push(self.start.clone());
         }
-        let lowest = self.with_fixed(held, |profiler| profiler.lowest_held(held, &mut starts, &nearby, explores));
-        self.learn_from(held, &lowest);
+        let lowest = self.with_fixed(fixed, |profiler| profiler.lowest_fixed(fixed, &mut starts, &nearby, explores));
+        self.learn_from(fixed, &lowest);
         lowest
     }
 
     /// The lowest minimum from `starts` (each P), from the basins of the pool, and from where the
-    /// minima lead that are met from `nearby` (each P) with `held` at other values; explored if
-    /// `explores`. The parameters `held` are fixed.
-    fn lowest_held(
+    /// minima lead that are met from `nearby` (each P) with `fixed` at other values; explored if
+    /// `explores`. The parameters `fixed` are fixed.
+    fn lowest_fixed(
         &mut self,
-        held: &[(usize, f64)],
+        fixed: &[(usize, f64)],
         starts: &mut Vec<Vec<f64>>,
         nearby: &[Vec<f64>],
         explores: bool,
     ) -> Minimum {
-        let with_held = |start: &[f64]| {
+        let with_values = |start: &[f64]| {
             let mut start = start.to_vec();
-            held.iter().for_each(|&(i, value)| start[i] = value);
+            fixed.iter().for_each(|&(i, value)| start[i] = value);
             start
         };
-        let hints = self.hints.clone();
-        let hint = hints.of(held).filter(|_| self.tried.insert(key(held)));
-        let (main, mut met) = self.lowest_conditional(&with_held(hint.unwrap_or(&starts[0])));
+        let warm_starts = self.warm_starts.clone();
+        let warm_start = warm_starts.of(fixed).filter(|_| self.tried.insert(key(fixed)));
+        let (main, mut met) = self.lowest_conditional(&with_values(warm_start.unwrap_or(&starts[0])));
         let ends = nearby.iter().map(|predicted| self.search.run(predicted));
         starts.extend(ends.filter(|end| end.nll.is_finite()).map(|end| end.params));
         for start in &starts[1..] {
-            met.push((self.search.run(&with_held(start)), FoundBy::Start));
+            met.push((self.search.run(&with_values(start)), FoundBy::Start));
         }
         let followed: Vec<Minimum> =
-            self.pool.basins().iter().map(|basin| self.search.run(&with_held(&basin.minimum.params))).collect();
+            self.pool.basins().iter().map(|basin| self.search.run(&with_values(&basin.minimum.params))).collect();
         let others = met.iter().map(|(other, _)| other).chain(&followed);
         let mut lowest = others.fold(main.clone(), |lowest, other| self.lower_of(lowest, other.clone()));
         if explores {
-            (lowest, met) = self.explored_held(lowest, &followed, met);
+            (lowest, met) = self.explored_fixed(lowest, &followed, met);
         }
         if !lowest.converged() {
-            let fallback = self.search.run(&with_held(&self.start.clone()));
+            let fallback = self.search.run(&with_values(&self.start.clone()));
             lowest = self.lower_of(lowest, fallback);
         }
         met.push((main, FoundBy::Start));
-        self.keep_branches(held, &lowest, &followed, met);
+        self.keep_branches(fixed, &lowest, &followed, met);
         lowest
     }
 
     /// The lowest minimum that `lowest`, `followed` and `met` lead to with what is fixed, and all
     /// that was met.
-    fn explored_held(
+    fn explored_fixed(
         &mut self,
         lowest: Minimum,
         followed: &[Minimum],
@@ -155,24 +155,24 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
     }
 
     /// Where conditional minima are predicted with the parameters nearer to their best fit than
-    /// `held`, and farther from it: from there a branch can be followed that nothing else leads to.
-    fn predicted_nearby(&mut self, held: &[(usize, f64)]) -> Vec<Vec<f64>> {
+    /// `fixed`, and farther from it: from there a branch can be followed that nothing else leads to.
+    fn predicted_nearby(&mut self, fixed: &[(usize, f64)]) -> Vec<Vec<f64>> {
         let best = self.best.params.clone();
-        if held.iter().all(|&(i, value)| value == best[i]) {
+        if fixed.iter().all(|&(i, value)| value == best[i]) {
             return Vec::new();
         }
         let moved = |factor: f64| -> Vec<(usize, f64)> {
-            held.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
+            fixed.iter().map(|&(i, value)| (i, best[i] + factor * (value - best[i]))).collect()
         };
         DISTANCES.map(|factor| self.predict(&moved(factor))).to_vec()
     }
 
-    /// Does `work` with the parameters `held` fixed, and frees them again.
-    fn with_fixed<T>(&mut self, held: &[(usize, f64)], work: impl FnOnce(&mut Self) -> T) -> T {
-        let was_fixed: Vec<bool> = held.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
-        held.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
+    /// Does `work` with the parameters `fixed` fixed, and frees them again.
+    fn with_fixed<T>(&mut self, fixed: &[(usize, f64)], work: impl FnOnce(&mut Self) -> T) -> T {
+        let was_fixed: Vec<bool> = fixed.iter().map(|&(i, _)| self.search.domain.fixed[i]).collect();
+        fixed.iter().for_each(|&(i, _)| self.search.domain.fixed[i] = true);
         let done = work(self);
-        for (&(i, _), fixed) in held.iter().zip(was_fixed) {
+        for (&(i, _), fixed) in fixed.iter().zip(was_fixed) {
             self.search.domain.fixed[i] = fixed;
         }
         done
@@ -183,7 +183,7 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
     /// the lowest one is not where the last of them, the main branch, led, it is kept too.
     fn keep_branches(
         &mut self,
-        held: &[(usize, f64)],
+        fixed: &[(usize, f64)],
         lowest: &Minimum,
         followed: &[Minimum],
         met: Vec<(Minimum, FoundBy)>,
@@ -199,20 +199,20 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
             leaves_main = other.converged() && self.search.are_distinct(lowest, &other);
             if leaves_main {
                 self.has_several_minima = true;
-                self.pool.add_branch(&other, by, held);
+                self.pool.add_branch(&other, by, fixed);
             }
         }
         if leaves_main {
-            self.pool.add_branch(lowest, FoundBy::Conditional, held);
+            self.pool.add_branch(lowest, FoundBy::Conditional, fixed);
         }
     }
 
     /// How much the conditional fit at hand explores: the first few everything.
-    fn breadth(&self) -> Breadth {
+    fn breadth(&self) -> SearchBreadth {
         if self.n_conditional <= FULLY_SEARCHED || self.explores_widely() {
-            Breadth::Full
+            SearchBreadth::Full
         } else {
-            Breadth::Reflections
+            SearchBreadth::Reflections
         }
     }
 
@@ -230,37 +230,37 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
 
     /// A conditional minimum below the free one shows that the free one is another: it is looked
     /// for from there.
-    pub(crate) fn learn_from(&mut self, held: &[(usize, f64)], minimum: &Minimum) {
+    pub(crate) fn learn_from(&mut self, fixed: &[(usize, f64)], minimum: &Minimum) {
         if minimum.converged() && minimum.nll < self.best.nll - LOWER {
-            self.improve(held, minimum);
+            self.improve(fixed, minimum);
         }
     }
 
     /// A conditional minimum inside the domain lies below the free one: the free one is looked for
     /// again from there.
-    fn improve(&mut self, held: &[(usize, f64)], lower: &Minimum) {
+    fn improve(&mut self, fixed: &[(usize, f64)], lower: &Minimum) {
         let domain = &self.search.domain;
         let is_inside =
             |&(i, value): &(usize, f64)| !domain.fixed[i] && (domain.lower[i]..=domain.upper[i]).contains(&value);
-        if held.iter().all(is_inside) {
+        if fixed.iter().all(is_inside) {
             self.try_from_point(&lower.params);
         }
     }
 
     /// Where the conditional minimum should be if -ln L were a parabola: the free minimum moved
-    /// along the covariance of the held parameters.
-    fn predict(&mut self, held: &[(usize, f64)]) -> Vec<f64> {
+    /// along the covariance of the fixed parameters.
+    fn predict(&mut self, fixed: &[(usize, f64)]) -> Vec<f64> {
         let mut start = self.best.params.clone();
-        let hessian = self.hessian_with(held);
-        let mut columns = vec![vec![0.0; start.len()]; held.len()];
-        for (column, &(i, _)) in columns.iter_mut().zip(held) {
+        let hessian = self.hessian_with(fixed);
+        let mut columns = vec![vec![0.0; start.len()]; fixed.len()];
+        for (column, &(i, _)) in columns.iter_mut().zip(fixed) {
             hessian.covariance_column(i, column);
         }
-        // One held parameter after the other, each along the covariance that is left once the
-        // earlier ones are held.
-        for a in 0..held.len() {
+        // One fixed parameter after the other, each along the covariance that is left once the
+        // earlier ones are fixed.
+        for a in 0..fixed.len() {
             let (done, rest) = columns.split_at_mut(a + 1);
-            let (column, (i, value)) = (&done[a], held[a]);
+            let (column, (i, value)) = (&done[a], fixed[a]);
             if column[i] > 0.0 {
                 let step = (value - start[i]) / column[i];
                 start.iter_mut().zip(column).for_each(|(s, c)| *s += step * c);
@@ -270,7 +270,7 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
                 }
             }
         }
-        held.iter().for_each(|&(i, value)| start[i] = value);
+        fixed.iter().for_each(|&(i, value)| start[i] = value);
         start
     }
 }

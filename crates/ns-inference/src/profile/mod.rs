@@ -1,4 +1,4 @@
-//! The profile likelihood: minima of -ln L with some parameters held, found quickly one after the
+//! The profile likelihood: minima of -ln L with some parameters fixed, found quickly one after the
 //! other.
 //!
 //! A [`Profiler`] holds a model's free minimum and its Hessian. A conditional minimum is predicted
@@ -8,12 +8,12 @@
 
 mod conditional;
 
-use crate::accelerator::{Hints, Key};
+use crate::accelerator::{FixedKey, WarmStarts};
 use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::result::{BestFit, FlatDirection, LocalMinimum, Side};
-use crate::search::{Breadth, FoundBy, Pool, RandomStarts, Search, distinct, is_cheap};
+use crate::result::{BestFit, BoundSide, FlatDirection, LocalMinimum};
+use crate::search::{BasinPool, FoundBy, RandomStarts, Search, SearchBreadth, distinct, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,14 +41,14 @@ const RESCUE_STARTS: usize = 8;
 /// How often a minimum at the edge of the domain is tried to be lowered.
 const EDGE_ROUNDS: usize = 5;
 
-/// A smaller slope of -ln L at the end of a range counts as zero.
+/// A smaller derivative of -ln L at the end of a range counts as zero.
 const PUSHED_OUT: f64 = 1e-6;
 
-/// The Hessian at `params` (P) with the parameters `held` free whatever their range.
+/// The Hessian at `params` (P) with the parameters `fixed` free whatever their range.
 #[derive(Debug)]
 struct Widened {
     params: Vec<f64>,
-    held: Vec<usize>,
+    fixed: Vec<usize>,
     hessian: Hessian,
 }
 
@@ -65,17 +65,17 @@ pub struct Profiler<'a, L: ?Sized> {
     /// Whether different starting points have ended in different minima.
     has_several_minima: bool,
     /// Free minima, the lowest one included.
-    free: Pool,
+    free: BasinPool,
     /// Every minimum met that was not the lowest, free or conditional: with parameters fixed it may
     /// be.
-    pool: Pool,
+    pool: BasinPool,
     n_conditional: usize,
     /// Whether fits are explored at all: those of toys only where that was found to matter.
     explores: bool,
     /// Conditional minima that an accelerator found, as starting points, and those that were used:
     /// a second fit at the same point starts elsewhere.
-    hints: Arc<Hints>,
-    tried: HashSet<Key>,
+    warm_starts: Arc<WarmStarts>,
+    tried: HashSet<FixedKey>,
 }
 
 impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
@@ -98,11 +98,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.explored(ends)
     }
 
-    /// Whether there is another conditional minimum as deep as `minimum` with the parameters `held`
+    /// Whether there is another conditional minimum as deep as `minimum` with the parameters `fixed`
     /// at their values.
-    pub(crate) fn has_equal_minimum(&mut self, minimum: &Minimum, held: &[(usize, f64)]) -> bool {
+    pub(crate) fn has_equal_minimum(&mut self, minimum: &Minimum, fixed: &[(usize, f64)]) -> bool {
         let is_equal = |other: &Minimum| {
-            held.iter().all(|&(i, value)| other.params[i] == value)
+            fixed.iter().all(|&(i, value)| other.params[i] == value)
                 && (other.nll - minimum.nll).abs() <= distinct(minimum.nll)
         };
         let (search, pool) = (&mut self.search, &self.pool);
@@ -116,11 +116,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         let RandomStarts { mut minima, n_known } = ends;
         let first = minima.iter().find(|(_, by)| *by == FoundBy::Start).map(|(minimum, _)| minimum.clone());
         let others = minima.split_off(1);
-        let (mut lowest, mut explored) = self.search.explore(minima, Breadth::Full);
+        let (mut lowest, mut explored) = self.search.explore(minima, SearchBreadth::Full);
         if !lowest.converged() || (lowest.at_edge && self.explores_widely()) {
             let mut known = vec![(self.rescued(lowest), FoundBy::Start)];
             known.append(&mut explored);
-            (lowest, explored) = self.search.explore(known, Breadth::Full);
+            (lowest, explored) = self.search.explore(known, SearchBreadth::Full);
         }
         if self.explores && self.search.is_strained(self.model, &lowest) {
             let lower = self.search.kicked(self.model, &lowest);
@@ -151,13 +151,13 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
 
     /// Minima, free or conditional, that were found beside the lowest.
     #[must_use]
-    pub fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &BasinPool {
         &self.pool
     }
 
     /// Looks for minima from the basins of `pool` too.
     #[must_use]
-    pub fn with_pool(mut self, pool: &Pool) -> Self {
+    pub fn with_pool(mut self, pool: &BasinPool) -> Self {
         self.pool = pool.clone();
         self
     }
@@ -240,11 +240,11 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
             hessian: None,
             widened: None,
             has_several_minima: false,
-            free: Pool::default(),
-            pool: Pool::default(),
+            free: BasinPool::default(),
+            pool: BasinPool::default(),
             n_conditional: 0,
             explores: true,
-            hints: Arc::default(),
+            warm_starts: Arc::default(),
             tried: HashSet::new(),
         }
     }
@@ -274,9 +274,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.pool.clear();
     }
 
-    /// Starts the first conditional fit at each point where `hints` say, as far as they know.
-    pub(crate) fn hint(&mut self, hints: &Arc<Hints>) {
-        self.hints = hints.clone();
+    /// Starts the first conditional fit at each point where `warm_starts` say, as far as they know.
+    pub(crate) fn warm_start(&mut self, warm_starts: &Arc<WarmStarts>) {
+        self.warm_starts = warm_starts.clone();
         self.tried.clear();
     }
 
@@ -345,7 +345,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     }
 
     /// Takes back that the free minimum is one: for data that come from a fit which failed.
-    pub fn distrust(&mut self) {
+    pub fn mark_failed(&mut self) {
         self.best.outcome = Outcome::Stalled;
     }
 
@@ -442,22 +442,22 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
     }
 
-    /// The same for predictions of what happens when `held` are: they are free in it even where the
+    /// The same for predictions of what happens when `fixed` are: they are free in it even where the
     /// minimum is at an end of their range.
-    fn hessian_with(&mut self, held: &[(usize, f64)]) -> &mut Hessian {
+    fn hessian_with(&mut self, fixed: &[(usize, f64)]) -> &mut Hessian {
         let (domain, params) = (&self.search.domain, &self.best.params);
         let is_at_end = |i: &usize| !domain.fixed[*i] && domain.bound_at(*i, params[*i]).is_some();
-        let held: Vec<usize> = held.iter().map(|&(i, _)| i).filter(is_at_end).collect();
-        if held.is_empty() {
+        let fixed: Vec<usize> = fixed.iter().map(|&(i, _)| i).filter(is_at_end).collect();
+        if fixed.is_empty() {
             return self.hessian();
         }
         let Self { search, best, widened, .. } = self;
-        let known = widened.take().filter(|known| known.held == held && known.params == best.params);
+        let known = widened.take().filter(|known| known.fixed == fixed && known.params == best.params);
         let find = || {
             let mut domain = search.domain.clone();
-            held.iter().for_each(|&i| (domain.lower[i], domain.upper[i]) = (f64::NEG_INFINITY, f64::INFINITY));
+            fixed.iter().for_each(|&i| (domain.lower[i], domain.upper[i]) = (f64::NEG_INFINITY, f64::INFINITY));
             let hessian = Hessian::at(search.likelihood, &best.params, &domain);
-            Widened { params: best.params.clone(), held, hessian }
+            Widened { params: best.params.clone(), fixed, hessian }
         };
         &mut widened.insert(known.unwrap_or_else(find)).hessian
     }
@@ -481,10 +481,10 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// data then determine it, even where -ln L is a straight line, as along a signal without
     /// events.
     fn is_pushed_out(&self, i: usize) -> bool {
-        let slope = self.best.gradient[i];
+        let derivative = self.best.gradient[i];
         match self.search.domain.bound_at(i, self.best.params[i]) {
-            Some(Side::Lower) => slope > PUSHED_OUT,
-            Some(Side::Upper) => slope < -PUSHED_OUT,
+            Some(BoundSide::Lower) => derivative > PUSHED_OUT,
+            Some(BoundSide::Upper) => derivative < -PUSHED_OUT,
             None => false,
         }
     }

@@ -4,14 +4,14 @@ use ns_core::Parameters;
 
 /// Parameters that are looked at together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct ParameterGroup {
     /// What it is called.
     pub name: String,
     /// Its members' indices, in order.
     pub members: Vec<usize>,
 }
 
-impl Group {
+impl ParameterGroup {
     /// The parameters whose name, or the name of the vector that they are an element of, matches one of `patterns`.
     #[must_use]
     pub fn matching<S: AsRef<str>>(name: &str, patterns: &[S], parameters: &Parameters) -> Self {

@@ -1,16 +1,16 @@
 //! The refits of one nuisance parameter, each started where the covariance points to.
 
 use super::{Covariance, Impact, Impacts, RankingOptions};
-use crate::accelerator::Hints;
+use crate::accelerator::WarmStarts;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
-use crate::minos::{self, Around, Profile};
-use crate::parallel::Crew;
+use crate::minos::{self, MinosProfile, MinosRequest};
+use crate::parallel::ExecutionContext;
 use crate::profile::Profiler;
 use crate::pulls::prefit_width;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::is_lower;
-use crate::search::{Pool, Search};
+use crate::search::{BasinPool, Search};
 use ns_core::{Constraint, Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ pub(super) struct Plan<'a> {
     pub(super) minimum: Minimum,
     pub(super) best: BestFit,
     /// Minima beside the lowest, from which every refit starts too.
-    pub(super) pool: Pool,
+    pub(super) pool: BasinPool,
     pub(super) domain: Domain,
     pub(super) covariance: Covariance,
     /// Where an accelerator has found the minima of the classic refits.
-    pub(super) hints: Arc<Hints>,
+    pub(super) warm_starts: Arc<WarmStarts>,
 }
 
-/// Where a parameter is held, and how far that is along its column of the covariance.
+/// Where a parameter is fixed, and how far that is along its column of the covariance.
 struct Refit {
     at: f64,
     step: f64,
@@ -65,12 +65,12 @@ impl<'a> Plan<'a> {
         let domain = profiler.domain().clone();
         let covariance = Covariance::new(profiler, &best, options.poi);
         let (minimum, pool) = (profiler.best().clone(), profiler.pool().clone());
-        Self { model, data, options, minimum, best, pool, domain, covariance, hints: Arc::default() }
+        Self { model, data, options, minimum, best, pool, domain, covariance, warm_starts: Arc::default() }
     }
 
     /// Lets the crew's assistant find the minima of the classic refits, for the host to start from.
-    pub(super) fn assisted(mut self, crew: Crew<'_>) -> Self {
-        let Some(assistant) = crew.assistant.filter(|_| self.options.methods.classic) else { return self };
+    pub(super) fn assisted(mut self, execution: ExecutionContext<'_>) -> Self {
+        let Some(fitter) = execution.batch_fitter.filter(|_| self.options.methods.classic) else { return self };
         let points = (0..self.n_works()).flat_map(|k| {
             let i = self.covariance.nuisances[k];
             let best = self.best.params[i];
@@ -82,11 +82,11 @@ impl<'a> Plan<'a> {
             };
             ends.map(point).collect::<Vec<_>>()
         });
-        self.hints = Arc::new(assistant.conditional(&self.domain, points, crew.monitor));
+        self.warm_starts = Arc::new(fitter.conditional(&self.domain, points, execution.monitor));
         self
     }
 
-    /// Where parameter `i`, the `k`-th nuisance, is held when it should be at `wanted`.
+    /// Where parameter `i`, the `k`-th nuisance, is fixed when it should be at `wanted`.
     fn refit_at(&self, k: usize, i: usize, wanted: f64) -> Refit {
         let at = wanted.clamp(self.domain.lower[i], self.domain.upper[i]);
         let variance = self.covariance.columns[k][i];
@@ -116,13 +116,13 @@ impl<'a> Plan<'a> {
         let mut ends = self.best.uncertainties[i].map(|sigma| [best - sigma, best + sigma]);
         if self.options.minos {
             match self.interval(likelihood, i) {
-                Some(Profile::Interval(interval)) => {
+                Some(MinosProfile::Interval(interval)) => {
                     let open = [f64::NEG_INFINITY, f64::INFINITY];
                     let [down, up] = [interval.down, interval.up].map(|end| end.map(|end| best + end));
                     ends = Some([down.unwrap_or(open[0]), up.unwrap_or(open[1])]);
                     work.minos = Some(interval);
                 }
-                Some(Profile::LowerMinimum(params)) => {
+                Some(MinosProfile::LowerMinimum(params)) => {
                     let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
                     profiler.try_from_point(&params);
                     work.lower = self.lower(&profiler);
@@ -132,7 +132,7 @@ impl<'a> Plan<'a> {
         }
         let around = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
         let mut profiler = around.with_pool(&self.pool);
-        profiler.hint(&self.hints);
+        profiler.warm_start(&self.warm_starts);
         work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
         let width = prefit_width(self.model, self.data, i);
         work.prefit =
@@ -145,10 +145,10 @@ impl<'a> Plan<'a> {
         (profiler.best().nll < self.minimum.nll).then(|| profiler.best().clone())
     }
 
-    fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<Profile> {
+    fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<MinosProfile> {
         let mut search = Search::new(likelihood, self.domain.clone(), self.options.fit.minimize);
         let mut hessian = Hessian::at(search.likelihood, &self.minimum.params, &search.domain);
-        let around = Around { best: &self.minimum, pool: &self.pool, parameter: i };
+        let around = MinosRequest { best: &self.minimum, pool: &self.pool, parameter: i };
         Some(minos::interval(&mut search, &self.model.parameters, around, &mut hessian))
     }
 
@@ -200,7 +200,7 @@ impl<'a> Plan<'a> {
             data.aux[term] = at;
             likelihood.set_data(&data);
             let mut search = Search::new(&mut *likelihood, self.domain.clone(), self.options.fit.minimize);
-            // The datum enters the slope of -ln L by -per_datum, and the minimum answers along the
+            // The datum enters the derivative of -ln L by -per_datum, and the minimum answers along the
             // covariance.
             let step = (at - observed) * per_datum;
             let start = self.predicted(&self.covariance.columns[k], if step.is_finite() { step } else { 0.0 });

@@ -4,7 +4,7 @@
 //!
 //! | definition | impact of θ on μ |
 //! |---|---|
-//! | classic, post-fit | μ̂ refitted with θ held at θ̂ ± σ_θ, minus μ̂ |
+//! | classic, post-fit | μ̂ refitted with θ fixed at θ̂ ± σ_θ, minus μ̂ |
 //! | classic, pre-fit | the same at θ̂ ± σ₀ |
 //! | global | μ̂ refitted with the auxiliary datum of θ one standard deviation higher or lower, minus μ̂ |
 //! | covariance, post-fit | C_μθ / σ_θ |
@@ -18,11 +18,11 @@ mod group;
 mod impacts;
 mod report;
 
-pub use group::{Group, matches};
+pub use group::{ParameterGroup, matches};
 
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::parallel::{self, Crew};
+use crate::parallel::{self, ExecutionContext};
 use crate::profile::Profiler;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::ROUNDS;
@@ -36,18 +36,18 @@ pub struct RankingOptions {
     /// The parameter of interest, which must be free.
     pub poi: usize,
     /// The definitions that are wanted.
-    pub methods: Methods,
-    /// Whether the classic post-fit impacts hold parameters at the ends of their MINOS intervals, rather than one standard deviation away.
+    pub methods: RankingMethods,
+    /// Whether the classic post-fit impacts fix parameters at the ends of their MINOS intervals, rather than one standard deviation away.
     pub minos: bool,
     /// Groups of parameters, whose common impact is wanted.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ParameterGroup>,
     /// How fits are done.
     pub fit: FitOptions,
 }
 
 /// Which definitions are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Methods {
+pub struct RankingMethods {
     /// Conditional refits.
     pub classic: bool,
     /// Shifts of auxiliary data.
@@ -56,7 +56,7 @@ pub struct Methods {
     pub covariance: bool,
 }
 
-impl Methods {
+impl RankingMethods {
     /// All of them.
     pub const ALL: Self = Self { classic: true, global: true, covariance: true };
 }
@@ -65,13 +65,13 @@ impl Methods {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranking {
     /// The parameter of interest.
-    pub poi: Poi,
+    pub poi: RankingPoi,
     /// One per free parameter other than the parameter of interest: by the larger post-fit impact, or if there is none, by the covariance's or the global one.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RankingEntry>,
     /// The groups that were asked for, in that order.
     pub groups: Vec<GroupImpact>,
     /// The uncertainty of the parameter of interest, divided.
-    pub breakdown: Breakdown,
+    pub breakdown: UncertaintyBreakdown,
     /// The fit that everything refers to.
     pub best: BestFit,
     /// Whether every parameter was done; a ranking that was stopped has fewer entries.
@@ -84,7 +84,7 @@ pub struct Ranking {
 
 /// The parameter of interest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Poi {
+pub struct RankingPoi {
     /// Its name.
     pub name: String,
     /// Its index.
@@ -97,7 +97,7 @@ pub struct Poi {
 
 /// A nuisance parameter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct RankingEntry {
     /// Its name.
     pub parameter: String,
     /// Its best-fit value θ̂.
@@ -140,7 +140,7 @@ pub struct Impacts {
 pub struct Impact {
     /// The change of μ̂; `None` if the refit did not converge.
     pub impact: Option<f64>,
-    /// Where the parameter was held, or what the auxiliary datum was.
+    /// Where the parameter was fixed, or what the auxiliary datum was.
     pub at: f64,
     /// Whether the shift was cut short: at the end of the parameter's range, or at zero for a count.
     pub clipped: bool,
@@ -155,7 +155,7 @@ pub struct GroupImpact {
     pub group: String,
     /// Its free members.
     pub members: Vec<String>,
-    /// √(σ_μ² - σ²), where σ is the uncertainty of μ̂ with the group held at the best fit.
+    /// √(σ_μ² - σ²), where σ is the uncertainty of μ̂ with the group fixed at the best fit.
     pub frozen: Option<f64>,
     /// The quadrature sum of its members' global impacts.
     pub global: Option<f64>,
@@ -163,14 +163,14 @@ pub struct GroupImpact {
 
 /// The uncertainty of the parameter of interest, divided into what auxiliary data and what event counts are to blame for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Breakdown {
+pub struct UncertaintyBreakdown {
     /// The standard deviation σ_μ.
     pub total: Option<f64>,
     /// By global impacts: their quadrature sum, each side counted half.
     pub global_systematic: Option<f64>,
     /// By global impacts: √(σ_μ² - systematic²).
     pub global_statistical: Option<f64>,
-    /// σ_μ with every constrained parameter held at the best fit.
+    /// σ_μ with every constrained parameter fixed at the best fit.
     pub frozen_statistical: Option<f64>,
     /// √(σ_μ² - that²)
     pub frozen_systematic: Option<f64>,
@@ -190,9 +190,9 @@ pub fn ranking<L: DataLikelihood + Clone + Sync>(
     data: &Data,
     likelihood: &L,
     options: &RankingOptions,
-    crew: Crew<'_>,
+    execution: ExecutionContext<'_>,
 ) -> Ranking {
-    ranking_of_parts(model, data, likelihood, options, (&[], crew))
+    ranking_of_parts(model, data, likelihood, options, (&[], execution))
 }
 
 /// Part `index` of `of` parts of a ranking: all that [`ranking`] does for its share of the parameters.
@@ -203,14 +203,14 @@ pub fn ranking_part<L: DataLikelihood + Clone + Sync>(
     data: &Data,
     likelihood: &L,
     options: &RankingOptions,
-    ([index, of], crew): ([usize; 2], Crew<'_>),
+    ([index, of], execution): ([usize; 2], ExecutionContext<'_>),
 ) -> RankingPart {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, &options.fit);
     let plan = Plan::new(model, data, options, &mut profiler);
     let (first, end) = (index * plan.n_works() / of, (index + 1) * plan.n_works() / of);
     let make = || likelihood.clone();
-    let works = parallel::map(end - first, crew, make, |likelihood, k| plan.work(likelihood, first + k));
+    let works = parallel::map(end - first, execution, make, |likelihood, k| plan.work(likelihood, first + k));
     RankingPart { first, works: works.into_iter().map_while(|work| work).collect() }
 }
 
@@ -222,13 +222,13 @@ pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
     data: &Data,
     likelihood: &L,
     options: &RankingOptions,
-    (parts, crew): (&[RankingPart], Crew<'_>),
+    (parts, execution): (&[RankingPart], ExecutionContext<'_>),
 ) -> Ranking {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, &options.fit);
     let mut known = parts;
     for _ in 1..ROUNDS {
-        let done = attempt(model, data, likelihood, options, (known, crew), &mut profiler);
+        let done = attempt(model, data, likelihood, options, (known, execution), &mut profiler);
         known = &[];
         let known = profiler.best().nll;
         match done {
@@ -241,7 +241,7 @@ pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
             }
         }
     }
-    match attempt(model, data, likelihood, options, (known, crew), &mut profiler) {
+    match attempt(model, data, likelihood, options, (known, execution), &mut profiler) {
         Attempt::Finished(ranking) | Attempt::Lower(_, ranking) => ranking,
     }
 }
@@ -258,19 +258,20 @@ fn attempt<L: DataLikelihood + Clone + Sync>(
     data: &Data,
     likelihood: &L,
     options: &RankingOptions,
-    (parts, crew): (&[RankingPart], Crew<'_>),
+    (parts, execution): (&[RankingPart], ExecutionContext<'_>),
     profiler: &mut Profiler<'_, L>,
 ) -> Attempt {
-    let plan = Plan::new(model, data, options, profiler).assisted(crew);
+    let plan = Plan::new(model, data, options, profiler).assisted(execution);
     let known = |k: usize| parts.iter().find_map(|part| part.works.get(k.checked_sub(part.first)?).cloned());
     let make = || likelihood.clone();
-    let works =
-        parallel::map(plan.n_works(), crew, make, |likelihood, k| known(k).unwrap_or_else(|| plan.work(likelihood, k)));
+    let works = parallel::map(plan.n_works(), execution, make, |likelihood, k| {
+        known(k).unwrap_or_else(|| plan.work(likelihood, k))
+    });
     let lower = works.iter().flatten().filter_map(|work| work.lower.as_ref());
     let lower = lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned();
     let ranking = report::assemble(&plan, works, profiler);
     match lower {
-        Some(lower) if !crew.monitor.is_cancelled() => Attempt::Lower(lower, ranking),
+        Some(lower) if !execution.monitor.is_cancelled() => Attempt::Lower(lower, ranking),
         Some(_) => {
             let warning = "a refit ended below the best fit, which is therefore not the lowest minimum";
             let warnings = ranking.warnings.into_iter().chain([warning.to_owned()]).collect();
@@ -305,7 +306,7 @@ impl Covariance {
     }
 }
 
-/// σ_μ with the parameters for which `is_frozen` held at the best fit.
+/// σ_μ with the parameters for which `is_frozen` fixed at the best fit.
 fn frozen_uncertainty<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     domain: &Domain,

@@ -2,7 +2,9 @@
 //! them.
 
 use super::impacts::{Plan, Work};
-use super::{Breakdown, Entry, GroupImpact, Impact, Impacts, Poi, Ranking, frozen_uncertainty};
+use super::{
+    GroupImpact, Impact, Impacts, Ranking, RankingEntry, RankingPoi, UncertaintyBreakdown, frozen_uncertainty,
+};
 use crate::minimize::Outcome;
 use crate::profile::Profiler;
 use crate::pulls::{prefit_center, prefit_width};
@@ -17,7 +19,7 @@ pub(super) fn assemble<L: DataLikelihood>(
     let names = &plan.model.parameters.names;
     let nuisances = &plan.covariance.nuisances;
     profiler.note_cut_short(works.iter().flatten().any(|work| work.is_cut_short));
-    let mut entries: Vec<(usize, Entry)> = Vec::with_capacity(works.len());
+    let mut entries: Vec<(usize, RankingEntry)> = Vec::with_capacity(works.len());
     for (k, work) in works.into_iter().enumerate() {
         entries.extend(work.map(|work| (nuisances[k], entry(plan, k, work))));
     }
@@ -25,12 +27,12 @@ pub(super) fn assemble<L: DataLikelihood>(
     let (groups, breakdown) = if plan.best.converged {
         (groups(plan, &entries, profiler), breakdown(plan, &entries, is_complete, profiler))
     } else {
-        (Vec::new(), Breakdown::default())
+        (Vec::new(), UncertaintyBreakdown::default())
     };
-    let mut entries: Vec<Entry> = entries.into_iter().map(|(_, entry)| entry).collect();
+    let mut entries: Vec<RankingEntry> = entries.into_iter().map(|(_, entry)| entry).collect();
     entries.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.parameter.cmp(&b.parameter)));
     let mut ranking = Ranking {
-        poi: Poi {
+        poi: RankingPoi {
             name: names[poi].clone(),
             index: poi,
             bestfit: plan.best.params[poi],
@@ -51,7 +53,7 @@ pub(super) fn assemble<L: DataLikelihood>(
     ranking
 }
 
-fn entry(plan: &Plan<'_>, k: usize, work: Work) -> Entry {
+fn entry(plan: &Plan<'_>, k: usize, work: Work) -> RankingEntry {
     let (i, poi) = (plan.covariance.nuisances[k], plan.options.poi);
     let (center, width) = (prefit_center(plan.model, plan.data, i), prefit_width(plan.model, plan.data, i));
     let sigma = plan.best.uncertainties[i];
@@ -61,7 +63,7 @@ fn entry(plan: &Plan<'_>, k: usize, work: Work) -> Entry {
     let methods = plan.options.methods;
     let over = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
     let at_best = plan.model.parameters.constraint[i].map(|c| c.width(plan.best.params[i]));
-    Entry {
+    RankingEntry {
         parameter: plan.model.parameters.names[i].clone(),
         bestfit: plan.best.params[i],
         uncertainty: sigma,
@@ -79,7 +81,7 @@ fn entry(plan: &Plan<'_>, k: usize, work: Work) -> Entry {
 }
 
 /// What the order of a ranking goes by; parameters without any number come last.
-fn size(entry: &Entry) -> f64 {
+fn size(entry: &RankingEntry) -> f64 {
     let larger = |impacts: &Impacts| {
         let sides = [impacts.down, impacts.up].into_iter().filter_map(|side| side.impact);
         sides.map(f64::abs).reduce(f64::max)
@@ -105,7 +107,7 @@ fn rest(total: Option<f64>, part: Option<f64>) -> Option<f64> {
 
 fn groups<L: DataLikelihood>(
     plan: &Plan<'_>,
-    entries: &[(usize, Entry)],
+    entries: &[(usize, RankingEntry)],
     profiler: &mut Profiler<'_, L>,
 ) -> Vec<GroupImpact> {
     let poi = plan.options.poi;
@@ -130,10 +132,10 @@ fn groups<L: DataLikelihood>(
 
 fn breakdown<L: DataLikelihood>(
     plan: &Plan<'_>,
-    entries: &[(usize, Entry)],
+    entries: &[(usize, RankingEntry)],
     is_complete: bool,
     profiler: &mut Profiler<'_, L>,
-) -> Breakdown {
+) -> UncertaintyBreakdown {
     let poi = plan.options.poi;
     let total = plan.best.uncertainties[poi];
     let constraint = &plan.model.parameters.constraint;
@@ -141,7 +143,7 @@ fn breakdown<L: DataLikelihood>(
     let systematic = squares.filter(|_| is_complete && plan.options.methods.global).map(f64::sqrt);
     let frozen =
         total.and_then(|_| frozen_uncertainty(profiler, &plan.domain, poi, |i| i != poi && constraint[i].is_some()));
-    Breakdown {
+    UncertaintyBreakdown {
         total,
         global_systematic: systematic,
         global_statistical: rest(total, systematic),
@@ -151,7 +153,7 @@ fn breakdown<L: DataLikelihood>(
 }
 
 /// Every refit of a parameter.
-fn sides(entry: &Entry) -> Vec<Impact> {
+fn sides(entry: &RankingEntry) -> Vec<Impact> {
     [&entry.prefit, &entry.postfit, &entry.global].into_iter().flatten().flat_map(|i| [i.down, i.up]).collect()
 }
 

@@ -2,15 +2,15 @@
 //! with their neighbours.
 
 use super::sweep::Sweep;
-use super::{Axis, Minima, ROUNDS, Scan, Verdict, assemble, is_lower, keep_lower, range};
-use crate::accelerator::Hints;
+use super::{Minima, ROUNDS, Scan, ScanAxis, Verdict, assemble, is_lower, keep_lower, range};
+use crate::accelerator::WarmStarts;
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum};
-use crate::monitor::Quiet;
-use crate::parallel::{self, Crew};
+use crate::monitor::WithoutProgress;
+use crate::parallel::{self, ExecutionContext};
 use crate::profile::Profiler;
 use crate::response::Response;
-use crate::search::Pool;
+use crate::search::BasinPool;
 use ns_core::{Likelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ struct Shared<'a, L> {
     values: [Vec<f64>; 2],
     best: Minimum,
     /// Minima beside the lowest, from which every row starts too.
-    pool: Pool,
+    pool: BasinPool,
     /// Of the first parameter, and of both.
     first: Response,
     both: Response,
     /// Where an accelerator has found the minima of the points.
-    hints: Arc<Hints>,
-    crew: Crew<'a>,
+    warm_starts: Arc<WarmStarts>,
+    execution: ExecutionContext<'a>,
 }
 
 /// What one row found.
@@ -62,8 +62,8 @@ pub(super) fn part<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
-    axes: [&Axis; 2],
-    ([index, of], crew): ([usize; 2], Crew<'_>),
+    axes: [&ScanAxis; 2],
+    ([index, of], execution): ([usize; 2], ExecutionContext<'_>),
 ) -> GridPart {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, options);
@@ -71,8 +71,8 @@ pub(super) fn part<L: Likelihood + Clone + Sync>(
     let values = axes.map(|axis| range::resolve(&mut profiler, axis, &best));
     let n_rows = if best.nll.is_finite() { values[0].len() } else { 0 };
     let (first, end) = (index * n_rows / of, (index + 1) * n_rows / of);
-    let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, crew);
-    let rows = shared.map(end - first, crew, |profiler, j| shared.row(profiler, first + j));
+    let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, execution);
+    let rows = shared.map(end - first, execution, |profiler, j| shared.row(profiler, first + j));
     GridPart { first, rows: rows.into_iter().map_while(|row| row).collect() }
 }
 
@@ -80,8 +80,8 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
-    axes: [&Axis; 2],
-    (mut parts, crew): (&[GridPart], Crew<'_>),
+    axes: [&ScanAxis; 2],
+    (mut parts, execution): (&[GridPart], ExecutionContext<'_>),
 ) -> Scan {
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, options);
@@ -94,7 +94,7 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
         if !best.nll.is_finite() {
             break;
         }
-        let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, crew);
+        let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, execution);
         let (found, lower) = shared.round(parts, &mut seen);
         // Of another minimum than the one of the next round.
         parts = &[];
@@ -102,7 +102,7 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
         let Some(lower) = lower else { break };
         let known = profiler.best().nll;
         profiler.try_from_point(&lower.params);
-        if profiler.best().nll == known || crew.monitor.is_cancelled() {
+        if profiler.best().nll == known || execution.monitor.is_cancelled() {
             break;
         }
     }
@@ -119,9 +119,9 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
     fn new(
         (model, likelihood, options): (&'a Model, &'a L, &'a FitOptions),
         profiler: &mut Profiler<'_, L>,
-        axes: [&Axis; 2],
+        axes: [&ScanAxis; 2],
         values: &[Vec<f64>; 2],
-        crew: Crew<'a>,
+        execution: ExecutionContext<'a>,
     ) -> Self {
         let domain = profiler.domain().clone();
         let parameters = axes.map(|axis| axis.parameter);
@@ -138,20 +138,20 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
             pool: profiler.pool().clone(),
             first,
             both,
-            hints: Arc::default(),
-            crew,
+            warm_starts: Arc::default(),
+            execution,
         };
-        shared.hints = Arc::new(shared.ask_assistant(&domain));
+        shared.warm_starts = Arc::new(shared.ask_assistant(&domain));
         shared
     }
 
     /// The minima of all points, if there is somebody to ask.
-    fn ask_assistant(&self, domain: &Domain) -> Hints {
-        let Some(assistant) = self.crew.assistant else { return Hints::default() };
+    fn ask_assistant(&self, domain: &Domain) -> WarmStarts {
+        let Some(fitter) = self.execution.batch_fitter else { return WarmStarts::default() };
         let [a, b] = self.parameters;
         let point = |x: f64, y: f64| (vec![(a, x), (b, y)], self.both.moved(&self.best.params, &[x, y]));
         let points = self.values[0].iter().flat_map(|&x| self.values[1].iter().map(move |&y| point(x, y)));
-        assistant.conditional(domain, points, self.crew.monitor)
+        fitter.conditional(domain, points, self.execution.monitor)
     }
 
     /// All rows, those of `parts` as they are, compared with their neighbours until nothing
@@ -159,7 +159,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
     fn round(&self, parts: &[GridPart], seen: &mut Seen) -> (Minima, Option<Minimum>) {
         let (n_rows, width) = (self.values[0].len(), self.values[1].len());
         let known = |j: usize| parts.iter().find_map(|part| part.rows.get(j.checked_sub(part.first)?));
-        let mut rows = self.map(n_rows, self.crew, |profiler, j| match known(j) {
+        let mut rows = self.map(n_rows, self.execution, |profiler, j| match known(j) {
             Some(_) => Minima::new(),
             None => self.row(profiler, j),
         });
@@ -173,12 +173,12 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         rows.iter_mut().for_each(|row| minima.extend(row.take().map_or_else(|| vec![None; width], |row| row.minima)));
         let mut is_new = vec![true; minima.len()];
         for _ in 0..n_rows {
-            if lower.is_some() || self.crew.monitor.is_cancelled() || !is_new.contains(&true) {
+            if lower.is_some() || self.execution.monitor.is_cancelled() || !is_new.contains(&true) {
                 break;
             }
-            let quiet = Quiet(self.crew.monitor);
-            let crew = Crew { monitor: &quiet, ..self.crew };
-            let mut better = self.map(n_rows, crew, |profiler, j| self.compare(profiler, &minima, &is_new, j));
+            let quiet = WithoutProgress(self.execution.monitor);
+            let execution = ExecutionContext { monitor: &quiet, ..self.execution };
+            let mut better = self.map(n_rows, execution, |profiler, j| self.compare(profiler, &minima, &is_new, j));
             lower = note(&better, seen);
             is_new.fill(false);
             for (j, row) in better.iter_mut().enumerate() {
@@ -196,14 +196,14 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
     fn map(
         &self,
         n_rows: usize,
-        crew: Crew<'_>,
+        execution: ExecutionContext<'_>,
         work: impl Fn(&mut Profiler<'_, L>, usize) -> Minima + Sync,
     ) -> Vec<Option<Row>> {
         let make = || self.likelihood.clone();
-        parallel::map(n_rows, crew, make, |likelihood, j| {
+        parallel::map(n_rows, execution, make, |likelihood, j| {
             let around = Profiler::around(self.model, likelihood, self.options, &self.best);
             let mut profiler = around.with_pool(&self.pool);
-            profiler.hint(&self.hints);
+            profiler.warm_start(&self.warm_starts);
             let minima = work(&mut profiler, j);
             let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
             let seen = Seen { several_minima: profiler.has_several_minima(), cut_short: profiler.is_cut_short() };
@@ -211,24 +211,30 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         })
     }
 
-    fn sweep<'s>(&'s self, held: &'s [(usize, f64)]) -> Sweep<'s> {
-        Sweep { held, parameter: self.parameters[1], values: &self.values[1], response: &self.both, crew: self.crew }
+    fn sweep<'s>(&'s self, fixed: &'s [(usize, f64)]) -> Sweep<'s> {
+        Sweep {
+            fixed,
+            parameter: self.parameters[1],
+            values: &self.values[1],
+            response: &self.both,
+            execution: self.execution,
+        }
     }
 
     /// Row `j`: its own minimum, and from there to both sides.
     fn row(&self, profiler: &mut Profiler<'_, L>, j: usize) -> Minima {
-        let held = [(self.parameters[0], self.values[0][j])];
-        let predicted = self.first.moved(&self.best.params, &[held[0].1]);
-        let center = profiler.at_from(&held, std::slice::from_ref(&predicted));
-        self.sweep(&held).run(profiler, if center.converged() { &center.params } else { &predicted })
+        let fixed = [(self.parameters[0], self.values[0][j])];
+        let predicted = self.first.moved(&self.best.params, &[fixed[0].1]);
+        let center = profiler.at_from(&fixed, std::slice::from_ref(&predicted));
+        self.sweep(&fixed).run(profiler, if center.converged() { &center.params } else { &predicted })
     }
 
     /// The points of row `j` that are lower from a point above or below them that is new, and leads
     /// elsewhere.
     fn compare(&self, profiler: &mut Profiler<'_, L>, minima: &Minima, is_new: &[bool], j: usize) -> Minima {
         let width = self.values[1].len();
-        let held = [(self.parameters[0], self.values[0][j])];
-        let sweep = self.sweep(&held);
+        let fixed = [(self.parameters[0], self.values[0][j])];
+        let sweep = self.sweep(&fixed);
         let mut found: Minima = vec![None; width];
         let rows = [j.checked_sub(1), Some(j + 1).filter(|&next| next < self.values[0].len())];
         for (k, &value) in self.values[1].iter().enumerate() {
@@ -239,7 +245,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
                 if known.converged() && self.both.is_same(&start, &known.params) {
                     continue;
                 }
-                let other = profiler.at_from(&sweep.held_at(value), &[start]);
+                let other = profiler.at_from(&sweep.fixed_at(value), &[start]);
                 if is_lower(&other, known) {
                     found[k] = Some(other);
                 }

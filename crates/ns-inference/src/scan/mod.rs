@@ -1,6 +1,6 @@
 //! Profile scans: how much worse the best fit becomes as one or two parameters are moved.
 //!
-//! At each point the scanned parameters are held and all others refitted; the curve is the lowest
+//! At each point the scanned parameters are fixed and all others refitted; the curve is the lowest
 //! that neighbouring points lead to. A point that lies below the free minimum shows that the free
 //! minimum was another one: the scan then starts again from there, so that everything refers to the
 //! lowest.
@@ -13,7 +13,7 @@ pub use grid::GridPart;
 
 use crate::fit::FitOptions;
 use crate::minimize::{Minimum, Outcome};
-use crate::parallel::Crew;
+use crate::parallel::ExecutionContext;
 use crate::profile::{Profiler, rounding};
 use crate::response::Response;
 use crate::result::BestFit;
@@ -27,16 +27,16 @@ pub(crate) const ROUNDS: usize = 10;
 
 /// A parameter to scan, and where.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Axis {
+pub struct ScanAxis {
     /// Its index.
     pub parameter: usize,
-    /// The values to hold it at.
-    pub values: Values,
+    /// The values to fix it at.
+    pub values: ScanValues,
 }
 
 /// Where to scan a parameter.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum ScanValues {
     /// At these values, which may lie outside the parameter's range, in any order.
     Given(Vec<f64>),
     /// At this many values, equally far apart, from where 2 Δ(-ln L) is about 9 on one side of the
@@ -44,7 +44,7 @@ pub enum Values {
     Automatic(usize),
 }
 
-impl Values {
+impl ScanValues {
     /// `points` values from `start` to `stop`, equally far apart.
     ///
     /// ```
@@ -96,8 +96,8 @@ pub fn scan<L: Likelihood + ?Sized>(
     model: &Model,
     likelihood: &mut L,
     options: &FitOptions,
-    axis: &Axis,
-    crew: Crew<'_>,
+    axis: &ScanAxis,
+    execution: ExecutionContext<'_>,
 ) -> Scan {
     let mut profiler = Profiler::new(model, likelihood, options);
     let mut best = profiler.best_fit();
@@ -110,15 +110,15 @@ pub fn scan<L: Likelihood + ?Sized>(
         }
         let domain = profiler.domain().clone();
         let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &[axis.parameter]);
-        if let Some(assistant) = crew.assistant {
+        if let Some(fitter) = execution.batch_fitter {
             let point = |&value: &f64| (vec![(axis.parameter, value)], response.moved(&best.params, &[value]));
-            let hints = assistant.conditional(&domain, values.iter().map(point), crew.monitor);
-            profiler.hint(&Arc::new(hints));
+            let warm_starts = fitter.conditional(&domain, values.iter().map(point), execution.monitor);
+            profiler.warm_start(&Arc::new(warm_starts));
         }
-        let line = Sweep { held: &[], parameter: axis.parameter, values: &values, response: &response, crew };
+        let line = Sweep { fixed: &[], parameter: axis.parameter, values: &values, response: &response, execution };
         let found = line.run(&mut profiler, &best.params);
         keep_lower(&mut minima, found);
-        if profiler.best().nll == best.nll || crew.monitor.is_cancelled() {
+        if profiler.best().nll == best.nll || execution.monitor.is_cancelled() {
             break;
         }
     }
@@ -133,10 +133,10 @@ pub fn grid<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
-    axes: [&Axis; 2],
-    crew: Crew<'_>,
+    axes: [&ScanAxis; 2],
+    execution: ExecutionContext<'_>,
 ) -> Scan {
-    grid::grid(model, likelihood, options, axes, (&[], crew))
+    grid::grid(model, likelihood, options, axes, (&[], execution))
 }
 
 /// Part `index` of `of` parts of a [`grid`]: its share of the first parameter's values.
@@ -146,10 +146,10 @@ pub fn grid_part<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
-    axes: [&Axis; 2],
-    ([index, of], crew): ([usize; 2], Crew<'_>),
+    axes: [&ScanAxis; 2],
+    ([index, of], execution): ([usize; 2], ExecutionContext<'_>),
 ) -> GridPart {
-    grid::part(model, likelihood, options, axes, ([index, of], crew))
+    grid::part(model, likelihood, options, axes, ([index, of], execution))
 }
 
 /// A grid, of which `parts` are done already: the result is that of [`grid`].
@@ -160,10 +160,10 @@ pub fn grid_of_parts<L: Likelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
-    axes: [&Axis; 2],
-    (parts, crew): (&[GridPart], Crew<'_>),
+    axes: [&ScanAxis; 2],
+    (parts, execution): (&[GridPart], ExecutionContext<'_>),
 ) -> Scan {
-    grid::grid(model, likelihood, options, axes, (parts, crew))
+    grid::grid(model, likelihood, options, axes, (parts, execution))
 }
 
 /// Keeps the lower one of two results for each point.

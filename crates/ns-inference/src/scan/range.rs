@@ -1,7 +1,7 @@
 //! Where a scan starts and stops when nobody says: where the profile has risen enough.
 
-use super::{Axis, ROUNDS, Values};
-use crate::crossing::{Crossing, Height, Line, crossing};
+use super::{ROUNDS, ScanAxis, ScanValues};
+use crate::crossing::{Crossing, ProfileLine, ProfileRise, crossing};
 use crate::profile::Profiler;
 use crate::response::Response;
 use crate::result::BestFit;
@@ -12,10 +12,14 @@ const HEIGHT: f64 = 3.0;
 const TOLERANCE: f64 = 0.05;
 
 /// The values of `axis`.
-pub(super) fn resolve<L: Likelihood + ?Sized>(profiler: &mut Profiler<'_, L>, axis: &Axis, best: &BestFit) -> Vec<f64> {
+pub(super) fn resolve<L: Likelihood + ?Sized>(
+    profiler: &mut Profiler<'_, L>,
+    axis: &ScanAxis,
+    best: &BestFit,
+) -> Vec<f64> {
     let points = match &axis.values {
-        Values::Given(values) => return values.clone(),
-        Values::Automatic(points) => *points,
+        ScanValues::Given(values) => return values.clone(),
+        ScanValues::Automatic(points) => *points,
     };
     if !best.nll.is_finite() {
         return Vec::new();
@@ -24,9 +28,9 @@ pub(super) fn resolve<L: Likelihood + ?Sized>(profiler: &mut Profiler<'_, L>, ax
         let best = profiler.best_fit();
         let [start, stop] = ends(profiler, axis.parameter, &best);
         if profiler.best().nll == best.nll {
-            return match Values::between(start, stop, points) {
-                Values::Given(values) => values,
-                Values::Automatic(_) => Vec::new(),
+            return match ScanValues::between(start, stop, points) {
+                ScanValues::Given(values) => values,
+                ScanValues::Automatic(_) => Vec::new(),
             };
         }
     }
@@ -39,7 +43,7 @@ fn ends<L: Likelihood + ?Sized>(profiler: &mut Profiler<'_, L>, parameter: usize
     let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &[parameter]);
     [-1.0, 1.0].map(|sign| {
         let end = if sign < 0.0 { middle - domain.lower[parameter] } else { domain.upper[parameter] - middle };
-        let line = Line { target: HEIGHT, tolerance: TOLERANCE, first: HEIGHT * response.width(0), end };
+        let line = ProfileLine { target: HEIGHT, tolerance: TOLERANCE, first: HEIGHT * response.width(0), end };
         let mut last = best.params.clone();
         let found = crossing(&line, |t| {
             let value = middle + sign * t;
@@ -47,8 +51,8 @@ fn ends<L: Likelihood + ?Sized>(profiler: &mut Profiler<'_, L>, parameter: usize
             if at.converged() {
                 last.clone_from(&at.params);
             }
-            let slope = at.gradient.get(parameter).map_or(f64::NAN, |gradient| sign * gradient);
-            Height::of(&at, best.nll, slope)
+            let derivative = at.gradient.get(parameter).map_or(f64::NAN, |gradient| sign * gradient);
+            ProfileRise::of(&at, best.nll, derivative)
         });
         match found {
             // At the end of the range it is the bound to the last bit.

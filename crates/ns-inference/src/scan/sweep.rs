@@ -2,7 +2,7 @@
 
 use super::{Minima, is_lower};
 use crate::minimize::Minimum;
-use crate::parallel::Crew;
+use crate::parallel::ExecutionContext;
 use crate::profile::Profiler;
 use crate::response::Response;
 use ns_core::Likelihood;
@@ -10,17 +10,17 @@ use ns_core::Likelihood;
 /// A secant needs points that are not much closer to each other than the next one is.
 const SECANT: f64 = 0.2;
 
-/// Values of one parameter, while others are held.
+/// Values of one parameter, while others are fixed.
 pub(super) struct Sweep<'a> {
-    /// Parameters that are held all along, with their values; none or one.
-    pub(super) held: &'a [(usize, f64)],
+    /// Parameters that are fixed all along, with their values; none or one.
+    pub(super) fixed: &'a [(usize, f64)],
     /// The parameter that moves.
     pub(super) parameter: usize,
     /// Where to, in any order.
     pub(super) values: &'a [f64],
-    /// Of `held` and then `parameter`.
+    /// Of `fixed` and then `parameter`.
     pub(super) response: &'a Response,
-    pub(super) crew: Crew<'a>,
+    pub(super) execution: ExecutionContext<'a>,
 }
 
 /// A place of the line where the conditional minimum is known.
@@ -50,14 +50,14 @@ impl Sweep<'_> {
         minima
     }
 
-    /// The parameters to hold for `value`.
-    pub(super) fn held_at(&self, value: f64) -> Vec<(usize, f64)> {
-        self.held.iter().copied().chain([(self.parameter, value)]).collect()
+    /// The parameters to fix for `value`.
+    pub(super) fn fixed_at(&self, value: f64) -> Vec<(usize, f64)> {
+        self.fixed.iter().copied().chain([(self.parameter, value)]).collect()
     }
 
-    /// Where `value` should lead from a conditional minimum `from`, with the same parameters held.
+    /// Where `value` should lead from a conditional minimum `from`, with the same parameters fixed.
     pub(super) fn moved(&self, from: &[f64], value: f64) -> Vec<f64> {
-        let values: Vec<f64> = self.held.iter().map(|&(_, held)| held).chain([value]).collect();
+        let values: Vec<f64> = self.fixed.iter().map(|&(_, value)| value).chain([value]).collect();
         self.response.moved(from, &values)
     }
 
@@ -73,17 +73,17 @@ impl Sweep<'_> {
         let mut before: Option<Known<'_>> = None;
         let mut found: Vec<(usize, Minimum)> = Vec::with_capacity(side.len());
         for &k in side {
-            if self.crew.monitor.is_cancelled() || profiler.best().nll != best {
+            if self.execution.monitor.is_cancelled() || profiler.best().nll != best {
                 break;
             }
             let mut starts = vec![self.predict(last, before, self.values[k])];
-            let held = self.held_at(self.values[k]);
+            let fixed = self.fixed_at(self.values[k]);
             let minimum = if side.last() == Some(&k) {
                 // A branch that no neighbour leads to: the way back will follow it for as long as it is the lower one.
                 starts.push(profiler.start().to_vec());
-                profiler.at_end(&held, &starts)
+                profiler.at_end(&fixed, &starts)
             } else {
-                profiler.at_from(&held, &starts)
+                profiler.at_from(&fixed, &starts)
             };
             found.push((k, minimum));
             let converged: Vec<Known<'_>> = found
@@ -96,8 +96,8 @@ impl Sweep<'_> {
             let middle = Known { value: center[self.parameter], params: center };
             last = *converged.first().unwrap_or(&middle);
             before = converged.get(1).copied().or_else(|| converged.first().map(|_| middle));
-            if self.held.is_empty() {
-                self.crew.monitor.progress(minima.iter().flatten().count() + found.len(), minima.len());
+            if self.fixed.is_empty() {
+                self.execution.monitor.progress(minima.iter().flatten().count() + found.len(), minima.len());
             }
         }
         for (k, minimum) in found {
@@ -128,7 +128,7 @@ impl Sweep<'_> {
             if known.converged() && self.response.is_same(&start, &known.params) {
                 continue;
             }
-            let other = profiler.at_from(&self.held_at(value), &[start]);
+            let other = profiler.at_from(&self.fixed_at(value), &[start]);
             if is_lower(&other, known) {
                 minima[inner] = Some(other);
             }

@@ -1,8 +1,8 @@
 //! Lower minima where the model indicates them: starts made from a minimum, and what they lead to.
 
 use super::local::add_cost;
-use super::pool::{FoundBy, Pool};
-use super::suspects::Kind;
+use super::pool::{BasinPool, FoundBy};
+use super::suspects::SuspectKind;
 use super::{Search, Suspect, distinct};
 use crate::minimize::{Domain, Minimum};
 use ns_core::Likelihood;
@@ -60,7 +60,7 @@ const MOVED_ALONG: f64 = 0.5;
 
 /// How much of what the model indicates is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Breadth {
+pub enum SearchBreadth {
     /// All of it.
     Full,
     /// In large models, only same-sign systematics with the other sign: for fits near ones that
@@ -74,7 +74,11 @@ type Start = (Vec<f64>, FoundBy);
 impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// The lowest minimum among those `known`, at least one, and those that the model's indications
     /// lead to; and all minima met, that one first, each with how it was found.
-    pub fn explore(&mut self, known: Vec<(Minimum, FoundBy)>, breadth: Breadth) -> (Minimum, Vec<(Minimum, FoundBy)>) {
+    pub fn explore(
+        &mut self,
+        known: Vec<(Minimum, FoundBy)>,
+        breadth: SearchBreadth,
+    ) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         let (mut met, mut explored, mut cost) = (Vec::<(Minimum, FoundBy)>::new(), Vec::new(), Vec::new());
         let smaller = MIDDLE as f64 / self.domain.lower.len().clamp(1, MIDDLE) as f64;
         let of_large = (MOST_EVALUATIONS as f64 * smaller.powi(2)) as usize;
@@ -134,7 +138,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     /// The lowest minimum that `start` (P) and the basins of `pool` lead to, explored if that costs
     /// little. What is fixed has the value that it has in `start`.
-    pub(crate) fn lowest_from(&mut self, start: &[f64], pool: &Pool) -> Minimum {
+    pub(crate) fn lowest_from(&mut self, start: &[f64], pool: &BasinPool) -> Minimum {
         let mut lowest = self.run(start);
         for basin in pool.basins() {
             let value = |i: usize| if self.domain.fixed[i] { start[i] } else { basin.minimum.params[i] };
@@ -144,7 +148,11 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                 lowest = other;
             }
         }
-        if self.is_thorough() { self.explore(vec![(lowest, FoundBy::Start)], Breadth::Reflections).0 } else { lowest }
+        if self.is_thorough() {
+            self.explore(vec![(lowest, FoundBy::Start)], SearchBreadth::Reflections).0
+        } else {
+            lowest
+        }
     }
 
     /// Whether every fit of this model explores, because that costs little.
@@ -193,17 +201,17 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 
     /// Where lower minima than `minimum` may be reached from.
-    fn indicated_starts(&mut self, minimum: &Minimum, breadth: Breadth, last: usize) -> Vec<Start> {
+    fn indicated_starts(&mut self, minimum: &Minimum, breadth: SearchBreadth, last: usize) -> Vec<Start> {
         if self.likelihood.is_stopped() {
             return Vec::new();
         }
         if self.is_thorough() {
-            let all: Vec<Suspect> = self.free_suspects().filter(|s| s.kind != Kind::Growth).cloned().collect();
+            let all: Vec<Suspect> = self.free_suspects().filter(|s| s.kind != SuspectKind::Growth).cloned().collect();
             let mut starts = self.reflected_starts(minimum);
             starts.extend(self.moved_starts(minimum, &all, last));
             return starts;
         }
-        if breadth == Breadth::Reflections || !self.has_suspects() || !minimum.converged() {
+        if breadth == SearchBreadth::Reflections || !self.has_suspects() || !minimum.converged() {
             return self.reflected_starts(minimum);
         }
         let mut starts = self.screened_starts(minimum);
@@ -271,8 +279,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     fn promising(&mut self, minimum: &Minimum, moves: &[(usize, f64)]) -> Vec<(usize, f64)> {
         let mut found = Vec::with_capacity(moves.len());
         self.likelihood.nll_and_slope_moved(&minimum.params, moves, &mut found);
-        let is_promising = |&(&(i, value), [nll, slope]): &(&(usize, f64), [f64; 2])| {
-            may_hide_minimum(value - minimum.params[i], nll - minimum.nll, slope)
+        let is_promising = |&(&(i, value), [nll, derivative]): &(&(usize, f64), [f64; 2])| {
+            may_hide_minimum(value - minimum.params[i], nll - minimum.nll, derivative)
         };
         moves.iter().zip(found).filter(is_promising).map(|(&moved, _)| moved).collect()
     }
@@ -294,7 +302,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         for suspect in suspects {
             // In a large model each point is reached from the one before, until -ln L has risen too
             // high.
-            let walks = is_large && suspect.kind != Kind::Growth;
+            let walks = is_large && suspect.kind != SuspectKind::Growth;
             for way in self.ways(minimum, suspect) {
                 let mut from = minimum.params.clone();
                 for point in way {
@@ -312,7 +320,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                     }
                     let rises_on = rise_ahead(minimum, &at, &suspect.parameters) > 0.0;
                     let is_too_high = at.nll - minimum.nll > HIGHEST_RISE;
-                    if suspect.kind == Kind::Growth || leads_elsewhere(minimum, &at, &suspect.parameters) {
+                    if suspect.kind == SuspectKind::Growth || leads_elsewhere(minimum, &at, &suspect.parameters) {
                         starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
                     }
                     // The other side of zero may be as low again.
@@ -355,7 +363,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
             points.into_iter().partition(|point| point[0] < minimum.params[which[0]]);
         below.reverse();
         // Against each other the effects cancel with the opposite of the sign that the points have.
-        let exchanged = (suspect.kind == Kind::Pair).then(|| {
+        let exchanged = (suspect.kind == SuspectKind::Pair).then(|| {
             let sign = -(suspect.points[0][0] * suspect.points[0][1]).signum();
             vec![sign * minimum.params[which[1]], sign * minimum.params[which[0]]]
         });
@@ -370,7 +378,7 @@ fn free_suspects(domain: &Domain) -> impl Iterator<Item = &Suspect> {
 
 /// Whether every suspect of `domain` is moved in every fit.
 fn is_thorough(domain: &Domain) -> bool {
-    let n = free_suspects(domain).filter(|suspect| suspect.kind != Kind::Growth).count();
+    let n = free_suspects(domain).filter(|suspect| suspect.kind != SuspectKind::Growth).count();
     n > 0 && n * domain.fixed.len().pow(2) <= THOROUGH
 }
 
@@ -384,7 +392,7 @@ fn moved_in_large(domain: &Domain) -> Vec<&Suspect> {
     let is_middle = domain.fixed.len() <= MIDDLE;
     let is_moved = |suspect: &&Suspect| suspect.is_strong() || is_middle;
     let mut moved: Vec<&Suspect> = free_suspects(domain).filter(is_moved).collect();
-    moved.sort_by_key(|suspect| (!suspect.is_strong(), suspect.kind != Kind::Scale));
+    moved.sort_by_key(|suspect| (!suspect.is_strong(), suspect.kind != SuspectKind::Scale));
     moved
 }
 
@@ -443,8 +451,8 @@ pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
 }
 
 /// Whether there may be another minimum beyond a move by `distance` from a minimum, after which
-/// -ln L is higher by `rise` and has the derivative `slope`. For a parabola, slope times distance
+/// -ln L is higher by `rise` and has the derivative `derivative`. For a parabola, derivative times distance
 /// is twice the rise.
-pub(crate) fn may_hide_minimum(distance: f64, rise: f64, slope: f64) -> bool {
-    rise < HIGHEST_RISE && slope * distance < rise.max(0.0)
+pub(crate) fn may_hide_minimum(distance: f64, rise: f64, derivative: f64) -> bool {
+    rise < HIGHEST_RISE && derivative * distance < rise.max(0.0)
 }

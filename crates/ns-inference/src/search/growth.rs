@@ -10,7 +10,7 @@
 //! grow to take away what other templates expect too much: its histosys are moved to where it has
 //! changed its sign, and the factors (normsys and per-bin ones) let it grow from there.
 
-use super::suspects::{Kind, Suspect};
+use super::suspects::{Suspect, SuspectKind};
 use ns_core::Model;
 
 /// The fractions of the channel's counts that the template is to explain.
@@ -87,7 +87,7 @@ pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspe
     };
     let points: Vec<Vec<f64>> = pulls.iter().map(at).collect();
     let parameters = rates.iter().map(|rate| rate.param).collect();
-    (!points.is_empty()).then_some(Suspect { kind: Kind::Growth, parameters, bend, points })
+    (!points.is_empty()).then_some(Suspect { kind: SuspectKind::Growth, parameters, bend, points })
 }
 
 /// How far, in standard deviations, the histosys of `template` have to go at least to make its
@@ -145,11 +145,11 @@ fn rates(model: &Model, template: usize, first: usize) -> Vec<Rate> {
     let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
     let total: f64 = nominal.iter().sum();
     let mut found: Vec<Rate> = Vec::new();
-    let mut add = |param: usize, [slope, fall]: [f64; 2], effect: Effect| {
+    let mut add = |param: usize, [derivative, fall]: [f64; 2], effect: Effect| {
         let parameters = &model.parameters;
         let Some(constraint) = parameters.constraint[param].filter(|_| !parameters.fixed[param]) else { return };
         let width = constraint.width(parameters.init[param]);
-        let rate = Rate { param, effect, width, pull: slope * width, fall: fall * width };
+        let rate = Rate { param, effect, width, pull: derivative * width, fall: fall * width };
         match found.iter_mut().find(|known| known.param == param) {
             Some(known) if known.pull.abs() < rate.pull.abs() => *known = rate,
             Some(_) => {}
@@ -158,13 +158,13 @@ fn rates(model: &Model, template: usize, first: usize) -> Vec<Rate> {
     };
     for entry in model.part(layout.template_normsys, template) {
         let (lo, hi) = (model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry]);
-        let slope = if hi >= lo { hi.ln() } else { -lo.ln() };
-        add(model.table(layout.normsys_param)[entry] as usize, [slope, 0.0], Effect::Factor);
+        let derivative = if hi >= lo { hi.ln() } else { -lo.ln() };
+        add(model.table(layout.normsys_param)[entry] as usize, [derivative, 0.0], Effect::Factor);
     }
     for entry in model.part(layout.template_histosys, template) {
         let [up, down] = changes(model, entry);
-        let slope = if up >= down { up / total } else { -down / total };
-        add(model.table(layout.histosys_param)[entry] as usize, [slope, fall(up, down) / total], Effect::Histosys);
+        let derivative = if up >= down { up / total } else { -down / total };
+        add(model.table(layout.histosys_param)[entry] as usize, [derivative, fall(up, down) / total], Effect::Histosys);
     }
     for entry in model.part(layout.template_bin_factor, template) {
         let param = model.table(layout.bin_factor_param)[entry] as usize;

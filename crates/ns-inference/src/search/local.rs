@@ -36,14 +36,14 @@ pub struct Search<'a, L: ?Sized> {
     /// Whether minimisations stop near what looks like a saddle point.
     stops_at_saddles: bool,
     /// Iterations and evaluations of all minimisations so far.
-    pub(super) spent: Spent,
+    pub(super) spent: SearchCost,
     /// Whether an exploration was given up because it cost too much.
     pub(crate) is_cut_short: bool,
 }
 
 /// What minimisations have cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
+pub struct SearchCost {
     /// Newton steps.
     pub iterations: usize,
     /// Evaluations of -ln L.
@@ -59,14 +59,14 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             options,
             minimizer: None,
             stops_at_saddles: false,
-            spent: Spent::default(),
+            spent: SearchCost::default(),
             is_cut_short: false,
         }
     }
 
     /// What all minimisations so far have cost.
     #[must_use]
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> SearchCost {
         self.spent
     }
 
@@ -201,7 +201,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     /// The first lower minimum behind a kink, most promising first.
     ///
     /// For parameter i the quadratic model gives the cost of going to zero, ½ θ_i²/C_ii, and with
-    /// the slope g on the other side the gain there, ½ g² C_ii.
+    /// the derivative g on the other side the gain there, ½ g² C_ii.
     fn other_side(&mut self, best: &Minimum) -> Option<Minimum> {
         let n = best.params.len();
         let mut hessian = Hessian::at(self.likelihood, &best.params, &self.domain);

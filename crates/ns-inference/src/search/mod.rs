@@ -4,7 +4,7 @@
 //! [`Search::run`] finds the minimum that a starting point leads to. [`Search::explore`] looks for
 //! lower ones where the model indicates that they may be: across zero of same-sign systematics, and
 //! with strongly nonlinear parameters ([`Suspect`]) moved away from where they are. Random starts
-//! ([`Search::run_all`]) need no indication. What was found is kept in a [`Pool`], whose basins are
+//! ([`Search::run_all`]) need no indication. What was found is kept in a [`BasinPool`], whose basins are
 //! starting points for every further fit of the same model and data.
 //!
 //! The effort depends on the model. Without suspects only same-sign systematics are reflected. In a
@@ -19,11 +19,11 @@ mod pool;
 mod random;
 mod suspects;
 
-pub use explore::Breadth;
-pub use local::{Search, Spent};
-pub use pool::{Basin, FoundBy, MOST_BASINS, Pool};
+pub use explore::SearchBreadth;
+pub use local::{Search, SearchCost};
+pub use pool::{Basin, BasinPool, FoundBy, MOST_BASINS};
 pub use random::RandomStarts;
-pub use suspects::{Kind, Suspect, suspects};
+pub use suspects::{Suspect, SuspectKind, suspects};
 
 pub(crate) use explore::{explores_widely, has_other_side, is_cheap, may_hide_minimum};
 

@@ -60,13 +60,13 @@ pub struct Basin {
 
 /// Distinct minima, in the order in which they were found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pool {
+pub struct BasinPool {
     basins: Vec<Basin>,
     /// The number of basins ever added.
     n_added: usize,
 }
 
-impl Pool {
+impl BasinPool {
     /// The basins.
     #[must_use]
     pub fn basins(&self) -> &[Basin] {

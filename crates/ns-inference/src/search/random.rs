@@ -249,8 +249,8 @@ impl Known {
                     // elsewhere.
                     let leaves = !search.domain.fixed[i]
                         && match search.domain.bound_at(i, self.params[i]) {
-                            Some(crate::result::Side::Lower) => self.gradient[i] < 0.0,
-                            Some(crate::result::Side::Upper) => self.gradient[i] > 0.0,
+                            Some(crate::result::BoundSide::Lower) => self.gradient[i] < 0.0,
+                            Some(crate::result::BoundSide::Upper) => self.gradient[i] > 0.0,
                             None => false,
                         };
                     if leaves {

@@ -35,7 +35,7 @@ const MOST_PAIRS: usize = 8;
 
 /// Why parameters may hide minima.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SuspectKind {
     /// One parameter whose effect is far from linear.
     Bent,
     /// One parameter with a normsys that multiplies a yield several times.
@@ -53,7 +53,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
     /// Why they may.
-    pub kind: Kind,
+    pub kind: SuspectKind,
     /// The parameters, which are moved together.
     pub parameters: Vec<usize>,
     /// Their bend; 0 for a free scale factor.
@@ -67,9 +67,9 @@ impl Suspect {
     #[must_use]
     pub fn is_strong(&self) -> bool {
         match self.kind {
-            Kind::Explosive | Kind::Growth => true,
-            Kind::Pair | Kind::Bent => self.bend > STRONGLY_BENT,
-            Kind::Scale => false,
+            SuspectKind::Explosive | SuspectKind::Growth => true,
+            SuspectKind::Pair | SuspectKind::Bent => self.bend > STRONGLY_BENT,
+            SuspectKind::Scale => false,
         }
     }
 }
@@ -89,7 +89,7 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
             let is_explosive = factor > EXPLOSIVE && bend > EXPLOSIVELY_BENT;
             let moved_to = if is_explosive { &MOVED_FAR_TO[..] } else { &MOVED_TO };
             (bend > BENT || is_explosive || is_paired).then(|| Suspect {
-                kind: if is_explosive { Kind::Explosive } else { Kind::Bent },
+                kind: if is_explosive { SuspectKind::Explosive } else { SuspectKind::Bent },
                 parameters: vec![parameter],
                 bend,
                 points: moved_to.iter().map(|&value| vec![value]).collect(),
@@ -97,12 +97,12 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
         })
         .collect();
     found.extend(pairs.into_iter().map(|pair| Suspect {
-        kind: Kind::Pair,
+        kind: SuspectKind::Pair,
         parameters: pair.parameters.to_vec(),
         bend: pair.bend,
         points: PAIR_MOVED_TO.map(|value| vec![value, pair.sign * value]).to_vec(),
     }));
-    let explosive = found.iter().filter(|suspect| suspect.kind == Kind::Explosive);
+    let explosive = found.iter().filter(|suspect| suspect.kind == SuspectKind::Explosive);
     let mut growing: Vec<Suspect> = explosive.filter_map(|s| growth(model, s.parameters[0], s.bend)).collect();
     growing.sort_by(|a, b| b.bend.total_cmp(&a.bend));
     // Two explosive parameters of one template let it grow in the same way.
@@ -138,7 +138,7 @@ fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspec
         values.sort_by(f64::total_cmp);
         values.dedup();
         let points = values.into_iter().map(|value| vec![value]).collect();
-        Suspect { kind: Kind::Scale, parameters: vec![parameter], bend: 0.0, points }
+        Suspect { kind: SuspectKind::Scale, parameters: vec![parameter], bend: 0.0, points }
     };
     scaled.into_keys().map(suspect).collect()
 }

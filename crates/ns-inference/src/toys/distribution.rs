@@ -12,12 +12,12 @@ const INVERSION_BELOW: f64 = 10.0;
 
 /// The random words of one element (a bin, an auxiliary datum) of one toy: as many as are asked for, the same ones each time.
 #[derive(Debug, Clone)]
-pub struct Words {
+pub struct RandomStream {
     key: [u32; 2],
     counter: [u32; 4],
 }
 
-impl Words {
+impl RandomStream {
     /// The words of the counters `[draw, element, toy, ensemble and high bits of toy]` for draw = 0, 1, … under `seed`.
     ///
     /// The top bit of the last counter word is set: streams of [`crate::random::uniform`] have it clear, so the two share nothing.
@@ -46,7 +46,7 @@ impl Words {
 /// let count = poisson(1.9e11, &mut Words::new(1, 0, 0, 0));
 /// assert!((count - 1.9e11).abs() < 6.0 * 1.9e11_f64.sqrt());
 /// ```
-pub fn poisson(mean: f64, words: &mut Words) -> f64 {
+pub fn poisson(mean: f64, words: &mut RandomStream) -> f64 {
     if mean <= 0.0 {
         0.0
     } else if mean < INVERSION_BELOW {
@@ -69,7 +69,7 @@ fn invert(mean: f64, u: f64) -> f64 {
 }
 
 /// Hörmann's PTRS; the names of the constants are his.
-fn reject(mean: f64, words: &mut Words) -> f64 {
+fn reject(mean: f64, words: &mut RandomStream) -> f64 {
     let b = 0.931 + 2.53 * mean.sqrt();
     let a = -0.059 + 0.02483 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
@@ -93,7 +93,7 @@ fn reject(mean: f64, words: &mut Words) -> f64 {
 }
 
 /// A normal number of expectation 0 and width 1; its size can reach 9.
-pub fn normal(words: &mut Words) -> f64 {
+pub fn normal(words: &mut RandomStream) -> f64 {
     let (radius, angle) = words.pair();
     (-2.0 * libm::log(radius)).max(0.0).sqrt() * libm::cos(std::f64::consts::TAU * angle)
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn draws(mean: f64) -> Vec<f64> {
-        (0..N).map(|toy| poisson(mean, &mut Words::new(11, 1, toy, 3))).collect()
+        (0..N).map(|toy| poisson(mean, &mut RandomStream::new(11, 1, toy, 3))).collect()
     }
 
     fn probability(count: f64, mean: f64) -> f64 {
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn neighbouring_bins_toys_ensembles_and_seeds_share_nothing() {
         let at = |seed, ensemble, toy: u64, element| {
-            let numbers = (0..20_000).map(|shift| normal(&mut Words::new(seed, ensemble, toy + shift, element)));
+            let numbers = (0..20_000).map(|shift| normal(&mut RandomStream::new(seed, ensemble, toy + shift, element)));
             numbers.collect::<Vec<f64>>()
         };
         let base = at(5, 0, 0, 0);
@@ -179,7 +179,7 @@ mod tests {
         let n = 2_000_000_u64;
         let (mut beyond, mut sums) = ([0.0; 5], [0.0; 4]);
         for toy in 0..n {
-            let z = normal(&mut Words::new(3, 2, toy, 0));
+            let z = normal(&mut RandomStream::new(3, 2, toy, 0));
             for (k, sum) in sums.iter_mut().enumerate() {
                 *sum += z.powi(k as i32 + 1);
             }

@@ -1,13 +1,13 @@
 //! Fits of an ensemble of toys, each started where the toys were thrown.
 
-use super::ahead::{Ahead, Known, Thrown, lowest};
 use super::pilot::{ToySearch, toy_search};
-use super::run::{Ended, Run, in_batches};
-use super::throw::Thrower;
+use super::prefit::{DevicePrefit, Known, ToyRequest, lowest};
+use super::run::{RunStatus, ToyRun, in_batches};
+use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
 use crate::fit::FitOptions;
 use crate::minimize::Outcome;
-use crate::monitor::Silent;
+use crate::monitor::NoMonitor;
 use crate::profile::Profiler;
 use ns_core::{Data, DataLikelihood, Model};
 use std::convert::Infallible;
@@ -31,18 +31,18 @@ pub struct ToyFit {
 
 /// What is done with each toy of an ensemble.
 #[derive(Debug, Clone, Copy)]
-pub struct FitToys<'a> {
+pub struct ToyFitter<'a> {
     /// The model.
     pub model: &'a Model,
-    /// What is held fixed and which ranges apply.
+    /// What is fixed and which ranges apply.
     pub options: &'a FitOptions,
     /// Where the toys come from.
-    pub thrower: &'a Thrower,
+    pub sampler: &'a ToySampler,
     /// A parameter whose uncertainty is wanted.
     pub uncertainty_of: Option<usize>,
 }
 
-impl FitToys<'_> {
+impl ToyFitter<'_> {
     /// Fits the toys `toys`, and hands the results to `sink`, in order and many at a time.
     ///
     /// # Errors
@@ -51,33 +51,34 @@ impl FitToys<'_> {
         &self,
         likelihood: &L,
         toys: Range<u64>,
-        run: &Run<'_>,
+        run: &ToyRun<'_>,
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
-    ) -> Result<Ended, E> {
-        let search = toy_search(self.model, likelihood, self.options, self.thrower, run);
-        let ahead = |accelerator: &Accelerator, toys| {
-            let thrown = |toy| Thrown { thrower: self.thrower, toy, search };
-            Ahead::free(accelerator, toys, thrown, (self.model, self.options), (run, self.uncertainty_of))
+    ) -> Result<RunStatus, E> {
+        let search = toy_search(self.model, likelihood, self.options, self.sampler, run);
+        let prefit = |accelerator: &Accelerator, toys| {
+            let thrown = |toy| ToyRequest { sampler: self.sampler, toy, search };
+            DevicePrefit::free(accelerator, toys, thrown, (self.model, self.options), (run, self.uncertainty_of))
         };
-        let work =
-            |likelihood: &mut L, ahead: &Ahead, toys| self.batch(likelihood, toys, (ahead, run.accelerator), search);
+        let work = |likelihood: &mut L, prefit: &DevicePrefit, toys| {
+            self.batch(likelihood, toys, (prefit, run.accelerator), search)
+        };
         let make = || likelihood.clone();
-        in_batches(toys, run, ahead, (make, work), |fits| sink(fits).map(ControlFlow::Continue))
+        in_batches(toys, run, prefit, (make, work), |fits| sink(fits).map(ControlFlow::Continue))
     }
 
     fn batch<L: DataLikelihood>(
         &self,
         likelihood: &mut L,
         toys: Range<u64>,
-        (ahead, accelerator): (&Ahead, Option<&Accelerator>),
+        (prefit, accelerator): (&DevicePrefit, Option<&Accelerator>),
         search: ToySearch,
     ) -> Vec<ToyFit> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
         profiler.set_exploring(search.explores);
         let mut data = Data::default();
         let mut one = |toy| {
-            let Some((known, accelerator)) = ahead.of(toy).zip(accelerator) else {
-                refit(&mut profiler, self.thrower, toy, &mut data, search);
+            let Some((known, accelerator)) = prefit.of(toy).zip(accelerator) else {
+                refit(&mut profiler, self.sampler, toy, &mut data, search);
                 return self.result(&mut profiler, toy);
             };
             if !refit_from(&mut profiler, accelerator, known) {
@@ -108,14 +109,14 @@ impl FitToys<'_> {
 /// Throws toy number `toy`, and finds its free minimum as `search` says.
 pub(super) fn refit<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
-    thrower: &Thrower,
+    sampler: &ToySampler,
     toy: u64,
     data: &mut Data,
     search: ToySearch,
 ) {
-    thrower.throw(toy, data);
+    sampler.throw(toy, data);
     profiler.likelihood().set_data(data);
-    let starts = thrower.starts(data);
+    let starts = sampler.starts(data);
     profiler.refit(&starts.each_ref().map(Vec::as_slice)[..search.n_starts]);
 }
 
@@ -157,11 +158,11 @@ pub(super) fn refit_from<L: DataLikelihood>(
 /// ```
 #[must_use]
 pub fn fit_toys<L: DataLikelihood + Clone + Sync>(
-    ensemble: &FitToys<'_>,
+    ensemble: &ToyFitter<'_>,
     likelihood: &L,
     toys: Range<u64>,
 ) -> Vec<ToyFit> {
-    let run = Run::new(NonZeroUsize::MIN, &Silent);
+    let run = ToyRun::new(NonZeroUsize::MIN, &NoMonitor);
     let mut all = Vec::new();
     let Ok(_) = ensemble.run(likelihood, toys, &run, |fits| {
         all.extend(fits);

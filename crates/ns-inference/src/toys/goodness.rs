@@ -2,12 +2,12 @@
 //!
 //! It needs no large counts, and knows what a bound or a kink does to the degrees of freedom.
 
-use super::ahead::{Ahead, Thrown};
 use super::fit::{refit, refit_from};
-use super::p_value::{PValue, threshold};
+use super::p_value::{ToyPValue, threshold};
 use super::pilot::toy_search;
-use super::run::{Ended, Run, in_batches};
-use super::throw::Thrower;
+use super::prefit::{DevicePrefit, ToyRequest};
+use super::run::{RunStatus, ToyRun, in_batches};
+use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
 use crate::fit::{FitOptions, domain_and_start};
 use crate::gof::{Deviance, saturated_deviance};
@@ -21,39 +21,39 @@ use std::ops::{ControlFlow, Range};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GoodnessToys {
     /// Of the whole.
-    pub total: PValue,
+    pub total: ToyPValue,
     /// Of each channel by itself (C).
-    pub channels: Vec<PValue>,
+    pub channels: Vec<ToyPValue>,
     /// Toys whose fit did not converge.
     pub n_failed: u64,
 }
 
-/// Refits each toy of `thrower` and compares its distance to the saturated model with `observed`, that of the data's own fit with `options`.
+/// Refits each toy of `sampler` and compares its distance to the saturated model with `observed`, that of the data's own fit with `options`.
 ///
 /// A cancelled run returns the toys that are done.
 pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     (model, likelihood, options): (&Model, &L, &FitOptions),
-    thrower: &Thrower,
+    sampler: &ToySampler,
     toys: Range<u64>,
-    run: &Run<'_>,
+    run: &ToyRun<'_>,
     observed: &Deviance,
-) -> (GoodnessToys, Ended) {
-    let search = toy_search(model, likelihood, options, thrower, run);
+) -> (GoodnessToys, RunStatus) {
+    let search = toy_search(model, likelihood, options, sampler, run);
     let (domain, _) = domain_and_start(model, options);
-    let ahead = |accelerator: &Accelerator, toys| {
-        let thrown = |toy| Thrown { thrower, toy, search };
-        Ahead::free(accelerator, toys, thrown, (model, options), (run, None))
+    let prefit = |accelerator: &Accelerator, toys| {
+        let thrown = |toy| ToyRequest { sampler, toy, search };
+        DevicePrefit::free(accelerator, toys, thrown, (model, options), (run, None))
     };
-    let batch = |likelihood: &mut L, ahead: &Ahead, toys: Range<u64>| {
+    let batch = |likelihood: &mut L, prefit: &DevicePrefit, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
         profiler.set_exploring(search.explores);
         let mut data = Data::default();
         let mut one = |toy| {
-            if let Some((known, accelerator)) = ahead.of(toy).zip(run.accelerator) {
+            if let Some((known, accelerator)) = prefit.of(toy).zip(run.accelerator) {
                 refit_from(&mut profiler, accelerator, known);
                 data.clone_from(known.data);
             } else {
-                refit(&mut profiler, thrower, toy, &mut data, search);
+                refit(&mut profiler, sampler, toy, &mut data, search);
             }
             let best = profiler.best();
             best.converged().then(|| saturated_deviance(model, &data, &best.params, &domain.fixed))
@@ -61,7 +61,7 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
         toys.map(&mut one).collect::<Vec<Option<Deviance>>>()
     };
     let mut tally = Tally::of(observed);
-    let Ok(ended) = in_batches(toys, run, ahead, (|| likelihood.clone(), batch), |toys| {
+    let Ok(ended) = in_batches(toys, run, prefit, (|| likelihood.clone(), batch), |toys| {
         toys.iter().for_each(|toy| tally.add(toy.as_ref()));
         Ok::<_, Infallible>(ControlFlow::Continue(()))
     });
@@ -99,7 +99,7 @@ impl Tally {
     }
 
     fn p_values(&self) -> GoodnessToys {
-        let mut all = self.n_extreme.iter().map(|&k| PValue::from_counts(k, self.n_toys, self.n_failed));
+        let mut all = self.n_extreme.iter().map(|&k| ToyPValue::from_counts(k, self.n_toys, self.n_failed));
         let total = all.next().expect("the whole comes first");
         GoodnessToys { total, channels: all.collect(), n_failed: self.n_failed }
     }

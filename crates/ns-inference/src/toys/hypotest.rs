@@ -3,18 +3,18 @@
 //! Conventions are those of pyhf 0.7's toy calculator. For upper limits the tested hypothesis has the parameter of interest at μ and the alternative at 0;
 //! for a discovery (q0) it is tested at μ, usually 0, against 1. Nuisance parameters are at their conditional best fit to the data in each.
 
-use super::ahead::{Ahead, Known, Thrown};
 use super::fit::{refit, refit_from};
-use super::p_value::{HypotestToys, Observed, Samples};
+use super::p_value::{HypotestToys, ObservedStatistic, StatisticSamples};
 use super::pilot::{ToySearch, toy_search};
-use super::run::{Ended, Run, in_batches};
-use super::throw::{Aux, Ensemble, Source, Thrower};
+use super::prefit::{DevicePrefit, Known, ToyRequest};
+use super::run::{RunStatus, ToyRun, in_batches};
+use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use crate::accelerator::Accelerator;
 use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
 use crate::profile::{DISTINCT, Profiler};
-use crate::test_statistic::{TestFailure, TestStatistic, Tested, judge, test_from};
+use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify, test_from};
 use ns_core::expected::asimov;
 use ns_core::likelihood::NonFinite;
 use ns_core::{Data, DataLikelihood, Model};
@@ -36,7 +36,7 @@ pub struct HypotestSettings {
     /// Toys of two seeds share nothing.
     pub seed: u64,
     /// What happens to the auxiliary data.
-    pub aux: Aux,
+    pub aux: AuxTreatment,
 }
 
 impl HypotestSettings {
@@ -48,18 +48,18 @@ impl HypotestSettings {
 
     /// The toy that unit `unit` is.
     #[must_use]
-    pub fn unit(&self, unit: u64) -> Unit {
+    pub fn unit(&self, unit: u64) -> HypothesisToy {
         let shorter = self.n_toys[0].min(self.n_toys[1]);
         if unit < 2 * shorter {
-            return Unit { which: (unit % 2) as usize, toy: unit / 2 };
+            return HypothesisToy { which: (unit % 2) as usize, toy: unit / 2 };
         }
-        Unit { which: usize::from(self.n_toys[1] > self.n_toys[0]), toy: unit - shorter }
+        HypothesisToy { which: usize::from(self.n_toys[1] > self.n_toys[0]), toy: unit - shorter }
     }
 }
 
 /// A toy of one of the two hypotheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unit {
+pub struct HypothesisToy {
     /// 0 for the tested, 1 for the alternative hypothesis.
     pub which: usize,
     /// Its number.
@@ -70,7 +70,7 @@ pub struct Unit {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ToyTest {
     /// Which toy.
-    pub unit: Unit,
+    pub unit: HypothesisToy,
     /// The statistic; `None` where a fit did not converge.
     pub value: Option<f64>,
     /// The best-fit value of the parameter of interest.
@@ -113,11 +113,11 @@ impl From<NonFinite> for ToysError {
 
 /// A test that is ready to throw its toys.
 #[derive(Debug)]
-pub struct Hypotest<'a> {
+pub struct ToyHypotest<'a> {
     model: &'a Model,
     options: &'a FitOptions,
     settings: HypotestSettings,
-    observed: Observed,
+    observed: ObservedStatistic,
     hypotheses: [Hypothesis; 2],
     /// How the minima of each one's toys are looked for, found out by the first run.
     searches: OnceLock<[ToySearch; 2]>,
@@ -126,12 +126,12 @@ pub struct Hypotest<'a> {
 /// Where the toys of one hypothesis are thrown.
 #[derive(Debug)]
 struct Hypothesis {
-    thrower: Thrower,
+    sampler: ToySampler,
     /// How far each parameter moves, in the mean, when the parameter of interest is moved by 1 (P).
     direction: Vec<f64>,
 }
 
-impl<'a> Hypotest<'a> {
+impl<'a> ToyHypotest<'a> {
     /// Fits `data`, whose likelihood is `likelihood`, to both hypotheses.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl<'a> Hypotest<'a> {
             let starts = [tested.conditional.clone()];
             tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
         }
-        let Tested { value: Some(value), mu_hat, conditional, .. } = tested else {
+        let EvaluatedStatistic { value: Some(value), mu_hat, conditional, .. } = tested else {
             return Err(ToysError::Observed {
                 mu,
                 reason: tested.failure.map_or("a fit did not converge", TestFailure::reason),
@@ -174,19 +174,19 @@ impl<'a> Hypotest<'a> {
         }
         let domain = profiler.domain().clone();
         let mut hypothesis = |params: &[f64], ensemble| -> Result<Hypothesis, ToysError> {
-            let thrower = Thrower::new(model, data, params, Source { seed, ensemble, aux })?;
-            Ok(Hypothesis { direction: direction(model, profiler.likelihood(), &domain, params, poi), thrower })
+            let sampler = ToySampler::new(model, data, params, ToySource { seed, ensemble, aux })?;
+            Ok(Hypothesis { direction: direction(model, profiler.likelihood(), &domain, params, poi), sampler })
         };
         let hypotheses =
             [hypothesis(&conditional, Ensemble::Tested)?, hypothesis(&alternative.params, Ensemble::Alternative)?];
         profiler.likelihood().set_data(data);
-        let observed = Observed { test_statistic, mu, value, mu_hat };
+        let observed = ObservedStatistic { test_statistic, mu, value, mu_hat };
         Ok(Self { model, options, settings, observed, hypotheses, searches: OnceLock::new() })
     }
 
     /// The statistic of the data.
     #[must_use]
-    pub fn observed(&self) -> Observed {
+    pub fn observed(&self) -> ObservedStatistic {
         self.observed
     }
 
@@ -199,7 +199,7 @@ impl<'a> Hypotest<'a> {
     /// Where the toys of both hypotheses are thrown (P each).
     #[must_use]
     pub fn thrown_at(&self) -> [&[f64]; 2] {
-        [self.hypotheses[0].thrower.params(), self.hypotheses[1].thrower.params()]
+        [self.hypotheses[0].sampler.params(), self.hypotheses[1].sampler.params()]
     }
 
     /// Throws and fits the toys `units` and hands them to `sink`, in order and many at a time, until it wants no more.
@@ -210,40 +210,40 @@ impl<'a> Hypotest<'a> {
         &self,
         likelihood: &L,
         units: Range<u64>,
-        run: &Run<'_>,
+        run: &ToyRun<'_>,
         sink: impl FnMut(Vec<ToyTest>) -> Result<ControlFlow<()>, E>,
-    ) -> Result<Ended, E> {
+    ) -> Result<RunStatus, E> {
         let pilot =
-            |hypothesis: &Hypothesis| toy_search(self.model, likelihood, self.options, &hypothesis.thrower, run);
+            |hypothesis: &Hypothesis| toy_search(self.model, likelihood, self.options, &hypothesis.sampler, run);
         let searches = *self.searches.get_or_init(|| self.hypotheses.each_ref().map(pilot));
-        let ahead = |accelerator: &Accelerator, units| self.ahead(accelerator, units, run, searches);
-        let work = |likelihood: &mut L, ahead: &Ahead, units: Range<u64>| {
-            self.batch(likelihood, units, (ahead, run.accelerator), searches)
+        let prefit = |accelerator: &Accelerator, units| self.prefit(accelerator, units, run, searches);
+        let work = |likelihood: &mut L, prefit: &DevicePrefit, units: Range<u64>| {
+            self.batch(likelihood, units, (prefit, run.accelerator), searches)
         };
-        in_batches(units, run, ahead, (|| likelihood.clone(), work), sink)
+        in_batches(units, run, prefit, (|| likelihood.clone(), work), sink)
     }
 
     /// The free and the conditional minima of the toys `units`, as far as the accelerator finds them.
-    fn ahead(
+    fn prefit(
         &self,
         accelerator: &Accelerator,
         units: Range<u64>,
-        run: &Run<'_>,
+        run: &ToyRun<'_>,
         searches: [ToySearch; 2],
-    ) -> Option<Ahead> {
+    ) -> Option<DevicePrefit> {
         let HypotestSettings { poi, mu, .. } = self.settings;
         let (domain, _) = domain_and_start(self.model, self.options);
         let thrown = |unit| {
-            let Unit { which, toy } = self.settings.unit(unit);
-            Thrown { thrower: &self.hypotheses[which].thrower, toy, search: searches[which] }
+            let HypothesisToy { which, toy } = self.settings.unit(unit);
+            ToyRequest { sampler: &self.hypotheses[which].sampler, toy, search: searches[which] }
         };
-        let free = Ahead::free(accelerator, units, thrown, (self.model, self.options), (run, None))?;
+        let free = DevicePrefit::free(accelerator, units, thrown, (self.model, self.options), (run, None))?;
         let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
         free.then_conditional(accelerator, (poi, mu), &domain, predict)
     }
 
     /// Where the conditional minimum of a toy should be whose free one is `best` (P).
-    fn predict(&self, unit: Unit, best: &[f64]) -> Vec<f64> {
+    fn predict(&self, unit: HypothesisToy, best: &[f64]) -> Vec<f64> {
         let step = self.settings.mu - best[self.settings.poi];
         best.iter().zip(&self.hypotheses[unit.which].direction).map(|(x, d)| x + step * d).collect()
     }
@@ -252,7 +252,7 @@ impl<'a> Hypotest<'a> {
         &self,
         likelihood: &mut L,
         units: Range<u64>,
-        (ahead, accelerator): (&Ahead, Option<&Accelerator>),
+        (prefit, accelerator): (&DevicePrefit, Option<&Accelerator>),
         searches: [ToySearch; 2],
     ) -> Vec<ToyTest> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
@@ -260,7 +260,7 @@ impl<'a> Hypotest<'a> {
         let mut one = |number| {
             let unit = self.settings.unit(number);
             profiler.set_exploring(searches[unit.which].explores);
-            match ahead.of(number).zip(accelerator) {
+            match prefit.of(number).zip(accelerator) {
                 Some((known, accelerator)) => self.finish_one(&mut profiler, unit, known, accelerator),
                 None => self.test_one(&mut profiler, &mut data, unit, searches),
             }
@@ -272,14 +272,14 @@ impl<'a> Hypotest<'a> {
         &self,
         profiler: &mut Profiler<'_, L>,
         data: &mut Data,
-        unit: Unit,
+        unit: HypothesisToy,
         searches: [ToySearch; 2],
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        refit(profiler, &self.hypotheses[unit.which].thrower, unit.toy, data, searches[unit.which]);
+        refit(profiler, &self.hypotheses[unit.which].sampler, unit.toy, data, searches[unit.which]);
         let predicted = self.predict(unit, &profiler.best().params);
         let conditional = profiler.at_from(&[(poi, mu)], &[predicted]);
-        let tested = judge(profiler, test_statistic, poi, mu, conditional);
+        let tested = classify(profiler, test_statistic, poi, mu, conditional);
         self.test_again_if_needed(profiler, unit, tested)
     }
 
@@ -287,7 +287,7 @@ impl<'a> Hypotest<'a> {
     fn finish_one<L: DataLikelihood>(
         &self,
         profiler: &mut Profiler<'_, L>,
-        unit: Unit,
+        unit: HypothesisToy,
         known: Known<'_>,
         accelerator: &Accelerator,
     ) -> ToyTest {
@@ -304,7 +304,7 @@ impl<'a> Hypotest<'a> {
             }
             None => profiler.at(&[(poi, mu)]),
         };
-        let tested = judge(profiler, test_statistic, poi, mu, conditional);
+        let tested = classify(profiler, test_statistic, poi, mu, conditional);
         self.test_again_if_needed(profiler, unit, tested)
     }
 
@@ -312,22 +312,22 @@ impl<'a> Hypotest<'a> {
     fn test_again_if_needed<L: DataLikelihood>(
         &self,
         profiler: &mut Profiler<'_, L>,
-        unit: Unit,
-        mut tested: Tested,
+        unit: HypothesisToy,
+        mut tested: EvaluatedStatistic,
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
         if tested.value.is_none() {
-            let thrown_at = self.hypotheses[unit.which].thrower.params();
+            let thrown_at = self.hypotheses[unit.which].sampler.params();
             profiler.refit_widely(thrown_at);
             let starts = [profiler.best().params.clone(), thrown_at.to_vec()];
             let conditional = profiler.at_from(&[(poi, mu)], &starts);
-            tested = judge(profiler, test_statistic, poi, mu, conditional);
+            tested = classify(profiler, test_statistic, poi, mu, conditional);
         }
         ToyTest { unit, value: tested.value, mu_hat: tested.mu_hat }
     }
 }
 
-/// The column of the covariance that belongs to `poi`, over its variance, at Asimov data of `params`: the slope of the profile's path there.
+/// The column of the covariance that belongs to `poi`, over its variance, at Asimov data of `params`: the derivative of the profile's path there.
 fn direction<L: DataLikelihood>(
     model: &Model,
     likelihood: &mut L,
@@ -358,17 +358,17 @@ pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
     (data, likelihood): (&Data, &mut L),
     options: &FitOptions,
     settings: HypotestSettings,
-    (run, stop_at_error): (&Run<'_>, Option<f64>),
+    (run, stop_at_error): (&ToyRun<'_>, Option<f64>),
 ) -> Result<HypotestToys, ToysError> {
-    let hypotest = Hypotest::new(model, (data, likelihood), options, settings)?;
-    let (mut samples, mut next) = (Samples::default(), 0);
+    let hypotest = ToyHypotest::new(model, (data, likelihood), options, settings)?;
+    let (mut samples, mut next) = (StatisticSamples::default(), 0);
     while next < settings.n_units() && !run.monitor.is_cancelled() {
         let end = settings.next_check(next, stop_at_error);
         let Ok(ended) = hypotest.run(likelihood, next..end, run, |tests| {
             tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         });
-        if ended == Ended::Failed {
+        if ended == RunStatus::Failed {
             return Err(ToysError::Accelerator);
         }
         if settings.is_enough(end, &samples, &hypotest.observed, stop_at_error) {
@@ -394,7 +394,13 @@ impl HypotestSettings {
 
     /// Whether the error of CLs is small enough after `n_units` units. The answer depends on the toys only, not on how they were run.
     #[must_use]
-    pub fn is_enough(&self, n_units: u64, samples: &Samples, observed: &Observed, stop_at_error: Option<f64>) -> bool {
+    pub fn is_enough(
+        &self,
+        n_units: u64,
+        samples: &StatisticSamples,
+        observed: &ObservedStatistic,
+        stop_at_error: Option<f64>,
+    ) -> bool {
         let Some(limit) = stop_at_error else { return false };
         n_units.is_multiple_of(CHECK) && samples.error(observed) < limit
     }

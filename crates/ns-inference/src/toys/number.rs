@@ -6,7 +6,7 @@ pub const MOST_TOYS: u64 = 1 << 48;
 /// What is no number of toys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a whole number from 1 to {}", MOST_TOYS)]
-pub struct NotANumberOfToys {
+pub struct InvalidToyCount {
     given: String,
 }
 
@@ -21,6 +21,6 @@ pub struct NotANumberOfToys {
 /// let error = number_of_toys(Some(0), "0").unwrap_err();
 /// assert_eq!(error.to_string(), "`0` is not a whole number from 1 to 281474976710656");
 /// ```
-pub fn number_of_toys(number: Option<u64>, given: &str) -> Result<u64, NotANumberOfToys> {
-    number.filter(|n| (1..=MOST_TOYS).contains(n)).ok_or_else(|| NotANumberOfToys { given: given.to_owned() })
+pub fn number_of_toys(number: Option<u64>, given: &str) -> Result<u64, InvalidToyCount> {
+    number.filter(|n| (1..=MOST_TOYS).contains(n)).ok_or_else(|| InvalidToyCount { given: given.to_owned() })
 }

@@ -14,7 +14,7 @@ const SAME: f64 = 1e-8;
 
 /// A fraction of toys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct PValue {
+pub struct ToyPValue {
     /// Toys at least as extreme as the data, over toys; NaN without toys.
     pub value: f64,
     /// Its binomial standard deviation, at p = (k + ½)/(n + 1) so that none and all of the toys are not certain.
@@ -29,7 +29,7 @@ pub struct PValue {
     pub n_toys: u64,
 }
 
-impl PValue {
+impl ToyPValue {
     /// The fraction of `values` that are at least `observed`, beside `n_failed` toys without a value.
     ///
     /// ```
@@ -65,7 +65,7 @@ pub(super) fn threshold(observed: f64) -> f64 {
 
 /// The observed test statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Observed {
+pub struct ObservedStatistic {
     /// Which statistic.
     #[serde(rename = "test_stat")]
     pub test_statistic: TestStatistic,
@@ -80,14 +80,14 @@ pub struct Observed {
 
 /// The statistic of the toys of both hypotheses: the tested one, then the alternative.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Samples {
+pub struct StatisticSamples {
     /// Values of the toys that have one.
     pub values: [Vec<f64>; 2],
     /// Toys without: a fit did not converge.
     pub n_failed: [u64; 2],
 }
 
-impl Samples {
+impl StatisticSamples {
     /// Adds a toy of hypothesis `which`.
     pub fn push(&mut self, which: usize, value: Option<f64>) {
         match value {
@@ -98,15 +98,15 @@ impl Samples {
 
     /// The Monte-Carlo error of the observed CLs, or of the p-value of a discovery test; NaN without toys.
     #[must_use]
-    pub fn error(&self, observed: &Observed) -> f64 {
+    pub fn error(&self, observed: &ObservedStatistic) -> f64 {
         let [tested, alternative] =
-            [0, 1].map(|which| PValue::of(&self.values[which], observed.value, self.n_failed[which]));
+            [0, 1].map(|which| ToyPValue::of(&self.values[which], observed.value, self.n_failed[which]));
         if observed.test_statistic == TestStatistic::Q0 { tested.error } else { ratio(tested, alternative).1 }
     }
 }
 
 /// CLsb/CLb and its error, for independent ensembles.
-fn ratio(tested: PValue, alternative: PValue) -> (f64, f64) {
+fn ratio(tested: ToyPValue, alternative: ToyPValue) -> (f64, f64) {
     let cls = tested.value / alternative.value;
     (cls, tested.error.hypot(cls * alternative.error) / alternative.value)
 }
@@ -118,7 +118,7 @@ fn ratio(tested: PValue, alternative: PValue) -> (f64, f64) {
 pub struct HypotestToys {
     /// The observed statistic.
     #[serde(flatten)]
-    pub observed: Observed,
+    pub observed: ObservedStatistic,
     /// CLsb/CLb.
     #[serde(rename = "CLs_obs")]
     pub cls_observed: f64,
@@ -136,10 +136,10 @@ pub struct HypotestToys {
     pub cls_expected_errors: [f64; 5],
     /// The p-value of the tested hypothesis.
     #[serde(rename = "CLsb_obs")]
-    pub clsb: PValue,
+    pub clsb: ToyPValue,
     /// The p-value of the alternative hypothesis.
     #[serde(rename = "CLb_obs")]
-    pub clb: PValue,
+    pub clb: ToyPValue,
     /// Toys of the tested and of the alternative hypothesis, failed ones included.
     pub n_toys: [u64; 2],
     /// Those whose fits did not converge.
@@ -151,7 +151,7 @@ pub struct HypotestToys {
 impl HypotestToys {
     /// What `samples` say about `observed`.
     #[must_use]
-    pub fn new(observed: Observed, samples: &Samples) -> Self {
+    pub fn new(observed: ObservedStatistic, samples: &StatisticSamples) -> Self {
         let sorted = samples.values.clone().map(|mut values| {
             values.sort_by(f64::total_cmp);
             values
@@ -178,17 +178,17 @@ impl HypotestToys {
     }
 }
 
-fn p_values(sorted: &[Vec<f64>; 2], samples: &Samples, observed: f64) -> [PValue; 2] {
+fn p_values(sorted: &[Vec<f64>; 2], samples: &StatisticSamples, observed: f64) -> [ToyPValue; 2] {
     let threshold = threshold(observed);
     [0, 1].map(|which| {
         let values = &sorted[which];
         let n_below = values.partition_point(|value| *value < threshold);
-        PValue::from_counts((values.len() - n_below) as u64, values.len() as u64, samples.n_failed[which])
+        ToyPValue::from_counts((values.len() - n_below) as u64, values.len() as u64, samples.n_failed[which])
     })
 }
 
 /// The expected band and its errors: that of the order statistic, and that of the p-value there.
-fn band(sorted: &[Vec<f64>; 2], samples: &Samples, is_discovery: bool) -> ([f64; 5], [f64; 5]) {
+fn band(sorted: &[Vec<f64>; 2], samples: &StatisticSamples, is_discovery: bool) -> ([f64; 5], [f64; 5]) {
     let of_toy = |value: &f64| {
         let [clsb, clb] = p_values(sorted, samples, *value);
         if is_discovery { (clsb.value, clsb.error) } else { ratio(clsb, clb) }
@@ -216,7 +216,7 @@ fn percentile(sorted: &[(f64, f64)], p: f64) -> (f64, f64) {
     (a.0 + weight * (b.0 - a.0), a.1 + weight * (b.1 - a.1))
 }
 
-fn warnings(clsb: &PValue, clb: &PValue, n_failed: [u64; 2], is_discovery: bool) -> Vec<String> {
+fn warnings(clsb: &ToyPValue, clb: &ToyPValue, n_failed: [u64; 2], is_discovery: bool) -> Vec<String> {
     const FEW: u64 = 10;
     let mut warnings = Vec::new();
     let failed = n_failed[0] + n_failed[1];
@@ -225,7 +225,7 @@ fn warnings(clsb: &PValue, clb: &PValue, n_failed: [u64; 2], is_discovery: bool)
             "the fits of {failed} toys did not converge; they are left out of the p-values, and `CLs_obs_range` says what they could change"
         ));
     }
-    let few = |name: &str, p: &PValue| {
+    let few = |name: &str, p: &ToyPValue| {
         (p.n_extreme < FEW).then(|| {
             format!(
                 "{name} rests on {} of {} toys; its error is no more than a guess, throw more",
@@ -242,14 +242,15 @@ fn warnings(clsb: &PValue, clb: &PValue, n_failed: [u64; 2], is_discovery: bool)
 mod tests {
     use super::*;
 
-    const OBSERVED: Observed = Observed { test_statistic: TestStatistic::QTilde, mu: 1.0, value: 2.0, mu_hat: 0.3 };
+    const OBSERVED: ObservedStatistic =
+        ObservedStatistic { test_statistic: TestStatistic::QTilde, mu: 1.0, value: 2.0, mu_hat: 0.3 };
 
     /// Values and digits from pyhf 0.7.6: `EmpiricalDistribution` of these samples in `ToyCalculator.pvalues` and `.expected_pvalues`.
     #[test]
     fn numbers_are_those_of_pyhf_on_the_same_samples() {
         let tested: Vec<f64> = (0..50).map(|i| f64::from(i * i % 47) / 10.0).collect();
         let alternative: Vec<f64> = (0..40).map(|i| f64::from(i * i * i % 89) / 10.0).collect();
-        let samples = Samples { values: [tested, alternative], n_failed: [0, 0] };
+        let samples = StatisticSamples { values: [tested, alternative], n_failed: [0, 0] };
         let result = HypotestToys::new(OBSERVED, &samples);
         assert_eq!((result.clsb.value, result.clb.value), PYHF_OBSERVED);
         for (ours, pyhf) in result.cls_expected.iter().zip(PYHF_BAND) {
@@ -262,7 +263,8 @@ mod tests {
 
     #[test]
     fn failed_toys_widen_the_range_and_are_reported() {
-        let samples = Samples { values: [vec![1.0, 3.0, 4.0, 0.0], vec![2.5, 0.0, 3.0, 5.0]], n_failed: [1, 2] };
+        let samples =
+            StatisticSamples { values: [vec![1.0, 3.0, 4.0, 0.0], vec![2.5, 0.0, 3.0, 5.0]], n_failed: [1, 2] };
         let result = HypotestToys::new(OBSERVED, &samples);
         assert_eq!((result.n_toys, result.n_failed), ([5, 6], [1, 2]));
         let [low, high] = result.cls_observed_range.expect("some failed");
@@ -273,13 +275,13 @@ mod tests {
 
     #[test]
     fn values_that_only_rounding_separates_are_the_same() {
-        assert_eq!(PValue::of(&[2.0 - 1e-10, 1.0], 2.0, 0).n_extreme, 1);
-        assert_eq!(PValue::of(&[2.0 - 1e-6, 1.0], 2.0, 0).n_extreme, 0);
+        assert_eq!(ToyPValue::of(&[2.0 - 1e-10, 1.0], 2.0, 0).n_extreme, 1);
+        assert_eq!(ToyPValue::of(&[2.0 - 1e-6, 1.0], 2.0, 0).n_extreme, 0);
     }
 
     #[test]
     fn no_toys_give_no_numbers() {
-        let result = HypotestToys::new(OBSERVED, &Samples::default());
+        let result = HypotestToys::new(OBSERVED, &StatisticSamples::default());
         assert!(result.cls_observed.is_nan() && result.cls_expected.iter().all(|value| value.is_nan()));
     }
 }

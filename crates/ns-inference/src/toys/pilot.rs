@@ -4,11 +4,11 @@
 //! model 4% of the toys then end in another, which a second start at the toy's own auxiliary data brings down to 1%. Where the first toys of an
 //! ensemble show no such thing, the second start is not worth its time. The answer depends on the ensemble alone, not on which toys are wanted.
 
-use super::run::Run;
-use super::throw::Thrower;
+use super::run::ToyRun;
+use super::throw::ToySampler;
 use crate::fit::FitOptions;
-use crate::monitor::Quiet;
-use crate::parallel::{self, Crew};
+use crate::monitor::WithoutProgress;
+use crate::parallel::{self, ExecutionContext};
 use crate::profile::{DISTINCT, Profiler};
 use ns_core::{Data, DataLikelihood, Model};
 
@@ -19,19 +19,19 @@ const BATCH: u64 = 6;
 /// How the minima of toys are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ToySearch {
-    /// How many of [`Thrower::starts`] are used.
+    /// How many of [`ToySampler::starts`] are used.
     pub(super) n_starts: usize,
     /// Whether every toy's fits are explored.
     pub(super) explores: bool,
 }
 
-/// What the toys of `thrower` need.
+/// What the toys of `sampler` need.
 pub(super) fn toy_search<L: DataLikelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,
     options: &FitOptions,
-    thrower: &Thrower,
-    run: &Run<'_>,
+    sampler: &ToySampler,
+    run: &ToyRun<'_>,
 ) -> ToySearch {
     let differs = |likelihood: &mut L, batch: usize| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
@@ -39,10 +39,10 @@ pub(super) fn toy_search<L: DataLikelihood + Clone + Sync>(
         let first = batch as u64 * BATCH;
         let mut found = [false; 2];
         for toy in first..first + BATCH {
-            thrower.throw(toy, &mut data);
+            sampler.throw(toy, &mut data);
             profiler.likelihood().set_data(&data);
             profiler.set_exploring(false);
-            let starts = thrower.starts(&data);
+            let starts = sampler.starts(&data);
             let nll = starts.each_ref().map(|start| {
                 profiler.refit(&[start]);
                 profiler.best().nll
@@ -57,9 +57,9 @@ pub(super) fn toy_search<L: DataLikelihood + Clone + Sync>(
         found
     };
     let n_batches = (TOYS / BATCH) as usize;
-    let quiet = Quiet(run.monitor);
-    let crew = Crew::new(run.threads, &quiet);
-    let found = parallel::map(n_batches, crew, || likelihood.clone(), differs);
+    let quiet = WithoutProgress(run.monitor);
+    let execution = ExecutionContext::new(run.threads, &quiet);
+    let found = parallel::map(n_batches, execution, || likelihood.clone(), differs);
     let any = |k: usize| found.iter().flatten().any(|differs| differs[k]);
     ToySearch { n_starts: if any(0) { 2 } else { 1 }, explores: any(1) }
 }

@@ -1,9 +1,9 @@
 //! Long runs over toys: batches on several threads, handed over in order, so that memory does not grow with the number of toys.
 
-use super::ahead::Ahead;
+use super::prefit::DevicePrefit;
 use crate::accelerator::Accelerator;
 use crate::monitor::Monitor;
-use crate::parallel::{self, Crew};
+use crate::parallel::{self, ExecutionContext};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 
@@ -12,7 +12,7 @@ const BATCHES_PER_THREAD: usize = 8;
 
 /// How to run. No result depends on it, but for the last digits of fits that an accelerator did.
 #[derive(Clone, Copy)]
-pub struct Run<'a> {
+pub struct ToyRun<'a> {
     /// Threads to use.
     pub threads: NonZeroUsize,
     /// Toys that a thread takes at a time.
@@ -25,7 +25,7 @@ pub struct Run<'a> {
     pub accelerator: Option<&'a Accelerator>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> ToyRun<'a> {
     /// On so many threads, watched by `monitor`.
     #[must_use]
     pub fn new(threads: NonZeroUsize, monitor: &'a dyn Monitor) -> Self {
@@ -36,15 +36,15 @@ impl<'a> Run<'a> {
     pub const BATCH: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 }
 
-impl std::fmt::Debug for Run<'_> {
+impl std::fmt::Debug for ToyRun<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").field("threads", &self.threads).field("batch", &self.batch).finish_non_exhaustive()
+        f.debug_struct("ToyRun").field("threads", &self.threads).field("batch", &self.batch).finish_non_exhaustive()
     }
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunStatus {
     /// With the last unit.
     Done,
     /// Where the receiver wanted no more.
@@ -80,17 +80,17 @@ fn count(n: u64) -> usize {
 
 /// `work` on every unit of `units`, whose results `sink` gets in order, many at a time.
 ///
-/// With an accelerator, `ahead` is asked to do what it can for as many units as the accelerator takes at a time.
+/// With an accelerator, `prefit` is asked to do what it can for as many units as the accelerator takes at a time.
 ///
 /// # Errors
 /// Those of `sink`; what it was given before stays with it.
 pub(super) fn in_batches<S, T: Send, E>(
     units: Range<u64>,
-    run: &Run<'_>,
-    ahead: impl Fn(&Accelerator, Range<u64>) -> Option<Ahead>,
-    (make, work): (impl Fn() -> S + Sync, impl Fn(&mut S, &Ahead, Range<u64>) -> Vec<T> + Sync),
+    run: &ToyRun<'_>,
+    prefit: impl Fn(&Accelerator, Range<u64>) -> Option<DevicePrefit>,
+    (make, work): (impl Fn() -> S + Sync, impl Fn(&mut S, &DevicePrefit, Range<u64>) -> Vec<T> + Sync),
     mut sink: impl FnMut(Vec<T>) -> Result<ControlFlow<()>, E>,
-) -> Result<Ended, E> {
+) -> Result<RunStatus, E> {
     let batch = run.batch.get() as u64;
     let most = match run.accelerator {
         Some(accelerator) => accelerator.batch_size() as u64,
@@ -100,28 +100,28 @@ pub(super) fn in_batches<S, T: Send, E>(
     let mut next = units.start;
     while next < units.end {
         let end = units.end.min(next.saturating_add(most));
-        let known = match run.accelerator.map(|accelerator| (ahead(accelerator, next..end), accelerator)) {
-            None => Ahead::default(),
+        let known = match run.accelerator.map(|accelerator| (prefit(accelerator, next..end), accelerator)) {
+            None => DevicePrefit::default(),
             Some((Some(known), _)) => known,
             Some((None, accelerator)) => {
-                return Ok(if accelerator.has_failed() { Ended::Failed } else { Ended::Cancelled });
+                return Ok(if accelerator.has_failed() { RunStatus::Failed } else { RunStatus::Cancelled });
             }
         };
         let n_batches = count((end - next).div_ceil(batch));
         let monitor = Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
-        let crew = Crew::new(run.threads, &monitor);
-        let results = parallel::map(n_batches, crew, &make, |state, i| work(state, &known, of(i)));
+        let execution = ExecutionContext::new(run.threads, &monitor);
+        let results = parallel::map(n_batches, execution, &make, |state, i| work(state, &known, of(i)));
         let n_results = results.len();
         let finished: Vec<Vec<T>> = results.into_iter().map_while(|batch| batch).collect();
         let is_whole = finished.len() == n_results;
         if sink(finished.into_iter().flatten().collect())?.is_break() {
-            return Ok(Ended::Enough);
+            return Ok(RunStatus::Enough);
         }
         if !is_whole {
-            return Ok(Ended::Cancelled);
+            return Ok(RunStatus::Cancelled);
         }
         next = end;
     }
-    Ok(Ended::Done)
+    Ok(RunStatus::Done)
 }

@@ -1,9 +1,9 @@
 //! Throwing: one pseudo-experiment after the other, main and auxiliary data, at fixed parameters.
 //!
 //! Main bins are Poisson(λ_b). Auxiliary data fluctuate as their constraint terms say: normal(θ, σ), or Poisson(τθ) as a count. Holding them at what was
-//! observed instead ([`Aux::Fixed`]) makes tests of nuisance parameters conditional on one auxiliary measurement: CLs comes out wrong by large factors.
+//! observed instead ([`AuxTreatment::Fixed`]) makes tests of nuisance parameters conditional on one auxiliary measurement: CLs comes out wrong by large factors.
 
-use super::distribution::{Words, normal, poisson};
+use super::distribution::{RandomStream, normal, poisson};
 use ns_core::expected::{asimov, expected_main};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{Constraint, Data, Model};
@@ -15,7 +15,7 @@ const FIRST_AUX: u32 = 1 << 31;
 /// What happens to the auxiliary data of toys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Aux {
+pub enum AuxTreatment {
     /// They are drawn like the main bins.
     #[default]
     Fluctuated,
@@ -39,19 +39,19 @@ pub enum Ensemble {
 
 /// Which random numbers toys are made of, and what is drawn with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source {
+pub struct ToySource {
     /// Toys of two seeds share nothing.
     pub seed: u64,
     /// Nor do those of two ensembles.
     pub ensemble: Ensemble,
     /// What happens to the auxiliary data.
-    pub aux: Aux,
+    pub aux: AuxTreatment,
 }
 
 /// Throws toys at one point.
 #[derive(Debug, Clone)]
-pub struct Thrower {
-    source: Source,
+pub struct ToySampler {
+    source: ToySource,
     params: Vec<f64>,
     /// Expected event counts (B).
     lambda: Vec<f64>,
@@ -63,17 +63,17 @@ pub struct Thrower {
 
 #[derive(Debug, Clone, Copy)]
 enum AuxDraw {
-    Held(f64),
+    Fixed(f64),
     Normal { mean: f64, sigma: f64 },
     Count { mean: f64 },
 }
 
-impl Thrower {
-    /// Toys of `model` at `params` (P); `observed` has the auxiliary data for [`Aux::Fixed`].
+impl ToySampler {
+    /// Toys of `model` at `params` (P); `observed` has the auxiliary data for [`AuxTreatment::Fixed`].
     ///
     /// # Errors
     /// A point at which something expected is negative or not a number: nothing can be thrown there.
-    pub fn new(model: &Model, observed: &Data, params: &[f64], source: Source) -> Result<Self, NonFinite> {
+    pub fn new(model: &Model, observed: &Data, params: &[f64], source: ToySource) -> Result<Self, NonFinite> {
         if let Some(reason) = diagnose(model, &asimov(model, params), params) {
             // The same with what was really seen, for the message.
             return Err(diagnose(model, observed, params).unwrap_or(reason));
@@ -81,7 +81,7 @@ impl Thrower {
         let term = |(k, &param): (usize, &u32)| {
             let theta = params[param as usize];
             match (source.aux, model.parameters.constraint[param as usize]) {
-                (Aux::Fixed, _) | (_, None) => AuxDraw::Held(observed.aux[k]),
+                (AuxTreatment::Fixed, _) | (_, None) => AuxDraw::Fixed(observed.aux[k]),
                 (_, Some(Constraint::Gaussian { sigma })) => AuxDraw::Normal { mean: theta, sigma },
                 (_, Some(Constraint::Poisson { tau })) => AuxDraw::Count { mean: tau * theta },
             }
@@ -108,12 +108,12 @@ impl Thrower {
 
     /// Toy number `toy`, written to `out`. Each datum depends on seed, ensemble, toy and its own position only.
     pub fn throw(&self, toy: u64, out: &mut Data) {
-        let Source { seed, ensemble, .. } = self.source;
-        let words = |element: u32| Words::new(seed, ensemble as u16, toy, element);
+        let ToySource { seed, ensemble, .. } = self.source;
+        let words = |element: u32| RandomStream::new(seed, ensemble as u16, toy, element);
         out.main.clear();
         out.main.extend(self.lambda.iter().zip(0..).map(|(&mean, bin)| poisson(mean, &mut words(bin))));
         let draw = |(aux, k): (&AuxDraw, u32)| match *aux {
-            AuxDraw::Held(value) => value,
+            AuxDraw::Fixed(value) => value,
             AuxDraw::Normal { mean, sigma } => mean + sigma * normal(&mut words(FIRST_AUX | k)),
             AuxDraw::Count { mean } => poisson(mean, &mut words(FIRST_AUX | k)),
         };

@@ -4,7 +4,7 @@ use crate::{Quantity, inputs_of, session_of};
 use ns_core::spec::ModifierData;
 use ns_core::templates::Variations;
 use ns_inference::FitOptions;
-use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, Which};
+use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind};
 use ns_inference::limit::LimitOptions;
 use ns_inference::minimize::MinimizeOptions;
 use ns_inference::test_statistic::TestStatistic;
@@ -41,7 +41,7 @@ fn failures_are_errors_and_no_gradients() {
     assert!(session.set_inputs(&[1.0]).is_err());
     (values[signal], values[background]) = (0.0, 50.0);
     session.set_inputs(&values).expect("no signal is a template too");
-    assert!(session.limit(LimitOptions::default(), Which::Expected(0.0), None).is_err());
+    assert!(session.limit(LimitOptions::default(), LimitKind::Expected(0.0), None).is_err());
     assert!(session.asimov_sigma(0.0, None).is_err());
 }
 

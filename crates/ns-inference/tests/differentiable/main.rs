@@ -11,7 +11,7 @@ use ns_core::spec::ModifierData;
 use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{Model, TemplateLikelihood};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, ProfiledDifferentiableSession, Which,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind, ProfiledDifferentiableSession,
 };
 use ns_inference::hypotest::hypotest;
 use ns_inference::limit::{LimitOptions, limit};
@@ -49,7 +49,7 @@ enum Quantity {
     Observed(TestStatistic, f64),
     Asimov(TestStatistic, f64),
     Cls(TestStatistic, f64, usize),
-    Limit(TestStatistic, Which),
+    Limit(TestStatistic, LimitKind),
     Sigma,
     AsimovSigma(f64),
 }
@@ -65,7 +65,7 @@ impl Quantity {
         all.extend((0..6).map(|i| Self::Cls(QTilde, 1.5, i)));
         all.push(Self::Cls(Q, 1.5, 0));
         all.extend(
-            [Which::Observed, Which::Expected(-2.0), Which::Expected(0.0), Which::Expected(1.0)]
+            [LimitKind::Observed, LimitKind::Expected(-2.0), LimitKind::Expected(0.0), LimitKind::Expected(1.0)]
                 .map(|w| Self::Limit(QTilde, w)),
         );
         all
@@ -235,10 +235,10 @@ fn values_are_those_of_the_procedures() {
         }
         let limits = limit(&model, &mut likelihood, &options, poi, LimitOptions::default());
         let wanted = LimitOptions::default();
-        let observed = session.limit(wanted, Which::Observed, None).expect("a limit");
+        let observed = session.limit(wanted, LimitKind::Observed, None).expect("a limit");
         assert_close(observed, limits.observed.expect("a limit"), 1e-7, "observed limit");
         for (n, expected) in ns_inference::asymptotic::BAND.into_iter().zip(limits.expected) {
-            let value = session.limit(wanted, Which::Expected(n), None).expect("a limit");
+            let value = session.limit(wanted, LimitKind::Expected(n), None).expect("a limit");
             assert_close(value, expected.expect("a limit"), 1e-7, "expected limit");
         }
     }

@@ -190,7 +190,7 @@ fn directions_along_which_nothing_moves_have_products_too() {
     for part in [0.3, 0.7, 1.0 / 3.0] {
         let mut scaled = vec![0.0; values.len()];
         scaled[..2].iter_mut().zip(&values).for_each(|(along, s)| *along = part * s);
-        // f depends on the signal by mu s alone: with both moving so, its slope along mu changes as mu s stays, by s per unit.
+        // f depends on the signal by mu s alone: with both moving so, its derivative along mu changes as mu s stays, by s per unit.
         let mut product = vec![f64::NAN; values.len()];
         let by_mu = session.profiled_nll_product(Some(mu), (&scaled, -part * mu), &mut product).expect("a product");
         let [_, slope] = session.profiled_nll(Some(mu), None).expect("a fit");

@@ -52,7 +52,7 @@ fn fits_that_follow_each_other_nearly_always_end_where_those_from_the_starting_v
                     n_elsewhere += 1;
                     continue;
                 }
-                // The slope of a p-value has √q₀ in its denominator, which magnifies the rounding
+                // The derivative of a p-value has √q₀ in its denominator, which magnifies the rounding
                 // of a small q₀.
                 let tolerance = if matches!(quantity, Quantity::Cls(TestStatistic::Q0, ..)) { 1e-4 } else { 1e-5 };
                 for (a, b) in gradients[0].iter().zip(&gradients[1]) {

@@ -5,9 +5,9 @@ use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::expected::expected_main;
 use ns_core::spec::{Modifier, ModifierData, Sample};
-use ns_inference::parallel::Crew;
-use ns_inference::scan::{Axis, Values, scan};
-use ns_inference::search::{Kind, Suspect, suspects};
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::scan::{ScanAxis, ScanValues, scan};
+use ns_inference::search::{Suspect, SuspectKind, suspects};
 use ns_inference::{FitOptions, MultiStart, fit};
 use ns_testkit::published;
 use ns_testkit::small::{one_channel, sample};
@@ -42,7 +42,7 @@ fn tiny() -> Model {
 }
 
 fn growth(model: &Model) -> Suspect {
-    let mut found: Vec<Suspect> = suspects(model).into_iter().filter(|s| s.kind == Kind::Growth).collect();
+    let mut found: Vec<Suspect> = suspects(model).into_iter().filter(|s| s.kind == SuspectKind::Growth).collect();
     assert_eq!(found.len(), 1, "two explosive parameters of one sample let it grow in the same way");
     found.remove(0)
 }
@@ -88,8 +88,9 @@ fn a_fit_says_which_very_large_systematics_were_not_moved() {
     let [warning] = &warnings(None)[..] else { panic!("{:?}", warnings(None)) };
     assert!(warning.contains("`huge_1") && warning.contains("more; multi-start"), "{warning}");
     assert!(warnings(Some(MultiStart { n_starts: 2, seed: 0 })).is_empty());
-    let axis = Axis { parameter: model.poi().expect("mu"), values: Values::Given(vec![0.0, 1.0]) };
-    let scanned = scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, Crew::ALONE);
+    let axis = ScanAxis { parameter: model.poi().expect("mu"), values: ScanValues::Given(vec![0.0, 1.0]) };
+    let scanned =
+        scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, ExecutionContext::SINGLE_THREADED);
     assert!(scanned.warnings.contains(warning), "{:?}", scanned.warnings);
 }
 
@@ -120,7 +121,7 @@ fn free_factors_of_one_template_are_suspects() {
     let samples = vec![sample("signal", &[8.0], &factors), sample("background", &[53.0], &modifiers)];
     let model = one_channel(samples, &[32.0]);
     let scales: Vec<_> = suspects(&model).into_iter().map(|suspect| suspect.kind).collect();
-    assert_eq!(scales, [Kind::Scale, Kind::Scale]);
+    assert_eq!(scales, [SuspectKind::Scale, SuspectKind::Scale]);
     assert!(suspects(&with_shape([7.5, 8.5], 53.0, 32.0)).is_empty());
 }
 

@@ -2,7 +2,7 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Likelihood, Model, expected};
-use ns_inference::hypotest::Tester;
+use ns_inference::hypotest::ProfileRatioTest;
 use ns_inference::minimize::Minimum;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, fit};
@@ -45,7 +45,7 @@ fn above_exhaustive(model: &Model) -> ([f64; 4], bool) {
     let fitted = fit(model, &model.observed, &mut likelihood, &options);
     let mut scratch = likelihood.clone();
     let likelihoods = [&mut likelihood, &mut scratch];
-    let mut tester = Tester::new(model, likelihoods, &options, poi, (TestStatistic::QTilde, 0.0));
+    let mut tester = ProfileRatioTest::new(model, likelihoods, &options, poi, (TestStatistic::QTilde, 0.0));
     let pair = tester.at(1.0);
     let warnings = tester.warnings(Some(1.0), &pair);
     let at_asimov = tester.asimov_params.clone();

@@ -5,13 +5,13 @@ use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{Likelihood, Model};
 use ns_inference::contour::{ContourOptions, contours};
 use ns_inference::gof::{goodness_of_fit, saturated_deviance};
-use ns_inference::hypotest::{Tester, hypotest, significance};
+use ns_inference::hypotest::{ProfileRatioTest, hypotest, significance};
 use ns_inference::limit::{LimitOptions, limit};
-use ns_inference::parallel::Crew;
-use ns_inference::ranking::{Methods, RankingOptions, ranking};
-use ns_inference::scan::{Axis, Scan, Values, scan};
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::ranking::{RankingMethods, RankingOptions, ranking};
+use ns_inference::scan::{Scan, ScanAxis, ScanValues, scan};
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::toys::{Aux, Hypotest, HypotestSettings};
+use ns_inference::toys::{AuxTreatment, HypotestSettings, ToyHypotest};
 use ns_inference::{
     DifferentiableError, DifferentiableOptions, Errors, FitOptions, FitResult, ProfiledDifferentiableSession, fit,
 };
@@ -124,8 +124,8 @@ impl<'a> Comparison<'a> {
     }
 
     fn scan(&mut self, parameter: usize, values: &[f64]) -> Scan {
-        let axis = Axis { parameter, values: Values::Given(values.to_vec()) };
-        scan(self.model, &mut self.likelihood, &self.options, &axis, Crew::ALONE)
+        let axis = ScanAxis { parameter, values: ScanValues::Given(values.to_vec()) };
+        scan(self.model, &mut self.likelihood, &self.options, &axis, ExecutionContext::SINGLE_THREADED)
     }
 
     /// Notes that `procedure` has its best fit at `mu`: a fit there should be as low as the free one.
@@ -147,7 +147,7 @@ impl<'a> Comparison<'a> {
         let Self { model, poi, .. } = *self;
         let mut scratch = self.likelihood.clone();
         let likelihoods = [&mut self.likelihood, &mut scratch];
-        let mut tester = Tester::new(model, likelihoods, &self.options, poi, (TestStatistic::QTilde, 0.0));
+        let mut tester = ProfileRatioTest::new(model, likelihoods, &self.options, poi, (TestStatistic::QTilde, 0.0));
         let tested = tester.result(1.0);
         let free = 2.0 * tester.observed.best().nll;
         let at_asimov = tester.asimov_params.clone();
@@ -178,10 +178,10 @@ impl<'a> Comparison<'a> {
             mu: 1.0,
             n_toys: [1; 2],
             seed: 1,
-            aux: Aux::Fluctuated,
+            aux: AuxTreatment::Fluctuated,
         };
         let data = (&self.model.observed, &mut self.likelihood);
-        match Hypotest::new(self.model, data, &self.options, settings) {
+        match ToyHypotest::new(self.model, data, &self.options, settings) {
             Ok(toys) => {
                 let observed = toys.observed();
                 if !is_small(observed.value - q, TOLERANCE) {
@@ -214,7 +214,8 @@ impl<'a> Comparison<'a> {
     fn contours(&mut self) {
         let Some(other) = self.nuisances().next() else { return };
         let wanted = ContourOptions { parameters: [self.poi, other], levels: vec![0.68], n_points: 8 };
-        let contours = contours(self.model, &self.likelihood, &self.options, &wanted, Crew::ALONE);
+        let contours =
+            contours(self.model, &self.likelihood, &self.options, &wanted, ExecutionContext::SINGLE_THREADED);
         self.free.push(("contours", contours.best.twice_nll));
         for point in contours.contours.iter().flat_map(|contour| &contour.points) {
             let Some(height) = point.twice_delta_nll else { continue };
@@ -234,10 +235,11 @@ impl<'a> Comparison<'a> {
 
     /// Post-fit impacts against scans of two points.
     fn ranking(&mut self) {
-        let methods = Methods { classic: true, global: false, covariance: false };
+        let methods = RankingMethods { classic: true, global: false, covariance: false };
         let wanted =
             RankingOptions { poi: self.poi, methods, minos: false, groups: Vec::new(), fit: self.options.clone() };
-        let ranking = ranking(self.model, &self.model.observed, &self.likelihood, &wanted, Crew::ALONE);
+        let ranking =
+            ranking(self.model, &self.model.observed, &self.likelihood, &wanted, ExecutionContext::SINGLE_THREADED);
         self.free.push(("ranking", ranking.best.twice_nll));
         for entry in &ranking.entries {
             let Some(impacts) = &entry.postfit else { continue };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nextstat::Analysis;
-use ns_inference::toys::{Hypotest, Thrower};
+use ns_inference::toys::{ToyHypotest, ToySampler};
 use ns_translate::digest::{Algorithm, digest};
 use ns_translate::pyhf::write_workspace;
 use ns_translate::toys::Identity;
@@ -45,13 +45,13 @@ pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, analysis: &Ana
 }
 
 /// The identity of a run of fits.
-pub(super) fn fit_identity(args: &ThrowArgs, analysis: &Analysis, thrower: &Thrower, written: &[usize]) -> Identity {
+pub(super) fn fit_identity(args: &ThrowArgs, analysis: &Analysis, sampler: &ToySampler, written: &[usize]) -> Identity {
     let mut settings = common(&args.setup, &args.run, analysis);
     let names: Vec<&String> = written.iter().map(|&i| &analysis.model().parameters.names[i]).collect();
     let rule = if args.throw_at == ThrowAt::Init { "init" } else { "mle" };
     settings.extend([
         ("ensemble".to_owned(), json!("fits")),
-        ("thrown_at".to_owned(), json!({"rule": rule, "mu": args.mu, "parameters": thrower.params()})),
+        ("thrown_at".to_owned(), json!({"rule": rule, "mu": args.mu, "parameters": sampler.params()})),
         ("parameters".to_owned(), json!(names)),
     ]);
     let layout = FitRecord::layout(written.len(), args.poi_uncertainty);
@@ -62,7 +62,7 @@ pub(super) fn fit_identity(args: &ThrowArgs, analysis: &Analysis, thrower: &Thro
 /// The identity of a hypothesis test.
 pub(in crate::command) fn test_identity(
     mut settings: Map<String, Value>,
-    test: &Hypotest<'_>,
+    test: &ToyHypotest<'_>,
     args: &HypotestToysArgs,
 ) -> Identity {
     let [tested, alternative] = test.thrown_at();

@@ -1,6 +1,6 @@
 //! `nextstat toys merge`: the shards of a run joined.
 
-use ns_inference::toys::{HypotestToys, Observed, Samples};
+use ns_inference::toys::{HypotestToys, ObservedStatistic, StatisticSamples};
 use ns_translate::toys::{Merged, merge};
 use serde::Deserialize;
 
@@ -55,7 +55,7 @@ struct WrittenObserved {
 }
 
 fn tests(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
-    let mut samples = Samples::default();
+    let mut samples = StatisticSamples::default();
     merged.read(|bytes| {
         let record = TestRecord::read(bytes);
         samples.push(record.unit.which, record.value);
@@ -64,7 +64,7 @@ fn tests(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
     let observed = serde_json::from_value::<WrittenObserved>(merged.identity.settings["observed"].clone()).ok();
     let observed = observed.and_then(|written| {
         let test_statistic = report::hypotest_toys::statistic(&written.test_stat)?;
-        Some(Observed { test_statistic, mu: written.mu, value: written.q, mu_hat: written.mu_hat })
+        Some(ObservedStatistic { test_statistic, mu: written.mu, value: written.q, mu_hat: written.mu_hat })
     });
     let Some(observed) = observed else {
         return Err(CliError::NoObserved { name: format!("`{}`", args.files[0].display()) });

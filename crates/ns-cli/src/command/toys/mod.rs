@@ -14,7 +14,7 @@ use nextstat::Analysis;
 use nextstat::error::{NeedsPoi, Setting};
 use nextstat::settings::elements;
 use ns_core::Model;
-use ns_inference::toys::{Ended, Ensemble, FitToys, Run, Source, Thrower, ToyFit, ToysError};
+use ns_inference::toys::{Ensemble, RunStatus, ToyFit, ToyFitter, ToyRun, ToySampler, ToySource, ToysError};
 use ns_inference::{Errors, FitOptions, fit};
 use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(super) fn needs_file(run: &RunArgs) -> Option<&'static str> {
 /// Everything that is decided before the first toy.
 struct Plan {
     analysis: Analysis,
-    thrower: Thrower,
+    sampler: ToySampler,
     /// Parameters that are written.
     written: Vec<usize>,
     uncertainty_of: Option<usize>,
@@ -69,11 +69,11 @@ fn throw(args: &ThrowArgs) -> Result<Status, CliError> {
     };
     let range = plan.identity.range();
     let wanted = range.end - range.start;
-    let left = file.filter(|_| ended == Ended::Cancelled).map(|path| format!("{}.part", path.display()));
+    let left = file.filter(|_| ended == RunStatus::Cancelled).map(|path| format!("{}.part", path.display()));
     let alarm = tally.alarm(wanted, left.as_deref());
     talk.say_or_warn(alarm.as_deref(), |paint| tally.summary(wanted, left.as_deref(), paint));
     Ok(match ended {
-        Ended::Cancelled => Status::Interrupted,
+        RunStatus::Cancelled => Status::Interrupted,
         _ => Status::positive_if(tally.n_failed() == 0),
     })
 }
@@ -81,13 +81,13 @@ fn throw(args: &ThrowArgs) -> Result<Status, CliError> {
 fn plan(args: &ThrowArgs) -> Result<Plan, CliError> {
     let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
     let params = thrown_at(args, &analysis)?;
-    let source = Source { seed: args.setup.seed, ensemble: Ensemble::Fits, aux: args.run.aux.aux() };
-    let thrower = Thrower::new(analysis.model(), analysis.data(), &params, source).map_err(ToysError::from)?;
+    let source = ToySource { seed: args.setup.seed, ensemble: Ensemble::Fits, aux: args.run.aux.aux() };
+    let sampler = ToySampler::new(analysis.model(), analysis.data(), &params, source).map_err(ToysError::from)?;
     let written = written(&args.parameter, analysis.model())?;
     let poi = || analysis.poi(NeedsPoi::Setting(Setting::PoiUncertainty));
     let uncertainty_of = if args.poi_uncertainty { Some(poi()?) } else { None };
-    let identity = identity::fit_identity(args, &analysis, &thrower, &written);
-    Ok(Plan { analysis, thrower, written, uncertainty_of, identity, batch: args.run.batch })
+    let identity = identity::fit_identity(args, &analysis, &sampler, &written);
+    Ok(Plan { analysis, sampler, written, uncertainty_of, identity, batch: args.run.batch })
 }
 
 /// The point at which toys are thrown.
@@ -119,21 +119,26 @@ fn written(names: &[String], model: &Model) -> Result<Vec<usize>, CliError> {
 
 impl Plan {
     /// Fits the toys of the run from `first` on.
-    fn fit<E>(&self, first: u64, talk: Talk, sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>) -> Result<Ended, CliError>
+    fn fit<E>(
+        &self,
+        first: u64,
+        talk: Talk,
+        sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
+    ) -> Result<RunStatus, CliError>
     where
         CliError: From<E>,
     {
         let range = self.identity.range();
         let progress = Progress::new(talk, "toys");
         let whole = Some([range.start, range.end]);
-        let run = Run { batch: self.batch, whole, ..self.analysis.run(&progress) };
+        let run = ToyRun { batch: self.batch, whole, ..self.analysis.run(&progress) };
         let (model, options) = (self.analysis.model(), self.analysis.options());
-        let toys = FitToys { model, options, thrower: &self.thrower, uncertainty_of: self.uncertainty_of };
+        let toys = ToyFitter { model, options, sampler: &self.sampler, uncertainty_of: self.uncertainty_of };
         let likelihood = self.analysis.likelihood()?;
         Ok(toys.run(&likelihood, first..range.end, &run, sink)?)
     }
 
-    fn to_file(&self, path: &Path, mode: Mode, talk: Talk) -> Result<(Ended, Tally), CliError> {
+    fn to_file(&self, path: &Path, mode: Mode, talk: Talk) -> Result<(RunStatus, Tally), CliError> {
         let record = FitRecord::of(&self.identity);
         let mut file = ToyFile::open(path, self.identity.clone(), mode, |toy, bytes| record.is_of(bytes, toy))?;
         let mut tally = Tally::new(&self.identity);
@@ -144,13 +149,13 @@ impl Plan {
         let first = self.identity.range().start + file.n_records();
         let ended = self.fit(first, talk, |fits| file.append(&self.encode(&record, &fits, &mut tally)))?;
         self.analysis.device_report()?;
-        if ended != Ended::Cancelled {
+        if ended != RunStatus::Cancelled {
             file.finish()?;
         }
         Ok((ended, tally))
     }
 
-    fn to_json(&self, args: &ThrowArgs, talk: Talk) -> Result<(Ended, Tally), CliError> {
+    fn to_json(&self, args: &ThrowArgs, talk: Talk) -> Result<(RunStatus, Tally), CliError> {
         let record = FitRecord::of(&self.identity);
         let mut tally = Tally::new(&self.identity);
         let mut document = Document::begin(&self.identity, &args.output)?;

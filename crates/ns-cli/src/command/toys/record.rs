@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ns_inference::minimize::Outcome;
-use ns_inference::toys::{ToyFit, ToyTest, Unit};
+use ns_inference::toys::{HypothesisToy, ToyFit, ToyTest};
 use ns_translate::toys::{ColumnKind, Identity, Layout};
 
 /// Whether a path names a NumPy file.
@@ -92,7 +92,7 @@ impl FitRecord {
 /// A test statistic as it stands in a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TestRecord {
-    pub(crate) unit: Unit,
+    pub(crate) unit: HypothesisToy,
     pub(crate) value: Option<f64>,
 }
 
@@ -116,7 +116,7 @@ impl TestRecord {
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let unit = Unit { toy: u64::from_le_bytes(eight(&bytes[..8])), which: usize::from(bytes[8].min(1)) };
+        let unit = HypothesisToy { toy: u64::from_le_bytes(eight(&bytes[..8])), which: usize::from(bytes[8].min(1)) };
         Self { unit, value: (bytes[9] == 0).then(|| number(&bytes[10..18])) }
     }
 }

@@ -1,13 +1,13 @@
 //! Toys thrown and fitted many at a time by an accelerator, before each is looked at by itself.
 
 use super::pilot::ToySearch;
-use super::run::Run;
-use super::throw::Thrower;
+use super::run::ToyRun;
+use super::throw::ToySampler;
 use crate::accelerator::{Accelerator, task_in};
 use crate::fit::{FitOptions, domain_and_start};
 use crate::minimize::Domain;
-use crate::monitor::Quiet;
-use crate::parallel::{self, Crew};
+use crate::monitor::WithoutProgress;
+use crate::parallel::{self, ExecutionContext};
 use ns_core::batch::{Arrival, BatchData, BatchTask};
 use ns_core::{Data, Model};
 use std::ops::Range;
@@ -17,7 +17,7 @@ const BATCH: u64 = 64;
 
 /// Data sets, and where the accelerator's fits of them ended; empty without an accelerator.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct DevicePrefit {
     first: u64,
     data: Vec<Data>,
     /// The starting points of each toy.
@@ -43,20 +43,20 @@ pub(super) struct Known<'a> {
 }
 
 /// A toy among others: who throws it, its number, and how its minimum is looked for.
-pub(super) struct Thrown<'a> {
-    pub(super) thrower: &'a Thrower,
+pub(super) struct ToyRequest<'a> {
+    pub(super) sampler: &'a ToySampler,
     pub(super) toy: u64,
     pub(super) search: ToySearch,
 }
 
-impl Ahead {
+impl DevicePrefit {
     /// Throws the units `units`, each as `thrown` says, and finds their free minima; `None` if the accelerator fails.
     pub(super) fn free<'a>(
         accelerator: &Accelerator,
         units: Range<u64>,
-        thrown: impl Fn(u64) -> Thrown<'a> + Sync,
+        thrown: impl Fn(u64) -> ToyRequest<'a> + Sync,
         options: (&Model, &FitOptions),
-        (run, variance_of): (&Run<'_>, Option<usize>),
+        (run, variance_of): (&ToyRun<'_>, Option<usize>),
     ) -> Option<Self> {
         let (domain, start) = domain_and_start(options.0, options.1);
         let first = units.start;
@@ -67,23 +67,23 @@ impl Ahead {
         };
         let throw = |(): &mut (), batch: usize| -> Vec<(Data, [Vec<f64>; 2])> {
             let one = |unit| {
-                let Thrown { thrower, toy, .. } = thrown(unit);
+                let ToyRequest { sampler, toy, .. } = thrown(unit);
                 let mut data = Data::default();
-                thrower.throw(toy, &mut data);
-                let starts = thrower.starts(&data);
+                sampler.throw(toy, &mut data);
+                let starts = sampler.starts(&data);
                 (data, starts)
             };
             of(batch).map(one).collect()
         };
-        let quiet = Quiet(run.monitor);
-        let crew = Crew::new(run.threads, &quiet);
-        let batches = parallel::map(n.div_ceil(BATCH as usize), crew, || (), throw);
+        let quiet = WithoutProgress(run.monitor);
+        let execution = ExecutionContext::new(run.threads, &quiet);
+        let batches = parallel::map(n.div_ceil(BATCH as usize), execution, || (), throw);
         let batches: Option<Vec<_>> = batches.into_iter().collect();
         let (data, starts): (Vec<Data>, Vec<[Vec<f64>; 2]>) = batches?.into_iter().flatten().unzip();
-        let held = |from: &[f64]| -> Vec<f64> {
+        let allowed = |from: &[f64]| -> Vec<f64> {
             (0..from.len()).map(|i| if domain.fixed[i] { start[i] } else { from[i] }).collect()
         };
-        let from = |which: usize| starts.iter().flat_map(|starts| held(&starts[which])).collect::<Vec<f64>>();
+        let from = |which: usize| starts.iter().flat_map(|starts| allowed(&starts[which])).collect::<Vec<f64>>();
         let fit_from = |which: usize| {
             let starts = from(which);
             accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
@@ -100,19 +100,19 @@ impl Ahead {
         Some(Self { first, data, starts, free, conditional: Vec::new(), is_final })
     }
 
-    /// Finds the minima of all toys with the parameter `held` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
+    /// Finds the minima of all toys with the parameter `fixed` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
     pub(super) fn then_conditional(
         mut self,
         accelerator: &Accelerator,
-        (held, value): (usize, f64),
+        (fixed, value): (usize, f64),
         domain: &Domain,
         predict: impl Fn(u64, &[f64]) -> Vec<f64>,
     ) -> Option<Self> {
         let mut domain = domain.clone();
-        domain.fixed[held] = true;
+        domain.fixed[fixed] = true;
         let start = |(i, arrivals): (usize, &Vec<Arrival>)| {
             let mut start = predict(self.first + i as u64, &lowest(arrivals).params);
-            start[held] = value;
+            start[fixed] = value;
             start
         };
         let starts: Vec<f64> = self.free.iter().enumerate().flat_map(start).collect();

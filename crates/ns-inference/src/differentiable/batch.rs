@@ -1,7 +1,7 @@
 //! Profiled statistics of rows of templates that stay on a device: it fits, and the host decides from where the fits ended. Nothing here knows the templates.
 //!
 //! The device begins at the starting values, conditional fits at the free minimum too, and is asked for minima across folds as the host would look for them; only, every parameter that
-//! inputs might fold counts as one that is folded. A row whose fits have not
+//! inputs might fold counts as one that is same_sign. A row whose fits have not
 //! arrived, or where another minimum was found or may be hidden, is left to the host, which has to be given its templates then.
 //!
 //! Legend: R rows, P parameters.
@@ -10,7 +10,7 @@ use super::device::failed;
 use super::error::DifferentiableError;
 use super::follow::FitStart;
 use super::statistics::{compared_value, tested};
-use super::{Followers, ProfiledDifferentiableSession};
+use super::{ProfiledDifferentiableSession, WarmStartedFits};
 use crate::fit::domain_and_start;
 use crate::minimize::Domain;
 use crate::profile::{DISTINCT, rounding};
@@ -21,7 +21,7 @@ use ns_core::{Data, TemplateLikelihood};
 
 /// The minimum of -ln L of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RowMinimum {
+pub struct BatchMinimum {
     /// -ln L there.
     pub nll: f64,
     /// Where it is (P).
@@ -30,7 +30,7 @@ pub struct RowMinimum {
 
 /// A statistic of the observed data, of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RowStatistic {
+pub struct BatchStatistic {
     /// Its value; 0 where it is constant.
     pub q: f64,
     /// The conditional minimum (P).
@@ -40,23 +40,23 @@ pub struct RowStatistic {
 }
 
 /// The fits of all rows of a device.
-struct RowFits<'a> {
+struct BatchFits<'a> {
     device: &'a mut dyn RowMinimizer,
     data: &'a Data,
     domain: Domain,
     start: Vec<f64>,
     /// Parameters that templates of some row may fold (P).
-    folded: Vec<bool>,
+    same_sign: Vec<bool>,
 }
 
-/// Where fits begin (N × P), and what each holds.
+/// Where fits begin (N × P), and which parameters each fit fixes.
 struct Starts {
     points: Vec<f64>,
     fixed: Vec<bool>,
 }
 
 /// A fit that ended in a minimum, or nothing.
-type Ended = Option<RowMinimum>;
+type MaybeMinimum = Option<BatchMinimum>;
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// The minima of -ln L of `data`, which are the observed ones, with the parameter of interest at the row's value of `mu` if those are given; nothing for rows that are
@@ -64,16 +64,16 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ///
     /// # Errors
     /// If the device fails.
-    pub fn profiled_nll_of_rows(
+    pub fn profiled_nll_of_batch(
         &mut self,
         device: &mut dyn RowMinimizer,
         data: &Data,
         mu: Option<&[f64]>,
-    ) -> Result<Vec<Option<RowMinimum>>, DifferentiableError> {
-        let n_rows = device.n_rows();
+    ) -> Result<Vec<Option<BatchMinimum>>, DifferentiableError> {
+        let n_batch = device.n_rows();
         self.forget_templates_of_device();
         self.judge();
-        let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; n_rows]) };
+        let Some(mut fits) = self.batch_fits(device, data) else { return Ok(vec![None; n_batch]) };
         let starts = fits.starts(self.poi, mu);
         let found = fits.run(&starts)?;
         self.count(&found);
@@ -84,28 +84,28 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ///
     /// # Errors
     /// If the device fails.
-    pub fn statistic_of_rows(
+    pub fn statistic_of_batch(
         &mut self,
         device: &mut dyn RowMinimizer,
         data: &Data,
         (statistic, mu): (TestStatistic, &[f64]),
-    ) -> Result<Vec<Option<RowStatistic>>, DifferentiableError> {
+    ) -> Result<Vec<Option<BatchStatistic>>, DifferentiableError> {
         let poi = self.poi;
         let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
         self.forget_templates_of_device();
         self.judge();
-        let Some(mut fits) = self.row_fits(device, data) else { return Ok(vec![None; mu.len()]) };
-        let [mut all, held] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
-        all.append(&held);
+        let Some(mut fits) = self.batch_fits(device, data) else { return Ok(vec![None; mu.len()]) };
+        let [mut all, conditional_starts] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
+        all.append(&conditional_starts);
         let mut free = fits.run(&all)?;
         let conditional = free.split_off(mu.len());
-        let again = fits.run(&held.moved_to(&free, poi))?;
-        let conditional: Vec<Ended> =
+        let again = fits.run(&conditional_starts.moved_to(&free, poi))?;
+        let conditional: Vec<MaybeMinimum> =
             conditional.into_iter().zip(again).map(|(one, other)| same(&one?, other?)).collect();
         let domain = fits.domain;
         self.count(&free);
         self.count(&conditional);
-        let judge = |((free, conditional), mu): ((Ended, Ended), f64)| {
+        let judge = |((free, conditional), mu): ((MaybeMinimum, MaybeMinimum), f64)| {
             let (free, conditional) = (free?, conditional?);
             if conditional.nll - free.nll < -rounding(free.nll) {
                 // The free minimum is another one.
@@ -113,7 +113,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             }
             let at = (mu, free.params[poi], domain.bound_at(poi, free.params[poi]).is_some());
             let q = compared_value(statistic, at, conditional.nll, free.nll);
-            Some(RowStatistic { q, conditional: conditional.params, free: free.params })
+            Some(BatchStatistic { q, conditional: conditional.params, free: free.params })
         };
         Ok(free.into_iter().zip(conditional).zip(mu).map(judge).collect())
     }
@@ -125,7 +125,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             // The inputs may be others then, and no fit goes on from the device's.
             device.is_current = false;
             if self.options.start == FitStart::Initial {
-                self.followers = Followers::default();
+                self.warm_fits = WarmStartedFits::default();
             }
         }
         let done = work(self);
@@ -136,23 +136,23 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// The fits of all rows, if a device can do them: with kinks, with
     /// parameters that may hide minima and with several starting points they are the host's, as they are in
     /// single precision.
-    fn row_fits<'a>(&self, device: &'a mut dyn RowMinimizer, data: &'a Data) -> Option<RowFits<'a>> {
+    fn batch_fits<'a>(&self, device: &'a mut dyn RowMinimizer, data: &'a Data) -> Option<BatchFits<'a>> {
         let (domain, start) = domain_and_start(&self.model, &self.options.fit);
         let is_hosts = !domain.kinked.is_empty() || explores_widely(&domain) || self.options.fit.multi_start.is_some();
         if !device.is_exact() || is_hosts {
             return None;
         }
-        let mut folded = self.model.same_sign();
+        let mut same_sign = self.model.same_sign();
         for input in self.inputs.templates() {
             let layout = &self.model.layout;
             for histosys in &input.histosys {
-                folded[self.model.table(layout.histosys_param)[histosys.entry] as usize] = true;
+                same_sign[self.model.table(layout.histosys_param)[histosys.entry] as usize] = true;
             }
             for normsys in &input.normsys {
-                folded[self.model.table(layout.normsys_param)[normsys.entry] as usize] = true;
+                same_sign[self.model.table(layout.normsys_param)[normsys.entry] as usize] = true;
             }
         }
-        Some(RowFits { device, data, domain, start, folded })
+        Some(BatchFits { device, data, domain, start, same_sign })
     }
 
     /// The device may be the session's own: it has the templates of the rows then.
@@ -162,7 +162,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         }
     }
 
-    fn count(&mut self, found: &[Ended]) {
+    fn count(&mut self, found: &[MaybeMinimum]) {
         if let Some(device) = &mut self.device {
             device.n_fits += found.iter().flatten().count() as u64;
         }
@@ -176,13 +176,13 @@ impl Starts {
     }
 
     /// The same from `minima`, where there are any; the parameter `poi` stays.
-    fn moved_to(mut self, minima: &[Ended], poi: usize) -> Starts {
+    fn moved_to(mut self, minima: &[MaybeMinimum], poi: usize) -> Starts {
         let n_params = self.points.len() / minima.len().max(1);
         for (point, minimum) in self.points.chunks_mut(n_params.max(1)).zip(minima) {
             if let Some(minimum) = minimum {
-                let held = point[poi];
+                let mu = point[poi];
                 point.copy_from_slice(&minimum.params);
-                point[poi] = held;
+                point[poi] = mu;
             }
         }
         self
@@ -190,16 +190,16 @@ impl Starts {
 }
 
 /// The second of two ends of the same fit, if both are the same minimum.
-fn same(one: &RowMinimum, other: RowMinimum) -> Ended {
+fn same(one: &BatchMinimum, other: BatchMinimum) -> MaybeMinimum {
     ((one.nll - other.nll).abs() <= DISTINCT).then_some(other)
 }
 
-impl RowFits<'_> {
+impl BatchFits<'_> {
     /// The starting values of all rows, with the parameter `poi` at each row's value if those are given.
-    fn starts(&self, poi: usize, held: Option<&[f64]>) -> Starts {
-        let n_rows = self.device.n_rows();
-        let mut starts = Starts { points: self.start.repeat(n_rows), fixed: self.domain.fixed.repeat(n_rows) };
-        for (row, mu) in held.into_iter().flatten().enumerate() {
+    fn starts(&self, poi: usize, mus: Option<&[f64]>) -> Starts {
+        let n_batch = self.device.n_rows();
+        let mut starts = Starts { points: self.start.repeat(n_batch), fixed: self.domain.fixed.repeat(n_batch) };
+        for (row, mu) in mus.into_iter().flatten().enumerate() {
             let at = row * self.start.len() + poi;
             (starts.points[at], starts.fixed[at]) = (*mu, true);
         }
@@ -207,7 +207,7 @@ impl RowFits<'_> {
     }
 
     /// Where fits from `starts` (N × P) end, with nothing looked for across folds.
-    fn minimize(&mut self, starts: &[f64], fixed: &[bool]) -> Result<Vec<Ended>, DifferentiableError> {
+    fn minimize(&mut self, starts: &[f64], fixed: &[bool]) -> Result<Vec<MaybeMinimum>, DifferentiableError> {
         let task = BatchTask {
             data: BatchData::Shared(self.data),
             starts,
@@ -220,29 +220,32 @@ impl RowFits<'_> {
         let arrivals = self.device.minimize(&task).map_err(|error| failed(&error))?;
         let ended =
             |Arrival { params, nll, has_arrived, .. }| (has_arrived && nll.is_finite()).then_some((params, nll));
-        Ok(arrivals.into_iter().map(|arrival| ended(arrival).map(|(params, nll)| RowMinimum { nll, params })).collect())
+        Ok(arrivals
+            .into_iter()
+            .map(|arrival| ended(arrival).map(|(params, nll)| BatchMinimum { nll, params }))
+            .collect())
     }
 
     /// The minima that `starts` lead to.
-    fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<Ended>, DifferentiableError> {
+    fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<MaybeMinimum>, DifferentiableError> {
         let mut found = self.minimize(points, fixed)?;
-        let crossed: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_cross(i, fixed, &found)).collect();
+        let reflected: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_reflect(i, fixed, &found)).collect();
         let at_once = (self.device.batch_size() / found.len().max(1)).max(1);
         let minima = found.clone();
-        let [few, many] = self.by_number_of_folds(fixed, &minima);
-        for params in crossed.chunks(at_once) {
-            let points = self.points_across(params, &minima);
-            self.look_across((params, &points), fixed, &many, &mut found)?;
-            self.go_across((params, &points), fixed, &few, &mut found)?;
+        let [few, many] = self.by_number_of_reflections(fixed, &minima);
+        for params in reflected.chunks(at_once) {
+            let points = self.reflected_points(params, &minima);
+            self.screen_reflections((params, &points), fixed, &many, &mut found)?;
+            self.minimize_reflections((params, &points), fixed, &few, &mut found)?;
         }
         Ok(found)
     }
 
-    /// Each of `minima` with each of the parameters `crossed` across its fold. Every fit has a point for every parameter, so that points are of the same rows as fits.
-    fn points_across(&self, crossed: &[usize], minima: &[Ended]) -> Vec<f64> {
+    /// Each of `minima` with each of the parameters `reflected` across its fold. Every fit has a point for every parameter, so that points are of the same rows as fits.
+    fn reflected_points(&self, reflected: &[usize], minima: &[MaybeMinimum]) -> Vec<f64> {
         let n_params = self.start.len();
-        let mut points = Vec::with_capacity(crossed.len() * minima.len() * n_params);
-        for &i in crossed {
+        let mut points = Vec::with_capacity(reflected.len() * minima.len() * n_params);
+        for &i in reflected {
             for minimum in minima {
                 points.extend_from_slice(minimum.as_ref().map_or(&self.start, |minimum| &minimum.params));
                 let at = points.len() - n_params + i;
@@ -253,20 +256,20 @@ impl RowFits<'_> {
     }
 
     /// Whether any of `minima` may have a lower one across the fold of parameter `i`.
-    fn may_cross(&self, i: usize, fixed: &[bool], minima: &[Ended]) -> bool {
-        self.folded[i] && minima.iter().enumerate().any(|(k, minimum)| self.crosses(i, fixed, (k, minimum)))
+    fn may_reflect(&self, i: usize, fixed: &[bool], minima: &[MaybeMinimum]) -> bool {
+        self.same_sign[i] && minima.iter().enumerate().any(|(k, minimum)| self.is_reflectable(i, fixed, (k, minimum)))
     }
 
-    fn crosses(&self, i: usize, fixed: &[bool], (k, minimum): (usize, &Ended)) -> bool {
-        let is_held = fixed[k * self.start.len() + i];
-        !is_held && minimum.as_ref().is_some_and(|minimum| has_other_side(&self.domain, i, minimum.params[i]))
+    fn is_reflectable(&self, i: usize, fixed: &[bool], (k, minimum): (usize, &MaybeMinimum)) -> bool {
+        let is_fixed = fixed[k * self.start.len() + i];
+        !is_fixed && minimum.as_ref().is_some_and(|minimum| has_other_side(&self.domain, i, minimum.params[i]))
     }
 
     /// Those of `minima` that have so few folds that the host would cross each, and the others.
-    fn by_number_of_folds(&self, fixed: &[bool], minima: &[Ended]) -> [Vec<Ended>; 2] {
+    fn by_number_of_reflections(&self, fixed: &[bool], minima: &[MaybeMinimum]) -> [Vec<MaybeMinimum>; 2] {
         let n_params = self.start.len();
-        let are_few = |at: (usize, &Ended)| {
-            let n = (0..n_params).filter(|&i| self.folded[i] && self.crosses(i, fixed, at)).count();
+        let are_few = |at: (usize, &MaybeMinimum)| {
+            let n = (0..n_params).filter(|&i| self.same_sign[i] && self.is_reflectable(i, fixed, at)).count();
             is_cheap(n, n_params)
         };
         [true, false].map(|few| {
@@ -279,55 +282,55 @@ impl RowFits<'_> {
     }
 
     /// Which of the points across folds, which fit's, across the fold of which parameter and from which minimum: those that could be on the other side.
-    fn crossings<'b>(
+    fn reflections<'b>(
         &'b self,
-        crossed: &'b [usize],
+        reflected: &'b [usize],
         fixed: &'b [bool],
-        minima: &'b [Ended],
-    ) -> impl Iterator<Item = (usize, usize, usize, &'b RowMinimum)> {
-        let places = crossed.iter().flat_map(|&i| (0..minima.len()).map(move |k| (k, i)));
+        minima: &'b [MaybeMinimum],
+    ) -> impl Iterator<Item = (usize, usize, usize, &'b BatchMinimum)> {
+        let places = reflected.iter().flat_map(|&i| (0..minima.len()).map(move |k| (k, i)));
         places.enumerate().filter_map(move |(point, (k, i))| {
-            let minimum = minima[k].as_ref().filter(|_| self.crosses(i, fixed, (k, &minima[k])))?;
+            let minimum = minima[k].as_ref().filter(|_| self.is_reflectable(i, fixed, (k, &minima[k])))?;
             Some((point, k, i, minimum))
         })
     }
 
-    /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `crossed`, from what -ln L and its slope are there.
-    fn look_across(
+    /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `reflected`, from what -ln L and its derivative are there.
+    fn screen_reflections(
         &mut self,
-        (crossed, points): (&[usize], &[f64]),
+        (reflected, points): (&[usize], &[f64]),
         fixed: &[bool],
-        minima: &[Ended],
-        found: &mut [Ended],
+        minima: &[MaybeMinimum],
+        found: &mut [MaybeMinimum],
     ) -> Result<(), DifferentiableError> {
         if minima.iter().all(Option::is_none) {
             return Ok(());
         }
         let n_params = self.start.len();
-        let (values, slopes) = self.device.slopes(self.data, points).map_err(|error| failed(&error))?;
-        for (point, k, i, minimum) in self.crossings(crossed, fixed, minima) {
+        let (values, derivatives) = self.device.slopes(self.data, points).map_err(|error| failed(&error))?;
+        for (point, k, i, minimum) in self.reflections(reflected, fixed, minima) {
             let rise = values[point] - minimum.nll;
-            if may_hide_minimum(-2.0 * minimum.params[i], rise, slopes[point * n_params + i]) {
+            if may_hide_minimum(-2.0 * minimum.params[i], rise, derivatives[point * n_params + i]) {
                 found[k] = None;
             }
         }
         Ok(())
     }
 
-    /// Gives up those of `found` that have a lower minimum across the fold of one of the parameters `crossed`, or where that could not be found out.
-    fn go_across(
+    /// Gives up those of `found` that have a lower minimum across the fold of one of the parameters `reflected`, or where that could not be found out.
+    fn minimize_reflections(
         &mut self,
-        (crossed, points): (&[usize], &[f64]),
+        (reflected, points): (&[usize], &[f64]),
         fixed: &[bool],
-        minima: &[Ended],
-        found: &mut [Ended],
+        minima: &[MaybeMinimum],
+        found: &mut [MaybeMinimum],
     ) -> Result<(), DifferentiableError> {
         if minima.iter().all(Option::is_none) {
             return Ok(());
         }
-        let arrivals = self.minimize(points, &fixed.repeat(crossed.len()))?;
-        for (point, k, _, minimum) in self.crossings(crossed, fixed, minima) {
-            if arrivals[point].as_ref().is_none_or(|across| across.nll < minimum.nll - DISTINCT) {
+        let arrivals = self.minimize(points, &fixed.repeat(reflected.len()))?;
+        for (point, k, _, minimum) in self.reflections(reflected, fixed, minima) {
+            if arrivals[point].as_ref().is_none_or(|reflected| reflected.nll < minimum.nll - DISTINCT) {
                 found[k] = None;
             }
         }
