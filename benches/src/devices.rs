@@ -15,7 +15,7 @@ use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Outcome};
 use ns_inference::monitor::NoMonitor;
 use ns_inference::parallel::{self, ExecutionContext, all_threads};
 use ns_inference::toys::{AuxTreatment, Ensemble, ToyFitter, ToyRun, ToySampler, ToySource};
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::published;
 use std::convert::Infallible;
 use std::error::Error;
@@ -77,7 +77,7 @@ impl<'a> Bench<'a> {
     fn new(device: &'a Device, model: &'a Model) -> Result<Self, Box<dyn Error>> {
         let options = FitOptions::default();
         let (domain, _) = domain_and_start(model, &options);
-        let truth = fit(model, &model.observed, &mut CpuLikelihood::new(model), &options).bestfit;
+        let truth = fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), &options)).bestfit;
         let source = ToySource { seed: 0, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
         let sampler = ToySampler::new(model, &model.observed, &truth, source)?;
         Ok(Self { device, model, sampler, domain, start: truth })

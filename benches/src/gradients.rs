@@ -95,16 +95,16 @@ fn measure(model: &Model, signal: &str, arguments: &GradientsArgs) -> Result<Vec
     let poi = model.poi().ok_or("no parameter of interest")?;
     for (asimov, start) in [
         (AsimovPoint::Fitted, FitStart::Initial),
-        (AsimovPoint::Fitted, FitStart::Followed),
+        (AsimovPoint::Fitted, FitStart::Warm),
         (AsimovPoint::Nominal, FitStart::Initial),
-        (AsimovPoint::Nominal, FitStart::Followed),
+        (AsimovPoint::Nominal, FitStart::Warm),
     ] {
         let options = DifferentiableOptions { asimov, start, ..DifferentiableOptions::default() };
         let likelihood = DifferentiableSession::new(model, inputs.clone());
         let mut session = ProfiledDifferentiableSession::new(model, likelihood, poi, options);
         let mut by_inputs = vec![0.0; inputs.len()];
         let mut failure: Option<DifferentiableError> = None;
-        let followed = if start == FitStart::Followed { ", followed" } else { "" };
+        let followed = if start == FitStart::Warm { ", followed" } else { "" };
         for (what, work) in &mut works(model, asimov) {
             let what = format!("{what}{followed}");
             if !arguments.asks_for(&what) {

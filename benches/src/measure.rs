@@ -3,7 +3,7 @@
 use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Model};
-use ns_inference::{FitOptions, FitResult, fit};
+use ns_inference::{FitOptions, FitResult, Problem, fit};
 use ns_testkit::random::Random;
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -63,7 +63,7 @@ pub(crate) struct Measured {
 /// A fit with uncertainties, as the command does it.
 pub(crate) fn fit_once(model: &Model) -> FitResult {
     let mut likelihood = CpuLikelihood::new(model);
-    fit(model, &model.observed, &mut likelihood, &FitOptions::default())
+    fit(&mut Problem::new(model, &mut likelihood, &FitOptions::default()))
 }
 
 /// Measures `model`, spending about `budget` on each number.
@@ -87,7 +87,7 @@ pub(crate) fn measure(model: &Model, budget: Duration) -> Measured {
             black_box(likelihood.nll_and_curvature(black_box(point), &mut gradient, &mut hessian));
         }),
         fit: repeat(budget, || {
-            black_box(fit(black_box(model), &model.observed, &mut likelihood, &FitOptions::default()));
+            black_box(fit(&mut Problem::new(black_box(model), &mut likelihood, &FitOptions::default())));
         }),
         twice_nll: result.twice_nll,
         converged: result.converged,

@@ -10,7 +10,7 @@ use ns_core::{DataLikelihood, Model, expected};
 use ns_inference::hypotest::ProfileRatioTest;
 use ns_inference::minimize::Minimum;
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::exhaustive::{self, Effort};
 use ns_testkit::multimodal::{self, Cause};
 use std::error::Error;
@@ -131,10 +131,15 @@ fn compare(model: &Model, effort: Effort, no_oracle: bool) -> Comparison {
     let begin = Instant::now();
     let mut likelihood = CpuLikelihood::new(model);
     let options = FitOptions::default();
-    let fitted = fit(model, &model.observed, &mut likelihood, &options);
+    let fitted = fit(&mut Problem::new(model, &mut likelihood, &options));
     let mut scratch = likelihood.clone();
-    let mut tester =
-        ProfileRatioTest::new(model, [&mut likelihood, &mut scratch], &options, poi, (TestStatistic::QTilde, 0.0));
+    let mut tester = ProfileRatioTest::new(
+        Problem::new(model, &mut likelihood, &options),
+        &mut scratch,
+        TestStatistic::QTilde,
+        poi,
+        0.0,
+    );
     let pair = tester.at(1.0);
     let warnings = tester.warnings(Some(1.0), &pair);
     let at_asimov = tester.asimov_params.clone();

@@ -7,6 +7,7 @@ use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_inference::FitOptions;
+use ns_inference::Problem;
 use ns_inference::hypotest::{HypotestResult, hypotest};
 use ns_inference::limit::{LimitOptions, LimitResult, limit};
 use ns_inference::monitor::NoMonitor;
@@ -73,12 +74,15 @@ fn done<T>(budget: Duration, threads: NonZeroUsize, mut work: impl FnMut() -> T)
 pub(crate) fn measure_procedures(model: &Model, poi: usize, budget: Duration) -> Procedures {
     let mut likelihood = CpuLikelihood::new(model);
     let (options, one) = (FitOptions::default(), NonZeroUsize::MIN);
-    let tested = (TestStatistic::QTilde, 1.0);
-    let cls = done(budget, one, || hypotest(black_box(model), &mut likelihood, &options, poi, tested));
-    let limit = done(budget, one, || limit(black_box(model), &mut likelihood, &options, poi, LimitOptions::default()));
+    let cls = done(budget, one, || {
+        hypotest(&mut Problem::new(black_box(model), &mut likelihood, &options), TestStatistic::QTilde, poi, 1.0)
+    });
+    let limit = done(budget, one, || {
+        limit(&mut Problem::new(black_box(model), &mut likelihood, &options), poi, LimitOptions::default())
+    });
     let axis = ScanAxis { parameter: poi, values: ScanValues::Automatic(21) };
     let scan = done(budget, one, || {
-        scan(black_box(model), &mut likelihood, &options, &axis, ExecutionContext::SINGLE_THREADED)
+        scan(&mut Problem::new(black_box(model), &mut likelihood, &options), &axis, ExecutionContext::SINGLE_THREADED)
     });
     let ranking = measure_ranking(model, poi, budget, all_threads());
     let impacts = ranking.result.entries.iter().flat_map(|entry| [&entry.prefit, &entry.postfit]);
@@ -87,11 +91,11 @@ pub(crate) fn measure_procedures(model: &Model, poi: usize, budget: Duration) ->
 }
 
 fn measure_ranking(model: &Model, poi: usize, budget: Duration, threads: NonZeroUsize) -> Done<Ranking> {
-    let likelihood = CpuLikelihood::new(model);
+    let (mut likelihood, fit) = (CpuLikelihood::new(model), FitOptions::default());
     let methods = RankingMethods { classic: true, global: false, covariance: false };
-    let options = RankingOptions { poi, methods, minos: false, groups: Vec::new(), fit: FitOptions::default() };
+    let options = RankingOptions { poi, methods, minos: false, groups: Vec::new() };
     let execution = ExecutionContext { threads, ..ExecutionContext::SINGLE_THREADED };
-    done(budget, threads, || ranking(black_box(model), &model.observed, &likelihood, &options, execution))
+    done(budget, threads, || ranking(&Problem::new(black_box(model), &mut likelihood, &fit), &options, execution))
 }
 
 pub(crate) fn run(arguments: &ProceduresArgs) -> Result<(), Box<dyn Error>> {

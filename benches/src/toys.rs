@@ -12,7 +12,7 @@ use ns_inference::toys::{
     AuxTreatment, Ensemble, HypotestSettings, HypotestToys, ToyFitter, ToyRun, ToySampler, ToySource, goodness_toys,
     hypotest_toys,
 };
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::error::Error;
@@ -51,7 +51,7 @@ pub(crate) fn print_rows(name: &str, model: &Model) -> Result<(), Box<dyn Error>
 pub(crate) fn fits(model: &Model, run: &ToyRun<'_>) -> Result<Timed<()>, Box<dyn Error>> {
     let start = Instant::now();
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
-    let truth = fit(model, &model.observed, &mut likelihood, &options).bestfit;
+    let truth = fit(&mut Problem::new(model, &mut likelihood, &options)).bestfit;
     let sampler = sampler(model, &truth, Ensemble::Fits)?;
     let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: None };
     let mut n_failed = 0;
@@ -70,7 +70,7 @@ pub(crate) fn test(model: &Model, run: &ToyRun<'_>) -> Result<Timed<HypotestToys
     let poi = model.poi().ok_or("a case without a parameter of interest")?;
     let (test_statistic, aux) = (TestStatistic::QTilde, AuxTreatment::Fluctuated);
     let settings = HypotestSettings { test_statistic, poi, mu: 1.0, n_toys: [N_TOYS; 2], seed: 0, aux };
-    let result = hypotest_toys(model, (&model.observed, &mut likelihood), &options, settings, (run, None))?;
+    let result = hypotest_toys(&mut Problem::new(model, &mut likelihood, &options), settings, run, None)?;
     let (seconds, n_failed) = (start.elapsed().as_secs_f64(), result.n_failed.iter().sum());
     Ok(Timed { seconds, threads: run.threads, n_toys: 2 * N_TOYS, n_failed, result })
 }
@@ -79,11 +79,11 @@ pub(crate) fn test(model: &Model, run: &ToyRun<'_>) -> Result<Timed<HypotestToys
 pub(crate) fn goodness(model: &Model, run: &ToyRun<'_>) -> Result<Timed<f64>, Box<dyn Error>> {
     let start = Instant::now();
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
-    let best = fit(model, &model.observed, &mut likelihood, &options).bestfit;
+    let best = fit(&mut Problem::new(model, &mut likelihood, &options)).bestfit;
     let sampler = sampler(model, &best, Ensemble::Goodness)?;
     let fixed = domain_and_start(model, &options).0.fixed;
     let observed = saturated_deviance(model, &model.observed, &best, &fixed);
-    let (toys, _) = goodness_toys((model, &likelihood, &options), &sampler, 0..N_TOYS, run, &observed);
+    let (toys, _) = goodness_toys(&Problem::new(model, &mut likelihood, &options), &sampler, 0..N_TOYS, run, &observed);
     let (seconds, result) = (start.elapsed().as_secs_f64(), toys.total.value);
     Ok(Timed { seconds, threads: run.threads, n_toys: N_TOYS, n_failed: toys.n_failed, result })
 }

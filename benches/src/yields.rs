@@ -6,7 +6,7 @@ use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{CompileOptions, compile};
 use ns_inference::gof::goodness_of_fit;
-use ns_inference::{FitOptions, fit, parallel, yields};
+use ns_inference::{FitOptions, Problem, fit, parallel, yields};
 use serde_json::json;
 use std::error::Error;
 use std::hint::black_box;
@@ -40,25 +40,39 @@ pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
     let model = compile(&workspace_of_samples(Kind::Gammas, params + bins, bins, samples), &CompileOptions::default())?;
     let threads = arguments.threads.unwrap_or_else(parallel::all_threads);
     let budget = Duration::from_millis(arguments.budget);
-    let (options, data) = (FitOptions::default(), model.observed.clone());
+    let options = FitOptions::default();
     let mut likelihood = CpuLikelihood::new(&model);
-    let result = fit(&model, &data, &mut likelihood, &options);
+    let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
     if !result.converged {
         return Err(result.warnings.join("; ").into());
     }
     let size =
         format!("{} bins, {samples} samples, {} parameters, {threads} threads", model.n_bins(), model.n_params());
     let rows = [
-        ("fit with uncertainties", repeat(budget, || drop(black_box(fit(&model, &data, &mut likelihood, &options))))),
-        ("yields before the fit", repeat(budget, || drop(black_box(yields::prefit(&model, &data, &options, threads))))),
+        (
+            "fit with uncertainties",
+            repeat(budget, || drop(black_box(fit(&mut Problem::new(&model, &mut likelihood, &options))))),
+        ),
+        (
+            "yields before the fit",
+            repeat(budget, || {
+                drop(black_box(yields::prefit(&Problem::new(&model, &mut likelihood, &options), threads)))
+            }),
+        ),
         (
             "yields after the fit",
-            repeat(budget, || drop(black_box(yields::postfit(&model, &mut likelihood, &result, &options, threads)))),
+            repeat(budget, || {
+                drop(black_box(yields::postfit(&mut Problem::new(&model, &mut likelihood, &options), &result, threads)))
+            }),
         ),
         (
             "goodness of fit",
             repeat(budget, || {
-                drop(black_box(goodness_of_fit(&model, &data, &mut likelihood, (&result, &options), threads)));
+                drop(black_box(goodness_of_fit(
+                    &mut Problem::new(&model, &mut likelihood, &options),
+                    &result,
+                    threads,
+                )));
             }),
         ),
     ];

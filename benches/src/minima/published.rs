@@ -5,7 +5,7 @@ use ns_compute::CpuLikelihood;
 use ns_core::{DataLikelihood, Likelihood, Model, expected};
 use ns_inference::hypotest::ProfileRatioTest;
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::exhaustive::{self, Wanted};
 use ns_testkit::published;
 use serde_json::{Map, Value, json};
@@ -57,13 +57,18 @@ impl Minima {
     /// their warnings. The last one is the difference of the statistics of the two Asimov data sets.
     pub(super) fn default_above(&self, model: &Model) -> ([f64; 4], Vec<String>) {
         let (options, mut likelihood) = (FitOptions::default(), CpuLikelihood::new(model));
-        let fitted = fit(model, &model.observed, &mut likelihood, &options);
+        let fitted = fit(&mut Problem::new(model, &mut likelihood, &options));
         let mut above = [fitted.twice_nll - self.free, 0.0, 0.0, 0.0];
         let mut warnings = fitted.warnings;
         if let (Some(poi), Some(conditional), Some(asimov)) = (model.poi(), self.conditional, self.asimov) {
             let mut scratch = likelihood.clone();
-            let likelihoods = [&mut likelihood, &mut scratch];
-            let mut tester = ProfileRatioTest::new(model, likelihoods, &options, poi, (TestStatistic::TTilde, 0.0));
+            let mut tester = ProfileRatioTest::new(
+                Problem::new(model, &mut likelihood, &options),
+                &mut scratch,
+                TestStatistic::TTilde,
+                poi,
+                0.0,
+            );
             let pair = tester.at(1.0);
             warnings.extend(tester.warnings(Some(1.0), &pair));
             let at_0 = tester.asimov_params.clone();

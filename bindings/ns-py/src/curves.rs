@@ -4,6 +4,7 @@ use nextstat::Analysis;
 use nextstat::curves::{AxisRequest, ContourRequest, ScanRequest};
 use ns_core::Model;
 use ns_inference::monitor::Monitor;
+use ns_inference::parallel::WorkPart;
 use ns_inference::scan::{GridPart, Scan, ScanValues};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -72,7 +73,9 @@ fn grid_part_model<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let analysis = analysis(py, model, settings)?;
     let axes = axes_of(py, &analysis, axes.into())?;
-    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.grid_part(&axes, part, monitor);
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| {
+        analysis.grid_part(&axes, WorkPart { index: part[0], n_parts: part[1] }, monitor)
+    };
     object(py, &answer_watched(py, None, &analysis, work)?)
 }
 

@@ -11,7 +11,8 @@ use ns_compute::DifferentiableSession;
 use ns_core::curvature::Structure;
 use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
 use ns_inference::differentiable::{
-    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind, ProfiledDifferentiableSession,
+    AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, InputDirection, LimitKind,
+    ProfiledDifferentiableSession,
 };
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
@@ -152,7 +153,9 @@ impl PySession {
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
         (along, along_mu): Directions<'py>,
-        product: impl Fn(&mut Session, usize, (&[f64], f64), &mut [f64]) -> Result<f64, DifferentiableError> + Send + Sync,
+        product: impl Fn(&mut Session, usize, InputDirection<'_>, &mut [f64]) -> Result<f64, DifferentiableError>
+        + Send
+        + Sync,
     ) -> PyResult<Products<'py>> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
         if along.shape() != [n, m] || along_mu.len() != n {
@@ -161,7 +164,7 @@ impl PySession {
         let borrowed = along.try_readonly()?;
         let directions = borrowed.as_slice().map_err(|_| error::data("directions are to be contiguous".to_owned()))?;
         let [_, by_inputs, by_mu] = self.evaluated(py, inputs, (1, true), |session, i, row| {
-            let direction = (&directions[i * m..(i + 1) * m], along_mu[i]);
+            let direction = InputDirection { inputs: &directions[i * m..(i + 1) * m], mu: along_mu[i] };
             row.by_mu[0] = product(session, i, direction, row.by_inputs)?;
             Ok(())
         })?;
@@ -185,7 +188,7 @@ impl PySession {
         asimov: &str,
         warm_start: bool,
     ) -> PyResult<Self> {
-        let start = if warm_start { FitStart::Followed } else { FitStart::Initial };
+        let start = if warm_start { FitStart::Warm } else { FitStart::Initial };
         let asimov = match asimov {
             "fitted" => AsimovPoint::Fitted,
             "nominal" => AsimovPoint::Nominal,

@@ -1,7 +1,7 @@
 //! Fits.
 
 use nextstat::{Analysis, Answer, FitRequest};
-use ns_inference::{Errors, FitResult};
+use ns_inference::{FitResult, Uncertainties};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -54,7 +54,8 @@ fn fit_model<'py>(
     minos: Vec<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
-    let request = FitRequest { errors: if errors { Errors::Hessian } else { Errors::None }, minos };
+    let request =
+        FitRequest { uncertainties: if errors { Uncertainties::Hessian } else { Uncertainties::None }, minos };
     let fit = answer(py, &analysis, |analysis| analysis.fit(&request))?;
     let document = fit_document(py, &analysis, fit.result, model.names(py)?)?;
     sign(&analysis, &document)?;

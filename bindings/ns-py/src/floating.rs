@@ -14,7 +14,7 @@ use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::hessian::Hessian;
 use ns_inference::minimize::Domain;
 use ns_inference::parallel::{ExecutionContext, all_threads, map};
-use ns_inference::{Errors, FitOptions, FitResult, fit};
+use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit};
 use numpy::{AllowTypeChange, PyArray1, PyArray3, PyArrayLike1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -147,11 +147,11 @@ impl FloatingModel {
         minos: Vec<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let data = data(&self.model, values)?;
-        let errors = if errors { Errors::Covariance } else { Errors::None };
-        let options = FitOptions { errors, minos, ..self.options(&within.extract()?)? };
+        let uncertainties = if errors { Uncertainties::Covariance } else { Uncertainties::None };
+        let options = FitOptions { uncertainties, minos, ..self.options(&within.extract()?)? };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let (result, at_bounds) = interruptible(py, likelihood, |likelihood| {
-            let result = fit(&self.model, &data, likelihood, &options);
+            let result = fit(&mut Problem::new(&self.model, likelihood, &options));
             let at_bounds = self.curvature_at_bounds(likelihood, &result, &options);
             (result, at_bounds)
         })?;
@@ -195,13 +195,13 @@ impl FloatingModel {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let sets = self.data_sets(values)?;
-        let options = FitOptions { errors: Errors::None, ..self.options(&within.extract()?)? };
+        let options = FitOptions { uncertainties: Uncertainties::None, ..self.options(&within.extract()?)? };
         let Some(first) = sets.first() else { return self.ensemble(py, &[]) };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), first);
         let fits = watched(py, callback(progress).as_ref(), &likelihood, |likelihood, monitor| {
             let work = |likelihood: &mut Interruptible, i: usize| {
                 likelihood.set_data(&sets[i]);
-                fit(&self.model, &sets[i], likelihood, &options)
+                fit(&mut Problem::new(&self.model, likelihood, &options))
             };
             map(sets.len(), ExecutionContext::new(all_threads(), monitor), || likelihood.clone(), work)
         })?;
@@ -309,7 +309,7 @@ impl FloatingModel {
         result: &FitResult,
         options: &FitOptions,
     ) -> Vec<(usize, f64)> {
-        if options.errors == Errors::None || result.at_bounds.is_empty() {
+        if options.uncertainties == Uncertainties::None || result.at_bounds.is_empty() {
             return Vec::new();
         }
         let n = self.model.n_params();
@@ -379,8 +379,8 @@ impl TestFits<'_> {
             return None;
         }
         self.likelihood.set_data(data);
-        let options = FitOptions { errors: Errors::None, ..ends.options() };
-        let result = fit(&self.floating.model, data, self.likelihood, &options);
+        let options = FitOptions { uncertainties: Uncertainties::None, ..ends.options() };
+        let result = fit(&mut Problem::new(&self.floating.model, self.likelihood, &options));
         (result.converged && result.n_evaluations as u64 <= self.most).then_some(result)
     }
 

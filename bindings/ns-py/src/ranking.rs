@@ -3,6 +3,7 @@
 use nextstat::Analysis;
 use nextstat::ranking::RankingRequest;
 use ns_inference::monitor::Monitor;
+use ns_inference::parallel::WorkPart;
 use ns_inference::ranking::{RankingMethods, RankingPart};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,7 +52,9 @@ fn ranking_part<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let analysis = analysis(py, model, settings)?;
     let request = RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts: Vec::new() };
-    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.ranking_part(&request, part, monitor);
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| {
+        analysis.ranking_part(&request, WorkPart { index: part[0], n_parts: part[1] }, monitor)
+    };
     object(py, &answer_watched(py, None, &analysis, work)?)
 }
 

@@ -340,8 +340,8 @@ fn statistic_resident(
     let (p, m) = (session.n_params, session.inputs.len());
     let (mut values, mut left) = (vec![0.0; inputs.1], Vec::new());
     session.each_part(py, inputs, stream, |host, device, (first, n)| {
-        let tested = (statistic, &mu[first..first + n]);
-        let found = host.statistic_of_batch(&mut device.rows.clone(), &device.data, tested).map_err(Problem::Fit)?;
+        let (mut rows, mu) = (device.rows.clone(), &mu[first..first + n]);
+        let found = host.statistic_of_batch(&mut rows, &device.data, statistic, mu).map_err(Problem::Fit)?;
         let [mut conditional, mut free] = [Vec::with_capacity(n * p), Vec::with_capacity(n * p)];
         for (row, compared) in found.into_iter().enumerate() {
             match compared {

@@ -222,8 +222,8 @@ fn hypotest_toys_model<'py>(
 /// A test by toys, with the fits to the data that it begins with.
 fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) -> PyResult<ToyHypotest<'a>> {
     answer(py, analysis, |stoppable| {
-        let data = (analysis.data(), &mut stoppable.likelihood()?);
-        Ok(ToyHypotest::new(analysis.model(), data, analysis.options(), wanted)?)
+        let likelihood = &mut stoppable.likelihood()?;
+        Ok(ToyHypotest::new(analysis.model(), likelihood, analysis.options(), wanted)?)
     })
 }
 

@@ -14,7 +14,7 @@ use ns_inference::minimize::Domain;
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::{ExecutionContext, all_threads};
 use ns_inference::toys::ToyRun;
-use ns_inference::{FitOptions, memory};
+use ns_inference::{FitOptions, Problem, memory};
 use serde::Serialize;
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -187,6 +187,14 @@ impl Analysis {
     #[must_use]
     pub fn is_fixed(&self, i: usize) -> bool {
         self.model().parameters.fixed[i] || self.options.fixed.iter().any(|(fixed, _)| *fixed == i)
+    }
+
+    /// Returns the problem that procedures solve: the model, `likelihood` and the fit options.
+    pub(crate) fn problem<'a>(
+        &'a self,
+        likelihood: &'a mut CancellableLikelihood,
+    ) -> Problem<'a, CancellableLikelihood> {
+        Problem::new(self.model(), likelihood, self.options())
     }
 
     /// Returns the threads, with the device's help, under `monitor`.

@@ -3,9 +3,10 @@
 use crate::document::{identify, to_document};
 use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
 use crate::{Analysis, Answer, Error};
+use ns_inference::Problem;
 use ns_inference::contour::{self, ContourOptions, Contours};
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::ExecutionContext;
+use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::profile::DISTINCT;
 use ns_inference::result::BestFit;
 use ns_inference::scan::{self, GridPart, Scan, ScanAxis, ScanValues};
@@ -106,14 +107,14 @@ impl Analysis {
         let (model, options, execution) = (self.model(), self.options(), self.execution(monitor));
         let mut likelihood = self.likelihood()?;
         let mut scan = match axes.as_slice() {
-            [a, b] => scan::grid_of_parts(model, &likelihood, options, [a, b], (&request.parts, execution)),
-            _ => scan::scan(model, &mut likelihood, options, &axes[0], execution),
+            [a, b] => scan::grid_of_parts(&self.problem(&mut likelihood), [a, b], &request.parts, execution),
+            _ => scan::scan(&mut self.problem(&mut likelihood), &axes[0], execution),
         };
         let contours = contours.zip(<&[ScanAxis; 2]>::try_from(axes.as_slice()).ok()).map(|(wanted, [a, b])| {
             let wanted = wanted.options([a.parameter, b.parameter]);
             // Around the same minimum as the grid.
             let options = ns_inference::FitOptions { start: Some(scan.best.params.clone()), ..options.clone() };
-            contour::contours(model, &likelihood, &options, &wanted, execution)
+            contour::contours(&Problem::new(model, &mut likelihood, &options), &wanted, execution)
         });
         if contours.as_ref().is_some_and(|contours| contours.best.nll < scan.best.nll - DISTINCT) {
             scan.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
@@ -124,17 +125,18 @@ impl Analysis {
         self.answer(Curves { scan, axes, contours })
     }
 
-    /// Computes part `part[0]` of `part[1]` parts of a grid, for [`ScanRequest::parts`].
+    /// Computes part `part` of a grid, for [`ScanRequest::parts`].
     ///
     /// # Errors
     /// As [`Analysis::scan`]; another number of parameters than two.
-    pub fn grid_part(&self, axes: &[AxisRequest], part: [usize; 2], monitor: &dyn Monitor) -> Result<GridPart, Error> {
+    pub fn grid_part(&self, axes: &[AxisRequest], part: WorkPart, monitor: &dyn Monitor) -> Result<GridPart, Error> {
         let axes = self.axes(axes)?;
         let [a, b] = axes.as_slice() else {
             return Err(self.not_scannable(&axes).into());
         };
         let execution = ExecutionContext::new(self.threads(), monitor);
-        Ok(scan::grid_part(self.model(), &self.likelihood()?, self.options(), [a, b], (part, execution)))
+        let mut likelihood = self.likelihood()?;
+        Ok(scan::grid_part(&self.problem(&mut likelihood), [a, b], part, execution))
     }
 
     /// Draws contours of two parameters.
@@ -154,7 +156,11 @@ impl Analysis {
             return Err(SettingsError::NotScannable { names: parameters.map(str::to_owned).to_vec() }.into());
         }
         let (wanted, execution) = (request.options(parameters_of), ExecutionContext::new(self.threads(), monitor));
-        self.answer(contour::contours(self.model(), &self.likelihood()?, self.options(), &wanted, execution))
+        self.answer(contour::contours(
+            &Problem::new(self.model(), &mut self.likelihood()?, self.options()),
+            &wanted,
+            execution,
+        ))
     }
 }
 

@@ -372,7 +372,7 @@ pub enum Error {
     Settings(#[from] SettingsError),
     /// A model whose matrices do not fit into memory.
     #[error(transparent)]
-    ModelTooLarge(#[from] ModelTooLarge),
+    TooLarge(#[from] ModelTooLarge),
     /// Toys that cannot be thrown.
     #[error(transparent)]
     Toys(#[from] ToysError),

@@ -9,14 +9,14 @@ use ns_core::expected::lowest_negative_yield;
 use ns_core::parameters::ParameterSet;
 use ns_inference::hessian::Hessian;
 use ns_inference::pulls::{self, Pull};
-use ns_inference::{Errors, FitOptions, FitResult};
+use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
 use serde_json::{Map, Value, json};
 
 /// What a fit is asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FitRequest {
     /// What to compute at the minimum.
-    pub errors: Errors,
+    pub uncertainties: Uncertainties,
     /// Parameters whose asymmetric intervals are wanted: names, [`FitRequest::ALL`] for every free
     /// parameter, [`FitRequest::OF_INTEREST`] for the parameters of interest.
     pub minos: Vec<String>,
@@ -45,11 +45,14 @@ impl Analysis {
     /// Names that the model does not have, fixed parameters whose intervals are wanted, too little
     /// memory, or a failing device. A fit that does not converge is a result.
     pub fn fit(&self, request: &FitRequest) -> Result<Answer<FitResult>, Error> {
-        let options =
-            FitOptions { errors: request.errors, minos: self.minos(&request.minos)?, ..self.options().clone() };
+        let options = FitOptions {
+            uncertainties: request.uncertainties,
+            minos: self.minos(&request.minos)?,
+            ..self.options().clone()
+        };
         let options = self.started(options);
         let mut likelihood = self.likelihood()?;
-        let result = ns_inference::fit(self.model(), self.data(), &mut likelihood, &options);
+        let result = ns_inference::fit(&mut Problem::new(self.model(), &mut likelihood, &options));
         self.answer(result)
     }
 

@@ -7,7 +7,7 @@ use ns_inference::monitor::Monitor;
 use ns_inference::toys::{
     AuxTreatment, Ensemble, GoodnessToys, RunStatus, ToySampler, ToySource, ToysError, goodness_toys,
 };
-use ns_inference::{Errors, FitOptions, FitResult, fit};
+use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -64,12 +64,12 @@ impl Analysis {
         if request.n_toys.is_none() {
             self.require_cpu("goodness of fit without toys")?;
         }
-        let (model, data) = (self.model(), self.data());
+        let model = self.model();
         let mut likelihood = self.likelihood()?;
         // Uncertainties need the exact Hessian, so the fit ends at the exact minimum.
-        let options = FitOptions { errors: Errors::Hessian, ..self.options().clone() };
-        let fit = fit(model, data, &mut likelihood, &options);
-        let goodness = goodness_of_fit(model, data, &mut likelihood, (&fit, &options), self.threads());
+        let options = FitOptions { uncertainties: Uncertainties::Hessian, ..self.options().clone() };
+        let fit = fit(&mut Problem::new(model, &mut likelihood, &options));
+        let goodness = goodness_of_fit(&mut Problem::new(model, &mut likelihood, &options), &fit, self.threads());
         let n_toys = request.n_toys.filter(|_| fit.converged);
         let toys = n_toys.map(|n_toys| self.goodness_by_toys(&fit, n_toys, request.aux, monitor)).transpose()?;
         self.answer(Goodness { fit, goodness, toys })
@@ -86,8 +86,9 @@ impl Analysis {
         let source = ToySource { seed: self.seed(), ensemble: Ensemble::Goodness, aux };
         let sampler = ToySampler::new(model, data, &fit.bestfit, source).map_err(ToysError::from)?;
         let observed = saturated_deviance(model, data, &fit.bestfit, &self.domain().fixed);
-        let work = (model, &self.likelihood()?, self.options());
-        let (p_values, ended) = goodness_toys(work, &sampler, 0..n_toys, &self.run(monitor), &observed);
+        let mut likelihood = self.likelihood()?;
+        let problem = self.problem(&mut likelihood);
+        let (p_values, ended) = goodness_toys(&problem, &sampler, 0..n_toys, &self.run(monitor), &observed);
         Ok(GoodnessByToys { n_toys_wanted: n_toys, seed: self.seed(), aux, p_values, ended })
     }
 }

@@ -54,8 +54,7 @@ impl Analysis {
         let poi = self.varied(None, Procedure::Hypotest)?;
         self.require_cpu("a hypothesis test by formulas")?;
         let mut likelihood = self.likelihood()?;
-        let wanted = (statistic, mu);
-        self.answer(ns_inference::hypotest::hypotest(self.model(), &mut likelihood, self.options(), poi, wanted))
+        self.answer(ns_inference::hypotest::hypotest(&mut self.problem(&mut likelihood), statistic, poi, mu))
     }
 
     /// Returns the significance of the data, and the one expected for the signal strength `mu`.
@@ -67,7 +66,7 @@ impl Analysis {
         let poi = self.varied(None, Procedure::Significance)?;
         self.require_cpu("a significance")?;
         let mut likelihood = self.likelihood()?;
-        self.answer(ns_inference::hypotest::significance(self.model(), &mut likelihood, self.options(), poi, mu))
+        self.answer(ns_inference::hypotest::significance(&mut self.problem(&mut likelihood), poi, mu))
     }
 
     /// Finds upper limits on the parameter of interest, observed and expected.
@@ -81,10 +80,9 @@ impl Analysis {
         self.require_cpu("a limit")?;
         let wanted = LimitOptions { level: request.level, statistic: request.statistic };
         let mut likelihood = self.likelihood()?;
-        let (model, options) = (self.model(), self.options());
         self.answer(match &request.grid {
-            None => ns_inference::limit::limit(model, &mut likelihood, options, poi, wanted),
-            Some(grid) => ns_inference::limit::limit_from_grid(model, &mut likelihood, options, poi, (wanted, grid)),
+            None => ns_inference::limit::limit(&mut self.problem(&mut likelihood), poi, wanted),
+            Some(grid) => ns_inference::limit::limit_from_grid(&mut self.problem(&mut likelihood), poi, wanted, grid),
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::document::identify;
 use crate::error::{Procedure, SettingsError};
 use crate::{Analysis, Answer, Error};
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::ExecutionContext;
+use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::ranking::{self, ParameterGroup, Ranking, RankingMethods, RankingOptions, RankingPart};
 use serde_json::{Value, json};
 
@@ -38,26 +38,28 @@ impl Analysis {
         if !request.methods.classic {
             self.require_cpu("a ranking without classic refits")?;
         }
-        let parts = (request.parts.as_slice(), self.execution(monitor));
-        let mut result = ranking::ranking_of_parts(self.model(), self.data(), &self.likelihood()?, &options, parts);
+        let mut likelihood = self.likelihood()?;
+        let problem = self.problem(&mut likelihood);
+        let mut result = ranking::ranking_of_parts(&problem, &options, &request.parts, self.execution(monitor));
         if !result.best.nll.is_finite() {
             result.warnings.extend(self.impossible_at(&result.best.params));
         }
         self.answer(result)
     }
 
-    /// Computes part `part[0]` of `part[1]` parts of a ranking, for [`RankingRequest::parts`].
+    /// Computes part `part` of a ranking, for [`RankingRequest::parts`].
     ///
     /// # Errors
     /// As [`Analysis::ranking`].
     pub fn ranking_part(
         &self,
         request: &RankingRequest,
-        part: [usize; 2],
+        part: WorkPart,
         monitor: &dyn Monitor,
     ) -> Result<RankingPart, Error> {
         let (options, execution) = (self.ranking_options(request)?, ExecutionContext::new(self.threads(), monitor));
-        Ok(ranking::ranking_part(self.model(), self.data(), &self.likelihood()?, &options, (part, execution)))
+        let mut likelihood = self.likelihood()?;
+        Ok(ranking::ranking_part(&self.problem(&mut likelihood), &options, part, execution))
     }
 
     fn ranking_options(&self, request: &RankingRequest) -> Result<RankingOptions, SettingsError> {
@@ -73,8 +75,8 @@ impl Analysis {
             }
             groups.push(group);
         }
-        let (methods, minos, fit) = (request.methods, request.minos, self.options().clone());
-        Ok(RankingOptions { poi, methods, minos, groups, fit })
+        let (methods, minos) = (request.methods, request.minos);
+        Ok(RankingOptions { poi, methods, minos, groups })
     }
 }
 

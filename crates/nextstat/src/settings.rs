@@ -4,7 +4,7 @@ use crate::error::{NeedsPoi, Setting, SettingsError};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Model, Parameters, expected};
 use ns_device::Backend;
-use ns_inference::{Errors, FitOptions, MultiStart};
+use ns_inference::{FitOptions, MultiStart, Uncertainties};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -159,7 +159,7 @@ impl Settings {
             fixed: by_index(parameters, Setting::Fixed, &self.fixed, finite(Setting::Fixed))?,
             bounds: by_index(parameters, Setting::Bounds, &self.bounds, is_range)?,
             multi_start: self.multi_start.map(|n_starts| MultiStart { n_starts, seed: self.seed }),
-            errors: Errors::None,
+            uncertainties: Uncertainties::None,
             ..FitOptions::default()
         })
     }

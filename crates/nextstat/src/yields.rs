@@ -5,7 +5,7 @@ use crate::fit::{FitRequest, Matrices};
 use crate::{Analysis, Answer, Error};
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit};
 use ns_inference::yields::{ChannelPrediction, postfit, prefit};
-use ns_inference::{Errors, FitOptions, FitResult};
+use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
 use serde_json::{Value, json};
 
 /// A fit with the expected yields of every channel before and after it.
@@ -35,11 +35,12 @@ impl Analysis {
     /// A device, which this does not use; too little memory.
     pub fn yields(&self) -> Result<Yields, Error> {
         self.require_cpu("a table of yields")?;
-        let fit = self.fit(&FitRequest { errors: Errors::Covariance, minos: Vec::new() })?.diagnosed();
-        let (model, data, threads) = (self.model(), self.data(), self.threads());
+        let fit = self.fit(&FitRequest { uncertainties: Uncertainties::Covariance, minos: Vec::new() })?.diagnosed();
+        let threads = self.threads();
         let options = self.with_covariance();
-        let prefit = prefit(model, data, &options, threads);
-        let postfit = postfit(model, &mut self.likelihood()?, &fit.result, &options, threads);
+        let mut likelihood = self.likelihood()?;
+        let mut problem = Problem::new(self.model(), &mut likelihood, &options);
+        let (prefit, postfit) = (prefit(&problem, threads), postfit(&mut problem, &fit.result, threads));
         Ok(Yields { fit, prefit, postfit })
     }
 
@@ -51,12 +52,13 @@ impl Analysis {
         let yields = self.yields()?;
         let (result, options) = (&yields.fit.result, self.with_covariance());
         let mut likelihood = self.likelihood()?;
-        let goodness = goodness_of_fit(self.model(), self.data(), &mut likelihood, (result, &options), self.threads());
+        let goodness =
+            goodness_of_fit(&mut Problem::new(self.model(), &mut likelihood, &options), result, self.threads());
         Ok(Overview { yields, goodness })
     }
 
     fn with_covariance(&self) -> FitOptions {
-        FitOptions { errors: Errors::Covariance, ..self.options().clone() }
+        FitOptions { uncertainties: Uncertainties::Covariance, ..self.options().clone() }
     }
 }
 

@@ -10,7 +10,7 @@ pub mod mutate;
 use ns_compute::CpuLikelihood;
 use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Likelihood, Model};
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_translate::patch::{Patch, apply};
 use ns_translate::patchset::PatchSet;
 use ns_translate::workspace::{Channels, Document, Join, Prune, combine, prune, sort};
@@ -143,7 +143,7 @@ fn is_beyond_measure(model: &Model, point: &[f64]) -> bool {
 fn check_fit(model: &Model, likelihood: &mut CpuLikelihood) {
     let mut options = FitOptions::default();
     options.minimize.max_iterations = 15;
-    let result = fit(model, &model.observed, likelihood, &options);
+    let result = fit(&mut Problem::new(model, likelihood, &options));
     assert_eq!(result.bestfit.len(), model.n_params());
     assert!(is_number_or_infinity(result.nll), "the fit's -ln L is {}", result.nll);
     if result.converged {

@@ -9,6 +9,7 @@ use crate::crossing::{Crossing, ProfileLine, ProfileRise, crossing};
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::parallel::{self, ExecutionContext};
+use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::response::Response;
 use crate::result::{AtBound, BestFit, BoundSide};
@@ -99,12 +100,12 @@ pub fn level(confidence: f64) -> f64 {
 /// Rays see what lies in a straight line from the best fit: of a region that bends round a corner
 /// they trace the near part.
 pub fn contours<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
+    problem: &Problem<'_, L>,
     wanted: &ContourOptions,
     execution: ExecutionContext<'_>,
 ) -> Contours {
+    let Problem { model, ref likelihood, options } = *problem;
+    let likelihood: &L = likelihood;
     let mut own = likelihood.clone();
     let mut profiler = Profiler::new(model, &mut own, options);
     let mut found = Vec::new();
@@ -272,7 +273,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         if ray.end <= 0.0 {
             return Vec::new();
         }
-        vec![self.follow(profiler, &ray, &self.best, [target, target])]
+        vec![self.follow(profiler, &ray, &self.best, target, target)]
     }
 
     /// The ends of the part of an edge that lies inside the contour, if there is one.
@@ -296,7 +297,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
             let mut direction = [0.0; 2];
             direction[1 - k] = sign * width;
             let ray = self.ray(from, direction);
-            (ray.end > 0.0).then(|| self.follow(profiler, &ray, &middle, [target, (target * target - rise).sqrt()]))
+            (ray.end > 0.0).then(|| self.follow(profiler, &ray, &middle, target, (target * target - rise).sqrt()))
         });
         let with_cut = |point: ContourPoint| ContourPoint { cut: Some(ContourCut::Range(cut.clone())), ..point };
         ends.into_iter().flatten().map(with_cut).collect()
@@ -325,7 +326,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         profiler: &mut Profiler<'_, L>,
         ray: &Ray,
         start: &Minimum,
-        [target, first]: [f64; 2],
+        target: f64,
+        first: f64,
     ) -> ContourPoint {
         let parameters = self.wanted.parameters;
         let values_at = |t: f64| self.place(ray, t);

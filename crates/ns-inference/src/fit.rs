@@ -8,11 +8,12 @@ use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
 use crate::minos::{self, MinosProfile, MinosRequest};
 use crate::parabolic;
 use crate::polish::polish;
+use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::result::{AtBound, BoundSide, FitResult, FlatDirection, LocalMinimum, MinosInterval};
 use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search, suspects};
 use ns_core::likelihood::diagnose;
-use ns_core::{Data, Likelihood, Model};
+use ns_core::{Data, DataLikelihood, Likelihood, Model, Parameters};
 
 /// What is said where different starting points have ended in different minima.
 pub(crate) const SEVERAL_MINIMA: &str =
@@ -29,7 +30,7 @@ pub struct FitOptions {
     /// Ranges instead of the model's.
     pub bounds: Vec<(usize, [f64; 2])>,
     /// What to compute at the minimum.
-    pub errors: Uncertainties,
+    pub uncertainties: Uncertainties,
     /// Parameters whose asymmetric intervals are wanted.
     pub minos: Vec<usize>,
     /// Further starting points, if there may be several minima.
@@ -71,7 +72,7 @@ impl Default for FitOptions {
             start: None,
             fixed: Vec::new(),
             bounds: Vec::new(),
-            errors: Uncertainties::Hessian,
+            uncertainties: Uncertainties::Hessian,
             minos: Vec::new(),
             multi_start: None,
             minimize: MinimizeOptions::default(),
@@ -83,20 +84,22 @@ impl Default for FitOptions {
 ///
 /// Never fails: a fit that does not converge says so in its outcome, its warnings, and by leaving
 /// out what it cannot know.
-pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut L, options: &FitOptions) -> FitResult {
-    let mut profiler = Profiler::new(model, likelihood, options);
+pub fn fit<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>) -> FitResult {
+    let Problem { model, options, .. } = *problem;
+    let mut profiler = Profiler::new(model, problem.likelihood, options);
     let mut best = profiler.best().clone();
     let pool = profiler.pool().clone();
     let search = profiler.search();
     let mut hessian = None;
     let mut not_parabolic = Vec::new();
     let mut intervals = Vec::new();
-    if best.nll.is_finite() && (options.errors != Uncertainties::None || !options.minos.is_empty()) {
+    if best.nll.is_finite() && (options.uncertainties != Uncertainties::None || !options.minos.is_empty()) {
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
         leave_saddle(search, model, &mut best, &mut at_best);
         polish(search, &mut best, &mut at_best);
-        intervals = profile_all(search, model, &mut best, &mut at_best, (&options.minos, &pool));
-        if options.errors != Uncertainties::None {
+        let request = MinosRequests { parameters: &model.parameters, wanted: &options.minos, pool: &pool };
+        intervals = profile_all(search, &request, &mut best, &mut at_best);
+        if options.uncertainties != Uncertainties::None {
             not_parabolic = parabolic::check(search, model, &best, &mut at_best, &options.minos);
         }
         hessian = Some(at_best);
@@ -105,12 +108,14 @@ pub fn fit<L: Likelihood + ?Sized>(model: &Model, data: &Data, likelihood: &mut 
     let spent = search.spent();
     (best.iterations, best.evaluations) = (spent.iterations, spent.evaluations);
     let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, &model.parameters));
-    let mut result = report(model, &search.domain, &best, hessian, flat.unwrap_or_default(), options.errors);
+    let ending = Ending { best: &best, hessian, flat: flat.unwrap_or_default() };
+    let mut result = report(model, &search.domain, ending, options.uncertainties);
     if best.at_edge {
-        result.warnings.extend(edge_warnings(model, data, &best.params));
+        result.warnings.extend(edge_warnings(model, search.likelihood.data(), &best.params));
     }
     result.warnings.extend(profiler.search_warnings());
     result.minima = with_best(profiler.minima(&best, options.multi_start.is_some()), &best);
+    let data = profiler.likelihood().data();
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
     finish(FitResult { minos: intervals, not_parabolic, not_finite: diagnosis, ..result })
 }
@@ -174,19 +179,25 @@ pub(crate) fn leave_saddle<L: Likelihood + ?Sized>(
     }
 }
 
-/// The asked-for intervals; when one of them finds a lower minimum, all start again from there.
+/// The intervals of several parameters, and what they share.
+struct MinosRequests<'a> {
+    parameters: &'a Parameters,
+    wanted: &'a [usize],
+    pool: &'a BasinPool,
+}
+
+/// Returns the requested intervals. When one of them finds a lower minimum, all start again there.
 fn profile_all<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
-    model: &Model,
+    request: &MinosRequests<'_>,
     best: &mut Minimum,
     hessian: &mut Hessian,
-    (wanted, pool): (&[usize], &BasinPool),
 ) -> Vec<MinosInterval> {
     'again: for _ in 0..10 {
-        let mut intervals = Vec::with_capacity(wanted.len());
-        for &i in wanted {
-            let around = MinosRequest { best, pool, parameter: i };
-            match minos::interval(search, &model.parameters, around, hessian) {
+        let mut intervals = Vec::with_capacity(request.wanted.len());
+        for &i in request.wanted {
+            let around = MinosRequest { best, pool: request.pool, parameter: i };
+            match minos::interval(search, request.parameters, around, hessian) {
                 MinosProfile::Interval(interval) => intervals.push(interval),
                 MinosProfile::LowerMinimum(params) => {
                     let lower = search.run(&params);
@@ -204,17 +215,18 @@ fn profile_all<L: Likelihood + ?Sized>(
     Vec::new()
 }
 
-fn report(
-    model: &Model,
-    domain: &Domain,
-    best: &Minimum,
-    mut hessian: Option<Hessian>,
+/// The point at which a fit ended, and what is known about -ln L there.
+struct Ending<'a> {
+    best: &'a Minimum,
+    hessian: Option<Hessian>,
     flat: Vec<FlatDirection>,
-    errors: Uncertainties,
-) -> FitResult {
+}
+
+fn report(model: &Model, domain: &Domain, ending: Ending<'_>, wanted: Uncertainties) -> FitResult {
+    let Ending { best, mut hessian, flat } = ending;
     let n = best.params.len();
     let uncertainties = hessian.as_ref().map_or(vec![None; n], |h| h.uncertainties(&flat, &model.parameters));
-    let covariance = hessian.as_mut().filter(|_| errors == Uncertainties::Covariance).and_then(Hessian::covariance);
+    let covariance = hessian.as_mut().filter(|_| wanted == Uncertainties::Covariance).and_then(Hessian::covariance);
     let indefinite = hessian.as_ref().is_some_and(|h| !h.is_positive_definite()) && flat.is_empty();
     let mut result = FitResult {
         par_names: model.parameters.names.clone(),

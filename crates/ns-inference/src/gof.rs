@@ -6,11 +6,12 @@
 //! take. Both halves matter: without the constraint terms a fit could buy agreement with impossible pulls, without the parameters' share everything fits well.
 
 use crate::chi_squared::upper_tail;
-use crate::fit::{FitOptions, domain_and_start};
+use crate::fit::domain_and_start;
 use crate::hessian::{Hessian, UNDETERMINED};
 use crate::linear::{SparseRows, rank};
 use crate::minimize::Domain;
 use crate::parallel::{self, ExecutionContext};
+use crate::problem::Problem;
 use crate::result::FitResult;
 use crate::yields::gradients;
 use ns_core::expected::{asimov, expected_main};
@@ -104,20 +105,23 @@ fn free_terms(model: &Model, fixed: &[bool]) -> impl Iterator<Item = (usize, usi
     params.enumerate().filter(|(_, i)| !fixed[*i]).map(|(k, i)| (i, k))
 }
 
-/// The goodness of a fit of `model` to `data` with `options`, whose result is `result`; `likelihood` is that of `data`, and is again afterwards.
+/// Returns the goodness of the fit of `problem` whose result is `result`.
+///
+/// The likelihood is given other data in between, and its own again at the end.
 pub fn goodness_of_fit<L: DataLikelihood + ?Sized>(
-    model: &Model,
-    data: &Data,
-    likelihood: &mut L,
-    (result, options): (&FitResult, &FitOptions),
+    problem: &mut Problem<'_, L>,
+    result: &FitResult,
     threads: NonZeroUsize,
 ) -> GoodnessOfFit {
+    let Problem { model, options, .. } = *problem;
+    let likelihood = &mut *problem.likelihood;
+    let data = likelihood.data().clone();
     let (domain, _) = domain_and_start(model, options);
-    let deviance = saturated_deviance(model, data, &result.bestfit, &domain.fixed);
+    let deviance = saturated_deviance(model, &data, &result.bestfit, &domain.fixed);
     let information = result.converged.then(|| {
         likelihood.set_data(&asimov(model, &result.bestfit));
         let information = Hessian::at(likelihood, &result.bestfit, &domain);
-        likelihood.set_data(data);
+        likelihood.set_data(&data);
         information
     });
     let channel = |_: &mut (), c: usize| {
@@ -219,7 +223,7 @@ impl Counts {
             n_free,
             n_undetermined,
             channels,
-            warnings: warnings(result, n_dof, (n_few, n_bins), n_undetermined),
+            warnings: warnings(result, n_dof, n_few, n_bins, n_undetermined),
         }
     }
 }
@@ -247,7 +251,7 @@ fn n_undetermined(model: &Model, domain: &Domain, residuals: &[Residuals]) -> us
     n - rank(&gram, n, UNDETERMINED)
 }
 
-fn warnings(result: &FitResult, n_dof: i64, (n_few, n_bins): (usize, usize), n_undetermined: usize) -> Vec<String> {
+fn warnings(result: &FitResult, n_dof: i64, n_few: usize, n_bins: usize, n_undetermined: usize) -> Vec<String> {
     let bad = (!result.converged).then(|| "the fit did not converge, so there is no p-value".to_owned());
     let n_at_bounds = result.at_bounds.len();
     let none = (n_dof <= 0).then(|| match n_at_bounds {

@@ -7,15 +7,16 @@
 //! the tested value, so that limits and grids pay two conditional fits a point.
 
 use crate::asymptotic::{PValues, band, p_values};
-use crate::fit::{FitOptions, SEVERAL_MINIMA};
+use crate::fit::SEVERAL_MINIMA;
 use crate::minimize::Minimum;
 use crate::normal::upper_tail;
+use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::result::BoundSide;
 use crate::search::distinct;
 use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify};
 use ns_core::likelihood::{NonFinite, diagnose};
-use ns_core::{DataLikelihood, Model, expected};
+use ns_core::{DataLikelihood, expected};
 use serde::Serialize;
 
 /// A statistic at one value of the parameter of interest, of the observed data and of the Asimov
@@ -82,13 +83,13 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     /// Fits the observed data, freely and at `asimov_mu`, and gives `scratch`, a likelihood of the
     /// same model, the Asimov data of the latter.
     pub fn new(
-        model: &'a Model,
-        likelihoods: [&'a mut L; 2],
-        options: &FitOptions,
+        problem: Problem<'a, L>,
+        scratch: &'a mut L,
+        statistic: TestStatistic,
         poi: usize,
-        (statistic, asimov_mu): (TestStatistic, f64),
+        asimov_mu: f64,
     ) -> Self {
-        let [likelihood, scratch] = likelihoods;
+        let Problem { model, likelihood, options } = problem;
         let mut observed = Profiler::new(model, likelihood, options);
         let start = observed.start().to_vec();
         let mut point = start.clone();
@@ -356,15 +357,13 @@ pub struct HypotestResult {
 
 /// Tests `mu` of parameter `poi` on the data of `likelihood`.
 pub fn hypotest<L: DataLikelihood + Clone>(
-    model: &Model,
-    likelihood: &mut L,
-    options: &FitOptions,
+    problem: &mut Problem<'_, L>,
+    statistic: TestStatistic,
     poi: usize,
-    (statistic, mu): (TestStatistic, f64),
+    mu: f64,
 ) -> HypotestResult {
-    let mut scratch = likelihood.clone();
-    let asimov_mu = statistic.asimov_mu();
-    ProfileRatioTest::new(model, [likelihood, &mut scratch], options, poi, (statistic, asimov_mu)).result(mu)
+    let mut scratch = problem.likelihood.clone();
+    ProfileRatioTest::new(problem.reborrow(), &mut scratch, statistic, poi, statistic.asimov_mu()).result(mu)
 }
 
 /// The significance of a discovery: how improbable the data are without signal.
@@ -401,16 +400,13 @@ pub struct SignificanceResult {
 /// The discovery significance of parameter `poi`, observed and expected at `mu_expected`
 /// (arXiv:1007.1727, eqs. 12, 52 and 53).
 pub fn significance<L: DataLikelihood + Clone>(
-    model: &Model,
-    likelihood: &mut L,
-    options: &FitOptions,
+    problem: &mut Problem<'_, L>,
     poi: usize,
     mu_expected: f64,
 ) -> SignificanceResult {
-    let mut scratch = likelihood.clone();
-    let mut tester =
-        ProfileRatioTest::new(model, [likelihood, &mut scratch], options, poi, (TestStatistic::Q0, mu_expected));
-    let result = tester.result(0.0);
+    let mut scratch = problem.likelihood.clone();
+    let mut test = ProfileRatioTest::new(problem.reborrow(), &mut scratch, TestStatistic::Q0, poi, mu_expected);
+    let result = test.result(0.0);
     let z_obs = result.q.map(f64::sqrt);
     SignificanceResult {
         parameter: result.parameter,

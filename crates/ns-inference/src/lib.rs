@@ -23,6 +23,7 @@ pub mod normal;
 mod parabolic;
 pub mod parallel;
 mod polish;
+pub mod problem;
 pub mod profile;
 pub mod propagate;
 pub mod pulls;
@@ -41,6 +42,7 @@ pub use accelerator::Accelerator;
 pub use degeneracy::degeneracy;
 pub use differentiable::{DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession};
 pub use fit::{FitOptions, MultiStart, Uncertainties, fit};
+pub use problem::Problem;
 pub use result::FitResult;
 
 /// The examples of `docs/rust.md`, run as tests.

@@ -7,14 +7,14 @@
 //! takes two or three fits.
 
 use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
-use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::hypotest::{DataSet, ProfileRatioTest, TestedValue};
+use crate::problem::Problem;
 use crate::root::{Root, RootInterval, increasing};
 use crate::scan::ROUNDS;
 use crate::search::distinct;
 use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
-use ns_core::{DataLikelihood, Model};
+use ns_core::DataLikelihood;
 use serde::Serialize;
 
 /// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is
@@ -86,42 +86,35 @@ pub struct ClsPoint {
 }
 
 /// The upper limits on parameter `poi` by root finding.
-pub fn limit<L: DataLikelihood + Clone>(
-    model: &Model,
-    likelihood: &mut L,
-    options: &FitOptions,
-    poi: usize,
-    wanted: LimitOptions,
-) -> LimitResult {
-    let mut scratch = likelihood.clone();
-    let mut finder = LimitSolver::new(model, [likelihood, &mut scratch], options, poi, wanted);
-    let (observed, expected) = finder.settle(|finder| {
-        let expected = [0, 1, 2, 3, 4].map(|i| finder.noting_failures(i + 1, |finder| finder.expected(BAND[i])));
-        let observed = finder.noting_failures(0, LimitSolver::observed);
-        finder.explore_at(observed, &expected);
+pub fn limit<L: DataLikelihood + Clone>(problem: &mut Problem<'_, L>, poi: usize, wanted: LimitOptions) -> LimitResult {
+    let mut scratch = problem.likelihood.clone();
+    let mut solver = LimitSolver::new(problem.reborrow(), &mut scratch, poi, wanted);
+    let (observed, expected) = solver.settle(|solver| {
+        let expected = [0, 1, 2, 3, 4].map(|i| solver.noting_failures(i + 1, |solver| solver.expected(BAND[i])));
+        let observed = solver.noting_failures(0, LimitSolver::observed);
+        solver.explore_at(observed, &expected);
         (observed, expected)
     });
-    finder.report(observed, expected)
+    solver.report(observed, expected)
 }
 
 /// The upper limits on parameter `poi` from the CLs at the values of `grid` (ascending),
 /// interpolated linearly as pyhf does.
 pub fn limit_from_grid<L: DataLikelihood + Clone>(
-    model: &Model,
-    likelihood: &mut L,
-    options: &FitOptions,
+    problem: &mut Problem<'_, L>,
     poi: usize,
-    (wanted, grid): (LimitOptions, &[f64]),
+    wanted: LimitOptions,
+    grid: &[f64],
 ) -> LimitResult {
-    let mut scratch = likelihood.clone();
-    let mut finder = LimitSolver::new(model, [likelihood, &mut scratch], options, poi, wanted);
-    finder.settle(|finder| {
+    let mut scratch = problem.likelihood.clone();
+    let mut solver = LimitSolver::new(problem.reborrow(), &mut scratch, poi, wanted);
+    solver.settle(|solver| {
         for &mu in grid {
-            let pair = finder.tester.at(mu);
-            finder.remember(mu, &pair);
+            let pair = solver.test.at(mu);
+            solver.remember(mu, &pair);
         }
     });
-    let points = finder.tested.clone();
+    let points = solver.tested.clone();
     let line = |value: &dyn Fn(&ClsPoint) -> Option<f64>| {
         let known: Vec<(f64, f64)> = points.iter().filter_map(|p| Some((p.mu, value(p)?))).collect();
         interpolate(&known, wanted.level)
@@ -129,14 +122,14 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
     let expected = [0, 1, 2, 3, 4].map(|i| line(&|p: &ClsPoint| p.cls_exp.map(|band| band[i])));
     let observed = line(&|p: &ClsPoint| p.cls_obs);
     let n_failed = points.iter().filter(|point| point.cls_obs.is_none()).count();
-    let gap = finder.last_failure.as_ref().filter(|_| n_failed > 0).map(|reason| {
+    let gap = solver.last_failure.as_ref().filter(|_| n_failed > 0).map(|reason| {
         format!(
             "{n_failed} of {} values of the grid have no CLs, and the limits are interpolated across them: {reason}",
             points.len()
         )
     });
-    finder.failures = std::array::from_fn(|_| finder.last_failure.clone());
-    let mut result = finder.report(observed, expected);
+    solver.failures = std::array::from_fn(|_| solver.last_failure.clone());
+    let mut result = solver.report(observed, expected);
     result.warnings.extend(gap);
     result
 }
@@ -161,7 +154,7 @@ const LARGE: usize = 60;
 
 /// Finds limits, and keeps what was tested on the way.
 struct LimitSolver<'a, L: ?Sized> {
-    tester: ProfileRatioTest<'a, L>,
+    test: ProfileRatioTest<'a, L>,
     wanted: LimitOptions,
     /// Distance in μ over which √q_A rises by about one.
     sigma: f64,
@@ -180,17 +173,11 @@ struct LimitSolver<'a, L: ?Sized> {
 }
 
 impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
-    fn new(
-        model: &'a Model,
-        likelihoods: [&'a mut L; 2],
-        options: &FitOptions,
-        poi: usize,
-        wanted: LimitOptions,
-    ) -> Self {
-        let mut tester = ProfileRatioTest::new(model, likelihoods, options, poi, (wanted.statistic, 0.0));
-        let sigma = asimov_sigma(&mut tester);
+    fn new(problem: Problem<'a, L>, scratch: &'a mut L, poi: usize, wanted: LimitOptions) -> Self {
+        let mut test = ProfileRatioTest::new(problem, scratch, wanted.statistic, poi, 0.0);
+        let sigma = asimov_sigma(&mut test);
         Self {
-            tester,
+            test,
             wanted,
             sigma,
             tested: Vec::new(),
@@ -208,11 +195,11 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     fn settle<T>(&mut self, work: impl Fn(&mut Self) -> T) -> T {
         let mut round = 1;
         loop {
-            let (known, n_renewed) = (self.free_minima(), self.tester.n_renewed);
+            let (known, n_renewed) = (self.free_minima(), self.test.n_renewed);
             let done = work(self);
             // A lower minimum at μ = 0 replaces the Asimov data set, and -ln L of two data sets
             // cannot be compared.
-            let is_renewed = self.tester.n_renewed != n_renewed;
+            let is_renewed = self.test.n_renewed != n_renewed;
             let is_lower = |(known, now): (f64, f64)| known - now > distinct(known);
             let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
             let is_settled = !std::mem::take(&mut self.has_met_lower) && !is_renewed && !has_met_lower;
@@ -237,7 +224,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     /// Explores at the limits that were found, and notes whether a conditional minimum there is
     /// lower than the one that the limit was found with.
     fn explore_at(&mut self, observed: Root, expected: &[Root; 5]) {
-        if !self.tester.asimov.explores_widely() {
+        if !self.test.asimov.explores_widely() {
             return;
         }
         let mut is_lower = false;
@@ -246,17 +233,17 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             let asimov = self.asimov_explored(mu);
             let target = root_asimov_at(self.wanted.level, BAND[k]);
             if asimov.value.is_some_and(|q| (q.sqrt() - target).abs() > LOWERED * target.max(1.0)) {
-                self.tester.follow(DataSet::Asimov, &asimov);
+                self.test.follow(DataSet::Asimov, &asimov);
                 is_lower = true;
             }
         }
         if let Root::At(mu) = observed {
-            let pair = self.tester.at(mu);
+            let pair = self.test.at(mu);
             let q = pair.observed.value.zip(pair.asimov.value);
             let p = q.map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
             if p.is_some_and(|p| (p.cls / self.wanted.level - 1.0).abs() > LOWERED) {
-                self.tester.follow(DataSet::Observed, &pair.observed);
-                self.tester.follow(DataSet::Asimov, &pair.asimov);
+                self.test.follow(DataSet::Observed, &pair.observed);
+                self.test.follow(DataSet::Asimov, &pair.asimov);
                 is_lower = true;
             }
         }
@@ -266,16 +253,16 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
 
     /// -ln L at the free minima of the observed data and of the Asimov data set.
     fn free_minima(&self) -> [f64; 2] {
-        [self.tester.observed.best().nll, self.tester.asimov.best().nll]
+        [self.test.observed.best().nll, self.test.asimov.best().nll]
     }
 
     /// The lowest value that may be a limit: the best fit of the Asimov data set, usually 0.
     fn lower(&self) -> f64 {
-        self.tester.asimov.best().params.get(self.tester.poi).copied().unwrap_or(0.0)
+        self.test.asimov.best().params.get(self.test.poi).copied().unwrap_or(0.0)
     }
 
     fn interval(&self, guess: f64) -> RootInterval {
-        let (lower, range_end) = (self.lower(), self.tester.observed.domain().upper[self.tester.poi]);
+        let (lower, range_end) = (self.lower(), self.test.observed.domain().upper[self.test.poi]);
         let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
         RootInterval { lower, upper, guess: guess.min(upper) }
     }
@@ -296,7 +283,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
         let tested = if self.explores_next() { self.asimov_explored(mu) } else { self.asimov_on_the_way(mu) };
         if let Some(failure) = tested.failure {
-            self.last_failure = Some(self.tester.describe(DataSet::Asimov, failure));
+            self.last_failure = Some(self.test.describe(DataSet::Asimov, failure));
         }
         let q = tested.value?;
         let cls_exp = Some(band(self.wanted.statistic, q).map(|p| p.cls));
@@ -307,7 +294,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     /// Whether the next value is explored: where that is necessary, until it has cost too much.
     /// From then on the basins that were met are followed.
     fn explores_next(&mut self) -> bool {
-        let ProfileRatioTest { observed, asimov, .. } = &mut self.tester;
+        let ProfileRatioTest { observed, asimov, .. } = &mut self.test;
         let spent = observed.search().spent().evaluations + asimov.search().spent().evaluations;
         let n_params = observed.model().n_params().clamp(1, LARGE);
         self.explores_all && spent < MOST_EVALUATIONS * LARGE / n_params
@@ -315,8 +302,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
 
     /// The statistic of the Asimov data set at `mu`, explored.
     fn asimov_explored(&mut self, mu: f64) -> EvaluatedStatistic {
-        let branches = self.tester.branches_of(DataSet::Asimov).clone();
-        let ProfileRatioTest { asimov, poi, .. } = &mut self.tester;
+        let branches = self.test.branches_of(DataSet::Asimov).clone();
+        let ProfileRatioTest { asimov, poi, .. } = &mut self.test;
         let starts = [vec![asimov.start().to_vec()], branches].concat();
         let conditional = asimov.at_explored(&[(*poi, mu)], &starts);
         classify(asimov, self.wanted.statistic, *poi, mu, conditional)
@@ -324,8 +311,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
 
     /// The statistic of the Asimov data set at `mu`, on the way to a limit.
     fn asimov_on_the_way(&mut self, mu: f64) -> EvaluatedStatistic {
-        let branches = self.tester.branches_of(DataSet::Asimov).clone();
-        let ProfileRatioTest { asimov, poi, .. } = &mut self.tester;
+        let branches = self.test.branches_of(DataSet::Asimov).clone();
+        let ProfileRatioTest { asimov, poi, .. } = &mut self.test;
         let starts = [asimov.cheap_starts(), branches].concat();
         let conditional = asimov.at_on_the_way(&[(*poi, mu)], &starts);
         classify(asimov, self.wanted.statistic, *poi, mu, conditional)
@@ -333,12 +320,12 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
 
     /// The observed limit.
     fn observed(&mut self) -> Root {
-        let mu_hat = self.tester.observed.best().params[self.tester.poi];
+        let mu_hat = self.test.observed.best().params[self.test.poi];
         let target = root_asimov_at(self.wanted.level, 0.0);
         let guess = self.lower().max(mu_hat) + target * self.sigma;
         let ln_level = self.wanted.level.ln();
         let root = increasing(self.interval(guess), |mu| {
-            let pair = if self.explores_next() { self.tester.at(mu) } else { self.tester.at_on_the_way(mu) };
+            let pair = if self.explores_next() { self.test.at(mu) } else { self.test.at_on_the_way(mu) };
             self.remember(mu, &pair);
             let (q, q_asimov) = (pair.observed.value?, pair.asimov.value?);
             let (root, root_asimov) = (q.sqrt(), q_asimov.sqrt());
@@ -359,25 +346,25 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
         let p = q.zip(q_asimov).map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
         let cls_exp = q_asimov.map(|q| band(self.wanted.statistic, q).map(|p| p.cls));
-        self.last_failure = self.tester.failures(pair).into_iter().next().or(self.last_failure.take());
+        self.last_failure = self.test.failures(pair).into_iter().next().or(self.last_failure.take());
         self.tested.push(ClsPoint { mu, cls_obs: p.map(|p| p.cls), cls_exp });
         self.last_pair = Some(pair.clone());
     }
 
     fn report(mut self, observed: Root, expected: [Root; 5]) -> LimitResult {
-        let names = &self.tester.observed.model().parameters.names;
-        let parameter = names[self.tester.poi].clone();
-        let domain = self.tester.observed.domain();
-        let range = [domain.lower[self.tester.poi], domain.upper[self.tester.poi]];
+        let names = &self.test.observed.model().parameters.names;
+        let parameter = names[self.test.poi].clone();
+        let domain = self.test.observed.domain();
+        let range = [domain.lower[self.test.poi], domain.upper[self.test.poi]];
         let mut warnings = self.explain(&parameter, range, observed, &expected);
         let converged = value(observed).is_some() && expected.into_iter().all(|root| value(root).is_some());
         if !converged {
-            warnings.extend(self.tester.impossible());
+            warnings.extend(self.test.impossible());
         }
         if let Some(pair) = &self.last_pair {
             let untroubled = |tested: &EvaluatedStatistic| EvaluatedStatistic { failure: None, ..tested.clone() };
             let pair = TestedValue { observed: untroubled(&pair.observed), asimov: untroubled(&pair.asimov) };
-            warnings.extend(self.tester.warnings(None, &pair));
+            warnings.extend(self.test.warnings(None, &pair));
         }
         if self.wanted.level > 0.5 {
             let level = self.wanted.level;
@@ -394,7 +381,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             test_stat: self.wanted.statistic,
             observed: value(observed),
             expected: expected.map(value),
-            mu_hat: self.tester.observed.best().params[self.tester.poi],
+            mu_hat: self.test.observed.best().params[self.test.poi],
             range,
             converged,
             warnings,
@@ -438,14 +425,14 @@ fn value(root: Root) -> Option<f64> {
 }
 
 /// σ of the parameter of interest in the Asimov data set, or 1 where it has none.
-fn asimov_sigma<L: DataLikelihood + ?Sized>(tester: &mut ProfileRatioTest<'_, L>) -> f64 {
-    let poi = tester.poi;
-    let mut domain = tester.asimov.domain().clone();
+fn asimov_sigma<L: DataLikelihood + ?Sized>(test: &mut ProfileRatioTest<'_, L>) -> f64 {
+    let poi = test.poi;
+    let mut domain = test.asimov.domain().clone();
     (domain.lower[poi], domain.upper[poi]) = (f64::NEG_INFINITY, f64::INFINITY);
-    let params = tester.asimov.best().params.clone();
+    let params = test.asimov.best().params.clone();
     if params.is_empty() {
         return 1.0;
     }
-    let sigma = Hessian::at(tester.asimov.likelihood(), &params, &domain).variance(poi).sqrt();
+    let sigma = Hessian::at(test.asimov.likelihood(), &params, &domain).variance(poi).sqrt();
     if sigma.is_finite() && sigma > 0.0 { sigma } else { 1.0 }
 }

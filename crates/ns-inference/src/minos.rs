@@ -107,7 +107,7 @@ fn crossing<L: Likelihood + ?Sized>(
         } else {
             outer = Some(point);
         }
-        next = clip(propose(next, height, derivative, &inner, outer.as_ref(), sign), edge, sign);
+        next = clip(propose(next, newton_step(next, height, derivative), &inner, outer.as_ref(), sign), edge, sign);
         if let Some(outer) = &outer
             && (outer.value - inner.value).abs() < 1e-12 * width
         {
@@ -128,9 +128,14 @@ fn first_width<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, hessian: &Hess
     if range.is_finite() { 0.1 * range } else { 0.1 * best.params[i].abs().max(1.0) }
 }
 
-/// The Newton step on the height, kept inside the bracket; bisection where it leaves it, and never more than threefold outwards.
-fn propose(at: f64, height: f64, derivative: f64, inner: &Point, outer: Option<&Point>, sign: f64) -> f64 {
-    let newton = at + (1.0 - height) / derivative;
+/// Where the Newton step from `at` leads, at which the height has `derivative`.
+fn newton_step(at: f64, height: f64, derivative: f64) -> f64 {
+    at + (1.0 - height) / derivative
+}
+
+/// Returns the next value: `newton` if it is inside the bracket, else its middle, and never more than
+/// three times as far outwards as `at`.
+fn propose(at: f64, newton: f64, inner: &Point, outer: Option<&Point>, sign: f64) -> f64 {
     match outer {
         Some(outer) => {
             let inside = sign * (newton - inner.value) > 0.0 && sign * (outer.value - newton) > 0.0;

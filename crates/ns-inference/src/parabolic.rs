@@ -80,7 +80,7 @@ fn rises<L: Likelihood + ?Sized>(
 ) -> Option<[Option<f64>; 2]> {
     let mut column = vec![0.0; best.params.len()];
     hessian.covariance_column(i, &mut column);
-    let sides = [-1.0, 1.0].map(|side| moved(search, best, &column, (i, side)));
+    let sides = [-1.0, 1.0].map(|side| moved(search, best, &column, i, side));
     let straight = sides.each_ref().map(|at| at.as_ref().map(|at| 2.0 * (search.likelihood.nll(at) - best.nll)));
     if straight.iter().flatten().all(is_parabolic) {
         return None;
@@ -123,12 +123,7 @@ fn conditional<L: Likelihood + ?Sized>(
 
 /// The minimum moved by one standard deviation of parameter `i` to that `side`, along column `i` of
 /// the covariance; `None` where its range ends before.
-fn moved<L: ?Sized>(
-    search: &Search<'_, L>,
-    best: &Minimum,
-    column: &[f64],
-    (i, side): (usize, f64),
-) -> Option<Vec<f64>> {
+fn moved<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, column: &[f64], i: usize, side: f64) -> Option<Vec<f64>> {
     let domain = &search.domain;
     let step = side / column[i].sqrt();
     let mut at: Vec<f64> = best.params.iter().zip(column).map(|(x, c)| x + step * c).collect();

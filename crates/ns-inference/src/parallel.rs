@@ -3,6 +3,7 @@
 use crate::accelerator::BatchFitter;
 use crate::monitor::{Monitor, NoMonitor};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,6 +44,23 @@ impl ExecutionContext<'_> {
 impl std::fmt::Debug for ExecutionContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ExecutionContext").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+/// One of several parts of a procedure, which are done apart and joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkPart {
+    /// Its number, from 0.
+    pub index: usize,
+    /// How many parts there are.
+    pub n_parts: usize,
+}
+
+impl WorkPart {
+    /// Returns the share of this part of `n` units of work.
+    #[must_use]
+    pub fn of(self, n: usize) -> Range<usize> {
+        self.index * n / self.n_parts..(self.index + 1) * n / self.n_parts
     }
 }
 

@@ -154,7 +154,8 @@ pub fn test<L: Likelihood + ?Sized>(
 pub fn test_from<L: Likelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     statistic: TestStatistic,
-    (poi, mu): (usize, f64),
+    poi: usize,
+    mu: f64,
     starts: &[Vec<f64>],
 ) -> EvaluatedStatistic {
     let conditional = profiler.at_explored(&[(poi, mu)], starts);

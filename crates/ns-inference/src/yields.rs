@@ -4,13 +4,14 @@
 //! constraint terms' widths without correlations, after a fit the inverse of the exact Hessian. cabinetry varies each parameter by its uncertainty instead of
 //! taking the derivative, which is the same where the yield is linear over that range.
 
-use crate::fit::{FitOptions, domain_and_start};
+use crate::fit::domain_and_start;
 use crate::linear::SparseRows;
 use crate::parallel::{self, ExecutionContext};
+use crate::problem::Problem;
 use crate::propagate::Propagator;
 use crate::result::FitResult;
 use ns_core::sensitivity::{Columns, derivatives};
-use ns_core::{Data, Likelihood, Model};
+use ns_core::{DataLikelihood, Likelihood, Model};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 
@@ -52,28 +53,27 @@ pub struct ChannelPrediction {
 ///
 /// Parameters without a constraint term, and fixed ones, contribute nothing.
 #[must_use]
-pub fn prefit(model: &Model, data: &Data, options: &FitOptions, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
-    let (domain, start) = domain_and_start(model, options);
-    at(model, &start, &Propagator::prefit(model, data, &domain.fixed), threads)
+pub fn prefit<L: DataLikelihood + ?Sized>(problem: &Problem<'_, L>, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
+    let (domain, start) = domain_and_start(problem.model, problem.options);
+    let propagator = Propagator::prefit(problem.model, problem.data(), &domain.fixed);
+    at(problem.model, &start, &propagator, threads)
 }
 
 /// The yields at the end of a fit with `options`, whose result is `result`, with the uncertainties that its exact Hessian gives.
 ///
 /// Fixed parameters and those at bounds contribute nothing. A fit that did not converge has no uncertainties.
 pub fn postfit<L: Likelihood + ?Sized>(
-    model: &Model,
-    likelihood: &mut L,
+    problem: &mut Problem<'_, L>,
     result: &FitResult,
-    options: &FitOptions,
     threads: NonZeroUsize,
 ) -> Vec<ChannelPrediction> {
-    let (domain, _) = domain_and_start(model, options);
+    let (domain, _) = domain_and_start(problem.model, problem.options);
     let propagator = if result.converged {
-        Propagator::postfit(model, likelihood, &result.bestfit, &domain)
+        Propagator::postfit(problem.model, problem.likelihood, &result.bestfit, &domain)
     } else {
         Propagator::unknown()
     };
-    at(model, &result.bestfit, &propagator, threads)
+    at(problem.model, &result.bestfit, &propagator, threads)
 }
 
 /// The yields at `params` (P) with the uncertainties that `propagator` gives, channel by channel.

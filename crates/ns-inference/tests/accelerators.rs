@@ -13,7 +13,7 @@ use ns_inference::toys::{
     AuxTreatment, Ensemble, HypotestSettings, ToyFit, ToyFitter, ToyRun, ToySampler, ToySource, ToysError,
     hypotest_toys,
 };
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::random::{self, Shape};
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -84,7 +84,7 @@ fn models() -> Vec<Model> {
 /// Models whose data can be fitted, with the best fit.
 fn fitted() -> Vec<(Model, Vec<f64>)> {
     let best = |model: Model| {
-        let found = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &FitOptions::default());
+        let found = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
         found.converged.then_some((model, found.bestfit))
     };
     models().into_iter().filter_map(best).collect()
@@ -137,24 +137,23 @@ fn scans_grids_and_rankings_do_not_believe_a_hint() {
             batch_fitter: Some(BatchFitter { accelerator: &accelerator, data: &model.observed }),
             ..ExecutionContext::SINGLE_THREADED
         };
-        let likelihood = CpuLikelihood::new(&model);
+        let mut likelihood = CpuLikelihood::new(&model);
         let options = FitOptions::default();
         let poi = model.poi().expect("every model here has one");
         let axis = |parameter| ScanAxis { parameter, values: ScanValues::Given(vec![0.0, 0.7, 1.5]) };
         let lines = [ExecutionContext::SINGLE_THREADED, assisted]
-            .map(|execution| scan(&model, &mut likelihood.clone(), &options, &axis(poi), execution));
+            .map(|execution| scan(&mut Problem::new(&model, &mut likelihood.clone(), &options), &axis(poi), execution));
         assert_not_above(&lines[1].twice_delta_nll, &lines[0].twice_delta_nll);
         let free = (0..model.n_params()).find(|&i| i != poi && !model.parameters.fixed[i]);
         if let Some(other) = free {
             let axes = [axis(poi), axis(other)];
             let grids = [ExecutionContext::SINGLE_THREADED, assisted]
-                .map(|execution| grid(&model, &likelihood, &options, axes.each_ref(), execution));
+                .map(|execution| grid(&Problem::new(&model, &mut likelihood, &options), axes.each_ref(), execution));
             assert_not_above(&grids[1].twice_delta_nll, &grids[0].twice_delta_nll);
         }
-        let wanted =
-            RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new(), fit: options };
+        let wanted = RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new() };
         let rankings = [ExecutionContext::SINGLE_THREADED, assisted]
-            .map(|execution| ranking(&model, &model.observed, &likelihood, &wanted, execution));
+            .map(|execution| ranking(&Problem::new(&model, &mut likelihood, &options), &wanted, execution));
         assert_eq!(rankings[1].entries.len(), rankings[0].entries.len());
         assert!(accelerator.share().n_fits > 0);
     });
@@ -181,8 +180,9 @@ fn a_test_by_toys_on_a_broken_accelerator_is_an_error() {
         seed: 1,
         aux: AuxTreatment::Fluctuated,
     };
-    let data = (&model.observed, &mut CpuLikelihood::new(&model));
-    let found = hypotest_toys(&model, data, &FitOptions::default(), settings, (&run(Some(&accelerator)), None));
+    let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+    let problem = &mut Problem::new(&model, &mut likelihood, &options);
+    let found = hypotest_toys(problem, settings, &run(Some(&accelerator)), None);
     assert_eq!(found, Err(ToysError::Accelerator));
     assert_eq!(accelerator.failure().map(|error| error.to_string()).as_deref(), Some("no such luck"));
 }

@@ -4,6 +4,7 @@ use ns_compute::CpuLikelihood;
 use ns_core::spec::ModifierData::{NormFactor, ShapeSys};
 use ns_core::{Data, DataLikelihood, Model};
 use ns_inference::FitOptions;
+use ns_inference::Problem;
 use ns_inference::limit::{LimitOptions, limit};
 use ns_inference::normal::upper_tail;
 use ns_inference::toys::{AuxTreatment, Ensemble, ToySampler, ToySource};
@@ -29,7 +30,7 @@ fn coverage(model: &Model, level: f64) -> f64 {
     let covers = (0..N_TOYS).filter(|&toy| {
         sampler.throw(toy, &mut data);
         likelihood.set_data(&data);
-        let result = limit(model, &mut likelihood, &FitOptions::default(), poi, wanted);
+        let result = limit(&mut Problem::new(model, &mut likelihood, &FitOptions::default()), poi, wanted);
         result.observed.expect("a limit") >= 1.0
     });
     covers.count() as f64 / N_TOYS as f64

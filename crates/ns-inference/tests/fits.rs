@@ -7,13 +7,13 @@ use ns_core::templates::{Inputs, Selection, Variations};
 use ns_core::{CompileOptions, DataLikelihood, Likelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::result::BoundSide;
-use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
+use ns_inference::{FitOptions, FitResult, MultiStart, Problem, Uncertainties, fit};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_all_close, assert_close};
 use proptest::prelude::*;
 
 fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
-    fit(model, &model.observed, &mut CpuLikelihood::new(model), options)
+    fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), options))
 }
 
 fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn uncertainties_invert_the_hessian(seed in any::<u64>()) {
         let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
-        let result = fit_model(&model, &FitOptions { errors: Errors::Covariance, ..FitOptions::default() });
+        let result = fit_model(&model, &FitOptions { uncertainties: Uncertainties::Covariance, ..FitOptions::default() });
         prop_assume!(result.flat_directions.is_empty());
         let covariance = result.covariance.as_ref().expect("was asked for");
         let hessian = ns_core::likelihood::nll_hyperdual(&model, &model.observed, &result.bestfit).hessian;
@@ -98,7 +98,7 @@ proptest! {
             let at = FitOptions {
                 start: Some(result.bestfit.clone()),
                 fixed: vec![(poi, interval.best + end)],
-                errors: Errors::None,
+                uncertainties: Uncertainties::None,
                 ..FitOptions::default()
             };
             let nearby = fit_model(&model, &at).nll;
@@ -354,7 +354,7 @@ fn the_asimov_data_set_is_fitted_by_its_own_parameters() {
     likelihood.set_data(&data);
     let moved = |(i, x): (usize, &f64)| if model.parameters.fixed[i] { *x } else { x + 0.4 };
     let far = FitOptions { start: Some(truth.iter().enumerate().map(moved).collect()), ..FitOptions::default() };
-    let result = fit(&model, &data, &mut likelihood, &far);
+    let result = fit(&mut Problem::new(&model, &mut likelihood, &far));
     assert!(result.converged);
     for (i, (&x, &t)) in result.bestfit.iter().zip(&truth).enumerate() {
         if result.uncertainties[i].is_some() {
@@ -380,7 +380,7 @@ fn small_models_with_folded_systematics_are_fitted_to_their_lowest_minimum() {
         let moved: Vec<f64> = inputs.values(&model).iter().map(|v| v * (1.0 + random.between(-0.2, 0.2))).collect();
         inputs.apply(&moved, &mut model);
         let [one, many] = [None, Some(MultiStart { n_starts: 20, seed: 1 })].map(|multi_start| {
-            fit_model(&model, &FitOptions { multi_start, errors: Errors::None, ..FitOptions::default() })
+            fit_model(&model, &FitOptions { multi_start, uncertainties: Uncertainties::None, ..FitOptions::default() })
         });
         n_fits += usize::from(one.converged && many.converged);
         n_other += usize::from(many.minima.len() > 1);
@@ -432,7 +432,7 @@ fn an_uncertainty_that_describes_no_parabola_is_named() {
     let minos = fit_model(&model, &FitOptions { minos: vec![jes], ..FitOptions::default() });
     assert!(minos.minos[0].up.is_some_and(|up| up < 1.2), "{:?}", minos.minos);
     assert!(minos.not_parabolic.is_empty() && minos.warnings.is_empty(), "{:?}", minos.warnings);
-    let none = fit_model(&model, &FitOptions { errors: Errors::None, ..FitOptions::default() });
+    let none = fit_model(&model, &FitOptions { uncertainties: Uncertainties::None, ..FitOptions::default() });
     assert!(none.not_parabolic.is_empty());
 }
 

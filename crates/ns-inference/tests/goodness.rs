@@ -9,7 +9,7 @@ use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
 use ns_inference::chi_squared::upper_tail;
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit, saturated_deviance};
-use ns_inference::{FitOptions, fit, parallel};
+use ns_inference::{FitOptions, Problem, fit, parallel};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::small::{self, one_channel, region, sample};
@@ -23,8 +23,8 @@ use ModifierData::{HistoSys, NormFactor, NormSys};
 fn goodness(model: &Model, data: &Data, options: &FitOptions) -> GoodnessOfFit {
     let mut likelihood = CpuLikelihood::new(model);
     likelihood.set_data(data);
-    let result = fit(model, data, &mut likelihood, options);
-    goodness_of_fit(model, data, &mut likelihood, (&result, options), parallel::all_threads())
+    let result = fit(&mut Problem::new(model, &mut likelihood, options));
+    goodness_of_fit(&mut Problem::new(model, &mut likelihood, options), &result, parallel::all_threads())
 }
 
 /// A signal region and a control region, with counts large enough for χ².
@@ -139,9 +139,9 @@ fn the_likelihood_has_its_own_data_afterwards() {
     let model = search();
     let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
-    let result = fit(&model, &model.observed, &mut likelihood, &options);
-    goodness_of_fit(&model, &model.observed, &mut likelihood, (&result, &options), parallel::all_threads());
-    assert_eq!(fit(&model, &model.observed, &mut likelihood, &options), result);
+    let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
+    goodness_of_fit(&mut Problem::new(&model, &mut likelihood, &options), &result, parallel::all_threads());
+    assert_eq!(fit(&mut Problem::new(&model, &mut likelihood, &options)), result);
 }
 
 /// A normal variable (Box and Muller).

@@ -9,7 +9,7 @@ use ns_inference::hypotest::{HypotestResult, SignificanceResult, hypotest, signi
 use ns_inference::limit::{LimitOptions, LimitResult, limit, limit_from_grid};
 use ns_inference::normal::upper_tail;
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::{FitOptions, MultiStart, fit};
+use ns_inference::{FitOptions, MultiStart, Problem, fit};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_close, published};
 use proptest::prelude::*;
@@ -86,15 +86,23 @@ impl OnOff {
 
 fn test(model: &Model, statistic: TestStatistic, mu: f64, options: &FitOptions) -> HypotestResult {
     let poi = model.poi().expect("a parameter of interest");
-    hypotest(model, &mut CpuLikelihood::new(model), options, poi, (statistic, mu))
+    hypotest(&mut Problem::new(model, &mut CpuLikelihood::new(model), options), statistic, poi, mu)
 }
 
 fn discover(model: &Model, mu: f64) -> SignificanceResult {
-    significance(model, &mut CpuLikelihood::new(model), &FitOptions::default(), model.poi().expect("one"), mu)
+    significance(
+        &mut Problem::new(model, &mut CpuLikelihood::new(model), &FitOptions::default()),
+        model.poi().expect("one"),
+        mu,
+    )
 }
 
 fn limits(model: &Model, wanted: LimitOptions) -> LimitResult {
-    limit(model, &mut CpuLikelihood::new(model), &FitOptions::default(), model.poi().expect("one"), wanted)
+    limit(
+        &mut Problem::new(model, &mut CpuLikelihood::new(model), &FitOptions::default()),
+        model.poi().expect("one"),
+        wanted,
+    )
 }
 
 const SETTINGS: [[f64; 4]; 5] = [
@@ -223,14 +231,16 @@ fn limits_from_a_fine_grid_are_those_of_the_root_finder() {
     let poi = model.poi().expect("one");
     let mut likelihood = CpuLikelihood::new(&model);
     let wanted = LimitOptions::default();
-    let of_grid = limit_from_grid(&model, &mut likelihood, &FitOptions::default(), poi, (wanted, &grid));
+    let of_grid =
+        limit_from_grid(&mut Problem::new(&model, &mut likelihood, &FitOptions::default()), poi, wanted, &grid);
     let found = limits(&model, wanted);
     let both = of_grid.expected.into_iter().zip(found.expected).chain([(of_grid.observed, found.observed)]);
     for (a, b) in both {
         assert_close(a.expect("a limit"), b.expect("a limit"), 1e-4, "limit");
     }
     assert_eq!(of_grid.tested.len(), grid.len());
-    let short = limit_from_grid(&model, &mut likelihood, &FitOptions::default(), poi, (wanted, &grid[..20]));
+    let short =
+        limit_from_grid(&mut Problem::new(&model, &mut likelihood, &FitOptions::default()), poi, wanted, &grid[..20]);
     assert_eq!((short.observed, short.converged), (None, false));
 }
 
@@ -243,7 +253,8 @@ fn every_value_of_a_grid_refers_to_the_lowest_minimum_that_any_of_them_leads_to(
     let options = FitOptions { start: Some(start), ..FitOptions::default() };
     let grid: Vec<f64> = (1..=20).map(|i| f64::from(i) * 0.2).collect();
     let mut likelihood = CpuLikelihood::new(&model);
-    let result = limit_from_grid(&model, &mut likelihood, &options, poi, (LimitOptions::default(), &grid));
+    let result =
+        limit_from_grid(&mut Problem::new(&model, &mut likelihood, &options), poi, LimitOptions::default(), &grid);
     let lowest = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
     assert_eq!(result.tested.len(), grid.len());
     for point in result.tested {
@@ -297,9 +308,9 @@ fn several_minima_are_flagged_and_the_lowest_is_taken() {
     assert!(result.warnings.iter().any(|warning| warning.contains("several minima")), "{:?}", result.warnings);
     // Emptying the channel that saw less costs less.
     let held = FitOptions { fixed: vec![(model.poi().expect("one"), 2.0)], ..options };
-    let lowest = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &held);
+    let lowest = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &held));
     assert_eq!(lowest.minima.len(), 2);
-    let free = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &FitOptions::default());
+    let free = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
     assert_close(result.q.expect("q"), lowest.twice_nll - free.twice_nll, 1e-9, "q");
 }
 
@@ -329,7 +340,7 @@ fn values_of_a_grid_that_cannot_be_tested_are_counted() {
     let (poi, wanted) = (model.poi().expect("one"), LimitOptions { level: 0.3, ..LimitOptions::default() });
     let of_grid = |grid: &[f64]| {
         let mut likelihood = CpuLikelihood::new(&model);
-        limit_from_grid(&model, &mut likelihood, &FitOptions::default(), poi, (wanted, grid))
+        limit_from_grid(&mut Problem::new(&model, &mut likelihood, &FitOptions::default()), poi, wanted, grid)
     };
     let (inside, beyond) = (of_grid(&[0.1, 0.5, 1.0, 1.5]), of_grid(&[0.1, 0.5, 1.0, 1.5, 2.5, 3.0]));
     assert!(inside.observed.is_some() && inside.warnings.is_empty(), "{inside:?}");
@@ -349,9 +360,9 @@ proptest! {
         let result = test(&model, TestStatistic::T, mu, &FitOptions::default());
         let several = FitOptions { multi_start: Some(MultiStart { n_starts: 10, seed: 1 }), ..FitOptions::default() };
         let mut likelihood = CpuLikelihood::new(&model);
-        let free = fit(&model, &model.observed, &mut likelihood, &several);
+        let free = fit(&mut Problem::new(&model, &mut likelihood, &several));
         let held = FitOptions { fixed: vec![(poi, mu)], ..several };
-        let held = fit(&model, &model.observed, &mut likelihood, &held);
+        let held = fit(&mut Problem::new(&model, &mut likelihood, &held));
         prop_assert!(result.converged, "{:?}", result.warnings);
         let (q, explicit) = (result.q.unwrap(), held.twice_nll - free.twice_nll);
         prop_assert!(q >= 0.0 && (q - explicit).abs() < 1e-7 * explicit.abs().max(1.0), "{} is not {}", q, explicit);
@@ -446,8 +457,8 @@ fn folded(lo: [f64; 2], hi: [f64; 2]) -> Model {
 #[test]
 fn saddle_points_between_equal_minima_are_left() {
     let model = folded([57.0, 45.0], [57.0, 45.0]);
-    let result = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &FitOptions::default());
-    let lowest = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &widely());
+    let result = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
+    let lowest = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &widely()));
     assert!(result.converged && result.bestfit[result.index_of("a").expect("a")].abs() > 0.3, "{result:?}");
     assert_close(result.nll, lowest.nll, 1e-10, "-ln L");
     let limits = limits(&model, LimitOptions::default());
@@ -464,8 +475,18 @@ fn the_lower_of_two_minima_across_a_fold_is_found_from_either_side() {
         at[model.parameters.index_of("a").expect("a")] = start;
         let options = FitOptions { start: Some(at), ..FitOptions::default() };
         for mu in [0.0, 0.5, 2.0] {
-            let one = hypotest(&model, &mut CpuLikelihood::new(&model), &options, poi, (TestStatistic::Q, mu));
-            let all = hypotest(&model, &mut CpuLikelihood::new(&model), &widely(), poi, (TestStatistic::Q, mu));
+            let one = hypotest(
+                &mut Problem::new(&model, &mut CpuLikelihood::new(&model), &options),
+                TestStatistic::Q,
+                poi,
+                mu,
+            );
+            let all = hypotest(
+                &mut Problem::new(&model, &mut CpuLikelihood::new(&model), &widely()),
+                TestStatistic::Q,
+                poi,
+                mu,
+            );
             assert_close(one.cls_obs.expect("CLs"), all.cls_obs.expect("CLs"), 1e-7, "CLs");
             assert_close(one.cls_exp.expect("a band")[2], all.cls_exp.expect("a band")[2], 1e-7, "expected CLs");
             // From the higher minimum both are met; from the lower one the other need not be.
@@ -533,7 +554,7 @@ fn tests_say_that_the_data_do_not_determine_the_parameter() {
         "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
         "version": "1.0.0"});
     for model in [no_signal, model_of(&two_names, Interpolation::default())] {
-        let of_fit = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &FitOptions::default()).warnings;
+        let of_fit = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default())).warnings;
         assert!(of_fit[0].contains("do not determine") && of_fit[0].contains("`mu`"), "{of_fit:?}");
         let tested = test(&model, TestStatistic::QTilde, 1.0, &FitOptions::default()).warnings;
         assert!(tested.contains(&of_fit[0]), "{tested:?}");
@@ -552,7 +573,7 @@ fn the_data_determine_a_signal_where_nothing_was_seen() {
     let model = on_off(1.0, 0.5, 0.1, 0.0, [0.0, 10.0]);
     let mut likelihood = CpuLikelihood::new(&model);
     let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
-    let tested = hypotest(&model, &mut likelihood, &options, poi, (TestStatistic::QTilde, 1.0));
+    let tested = hypotest(&mut Problem::new(&model, &mut likelihood, &options), TestStatistic::QTilde, poi, 1.0);
     assert_eq!(tested.warnings, Vec::<String>::new());
     // Of no event with a background that is nearly known, q = 2μs.
     assert_close(tested.q.expect("a value"), 2.0, 1e-6, "q");
@@ -565,7 +586,7 @@ fn a_jump_of_cls_next_to_zero_is_no_limit() {
     let model = on_off(10.0, 100.0, 5.0, 50.0, [-5.0, 10.0]);
     let mut likelihood = CpuLikelihood::new(&model);
     let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
-    let found = limit(&model, &mut likelihood, &options, poi, LimitOptions::default());
+    let found = limit(&mut Problem::new(&model, &mut likelihood, &options), poi, LimitOptions::default());
     assert_eq!(found.observed, None);
     let reason = "the observed limit was not found: every value tested is excluded";
     assert!(found.warnings.iter().any(|warning| warning == reason), "{:?}", found.warnings);

@@ -9,12 +9,12 @@ use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Constraint, Data, DataLikelihood, Model, compile};
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
-use ns_inference::parallel::ExecutionContext;
+use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::ranking::{
     Impact, ParameterGroup, Ranking, RankingEntry, RankingMethods, RankingOptions, ranking, ranking_of_parts,
     ranking_part,
 };
-use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
+use ns_inference::{FitOptions, FitResult, MultiStart, Problem, Uncertainties, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, one_channel, region, sample};
@@ -24,16 +24,21 @@ use std::path::Path;
 fn fit_data(model: &Model, data: &Data, options: &FitOptions) -> FitResult {
     let mut likelihood = CpuLikelihood::new(model);
     likelihood.set_data(data);
-    fit(model, data, &mut likelihood, options)
+    fit(&mut Problem::new(model, &mut likelihood, options))
 }
 
 fn options(model: &Model) -> RankingOptions {
     let poi = model.poi().expect("has one");
-    RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new(), fit: FitOptions::default() }
+    RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new() }
 }
 
 fn rank(model: &Model, options: &RankingOptions) -> Ranking {
-    ranking(model, &model.observed, &CpuLikelihood::new(model), options, ExecutionContext::SINGLE_THREADED)
+    rank_under(model, options, &FitOptions::default())
+}
+
+fn rank_under(model: &Model, options: &RankingOptions, fit: &FitOptions) -> Ranking {
+    let mut likelihood = CpuLikelihood::new(model);
+    ranking(&Problem::new(model, &mut likelihood, fit), options, ExecutionContext::SINGLE_THREADED)
 }
 
 fn entry<'r>(ranking: &'r Ranking, name: &str) -> &'r RankingEntry {
@@ -94,7 +99,8 @@ fn classic_impacts_are_explicit_refits() {
 /// Where the fits with one parameter held end, from many starting points.
 fn all_minima(model: &Model, held: (usize, f64)) -> Vec<Vec<f64>> {
     let multi_start = Some(MultiStart { n_starts: 30, seed: 2 });
-    let fixed = FitOptions { fixed: vec![held], multi_start, errors: Errors::None, ..FitOptions::default() };
+    let fixed =
+        FitOptions { fixed: vec![held], multi_start, uncertainties: Uncertainties::None, ..FitOptions::default() };
     fit_data(model, &model.observed, &fixed).minima.into_iter().map(|minimum| minimum.params).collect()
 }
 
@@ -136,7 +142,9 @@ fn with_many_events_global_impacts_and_the_rest_are_the_variance() {
     let data = ns_core::expected::asimov(&model, &model.parameters.init);
     let mut likelihood = CpuLikelihood::new(&model);
     likelihood.set_data(&data);
-    let result = ranking(&model, &data, &likelihood, &options(&model), ExecutionContext::SINGLE_THREADED);
+    let fit = FitOptions::default();
+    let problem = Problem::new(&model, &mut likelihood, &fit);
+    let result = ranking(&problem, &options(&model), ExecutionContext::SINGLE_THREADED);
     let total = result.poi.uncertainty.expect("has one");
     let statistical = result.breakdown.global_statistical.expect("positive");
     let systematic = result.breakdown.global_systematic.expect("all done");
@@ -167,7 +175,7 @@ fn with_many_events_global_impacts_and_the_rest_are_the_variance() {
 fn covariance_impacts_and_groups_are_formulas_of_the_covariance() {
     let model = model(1.0);
     let poi = model.poi().expect("has one");
-    let all = FitOptions { errors: Errors::Covariance, ..FitOptions::default() };
+    let all = FitOptions { uncertainties: Uncertainties::Covariance, ..FitOptions::default() };
     let free = fit_data(&model, &model.observed, &all);
     let covariance = free.covariance.as_ref().expect("was asked for");
     let n = model.n_params();
@@ -216,9 +224,8 @@ fn minos_ends_take_the_place_of_standard_deviations() {
 fn shifts_beyond_a_range_are_cut_short_and_counted() {
     let model = model(1.0);
     let i = model.parameters.index_of("jes").expect("has it");
-    let mut wanted = options(&model);
-    wanted.fit.bounds = vec![(i, [-3.0, 0.7])];
-    let result = rank(&model, &wanted);
+    let fit = FitOptions { bounds: vec![(i, [-3.0, 0.7])], ..FitOptions::default() };
+    let result = rank_under(&model, &options(&model), &fit);
     let prefit = entry(&result, "jes").prefit.as_ref().expect("constrained");
     assert!(prefit.up.clipped && prefit.up.at == 0.7 && !prefit.down.clipped, "{prefit:?}");
     assert!(
@@ -239,7 +246,8 @@ fn a_model_without_minimum_is_not_ranked() {
 
 fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
     let execution = ExecutionContext::new(NonZeroUsize::new(threads).expect("not zero"), monitor);
-    ranking(model, &model.observed, &CpuLikelihood::new(model), &options(model), execution)
+    let (mut likelihood, fit) = (CpuLikelihood::new(model), FitOptions::default());
+    ranking(&Problem::new(model, &mut likelihood, &fit), &options(model), execution)
 }
 
 #[test]
@@ -296,28 +304,18 @@ fn parts_join_to_the_same_ranking_to_the_bit_even_if_some_are_lost() {
     let model = model(1.0);
     let options = options(&model);
     let whole = rank(&model, &options);
-    let likelihood = CpuLikelihood::new(&model);
+    let (mut likelihood, fit) = (CpuLikelihood::new(&model), FitOptions::default());
+    let problem = Problem::new(&model, &mut likelihood, &fit);
     for of in [1, 2, 7] {
         let part = |index| {
-            ranking_part(
-                &model,
-                &model.observed,
-                &likelihood,
-                &options,
-                ([index, of], ExecutionContext::SINGLE_THREADED),
-            )
+            let part = WorkPart { index, n_parts: of };
+            ranking_part(&problem, &options, part, ExecutionContext::SINGLE_THREADED)
         };
         let mut parts: Vec<_> = (0..of).map(part).collect();
         parts.reverse();
         for lost in 0..2 {
             parts.truncate(of - lost);
-            let joined = ranking_of_parts(
-                &model,
-                &model.observed,
-                &likelihood,
-                &options,
-                (&parts, ExecutionContext::SINGLE_THREADED),
-            );
+            let joined = ranking_of_parts(&problem, &options, &parts, ExecutionContext::SINGLE_THREADED);
             assert_eq!(joined, whole, "{of} parts, {lost} lost");
         }
     }

@@ -10,23 +10,27 @@ use ns_core::spec::{ModifierData, ParameterConfig, Sample};
 use ns_inference::contour::{ContourCut, ContourOptions, Contours, contours};
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::Outcome;
-use ns_inference::parallel::ExecutionContext;
+use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::result::BoundSide;
 use ns_inference::scan::{Scan, ScanAxis, ScanValues, grid, grid_of_parts, grid_part, scan};
 use ns_inference::search::Search;
-use ns_inference::{Errors, FitOptions, FitResult, MultiStart, fit};
+use ns_inference::{FitOptions, FitResult, MultiStart, Problem, Uncertainties, fit};
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, region, sample};
 use ns_testkit::{assert_all_close, assert_close};
 use std::num::NonZeroUsize;
 
 fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
-    fit(model, &model.observed, &mut CpuLikelihood::new(model), options)
+    fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), options))
 }
 
 fn scan_model(model: &Model, parameter: usize, values: ScanValues) -> Scan {
     let axis = ScanAxis { parameter, values };
-    scan(model, &mut CpuLikelihood::new(model), &FitOptions::default(), &axis, ExecutionContext::SINGLE_THREADED)
+    scan(
+        &mut Problem::new(model, &mut CpuLikelihood::new(model), &FitOptions::default()),
+        &axis,
+        ExecutionContext::SINGLE_THREADED,
+    )
 }
 
 /// A model of one channel, with parameter of interest `mu` in `range`.
@@ -128,7 +132,8 @@ fn a_scan_of_a_random_model_is_what_single_fits_and_intervals_say() {
         let result = scan_model(&model, poi, ScanValues::Given(values.clone()));
         assert!(result.converged && result.best.nll <= free.nll + 1e-9, "{seed}: {:?}", result.warnings);
         for (k, &value) in values.iter().enumerate() {
-            let fixed = FitOptions { fixed: vec![(poi, value)], errors: Errors::None, ..FitOptions::default() };
+            let fixed =
+                FitOptions { fixed: vec![(poi, value)], uncertainties: Uncertainties::None, ..FitOptions::default() };
             let single = fit_model(&model, &fixed);
             let rise = result.delta_nll[k].unwrap_or(f64::NAN);
             assert!(
@@ -155,7 +160,7 @@ fn the_curve_is_the_lower_envelope_of_two_branches() {
         let options = FitOptions {
             fixed: vec![(poi, mu)],
             multi_start: Some(MultiStart { n_starts: 20, seed: 1 }),
-            errors: Errors::None,
+            uncertainties: Uncertainties::None,
             ..FitOptions::default()
         };
         let lowest = fit_model(&model, &options).nll - result.best.nll;
@@ -183,11 +188,16 @@ fn a_start_on_the_wrong_side_ends_in_the_lowest_minimum_in_every_procedure() {
     assert_close(fitted.nll, best.nll, 1e-9, "the lowest minimum of the fit");
     assert_eq!(fitted.minima.len(), 2, "{:?}", fitted.minima);
     let axis = ScanAxis { parameter: alpha, values: ScanValues::between(-3.0, 1.5, 19) };
-    let result = scan(&model, &mut CpuLikelihood::new(&model), &wrong, &axis, ExecutionContext::SINGLE_THREADED);
+    let result = scan(
+        &mut Problem::new(&model, &mut CpuLikelihood::new(&model), &wrong),
+        &axis,
+        ExecutionContext::SINGLE_THREADED,
+    );
     assert_close(result.best.nll, best.nll, 1e-9, "the lowest minimum");
     assert!(result.is_complete && result.delta_nll.iter().all(|delta| delta.is_some_and(|delta| delta >= 0.0)));
     let both = [&axis, &ScanAxis { parameter: 1 - alpha, values: ScanValues::between(0.0, 20.0, 5) }];
-    let result = grid(&model, &CpuLikelihood::new(&model), &wrong, both, ExecutionContext::SINGLE_THREADED);
+    let result =
+        grid(&Problem::new(&model, &mut CpuLikelihood::new(&model), &wrong), both, ExecutionContext::SINGLE_THREADED);
     assert_close(result.best.nll, best.nll, 1e-9, "the lowest minimum of the grid");
     assert!(result.is_complete && result.delta_nll.iter().all(|delta| delta.is_some_and(|delta| delta >= 0.0)));
 }
@@ -203,7 +213,11 @@ fn grids_are_single_fits_for_any_number_of_threads() {
             threads: NonZeroUsize::new(threads).expect("not zero"),
             ..ExecutionContext::SINGLE_THREADED
         };
-        grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), [&axes[0], &axes[1]], execution)
+        grid(
+            &Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()),
+            [&axes[0], &axes[1]],
+            execution,
+        )
     };
     let result = run(1);
     assert!(result.converged && result.delta_nll.len() == 49, "{:?}", result.warnings);
@@ -226,7 +240,11 @@ fn grids_take_the_lower_of_two_branches() {
         ScanAxis { parameter: 1 - poi, values: ScanValues::between(-3.0, 3.0, 13) },
     ];
     let run = |axes: [&ScanAxis; 2]| {
-        grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), axes, ExecutionContext::SINGLE_THREADED)
+        grid(
+            &Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()),
+            axes,
+            ExecutionContext::SINGLE_THREADED,
+        )
     };
     let result = run([&axes[0], &axes[1]]);
     let turned = run([&axes[1], &axes[0]]);
@@ -242,7 +260,8 @@ fn a_stopped_scan_has_what_was_done() {
     let monitor = StopAfter::new(4);
     let axis = ScanAxis { parameter: 0, values: ScanValues::between(0.0, 4.0, 9) };
     let execution = ExecutionContext { monitor: &monitor, ..ExecutionContext::SINGLE_THREADED };
-    let result = scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, execution);
+    let result =
+        scan(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()), &axis, execution);
     assert_eq!(result.delta_nll.iter().flatten().count(), 4);
     assert!(!result.is_complete && result.converged);
     assert_eq!(result.warnings, ["stopped after 4 of 9 points"]);
@@ -254,7 +273,7 @@ fn contours_of(model: &Model, parameters: [usize; 2], threads: usize) -> Contour
         threads: NonZeroUsize::new(threads).expect("not zero"),
         ..ExecutionContext::SINGLE_THREADED
     };
-    contours(model, &CpuLikelihood::new(model), &FitOptions::default(), &wanted, execution)
+    contours(&Problem::new(model, &mut CpuLikelihood::new(model), &FitOptions::default()), &wanted, execution)
 }
 
 /// Whether `polygon` has `point` inside (even-odd rule).
@@ -279,7 +298,11 @@ fn contours_enclose_what_a_dense_grid_has_below_their_level() {
         });
         let execution =
             ExecutionContext { threads: NonZeroUsize::new(2).expect("not zero"), ..ExecutionContext::SINGLE_THREADED };
-        let dense = grid(&model, &CpuLikelihood::new(&model), &FitOptions::default(), [&axes[0], &axes[1]], execution);
+        let dense = grid(
+            &Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()),
+            [&axes[0], &axes[1]],
+            execution,
+        );
         for contour in &found.contours {
             let polygon: Vec<[f64; 2]> = contour.points.iter().map(|point| point.values).collect();
             let on_level = contour.points.iter().filter(|p| p.cut.is_none());
@@ -347,29 +370,19 @@ fn a_best_fit_at_a_bound_has_half_a_contour() {
 fn parts_of_a_grid_join_to_the_same_grid_to_the_bit_even_if_some_are_lost() {
     let options = FitOptions::default();
     for model in [two_factors([0.0, 5.0]), two_branches()] {
-        let likelihood = CpuLikelihood::new(&model);
+        let mut likelihood = CpuLikelihood::new(&model);
+        let problem = Problem::new(&model, &mut likelihood, &options);
         let axes = [0, 1].map(|parameter| ScanAxis { parameter, values: ScanValues::Automatic(5) });
-        let whole = grid(&model, &likelihood, &options, axes.each_ref(), ExecutionContext::SINGLE_THREADED);
+        let whole = grid(&problem, axes.each_ref(), ExecutionContext::SINGLE_THREADED);
         for of in [1, 3, 8] {
             let part = |index| {
-                grid_part(
-                    &model,
-                    &likelihood,
-                    &options,
-                    axes.each_ref(),
-                    ([index, of], ExecutionContext::SINGLE_THREADED),
-                )
+                let part = WorkPart { index, n_parts: of };
+                grid_part(&problem, axes.each_ref(), part, ExecutionContext::SINGLE_THREADED)
             };
             let mut parts: Vec<_> = (0..of).map(part).collect();
             for lost in 0..2 {
                 parts.truncate(of - lost);
-                let joined = grid_of_parts(
-                    &model,
-                    &likelihood,
-                    &options,
-                    axes.each_ref(),
-                    (&parts, ExecutionContext::SINGLE_THREADED),
-                );
+                let joined = grid_of_parts(&problem, axes.each_ref(), &parts, ExecutionContext::SINGLE_THREADED);
                 assert_eq!(joined, whole, "{of} parts, {lost} lost");
             }
         }

@@ -20,7 +20,7 @@ use ns_inference::toys::{
     AuxTreatment, Ensemble, HypotestSettings, HypotestToys, RunStatus, ToyFit, ToyFitter, ToyHypotest, ToyRun,
     ToySampler, ToySource, ToysError, fit_toys, goodness_toys, hypotest_toys,
 };
-use ns_inference::{FitOptions, MultiStart, fit};
+use ns_inference::{FitOptions, MultiStart, Problem, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::Shape;
 use ns_testkit::small::{self, one_channel, region, sample};
@@ -35,9 +35,9 @@ fn threads(n: usize) -> ToyRun<'static> {
 const FITS: ToySource = ToySource { seed: 1, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
 
 fn test_by_toys(model: &Model, settings: HypotestSettings, run: &ToyRun<'_>) -> HypotestToys {
-    let mut likelihood = CpuLikelihood::new(model);
-    let data = (&model.observed, &mut likelihood);
-    hypotest_toys(model, data, &FitOptions::default(), settings, (run, None)).expect("the data can be fitted")
+    let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
+    let problem = &mut Problem::new(model, &mut likelihood, &options);
+    hypotest_toys(problem, settings, run, None).expect("the data can be fitted")
 }
 
 fn settings(n_toys: u64, aux: AuxTreatment) -> HypotestSettings {
@@ -148,7 +148,7 @@ fn toys_agree_with_asymptotic_formulas_at_large_counts() {
         let settings = of(HypotestSettings { test_statistic, mu, ..settings(4000, AuxTreatment::Fluctuated) }, &model);
         let result = test_by_toys(&model, settings, &threads(2));
         let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-        let hypotest = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+        let hypotest = ToyHypotest::new(&model, &mut likelihood, &options, settings).expect("fits");
         let alternative = hypotest.thrown_at()[1].to_vec();
         likelihood.set_data(&asimov(&model, &alternative));
         let mut profiler = ns_inference::profile::Profiler::of_asimov(&model, &mut likelihood, &options, &alternative);
@@ -206,7 +206,7 @@ fn pulls_are_standard_normal_for_every_kind_of_modifier() {
         // Free shapes leave nothing to measure a signal with.
         let fixed = if kind == "shapefactor" { vec![(mu, 1.0)] } else { Vec::new() };
         let options = FitOptions { fixed, ..FitOptions::default() };
-        let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
+        let truth = fit(&mut Problem::new(&model, &mut likelihood, &options)).bestfit;
         let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a sound point");
         let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: Some(at) };
         let mut pulls = Vec::new();
@@ -236,7 +236,7 @@ fn toys_are_the_same_to_the_bit_however_they_are_made() {
     let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true, gentle: false };
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-    let truth = fit(&model, &model.observed, &mut likelihood, &options).bestfit;
+    let truth = fit(&mut Problem::new(&model, &mut likelihood, &options)).bestfit;
     let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a sound point");
     let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: None };
     let run = |run: &ToyRun<'_>, ranges: &[std::ops::Range<u64>]| {
@@ -271,8 +271,9 @@ fn tests_stop_at_the_same_toy_for_any_number_of_threads() {
     let run = |n_threads, batch| {
         let mut likelihood = CpuLikelihood::new(&model);
         let run = ToyRun { batch: NonZeroUsize::new(batch).expect("not zero"), ..threads(n_threads) };
-        let data = (&model.observed, &mut likelihood);
-        hypotest_toys(&model, data, &FitOptions::default(), settings, (&run, Some(0.012))).expect("fits")
+        let options = FitOptions::default();
+        let problem = &mut Problem::new(&model, &mut likelihood, &options);
+        hypotest_toys(problem, settings, &run, Some(0.012)).expect("fits")
     };
     let first = run(1, 16);
     assert!(first.cls_observed_error < 0.012 && first.n_toys[0] < 20_000, "{first:?}");
@@ -290,8 +291,8 @@ fn the_observed_statistic_is_that_of_the_asymptotic_test() {
         let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
         let settings = HypotestSettings { mu: 5.0, ..of(settings(0, AuxTreatment::Fluctuated), &model) };
         let HypotestSettings { test_statistic, poi, mu, .. } = settings;
-        let asymptotic = hypotest(&model, &mut likelihood, &options, poi, (test_statistic, mu));
-        let test = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+        let asymptotic = hypotest(&mut Problem::new(&model, &mut likelihood, &options), test_statistic, poi, mu);
+        let test = ToyHypotest::new(&model, &mut likelihood, &options, settings).expect("fits");
         assert_close(test.observed().value, asymptotic.q.expect("fits"), 1e-8, &format!("q of model {seed}"));
     }
 }
@@ -311,7 +312,7 @@ fn units_are_every_toy_of_both_hypotheses_once() {
 #[test]
 fn fits_that_fail_are_counted() {
     let model = ON_OFF[0].model();
-    let likelihood = CpuLikelihood::new(&model);
+    let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions {
         minimize: MinimizeOptions { max_iterations: 1, ..MinimizeOptions::default() },
         ..FitOptions::default()
@@ -321,15 +322,10 @@ fn fits_that_fail_are_counted() {
     let fits = fit_toys(&toys, &likelihood, 0..20);
     assert!(fits.iter().filter(|fit| fit.outcome == Outcome::IterationLimit).count() > 10);
     let observed = Deviance { total: 0.0, channels: vec![0.0], constraints: 0.0 };
-    let (goodness, _) = goodness_toys((&model, &likelihood, &options), &sampler, 0..20, &threads(1), &observed);
+    let (goodness, _) =
+        goodness_toys(&Problem::new(&model, &mut likelihood, &options), &sampler, 0..20, &threads(1), &observed);
     assert!(goodness.n_failed > 10 && goodness.total.high - goodness.total.low > 0.5);
-    let mut likelihood = likelihood;
-    let failed = ToyHypotest::new(
-        &model,
-        (&model.observed, &mut likelihood),
-        &options,
-        of(settings(1, AuxTreatment::Fluctuated), &model),
-    );
+    let failed = ToyHypotest::new(&model, &mut likelihood, &options, of(settings(1, AuxTreatment::Fluctuated), &model));
     assert!(matches!(failed, Err(ToysError::Observed { .. })), "{failed:?}");
 }
 
@@ -345,12 +341,13 @@ fn nothing_is_thrown_where_a_count_would_be_negative() {
 fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_parameters() {
     let data: Vec<f64> = (1..=20).map(|i| 1e4 * f64::from(i)).collect();
     let model = one_channel(vec![sample("signal", &data, &[("mu", NormFactor)])], &data);
-    let likelihood = CpuLikelihood::new(&model);
+    let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
     let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
     // χ² with 19 degrees of freedom exceeds 27.2036 with probability 0.1.
     let observed = Deviance { total: 27.2036, channels: vec![27.2036], constraints: 0.0 };
-    let (result, _) = goodness_toys((&model, &likelihood, &options), &sampler, 0..4000, &threads(2), &observed);
+    let (result, _) =
+        goodness_toys(&Problem::new(&model, &mut likelihood, &options), &sampler, 0..4000, &threads(2), &observed);
     let p = result.total;
     assert!((p.value - 0.1).abs() < 4.0 * p.error, "{p:?}");
     assert_eq!((result.n_failed, p.n_toys, result.channels), (0, 4000, vec![p]));
@@ -361,7 +358,7 @@ fn cancelled_runs_hand_over_whole_batches_from_the_start() {
     let model = ON_OFF[0].model();
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let settings = of(settings(500, AuxTreatment::Fluctuated), &model);
-    let hypotest = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings).expect("fits");
+    let hypotest = ToyHypotest::new(&model, &mut likelihood, &options, settings).expect("fits");
     for (n_threads, n_batches) in [(1, 0), (1, 5), (3, 5)] {
         let monitor = StopAfter::new(n_batches);
         let run = ToyRun::new(NonZeroUsize::new(n_threads).expect("not zero"), &monitor);
@@ -396,7 +393,7 @@ fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
 
 fn every_toy_is_lowest(name: &str, model: &Model) {
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
-    let truth = fit(model, &model.observed, &mut likelihood, &options).bestfit;
+    let truth = fit(&mut Problem::new(model, &mut likelihood, &options)).bestfit;
     let sampler = ToySampler::new(model, &model.observed, &truth, FITS).expect("a sound point");
     let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: None };
     let mut data = Data::default();
@@ -406,7 +403,8 @@ fn every_toy_is_lowest(name: &str, model: &Model) {
         likelihood.set_data(&data);
         let multi_start = Some(MultiStart { n_starts: 1, seed: toy.toy });
         for start in [None, Some(toy.params.clone())] {
-            let again = fit(model, &data, &mut likelihood, &FitOptions { start, multi_start, ..options.clone() });
+            let again =
+                fit(&mut Problem::new(model, &mut likelihood, &FitOptions { start, multi_start, ..options.clone() }));
             assert!(toy.nll <= again.nll + 1e-8, "{name}, toy {}: {} above {}", toy.toy, toy.nll, again.nll);
         }
     }

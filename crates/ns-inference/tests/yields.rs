@@ -8,7 +8,7 @@ use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::pulls::pulls;
 use ns_inference::yields::{self, ChannelPrediction, Prediction};
-use ns_inference::{Errors, FitOptions, FitResult, fit, parallel};
+use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit, parallel};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{one_channel, sample};
@@ -16,10 +16,15 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
+/// The yields at the starting values.
+fn prefit(model: &Model, options: &FitOptions) -> Vec<ChannelPrediction> {
+    yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), parallel::all_threads())
+}
+
 fn fit_and_predict(model: &Model, options: &FitOptions) -> (FitResult, Vec<ChannelPrediction>) {
     let mut likelihood = CpuLikelihood::new(model);
-    let result = fit(model, &model.observed, &mut likelihood, options);
-    let after = yields::postfit(model, &mut likelihood, &result, options, parallel::all_threads());
+    let result = fit(&mut Problem::new(model, &mut likelihood, options));
+    let after = yields::postfit(&mut Problem::new(model, &mut likelihood, options), &result, parallel::all_threads());
     (result, after)
 }
 
@@ -66,12 +71,12 @@ proptest! {
     #[test]
     fn uncertainties_are_those_of_the_dense_covariance(seed in any::<u64>()) {
         let model = random::model(seed, Shape::SMALL, Interpolation::default());
-        let options = FitOptions { errors: Errors::Covariance, ..FitOptions::default() };
+        let options = FitOptions { uncertainties: Uncertainties::Covariance, ..FitOptions::default() };
         let (result, after) = fit_and_predict(&model, &options);
         prop_assume!(result.converged && result.flat_directions.is_empty());
         compare(&model, &result.bestfit, result.covariance.as_ref().expect("was asked for"), &after);
 
-        let before = yields::prefit(&model, &model.observed, &options, parallel::all_threads());
+        let before = prefit(&model, &options);
         let n = model.n_params();
         let mut widths = vec![0.0; n * n];
         for pull in pulls(&model, &model.observed, &result, &model.parameters.fixed) {
@@ -90,9 +95,10 @@ fn any_number_of_threads_gives_the_same_bits() {
     );
     let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
-    let result = fit(&model, &model.observed, &mut likelihood, &options);
-    let mut with =
-        |n: usize| yields::postfit(&model, &mut likelihood, &result, &options, n.try_into().expect("not zero"));
+    let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
+    let mut with = |n: usize| {
+        yields::postfit(&mut Problem::new(&model, &mut likelihood, &options), &result, n.try_into().expect("not zero"))
+    };
     assert_eq!(with(1), with(5));
 }
 
@@ -155,7 +161,7 @@ fn fixed_parameters_contribute_nothing_before_or_after() {
     let alpha = model.parameters.index_of("alpha").expect("made above");
     let options = FitOptions { fixed: vec![(alpha, 1.0)], ..FitOptions::default() };
     let (_, after) = fit_and_predict(&model, &options);
-    let before = yields::prefit(&model, &model.observed, &options, parallel::all_threads());
+    let before = prefit(&model, &options);
     for prediction in [&before, &after] {
         let background = &prediction[0].samples[0].prediction;
         assert_close(background.yields[0], 33.0, 1e-12, "yield at the held value");
@@ -180,7 +186,7 @@ fn uncertainties_agree_with_cabinetry() {
         let model = compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("sound");
         let options = FitOptions::default();
         let (_, after) = fit_and_predict(&model, &options);
-        let before = yields::prefit(&model, &model.observed, &options, parallel::all_threads());
+        let before = prefit(&model, &options);
         // cabinetry's variations are 1e-5 of the uncertainties: at a kink their error is of first order in that, elsewhere of second, and rounding is 1e-10.
         let tolerance = if is_kinked { 3e-6 } else { 2e-9 };
         compare_with_cabinetry(&before, &case["prefit"], &case["samples"], tolerance);

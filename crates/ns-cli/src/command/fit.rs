@@ -2,7 +2,7 @@
 
 use nextstat::FitRequest;
 use nextstat::fit::Matrices;
-use ns_inference::Errors;
+use ns_inference::Uncertainties;
 
 use super::Status;
 use super::setup::{Machine, analysis};
@@ -13,8 +13,8 @@ use crate::report::{self, Talk};
 pub(super) fn run(args: &FitArgs) -> Result<Status, CliError> {
     let analysis = analysis(&args.setup, Machine::with_device(&args.threads, &args.device))?;
     let wanted = Matrices { covariance: args.covariance, correlation: args.correlation };
-    let errors = if wanted == Matrices::default() { Errors::Hessian } else { Errors::Covariance };
-    let fit = analysis.fit(&FitRequest { errors, minos: args.minos.clone() })?.diagnosed();
+    let uncertainties = if wanted == Matrices::default() { Uncertainties::Hessian } else { Uncertainties::Covariance };
+    let fit = analysis.fit(&FitRequest { uncertainties, minos: args.minos.clone() })?.diagnosed();
 
     report::write_json(&fit.document(wanted), &args.output)?;
     let result = &fit.result;

@@ -23,8 +23,7 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
     let settings = settings(args, &analysis)?;
     let known = common(&args.setup, &args.run, &analysis);
     let mut likelihood = analysis.likelihood()?;
-    let data = (analysis.data(), &mut likelihood);
-    let test = ToyHypotest::new(analysis.model(), data, analysis.options(), settings)?;
+    let test = ToyHypotest::new(analysis.model(), &mut likelihood, analysis.options(), settings)?;
     let identity = test_identity(known, &test, args);
     let mut work = Work { identity, samples: StatisticSamples::default(), file: None, n_done: 0 };
     work.open(args, &settings)?;

@@ -147,9 +147,8 @@ fn tests_by_toys_are_the_cpus() {
         for (what, model) in models() {
             let options = FitOptions::default();
             let mut likelihood = CpuLikelihood::new(&model);
-            let data = (&model.observed, &mut likelihood);
-            let hypotest =
-                ToyHypotest::new(&model, data, &options, settings(&model, N)).expect("the data can be fitted");
+            let hypotest = ToyHypotest::new(&model, &mut likelihood, &options, settings(&model, N))
+                .expect("the data can be fitted");
             let (accelerator, seen) = spied(&held, &model, (usize::MAX, usize::MAX));
             let (_, cpu) = test_toys(&hypotest, &model, None);
             let (ended, device) = test_toys(&hypotest, &model, Some(&accelerator));
@@ -207,8 +206,8 @@ fn a_device_that_fails_in_the_middle_is_no_end_and_no_silence() {
 
     let options = FitOptions::default();
     let mut likelihood = CpuLikelihood::new(&model);
-    let hypotest = ToyHypotest::new(&model, (&model.observed, &mut likelihood), &options, settings(&model, 40))
-        .expect("the data can be fitted");
+    let hypotest =
+        ToyHypotest::new(&model, &mut likelihood, &options, settings(&model, 40)).expect("the data can be fitted");
     let (accelerator, _) = spied(&held, &model, (16, 0));
     let (ended, tests) = test_toys(&hypotest, &model, Some(&accelerator));
     assert_eq!((ended, tests, accelerator.share()), (RunStatus::Failed, Vec::new(), FitCounts::default()));

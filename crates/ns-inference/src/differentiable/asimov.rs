@@ -87,7 +87,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             return Ok(());
         }
         let (domain, _) = domain_and_start(&self.model, &self.options_at(Some(asimov.mu)));
-        let mut hessian = self.curvature(("the conditional fit", FitTarget::Observed), &asimov.params, &domain)?;
+        let mut hessian = self.curvature("the conditional fit", FitTarget::Observed, &asimov.params, &domain)?;
         let mut direction = vec![0.0; rhs.len()];
         hessian.solve(&rhs, &mut direction);
         let changes = &mut self.memory.by_inputs;

@@ -9,7 +9,7 @@
 use super::device::failed;
 use super::error::DifferentiableError;
 use super::follow::FitStart;
-use super::statistics::{compared_value, tested};
+use super::statistics::{TestedPoi, compared_value, tested};
 use super::{ProfiledDifferentiableSession, WarmStartedFits};
 use crate::fit::domain_and_start;
 use crate::minimize::Domain;
@@ -55,6 +55,13 @@ struct Starts {
     fixed: Vec<bool>,
 }
 
+/// Parameters whose signs are changed, and the points that result: for each parameter one for each
+/// batch element.
+struct Reflections<'a> {
+    parameters: &'a [usize],
+    points: Vec<f64>,
+}
+
 /// A fit that ended in a minimum, or nothing.
 type MaybeMinimum = Option<BatchMinimum>;
 
@@ -88,7 +95,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         &mut self,
         device: &mut dyn RowMinimizer,
         data: &Data,
-        (statistic, mu): (TestStatistic, &[f64]),
+        statistic: TestStatistic,
+        mu: &[f64],
     ) -> Result<Vec<Option<BatchStatistic>>, DifferentiableError> {
         let poi = self.poi;
         let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
@@ -111,8 +119,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
                 // The free minimum is another one.
                 return None;
             }
-            let at = (mu, free.params[poi], domain.bound_at(poi, free.params[poi]).is_some());
-            let q = compared_value(statistic, at, conditional.nll, free.nll);
+            let mu_hat = free.params[poi];
+            let at = TestedPoi { mu, mu_hat, is_at_end: domain.bound_at(poi, mu_hat).is_some() };
+            let q = compared_value(statistic, &at, conditional.nll, free.nll);
             Some(BatchStatistic { q, conditional: conditional.params, free: free.params })
         };
         Ok(free.into_iter().zip(conditional).zip(mu).map(judge).collect())
@@ -234,9 +243,9 @@ impl BatchFits<'_> {
         let minima = found.clone();
         let [few, many] = self.by_number_of_reflections(fixed, &minima);
         for params in reflected.chunks(at_once) {
-            let points = self.reflected_points(params, &minima);
-            self.screen_reflections((params, &points), fixed, &many, &mut found)?;
-            self.minimize_reflections((params, &points), fixed, &few, &mut found)?;
+            let at = Reflections { parameters: params, points: self.reflected_points(params, &minima) };
+            self.screen_reflections(&at, fixed, &many, &mut found)?;
+            self.minimize_reflections(&at, fixed, &few, &mut found)?;
         }
         Ok(found)
     }
@@ -257,10 +266,10 @@ impl BatchFits<'_> {
 
     /// Whether any of `minima` may have a lower one across the fold of parameter `i`.
     fn may_reflect(&self, i: usize, fixed: &[bool], minima: &[MaybeMinimum]) -> bool {
-        self.same_sign[i] && minima.iter().enumerate().any(|(k, minimum)| self.is_reflectable(i, fixed, (k, minimum)))
+        self.same_sign[i] && minima.iter().enumerate().any(|(k, minimum)| self.is_reflectable(i, fixed, k, minimum))
     }
 
-    fn is_reflectable(&self, i: usize, fixed: &[bool], (k, minimum): (usize, &MaybeMinimum)) -> bool {
+    fn is_reflectable(&self, i: usize, fixed: &[bool], k: usize, minimum: &MaybeMinimum) -> bool {
         let is_fixed = fixed[k * self.start.len() + i];
         !is_fixed && minimum.as_ref().is_some_and(|minimum| has_other_side(&self.domain, i, minimum.params[i]))
     }
@@ -268,15 +277,15 @@ impl BatchFits<'_> {
     /// Those of `minima` that have so few folds that the host would cross each, and the others.
     fn by_number_of_reflections(&self, fixed: &[bool], minima: &[MaybeMinimum]) -> [Vec<MaybeMinimum>; 2] {
         let n_params = self.start.len();
-        let are_few = |at: (usize, &MaybeMinimum)| {
-            let n = (0..n_params).filter(|&i| self.same_sign[i] && self.is_reflectable(i, fixed, at)).count();
+        let are_few = |k: usize, minimum: &MaybeMinimum| {
+            let n = (0..n_params).filter(|&i| self.same_sign[i] && self.is_reflectable(i, fixed, k, minimum)).count();
             is_cheap(n, n_params)
         };
         [true, false].map(|few| {
             minima
                 .iter()
                 .enumerate()
-                .map(|(k, minimum)| minimum.clone().filter(|_| are_few((k, minimum)) == few))
+                .map(|(k, minimum)| minimum.clone().filter(|_| are_few(k, minimum) == few))
                 .collect()
         })
     }
@@ -290,7 +299,7 @@ impl BatchFits<'_> {
     ) -> impl Iterator<Item = (usize, usize, usize, &'b BatchMinimum)> {
         let places = reflected.iter().flat_map(|&i| (0..minima.len()).map(move |k| (k, i)));
         places.enumerate().filter_map(move |(point, (k, i))| {
-            let minimum = minima[k].as_ref().filter(|_| self.is_reflectable(i, fixed, (k, &minima[k])))?;
+            let minimum = minima[k].as_ref().filter(|_| self.is_reflectable(i, fixed, k, &minima[k]))?;
             Some((point, k, i, minimum))
         })
     }
@@ -298,7 +307,7 @@ impl BatchFits<'_> {
     /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `reflected`, from what -ln L and its derivative are there.
     fn screen_reflections(
         &mut self,
-        (reflected, points): (&[usize], &[f64]),
+        at: &Reflections<'_>,
         fixed: &[bool],
         minima: &[MaybeMinimum],
         found: &mut [MaybeMinimum],
@@ -307,8 +316,8 @@ impl BatchFits<'_> {
             return Ok(());
         }
         let n_params = self.start.len();
-        let (values, derivatives) = self.device.slopes(self.data, points).map_err(|error| failed(&error))?;
-        for (point, k, i, minimum) in self.reflections(reflected, fixed, minima) {
+        let (values, derivatives) = self.device.slopes(self.data, &at.points).map_err(|error| failed(&error))?;
+        for (point, k, i, minimum) in self.reflections(at.parameters, fixed, minima) {
             let rise = values[point] - minimum.nll;
             if may_hide_minimum(-2.0 * minimum.params[i], rise, derivatives[point * n_params + i]) {
                 found[k] = None;
@@ -320,7 +329,7 @@ impl BatchFits<'_> {
     /// Gives up those of `found` that have a lower minimum across the fold of one of the parameters `reflected`, or where that could not be found out.
     fn minimize_reflections(
         &mut self,
-        (reflected, points): (&[usize], &[f64]),
+        at: &Reflections<'_>,
         fixed: &[bool],
         minima: &[MaybeMinimum],
         found: &mut [MaybeMinimum],
@@ -328,8 +337,8 @@ impl BatchFits<'_> {
         if minima.iter().all(Option::is_none) {
             return Ok(());
         }
-        let arrivals = self.minimize(points, &fixed.repeat(reflected.len()))?;
-        for (point, k, _, minimum) in self.reflections(reflected, fixed, minima) {
+        let arrivals = self.minimize(&at.points, &fixed.repeat(at.parameters.len()))?;
+        for (point, k, _, minimum) in self.reflections(at.parameters, fixed, minima) {
             if arrivals[point].as_ref().is_none_or(|reflected| reflected.nll < minimum.nll - DISTINCT) {
                 found[k] = None;
             }

@@ -31,7 +31,8 @@ impl SessionDevice {
         &mut self,
         model: &Model,
         of_asimov: bool,
-        (domain, start): (&Domain, &[f64]),
+        domain: &Domain,
+        start: &[f64],
     ) -> Result<Option<Vec<f64>>, DifferentiableError> {
         if !self.is_current {
             self.minimizer.replace_templates(model).map_err(|error| failed(&error))?;

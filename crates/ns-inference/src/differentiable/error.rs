@@ -110,7 +110,7 @@ pub enum DifferentiableError {
 impl DifferentiableError {
     /// One line of advice, where there is any.
     #[must_use]
-    pub fn warm_start(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Empty { .. } => Some("give every bin some background, such as one event in a thousand"),
             Self::Edge { .. } => Some("narrower ranges of the parameters keep every bin's expectation positive"),

@@ -181,7 +181,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         });
         let (mu, [observed, expected], cls) = found?;
         if let Some(by_inputs) = by_inputs {
-            self.observed_gradient(asimov, [&observed, &expected], cls, by_inputs)?;
+            self.observed_gradient(asimov, &observed, &expected, cls, by_inputs)?;
         }
         Ok(mu)
     }
@@ -190,7 +190,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     fn observed_gradient(
         &mut self,
         asimov: &Asimov,
-        [observed, expected]: [&StatisticPoints; 2],
+        observed: &StatisticPoints,
+        expected: &StatisticPoints,
         [_, by_q, by_q_asimov]: [f64; 3],
         by_inputs: &mut [f64],
     ) -> Result<(), DifferentiableError> {

@@ -29,6 +29,7 @@ pub use error::{DifferentiableError, FitTarget};
 pub use follow::FitStart;
 pub use limit::LimitKind;
 pub use points::{BatchPoints, BatchValues, InvalidInputs};
+pub use second::InputDirection;
 pub use statistics::{CLS, TestValues};
 
 use crate::fit::{FitOptions, domain_and_start};
@@ -246,7 +247,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         options.fixed.extend(mu.map(|mu| (self.poi, mu)));
         let (domain, start) = domain_and_start(&self.model, &options);
         let is_hosts = explores_widely(&domain);
-        let found = if is_hosts { None } else { device.fit(&self.model, kind == Kind::Asimov, (&domain, &start))? };
+        let found = if is_hosts { None } else { device.fit(&self.model, kind == Kind::Asimov, &domain, &start)? };
         let warm = match kind {
             Kind::Free => &mut self.warm_fits.free,
             Kind::Conditional => &mut self.warm_fits.conditional,
@@ -284,7 +285,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// -ln L has no derivative, it is the Hessian of the upper side.
     fn curvature(
         &mut self,
-        (fit, of): (&'static str, FitTarget),
+        fit: &'static str,
+        of: FitTarget,
         params: &[f64],
         domain: &Domain,
     ) -> Result<Hessian, DifferentiableError> {

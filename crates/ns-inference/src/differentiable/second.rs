@@ -17,8 +17,14 @@ const MOST_LEFT: f64 = 1e-12;
 /// A product by the inputs (M), and by the tested value.
 type Product = (Vec<f64>, f64);
 
-/// Along which inputs (M) and tested value move.
-type Direction<'a> = (&'a [f64], f64);
+/// The direction in which inputs and tested value move.
+#[derive(Debug, Clone, Copy)]
+pub struct InputDirection<'a> {
+    /// Components by the inputs (M).
+    pub inputs: &'a [f64],
+    /// The component by the tested value.
+    pub mu: f64,
+}
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// The product of the Hessian of the minimum of -ln L by inputs and `mu` with `direction` (M and one; the latter does not count if `mu` is not given): its part by the inputs
@@ -29,7 +35,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub fn profiled_nll_product(
         &mut self,
         mu: Option<f64>,
-        direction: Direction<'_>,
+        direction: InputDirection<'_>,
         by_inputs: &mut [f64],
     ) -> Result<f64, DifferentiableError> {
         let best = self.minimum(mu)?;
@@ -47,7 +53,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         &mut self,
         statistic: TestStatistic,
         mu: f64,
-        direction: Direction<'_>,
+        direction: InputDirection<'_>,
         by_inputs: &mut [f64],
     ) -> Result<f64, DifferentiableError> {
         let mu = tested(statistic, mu);
@@ -56,10 +62,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             by_inputs.fill(0.0);
             return Ok(0.0);
         }
-        let along_mu = if statistic == TestStatistic::Q0 { 0.0 } else { direction.1 };
+        let along_mu = if statistic == TestStatistic::Q0 { 0.0 } else { direction.mu };
         let (conditional, conditional_by_mu) =
-            self.minimum_product(&compared.conditional, Some(mu), (direction.0, along_mu))?;
-        let (free, _) = self.minimum_product(&compared.free, None, (direction.0, 0.0))?;
+            self.minimum_product(&compared.conditional, Some(mu), InputDirection { mu: along_mu, ..direction })?;
+        let (free, _) = self.minimum_product(&compared.free, None, InputDirection { mu: 0.0, ..direction })?;
         let product: Vec<f64> =
             conditional.iter().zip(&free).map(|(conditional, free)| 2.0 * (conditional - free)).collect();
         let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional_by_mu };
@@ -68,16 +74,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(by_mu)
     }
 
-    /// The product for the minimum at `params` (P), where the parameter of interest is conditional if `mu` is given.
+    /// The product for the minimum at `params` (P), where the parameter of interest is fixed if `mu` is given.
     fn minimum_product(
         &mut self,
         params: &[f64],
         mu: Option<f64>,
-        (along_inputs, along_mu): Direction<'_>,
+        InputDirection { inputs: along_inputs, mu: along_mu }: InputDirection<'_>,
     ) -> Result<Product, DifferentiableError> {
-        let fit = (fit_name(mu), FitTarget::Observed);
         let (domain, _) = domain_and_start(&self.model, &self.options_at(mu));
-        let mut hessian = self.curvature(fit, params, &domain)?;
+        let mut hessian = self.curvature(fit_name(mu), FitTarget::Observed, params, &domain)?;
         let mut step = vec![0.0; params.len()];
         if mu.is_some() {
             step[self.poi] = along_mu;
@@ -88,13 +93,17 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         step.iter_mut().zip(&follows).for_each(|(step, follows)| *step -= follows);
         let derivatives = self.change_of_derivatives(params, &step, along_inputs);
         let by_inputs = self.memory.along.by_inputs.iter().map(|change| change.first).collect();
-        // Of the free parameters nothing is to be left; that of a conditional one is how its derivative changes.
+        // Of the free parameters nothing is to be left; that of a fixed one is how its derivative changes.
         let left = weight(&mut hessian, &derivatives);
         let is_small = |pushes: f64| left <= MOST_LEFT * pushes;
         if !is_small(weight(&mut hessian, &pushed)) {
-            let parts = self.pushes_of_parts(&mut hessian, params, (along_inputs, mu.map_or(0.0, |_| along_mu)));
+            let parts = self.pushes_of_parts(
+                &mut hessian,
+                params,
+                InputDirection { inputs: along_inputs, mu: mu.map_or(0.0, |_| along_mu) },
+            );
             if !parts.into_iter().any(is_small) {
-                return Err(DifferentiableError::Curvature { fit: fit.0, of: fit.1 });
+                return Err(DifferentiableError::Curvature { fit: fit_name(mu), of: FitTarget::Observed });
             }
         }
         Ok((by_inputs, if mu.is_some() { derivatives[self.poi] } else { 0.0 }))
@@ -106,7 +115,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         &mut self,
         hessian: &mut Hessian,
         params: &[f64],
-        (along_inputs, along_mu): Direction<'_>,
+        InputDirection { inputs: along_inputs, mu: along_mu }: InputDirection<'_>,
     ) -> [f64; 3] {
         let (still, nothing) = (vec![0.0; params.len()], vec![0.0; along_inputs.len()]);
         let mut tested = still.clone();

@@ -21,7 +21,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let fits = self.observed_fits();
         let (best, domain) = (fits.free().clone(), fits.domain().clone());
         arrived("the free fit", FitTarget::Observed, &best)?;
-        let mut hessian = self.curvature(("the free fit", FitTarget::Observed), &best.params, &domain)?;
+        let mut hessian = self.curvature("the free fit", FitTarget::Observed, &best.params, &domain)?;
         let sigma = self.sigma_of(&hessian)?;
         let Some(by_inputs) = by_inputs else { return Ok(sigma) };
         let mut column = vec![0.0; best.params.len()];
@@ -81,7 +81,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     pub(super) fn asimov_curvature(&mut self, asimov: &Asimov) -> Result<Hessian, DifferentiableError> {
         let (mut domain, _) = domain_and_start(&self.model, &self.options.fit);
         (domain.lower[self.poi], domain.upper[self.poi]) = (f64::NEG_INFINITY, f64::INFINITY);
-        self.curvature(("the best fit", FitTarget::Asimov), &asimov.params, &domain)
+        self.curvature("the best fit", FitTarget::Asimov, &asimov.params, &domain)
     }
 
     fn sigma_of(&self, hessian: &Hessian) -> Result<f64, DifferentiableError> {

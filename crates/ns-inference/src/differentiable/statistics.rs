@@ -238,20 +238,26 @@ pub(super) fn compare<L: TemplateLikelihood>(
     if conditional.nll - best.nll < -rounding(best.nll) {
         return Err(DifferentiableError::Below { of });
     }
-    let at = (mu, best.params[poi], fits.domain().bound_at(poi, best.params[poi]).is_some());
-    let q = compared_value(statistic, at, conditional.nll, best.nll);
+    let mu_hat = best.params[poi];
+    let at = TestedPoi { mu, mu_hat, is_at_end: fits.domain().bound_at(poi, mu_hat).is_some() };
+    let q = compared_value(statistic, &at, conditional.nll, best.nll);
     let is_constant = q == 0.0;
     let by_mu = if is_constant || statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional.gradient[poi] };
     Ok(StatisticPoints { q, by_mu, free: best.params.clone(), conditional: conditional.params, is_constant })
 }
 
-/// The statistic at `mu` where the best fit is at `mu_hat`, at an end of its range or not, from -ln L at the conditional minimum and at the free one; 0 where it is constant.
-pub(super) fn compared_value(
-    statistic: TestStatistic,
-    (mu, mu_hat, is_at_end): (f64, f64, bool),
-    conditional: f64,
-    free: f64,
-) -> f64 {
+/// A tested value of the parameter of interest, and its best fit.
+pub(super) struct TestedPoi {
+    pub(super) mu: f64,
+    pub(super) mu_hat: f64,
+    /// Whether the best fit is at an end of its range.
+    pub(super) is_at_end: bool,
+}
+
+/// Returns the statistic at `tested` from -ln L at the conditional minimum and at the free one; 0
+/// where it is constant.
+pub(super) fn compared_value(statistic: TestStatistic, tested: &TestedPoi, conditional: f64, free: f64) -> f64 {
+    let &TestedPoi { mu, mu_hat, is_at_end } = tested;
     // At a best fit that is where the statistic is tested, what is left of the difference is rounding.
     if is_at_end && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0) {
         return 0.0;

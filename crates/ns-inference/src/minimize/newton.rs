@@ -344,8 +344,8 @@ impl Minimizer {
         for (damping, scale) in self.damping.iter_mut().zip(&self.scale) {
             *damping = progress.damping.max(least) * scale;
         }
-        let at = (&self.x[..], &self.gradient[..]);
-        if self.step.compute(&mut self.system, at, &self.orthant, &self.damping).is_err() {
+        let (x, g) = (&self.x, &self.gradient);
+        if self.step.compute(&mut self.system, x, g, &self.orthant, &self.damping).is_err() {
             return self.not_positive_definite(likelihood, domain, progress);
         }
         progress.edm = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);

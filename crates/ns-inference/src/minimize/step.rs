@@ -70,34 +70,36 @@ impl Step {
     pub(super) fn compute(
         &mut self,
         system: &mut System,
-        (x, g): (&[f64], &[f64]),
+        x: &[f64],
+        g: &[f64],
         domain: &Domain,
         damping: &[f64],
     ) -> Result<(), NotPositiveDefinite> {
         self.guess(x, g, domain);
         for _ in 0..ROUNDS {
-            self.solve(system, (x, g), domain, damping)?;
+            self.solve(system, x, g, domain, damping)?;
             let fixed = self.fix_violators(x, domain);
             let released = self.release_all(system, g, damping);
             if !fixed && !released {
                 return Ok(());
             }
         }
-        self.compute_one_by_one(system, (x, g), domain, damping)
+        self.compute_one_by_one(system, x, g, domain, damping)
     }
 
     /// The same by a primal active set: every round moves downhill inside the box and changes one bound, so it cannot go round in circles.
     fn compute_one_by_one(
         &mut self,
         system: &mut System,
-        (x, g): (&[f64], &[f64]),
+        x: &[f64],
+        g: &[f64],
         domain: &Domain,
         damping: &[f64],
     ) -> Result<(), NotPositiveDefinite> {
         self.guess(x, g, domain);
         let mut inside = vec![0.0; x.len()];
         for _ in 0..MOST_CHANGES {
-            self.solve(system, (x, g), domain, damping)?;
+            self.solve(system, x, g, domain, damping)?;
             if self.hold_first_violator(x, domain, &mut inside) {
                 continue;
             }
@@ -134,7 +136,8 @@ impl Step {
     fn solve(
         &mut self,
         system: &mut System,
-        (x, g): (&[f64], &[f64]),
+        x: &[f64],
+        g: &[f64],
         domain: &Domain,
         damping: &[f64],
     ) -> Result<(), NotPositiveDefinite> {

@@ -2,10 +2,12 @@
 
 use super::{Covariance, Impact, Impacts, RankingOptions};
 use crate::accelerator::WarmStarts;
+use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
 use crate::minos::{self, MinosProfile, MinosRequest};
 use crate::parallel::ExecutionContext;
+use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::pulls::prefit_width;
 use crate::result::{BestFit, MinosInterval};
@@ -24,6 +26,8 @@ pub(super) struct Plan<'a> {
     pub(super) model: &'a Model,
     pub(super) data: &'a Data,
     pub(super) options: &'a RankingOptions,
+    /// How each fit is done.
+    pub(super) fit: &'a FitOptions,
     pub(super) minimum: Minimum,
     pub(super) best: BestFit,
     /// Minima beside the lowest, from which every refit starts too.
@@ -56,20 +60,20 @@ pub(super) struct Work {
 impl<'a> Plan<'a> {
     /// The plan round the best fit that `profiler` knows.
     pub(super) fn new<L: DataLikelihood>(
-        model: &'a Model,
-        data: &'a Data,
+        problem: &'a Problem<'_, L>,
         options: &'a RankingOptions,
         profiler: &mut Profiler<'_, L>,
     ) -> Self {
+        let (model, data, fit) = (problem.model, problem.data(), problem.options);
         let best = profiler.best_fit();
         let domain = profiler.domain().clone();
         let covariance = Covariance::new(profiler, &best, options.poi);
         let (minimum, pool) = (profiler.best().clone(), profiler.pool().clone());
-        Self { model, data, options, minimum, best, pool, domain, covariance, warm_starts: Arc::default() }
+        Self { model, data, fit, options, minimum, best, pool, domain, covariance, warm_starts: Arc::default() }
     }
 
-    /// Lets the crew's assistant find the minima of the classic refits, for the host to start from.
-    pub(super) fn assisted(mut self, execution: ExecutionContext<'_>) -> Self {
+    /// Lets an accelerator find the minima of the classic refits, for the host to start from.
+    pub(super) fn prefitted(mut self, execution: ExecutionContext<'_>) -> Self {
         let Some(fitter) = execution.batch_fitter.filter(|_| self.options.methods.classic) else { return self };
         let points = (0..self.n_works()).flat_map(|k| {
             let i = self.covariance.nuisances[k];
@@ -123,14 +127,14 @@ impl<'a> Plan<'a> {
                     work.minos = Some(interval);
                 }
                 Some(MinosProfile::LowerMinimum(params)) => {
-                    let mut profiler = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+                    let mut profiler = Profiler::around(self.model, likelihood, self.fit, &self.minimum);
                     profiler.try_from_point(&params);
                     work.lower = self.lower(&profiler);
                 }
                 None => {}
             }
         }
-        let around = Profiler::around(self.model, likelihood, &self.options.fit, &self.minimum);
+        let around = Profiler::around(self.model, likelihood, self.fit, &self.minimum);
         let mut profiler = around.with_pool(&self.pool);
         profiler.warm_start(&self.warm_starts);
         work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
@@ -146,7 +150,7 @@ impl<'a> Plan<'a> {
     }
 
     fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<MinosProfile> {
-        let mut search = Search::new(likelihood, self.domain.clone(), self.options.fit.minimize);
+        let mut search = Search::new(likelihood, self.domain.clone(), self.fit.minimize);
         let mut hessian = Hessian::at(search.likelihood, &self.minimum.params, &search.domain);
         let around = MinosRequest { best: &self.minimum, pool: &self.pool, parameter: i };
         Some(minos::interval(&mut search, &self.model.parameters, around, &mut hessian))
@@ -199,7 +203,7 @@ impl<'a> Plan<'a> {
             let at = wanted.max(least);
             data.aux[term] = at;
             likelihood.set_data(&data);
-            let mut search = Search::new(&mut *likelihood, self.domain.clone(), self.options.fit.minimize);
+            let mut search = Search::new(&mut *likelihood, self.domain.clone(), self.fit.minimize);
             // The datum enters the derivative of -ln L by -per_datum, and the minimum answers along the
             // covariance.
             let step = (at - observed) * per_datum;

@@ -20,15 +20,16 @@ mod report;
 
 pub use group::{ParameterGroup, matches};
 
-use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::parallel::{self, ExecutionContext};
+use crate::parallel::{self, ExecutionContext, WorkPart};
+use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::ROUNDS;
 use impacts::{Plan, Work};
-use ns_core::{Data, DataLikelihood, Model};
+use ns_core::DataLikelihood;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// What to rank, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +42,6 @@ pub struct RankingOptions {
     pub minos: bool,
     /// Groups of parameters, whose common impact is wanted.
     pub groups: Vec<ParameterGroup>,
-    /// How fits are done.
-    pub fit: FitOptions,
 }
 
 /// Which definitions are wanted.
@@ -184,31 +183,29 @@ pub struct RankingPart {
     works: Vec<Work>,
 }
 
-/// Ranks the nuisance parameters of `model` under `data`, whose likelihood is `likelihood`.
+/// Returns the ranking of the nuisance parameters of `problem`.
 pub fn ranking<L: DataLikelihood + Clone + Sync>(
-    model: &Model,
-    data: &Data,
-    likelihood: &L,
+    problem: &Problem<'_, L>,
     options: &RankingOptions,
     execution: ExecutionContext<'_>,
 ) -> Ranking {
-    ranking_of_parts(model, data, likelihood, options, (&[], execution))
+    ranking_of_parts(problem, options, &[], execution)
 }
 
-/// Part `index` of `of` parts of a ranking: all that [`ranking`] does for its share of the parameters.
+/// Returns part `part` of a ranking: all that [`ranking`] does for that share of the parameters.
 ///
 /// A cancelled run has fewer of them.
 pub fn ranking_part<L: DataLikelihood + Clone + Sync>(
-    model: &Model,
-    data: &Data,
-    likelihood: &L,
+    problem: &Problem<'_, L>,
     options: &RankingOptions,
-    ([index, of], execution): ([usize; 2], ExecutionContext<'_>),
+    part: WorkPart,
+    execution: ExecutionContext<'_>,
 ) -> RankingPart {
+    let likelihood: &L = problem.likelihood;
     let mut own = likelihood.clone();
-    let mut profiler = Profiler::new(model, &mut own, &options.fit);
-    let plan = Plan::new(model, data, options, &mut profiler);
-    let (first, end) = (index * plan.n_works() / of, (index + 1) * plan.n_works() / of);
+    let mut profiler = Profiler::new(problem.model, &mut own, problem.options);
+    let plan = Plan::new(problem, options, &mut profiler);
+    let Range { start: first, end } = part.of(plan.n_works());
     let make = || likelihood.clone();
     let works = parallel::map(end - first, execution, make, |likelihood, k| plan.work(likelihood, first + k));
     RankingPart { first, works: works.into_iter().map_while(|work| work).collect() }
@@ -218,17 +215,16 @@ pub fn ranking_part<L: DataLikelihood + Clone + Sync>(
 ///
 /// What no part has is done here, and so is everything if the parts show that there is a lower minimum.
 pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
-    model: &Model,
-    data: &Data,
-    likelihood: &L,
+    problem: &Problem<'_, L>,
     options: &RankingOptions,
-    (parts, execution): (&[RankingPart], ExecutionContext<'_>),
+    parts: &[RankingPart],
+    execution: ExecutionContext<'_>,
 ) -> Ranking {
-    let mut own = likelihood.clone();
-    let mut profiler = Profiler::new(model, &mut own, &options.fit);
+    let mut own = problem.likelihood.clone();
+    let mut profiler = Profiler::new(problem.model, &mut own, problem.options);
     let mut known = parts;
     for _ in 1..ROUNDS {
-        let done = attempt(model, data, likelihood, options, (known, execution), &mut profiler);
+        let done = attempt(problem, options, known, execution, &mut profiler);
         known = &[];
         let known = profiler.best().nll;
         match done {
@@ -241,7 +237,7 @@ pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
             }
         }
     }
-    match attempt(model, data, likelihood, options, (known, execution), &mut profiler) {
+    match attempt(problem, options, known, execution, &mut profiler) {
         Attempt::Finished(ranking) | Attempt::Lower(_, ranking) => ranking,
     }
 }
@@ -254,14 +250,14 @@ enum Attempt {
 }
 
 fn attempt<L: DataLikelihood + Clone + Sync>(
-    model: &Model,
-    data: &Data,
-    likelihood: &L,
+    problem: &Problem<'_, L>,
     options: &RankingOptions,
-    (parts, execution): (&[RankingPart], ExecutionContext<'_>),
+    parts: &[RankingPart],
+    execution: ExecutionContext<'_>,
     profiler: &mut Profiler<'_, L>,
 ) -> Attempt {
-    let plan = Plan::new(model, data, options, profiler).assisted(execution);
+    let likelihood: &L = problem.likelihood;
+    let plan = Plan::new(problem, options, profiler).prefitted(execution);
     let known = |k: usize| parts.iter().find_map(|part| part.works.get(k.checked_sub(part.first)?).cloned());
     let make = || likelihood.clone();
     let works = parallel::map(plan.n_works(), execution, make, |likelihood, k| {

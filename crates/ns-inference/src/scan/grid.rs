@@ -7,12 +7,14 @@ use crate::accelerator::WarmStarts;
 use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum};
 use crate::monitor::WithoutProgress;
-use crate::parallel::{self, ExecutionContext};
+use crate::parallel::{self, ExecutionContext, WorkPart};
+use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::response::Response;
 use crate::search::BasinPool;
 use ns_core::{Likelihood, Model};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Everything that the rows share; nothing in it changes while they are worked on.
@@ -59,32 +61,30 @@ pub struct GridPart {
 }
 
 pub(super) fn part<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
+    problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
-    ([index, of], execution): ([usize; 2], ExecutionContext<'_>),
+    part: WorkPart,
+    execution: ExecutionContext<'_>,
 ) -> GridPart {
-    let mut own = likelihood.clone();
-    let mut profiler = Profiler::new(model, &mut own, options);
+    let mut own = problem.likelihood.clone();
+    let mut profiler = Profiler::new(problem.model, &mut own, problem.options);
     let best = profiler.best_fit();
     let values = axes.map(|axis| range::resolve(&mut profiler, axis, &best));
     let n_rows = if best.nll.is_finite() { values[0].len() } else { 0 };
-    let (first, end) = (index * n_rows / of, (index + 1) * n_rows / of);
-    let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, execution);
+    let Range { start: first, end } = part.of(n_rows);
+    let shared = Shared::new(problem, &mut profiler, axes, &values, execution);
     let rows = shared.map(end - first, execution, |profiler, j| shared.row(profiler, first + j));
     GridPart { first, rows: rows.into_iter().map_while(|row| row).collect() }
 }
 
 pub(super) fn grid<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
+    problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
-    (mut parts, execution): (&[GridPart], ExecutionContext<'_>),
+    mut parts: &[GridPart],
+    execution: ExecutionContext<'_>,
 ) -> Scan {
-    let mut own = likelihood.clone();
-    let mut profiler = Profiler::new(model, &mut own, options);
+    let mut own = problem.likelihood.clone();
+    let mut profiler = Profiler::new(problem.model, &mut own, problem.options);
     let best = profiler.best_fit();
     let values = axes.map(|axis| range::resolve(&mut profiler, axis, &best));
     let mut minima: Minima = vec![None; values[0].len() * values[1].len()];
@@ -94,7 +94,7 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
         if !best.nll.is_finite() {
             break;
         }
-        let shared = Shared::new((model, likelihood, options), &mut profiler, axes, &values, execution);
+        let shared = Shared::new(problem, &mut profiler, axes, &values, execution);
         let (found, lower) = shared.round(parts, &mut seen);
         // Of another minimum than the one of the next round.
         parts = &[];
@@ -111,18 +111,19 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
     let [values_a, values_b] = values;
     profiler.note_cut_short(seen.cut_short);
     let verdict = Verdict { has_several_minima: seen.several_minima, warnings: profiler.search_warnings() };
-    assemble(model, &[(a, values_a), (b, values_b)], best, &minima, verdict)
+    assemble(problem.model, &[(a, values_a), (b, values_b)], best, &minima, verdict)
 }
 
 impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
     /// Round the free minimum that `profiler` knows.
     fn new(
-        (model, likelihood, options): (&'a Model, &'a L, &'a FitOptions),
+        problem: &'a Problem<'_, L>,
         profiler: &mut Profiler<'_, L>,
         axes: [&ScanAxis; 2],
         values: &[Vec<f64>; 2],
         execution: ExecutionContext<'a>,
     ) -> Self {
+        let Problem { model, ref likelihood, options } = *problem;
         let domain = profiler.domain().clone();
         let parameters = axes.map(|axis| axis.parameter);
         let best = profiler.best().clone();
@@ -141,12 +142,12 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
             warm_starts: Arc::default(),
             execution,
         };
-        shared.warm_starts = Arc::new(shared.ask_assistant(&domain));
+        shared.warm_starts = Arc::new(shared.prefit(&domain));
         shared
     }
 
-    /// The minima of all points, if there is somebody to ask.
-    fn ask_assistant(&self, domain: &Domain) -> WarmStarts {
+    /// Returns the minima of all points that an accelerator finds, if there is one.
+    fn prefit(&self, domain: &Domain) -> WarmStarts {
         let Some(fitter) = self.execution.batch_fitter else { return WarmStarts::default() };
         let [a, b] = self.parameters;
         let point = |x: f64, y: f64| (vec![(a, x), (b, y)], self.both.moved(&self.best.params, &[x, y]));

@@ -11,9 +11,9 @@ mod sweep;
 
 pub use grid::GridPart;
 
-use crate::fit::FitOptions;
 use crate::minimize::{Minimum, Outcome};
-use crate::parallel::ExecutionContext;
+use crate::parallel::{ExecutionContext, WorkPart};
+use crate::problem::Problem;
 use crate::profile::{Profiler, rounding};
 use crate::response::Response;
 use crate::result::BestFit;
@@ -93,13 +93,12 @@ pub(crate) type Minima = Vec<Option<Minimum>>;
 /// From the best fit outwards to both sides, each point predicted from the ones before it, then
 /// back inwards wherever the outer neighbour leads elsewhere.
 pub fn scan<L: Likelihood + ?Sized>(
-    model: &Model,
-    likelihood: &mut L,
-    options: &FitOptions,
+    problem: &mut Problem<'_, L>,
     axis: &ScanAxis,
     execution: ExecutionContext<'_>,
 ) -> Scan {
-    let mut profiler = Profiler::new(model, likelihood, options);
+    let Problem { model, options, .. } = *problem;
+    let mut profiler = Profiler::new(model, problem.likelihood, options);
     let mut best = profiler.best_fit();
     let values = range::resolve(&mut profiler, axis, &best);
     let mut minima: Minima = vec![None; values.len()];
@@ -130,26 +129,23 @@ pub fn scan<L: Likelihood + ?Sized>(
 /// Scans two parameters of `model`, which must be free, over a grid; rows, of the second
 /// parameter's values, are shared among the threads.
 pub fn grid<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
+    problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
     execution: ExecutionContext<'_>,
 ) -> Scan {
-    grid::grid(model, likelihood, options, axes, (&[], execution))
+    grid::grid(problem, axes, &[], execution)
 }
 
-/// Part `index` of `of` parts of a [`grid`]: its share of the first parameter's values.
+/// Returns part `part` of a [`grid`]: its share of the first parameter's values.
 ///
 /// A cancelled run has fewer of them.
 pub fn grid_part<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
+    problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
-    ([index, of], execution): ([usize; 2], ExecutionContext<'_>),
+    part: WorkPart,
+    execution: ExecutionContext<'_>,
 ) -> GridPart {
-    grid::part(model, likelihood, options, axes, ([index, of], execution))
+    grid::part(problem, axes, part, execution)
 }
 
 /// A grid, of which `parts` are done already: the result is that of [`grid`].
@@ -157,13 +153,12 @@ pub fn grid_part<L: Likelihood + Clone + Sync>(
 /// Comparing the rows with each other is left to do here, and so is everything if the parts show
 /// that there is a lower minimum.
 pub fn grid_of_parts<L: Likelihood + Clone + Sync>(
-    model: &Model,
-    likelihood: &L,
-    options: &FitOptions,
+    problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
-    (parts, execution): (&[GridPart], ExecutionContext<'_>),
+    parts: &[GridPart],
+    execution: ExecutionContext<'_>,
 ) -> Scan {
-    grid::grid(model, likelihood, options, axes, (parts, execution))
+    grid::grid(problem, axes, parts, execution)
 }
 
 /// Keeps the lower one of two results for each point.

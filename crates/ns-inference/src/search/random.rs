@@ -58,7 +58,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
             if self.likelihood.is_stopped() {
                 break;
             }
-            let point = self.random_start(model, start, &mut known, (seed, k));
+            let point = self.random_start(model, start, &mut known, seed, k);
             match known.as_mut().map(|known| known.takes(self, &point)) {
                 Some(Taken { evaluations, is_known: true }) => {
                     n_known += 1;
@@ -81,17 +81,11 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 
     /// Random start number `k` of `seed`.
-    fn random_start(
-        &self,
-        model: &Model,
-        start: &[f64],
-        known: &mut Option<Known>,
-        (seed, k): (u64, usize),
-    ) -> Vec<f64> {
+    fn random_start(&self, model: &Model, start: &[f64], known: &mut Option<Known>, seed: u64, k: usize) -> Vec<f64> {
         match (known.as_mut(), k % 3) {
-            (Some(known), 1) => known.moved_along_columns(self, (seed, k)),
-            (Some(known), 2) => self.partly_drawn(model, &known.params, (seed, k)),
-            _ => self.drawn_from_constraints(model, start, (seed, k)),
+            (Some(known), 1) => known.moved_along_columns(self, seed, k),
+            (Some(known), 2) => self.partly_drawn(model, &known.params, seed, k),
+            _ => self.drawn_from_constraints(model, start, seed, k),
         }
     }
 
@@ -106,7 +100,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
                 if self.likelihood.is_stopped() {
                     return found;
                 }
-                let start = self.partly_drawn(model, &from.params, (round as u64, k));
+                let start = self.partly_drawn(model, &from.params, round as u64, k);
                 if start == from.params {
                     continue;
                 }
@@ -137,7 +131,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     /// `params` (P) with a few of the constrained parameters drawn anew, within four widths of
     /// their start.
-    fn partly_drawn(&self, model: &Model, params: &[f64], (seed, k): (u64, usize)) -> Vec<f64> {
+    fn partly_drawn(&self, model: &Model, params: &[f64], seed: u64, k: usize) -> Vec<f64> {
         let parameters = &model.parameters;
         let draw = |(i, &x): (usize, &f64)| {
             let u = |which: u64| random::uniform(seed ^ 0x6b69_636b, k as u64, 2 * i as u64 + which);
@@ -155,7 +149,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     /// Constrained parameters within two widths of their start, free ones up to three times their
     /// start.
-    fn drawn_from_constraints(&self, model: &Model, start: &[f64], (seed, k): (u64, usize)) -> Vec<f64> {
+    fn drawn_from_constraints(&self, model: &Model, start: &[f64], seed: u64, k: usize) -> Vec<f64> {
         let coordinate = |i: usize| {
             if self.domain.fixed[i] {
                 return start[i];
@@ -212,7 +206,7 @@ impl Known {
     }
 
     /// The minimum moved along random columns of its covariance.
-    fn moved_along_columns<L: ?Sized>(&mut self, search: &Search<'_, L>, (seed, k): (u64, usize)) -> Vec<f64> {
+    fn moved_along_columns<L: ?Sized>(&mut self, search: &Search<'_, L>, seed: u64, k: usize) -> Vec<f64> {
         let free: Vec<usize> = (0..self.params.len()).filter(|&i| self.deviations[i] > 0.0).collect();
         let mut point = self.params.clone();
         for c in 0..COLUMNS.min(free.len()) {

@@ -1,8 +1,8 @@
 //! Fits of an ensemble of toys, each started where the toys were thrown.
 
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DevicePrefit, Known, ToyRequest, lowest};
-use super::run::{RunStatus, ToyRun, in_batches};
+use super::prefit::{DevicePrefit, KnownToy, PrefitRequest, ToyRequest, lowest};
+use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
 use crate::fit::FitOptions;
@@ -57,20 +57,22 @@ impl ToyFitter<'_> {
         let search = toy_search(self.model, likelihood, self.options, self.sampler, run);
         let prefit = |accelerator: &Accelerator, toys| {
             let thrown = |toy| ToyRequest { sampler: self.sampler, toy, search };
-            DevicePrefit::free(accelerator, toys, thrown, (self.model, self.options), (run, self.uncertainty_of))
+            let Self { model, options, uncertainty_of: variance_of, .. } = *self;
+            PrefitRequest { accelerator, model, options, run, variance_of }.free(toys, thrown)
         };
         let work = |likelihood: &mut L, prefit: &DevicePrefit, toys| {
-            self.batch(likelihood, toys, (prefit, run.accelerator), search)
+            self.batch(likelihood, toys, prefit, run.accelerator, search)
         };
         let make = || likelihood.clone();
-        in_batches(toys, run, prefit, (make, work), |fits| sink(fits).map(ControlFlow::Continue))
+        in_batches(toys, run, BatchWork { prefit, make, work }, |fits| sink(fits).map(ControlFlow::Continue))
     }
 
     fn batch<L: DataLikelihood>(
         &self,
         likelihood: &mut L,
         toys: Range<u64>,
-        (prefit, accelerator): (&DevicePrefit, Option<&Accelerator>),
+        prefit: &DevicePrefit,
+        accelerator: Option<&Accelerator>,
         search: ToySearch,
     ) -> Vec<ToyFit> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
@@ -126,7 +128,7 @@ pub(super) fn refit<L: DataLikelihood>(
 pub(super) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
-    known: Known<'_>,
+    known: KnownToy<'_>,
 ) -> bool {
     profiler.likelihood().set_data(known.data);
     let is_final = known.is_final && known.free.iter().all(|arrival| arrival.has_arrived);

@@ -5,14 +5,15 @@
 use super::fit::{refit, refit_from};
 use super::p_value::{ToyPValue, threshold};
 use super::pilot::toy_search;
-use super::prefit::{DevicePrefit, ToyRequest};
-use super::run::{RunStatus, ToyRun, in_batches};
+use super::prefit::{DevicePrefit, PrefitRequest, ToyRequest};
+use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
-use crate::fit::{FitOptions, domain_and_start};
+use crate::fit::domain_and_start;
 use crate::gof::{Deviance, saturated_deviance};
+use crate::problem::Problem;
 use crate::profile::Profiler;
-use ns_core::{Data, DataLikelihood, Model};
+use ns_core::{Data, DataLikelihood};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
@@ -32,17 +33,19 @@ pub struct GoodnessToys {
 ///
 /// A cancelled run returns the toys that are done.
 pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
-    (model, likelihood, options): (&Model, &L, &FitOptions),
+    problem: &Problem<'_, L>,
     sampler: &ToySampler,
     toys: Range<u64>,
     run: &ToyRun<'_>,
     observed: &Deviance,
 ) -> (GoodnessToys, RunStatus) {
+    let Problem { model, ref likelihood, options } = *problem;
+    let likelihood: &L = likelihood;
     let search = toy_search(model, likelihood, options, sampler, run);
     let (domain, _) = domain_and_start(model, options);
     let prefit = |accelerator: &Accelerator, toys| {
         let thrown = |toy| ToyRequest { sampler, toy, search };
-        DevicePrefit::free(accelerator, toys, thrown, (model, options), (run, None))
+        PrefitRequest { accelerator, model, options, run, variance_of: None }.free(toys, thrown)
     };
     let batch = |likelihood: &mut L, prefit: &DevicePrefit, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
@@ -61,7 +64,7 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
         toys.map(&mut one).collect::<Vec<Option<Deviance>>>()
     };
     let mut tally = Tally::of(observed);
-    let Ok(ended) = in_batches(toys, run, prefit, (|| likelihood.clone(), batch), |toys| {
+    let Ok(ended) = in_batches(toys, run, BatchWork { prefit, make: || likelihood.clone(), work: batch }, |toys| {
         toys.iter().for_each(|toy| tally.add(toy.as_ref()));
         Ok::<_, Infallible>(ControlFlow::Continue(()))
     });

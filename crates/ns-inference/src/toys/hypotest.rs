@@ -6,13 +6,14 @@
 use super::fit::{refit, refit_from};
 use super::p_value::{HypotestToys, ObservedStatistic, StatisticSamples};
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DevicePrefit, Known, ToyRequest};
-use super::run::{RunStatus, ToyRun, in_batches};
+use super::prefit::{DevicePrefit, KnownToy, PrefitRequest, ToyRequest};
+use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use crate::accelerator::Accelerator;
 use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
+use crate::problem::Problem;
 use crate::profile::{DISTINCT, Profiler};
 use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify, test_from};
 use ns_core::expected::asimov;
@@ -138,11 +139,12 @@ impl<'a> ToyHypotest<'a> {
     /// A fit of the data that does not converge, or ends where nothing can be thrown.
     pub fn new<L: DataLikelihood>(
         model: &'a Model,
-        (data, likelihood): (&Data, &mut L),
+        likelihood: &mut L,
         options: &'a FitOptions,
         settings: HypotestSettings,
     ) -> Result<Self, ToysError> {
         let HypotestSettings { test_statistic, poi, mu, seed, aux, .. } = settings;
+        let data = &likelihood.data().clone();
         let mut profiler = Profiler::new(model, likelihood, options);
         let against = test_statistic.asimov_mu();
         // Each minimum is looked for in all the ways in which the asymptotic test does it: both have the same observed statistic.
@@ -150,7 +152,7 @@ impl<'a> ToyHypotest<'a> {
         let mut alternative = profiler.at_explored(&[(poi, against)], std::slice::from_ref(&start));
         profiler.try_from_point(&alternative.params);
         let starts = [alternative.params.clone(), start];
-        let mut tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
+        let mut tested = test_from(&mut profiler, test_statistic, poi, mu, &starts);
         // A basin met by the test may be lower at the alternative, and lead to a lower free minimum.
         let known = profiler.best().nll;
         if profiler.pool().n_found() > 0 {
@@ -161,7 +163,7 @@ impl<'a> ToyHypotest<'a> {
         }
         if profiler.best().nll < known - DISTINCT {
             let starts = [tested.conditional.clone()];
-            tested = test_from(&mut profiler, test_statistic, (poi, mu), &starts);
+            tested = test_from(&mut profiler, test_statistic, poi, mu, &starts);
         }
         let EvaluatedStatistic { value: Some(value), mu_hat, conditional, .. } = tested else {
             return Err(ToysError::Observed {
@@ -218,9 +220,9 @@ impl<'a> ToyHypotest<'a> {
         let searches = *self.searches.get_or_init(|| self.hypotheses.each_ref().map(pilot));
         let prefit = |accelerator: &Accelerator, units| self.prefit(accelerator, units, run, searches);
         let work = |likelihood: &mut L, prefit: &DevicePrefit, units: Range<u64>| {
-            self.batch(likelihood, units, (prefit, run.accelerator), searches)
+            self.batch(likelihood, units, prefit, run.accelerator, searches)
         };
-        in_batches(units, run, prefit, (|| likelihood.clone(), work), sink)
+        in_batches(units, run, BatchWork { prefit, make: || likelihood.clone(), work }, sink)
     }
 
     /// The free and the conditional minima of the toys `units`, as far as the accelerator finds them.
@@ -237,9 +239,10 @@ impl<'a> ToyHypotest<'a> {
             let HypothesisToy { which, toy } = self.settings.unit(unit);
             ToyRequest { sampler: &self.hypotheses[which].sampler, toy, search: searches[which] }
         };
-        let free = DevicePrefit::free(accelerator, units, thrown, (self.model, self.options), (run, None))?;
+        let request = PrefitRequest { accelerator, model: self.model, options: self.options, run, variance_of: None };
+        let free = request.free(units, thrown)?;
         let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
-        free.then_conditional(accelerator, (poi, mu), &domain, predict)
+        free.then_conditional(accelerator, &domain, (poi, mu), predict)
     }
 
     /// Where the conditional minimum of a toy should be whose free one is `best` (P).
@@ -252,7 +255,8 @@ impl<'a> ToyHypotest<'a> {
         &self,
         likelihood: &mut L,
         units: Range<u64>,
-        (prefit, accelerator): (&DevicePrefit, Option<&Accelerator>),
+        prefit: &DevicePrefit,
+        accelerator: Option<&Accelerator>,
         searches: [ToySearch; 2],
     ) -> Vec<ToyTest> {
         let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
@@ -288,7 +292,7 @@ impl<'a> ToyHypotest<'a> {
         &self,
         profiler: &mut Profiler<'_, L>,
         unit: HypothesisToy,
-        known: Known<'_>,
+        known: KnownToy<'_>,
         accelerator: &Accelerator,
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
@@ -354,17 +358,16 @@ fn direction<L: DataLikelihood>(
 /// # Errors
 /// A fit of the data that does not converge, or ends where nothing can be thrown; an accelerator that fails.
 pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
-    model: &Model,
-    (data, likelihood): (&Data, &mut L),
-    options: &FitOptions,
+    problem: &mut Problem<'_, L>,
     settings: HypotestSettings,
-    (run, stop_at_error): (&ToyRun<'_>, Option<f64>),
+    run: &ToyRun<'_>,
+    stop_at_error: Option<f64>,
 ) -> Result<HypotestToys, ToysError> {
-    let hypotest = ToyHypotest::new(model, (data, likelihood), options, settings)?;
+    let hypotest = ToyHypotest::new(problem.model, problem.likelihood, problem.options, settings)?;
     let (mut samples, mut next) = (StatisticSamples::default(), 0);
     while next < settings.n_units() && !run.monitor.is_cancelled() {
         let end = settings.next_check(next, stop_at_error);
-        let Ok(ended) = hypotest.run(likelihood, next..end, run, |tests| {
+        let Ok(ended) = hypotest.run(problem.likelihood, next..end, run, |tests| {
             tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         });

@@ -31,7 +31,7 @@ pub(super) struct DevicePrefit {
 
 /// What is known of one toy ahead of its own fit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownToy<'a> {
     pub(super) data: &'a Data,
     /// From where it was fitted.
     pub(super) starts: &'a [Vec<f64>],
@@ -49,16 +49,26 @@ pub(super) struct ToyRequest<'a> {
     pub(super) search: ToySearch,
 }
 
-impl DevicePrefit {
-    /// Throws the units `units`, each as `thrown` says, and finds their free minima; `None` if the accelerator fails.
+/// How toys are fitted by an accelerator.
+pub(super) struct PrefitRequest<'a> {
+    pub(super) accelerator: &'a Accelerator,
+    pub(super) model: &'a Model,
+    pub(super) options: &'a FitOptions,
+    pub(super) run: &'a ToyRun<'a>,
+    /// The parameter whose variance is wanted.
+    pub(super) variance_of: Option<usize>,
+}
+
+impl PrefitRequest<'_> {
+    /// Throws the toys `units`, each as `thrown` says, and finds their free minima. Returns `None` if
+    /// the accelerator fails.
     pub(super) fn free<'a>(
-        accelerator: &Accelerator,
+        &self,
         units: Range<u64>,
         thrown: impl Fn(u64) -> ToyRequest<'a> + Sync,
-        options: (&Model, &FitOptions),
-        (run, variance_of): (&ToyRun<'_>, Option<usize>),
-    ) -> Option<Self> {
-        let (domain, start) = domain_and_start(options.0, options.1);
+    ) -> Option<DevicePrefit> {
+        let Self { accelerator, run, variance_of, .. } = *self;
+        let (domain, start) = domain_and_start(self.model, self.options);
         let first = units.start;
         let n = usize::try_from(units.end - units.start).ok()?;
         let of = |batch: usize| {
@@ -96,23 +106,26 @@ impl DevicePrefit {
                 arrivals.extend((thrown(unit).search.n_starts > 1).then_some(other));
             }
         }
-        let is_final = domain.kinked.is_empty() && options.1.multi_start.is_none() && !explores;
-        Some(Self { first, data, starts, free, conditional: Vec::new(), is_final })
+        let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !explores;
+        Some(DevicePrefit { first, data, starts, free, conditional: Vec::new(), is_final })
     }
+}
 
-    /// Finds the minima of all toys with the parameter `fixed` at `value`, each from where `predict` moves its free minimum; `None` if the accelerator fails.
+impl DevicePrefit {
+    /// Finds the minima of all toys with the parameter `poi` at `value`, each from where `predict`
+    /// moves its free minimum. Returns `None` if the accelerator fails.
     pub(super) fn then_conditional(
         mut self,
         accelerator: &Accelerator,
-        (fixed, value): (usize, f64),
         domain: &Domain,
+        (poi, value): (usize, f64),
         predict: impl Fn(u64, &[f64]) -> Vec<f64>,
     ) -> Option<Self> {
         let mut domain = domain.clone();
-        domain.fixed[fixed] = true;
+        domain.fixed[poi] = true;
         let start = |(i, arrivals): (usize, &Vec<Arrival>)| {
             let mut start = predict(self.first + i as u64, &lowest(arrivals).params);
-            start[fixed] = value;
+            start[poi] = value;
             start
         };
         let starts: Vec<f64> = self.free.iter().enumerate().flat_map(start).collect();
@@ -121,11 +134,11 @@ impl DevicePrefit {
     }
 
     /// What is known of unit `unit`.
-    pub(super) fn of(&self, unit: u64) -> Option<Known<'_>> {
+    pub(super) fn of(&self, unit: u64) -> Option<KnownToy<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
         let starts = &starts[..free.len()];
-        Some(Known { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
+        Some(KnownToy { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
     }
 }
 

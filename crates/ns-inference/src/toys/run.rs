@@ -78,19 +78,34 @@ fn count(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
+/// What is done with each batch of toys.
+pub(super) struct BatchWork<P, M, W> {
+    /// Fits toys on the accelerator; returns `None` if it fails or the run is cancelled.
+    pub(super) prefit: P,
+    /// Makes the state of a thread.
+    pub(super) make: M,
+    /// Finishes a batch.
+    pub(super) work: W,
+}
+
 /// `work` on every unit of `units`, whose results `sink` gets in order, many at a time.
 ///
 /// With an accelerator, `prefit` is asked to do what it can for as many units as the accelerator takes at a time.
 ///
 /// # Errors
 /// Those of `sink`; what it was given before stays with it.
-pub(super) fn in_batches<S, T: Send, E>(
+pub(super) fn in_batches<S, T, E, P, M, W>(
     units: Range<u64>,
     run: &ToyRun<'_>,
-    prefit: impl Fn(&Accelerator, Range<u64>) -> Option<DevicePrefit>,
-    (make, work): (impl Fn() -> S + Sync, impl Fn(&mut S, &DevicePrefit, Range<u64>) -> Vec<T> + Sync),
+    BatchWork { prefit, make, work }: BatchWork<P, M, W>,
     mut sink: impl FnMut(Vec<T>) -> Result<ControlFlow<()>, E>,
-) -> Result<RunStatus, E> {
+) -> Result<RunStatus, E>
+where
+    T: Send,
+    P: Fn(&Accelerator, Range<u64>) -> Option<DevicePrefit>,
+    M: Fn() -> S + Sync,
+    W: Fn(&mut S, &DevicePrefit, Range<u64>) -> Vec<T> + Sync,
+{
     let batch = run.batch.get() as u64;
     let most = match run.accelerator {
         Some(accelerator) => accelerator.batch_size() as u64,

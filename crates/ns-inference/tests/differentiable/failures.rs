@@ -63,7 +63,7 @@ fn a_minimum_at_the_edge_of_the_domain_has_no_gradient() {
     let signal = sample("s", &[5.0, 1.0], &[("mu", ModifierData::NormFactor)]);
     let model = one_channel(vec![signal, sample("b", &[1.0, 50.0], &[])], &[0.0, 50.0]);
     let fit = FitOptions { bounds: vec![(0, [-5.0, 10.0])], ..FitOptions::default() };
-    for start in [FitStart::Initial, FitStart::Followed] {
+    for start in [FitStart::Initial, FitStart::Warm] {
         let options = DifferentiableOptions { fit: fit.clone(), start, ..DifferentiableOptions::default() };
         let mut session = session_of(&model, inputs_of(&model, &["s", "b"], &Variations::None), options);
         let mut gradient = vec![0.0; 4];

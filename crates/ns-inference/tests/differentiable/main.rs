@@ -17,7 +17,7 @@ use ns_inference::hypotest::hypotest;
 use ns_inference::limit::{LimitOptions, limit};
 use ns_inference::minimize::MinimizeOptions;
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::small::{one_channel, sample};
 use ns_testkit::{assert_close, published};
@@ -168,7 +168,7 @@ impl Compared {
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(asimov));
         let mut likelihood = ns_compute::CpuLikelihood::new(&model);
-        let best = fit(&model, &model.observed, &mut likelihood, &FitOptions::default());
+        let best = fit(&mut Problem::new(&model, &mut likelihood, &FitOptions::default()));
         let is_at_zero = best.bestfit[model.poi().expect("one")] <= 0.0;
         let which = some(inputs.len(), seed, 3);
         let quantities = Quantity::all();
@@ -227,13 +227,13 @@ fn values_are_those_of_the_procedures() {
             session_of(&model, inputs_of(&model, &["signal"], &Variations::None), DifferentiableOptions::default());
         let mut likelihood = ns_compute::CpuLikelihood::new(&model);
         let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
-        let result = hypotest(&model, &mut likelihood, &options, poi, (TestStatistic::QTilde, 1.5));
+        let result = hypotest(&mut Problem::new(&model, &mut likelihood, &options), TestStatistic::QTilde, poi, 1.5);
         let values = session.test(TestStatistic::QTilde, 1.5, None).expect("fits that converge").cls();
         assert_close(values[0][0], result.cls_obs.expect("a value"), 1e-8, "observed CLs");
         for (value, expected) in values[1..].iter().zip(result.cls_exp.expect("values")) {
             assert_close(value[0], expected, 1e-8, "expected CLs");
         }
-        let limits = limit(&model, &mut likelihood, &options, poi, LimitOptions::default());
+        let limits = limit(&mut Problem::new(&model, &mut likelihood, &options), poi, LimitOptions::default());
         let wanted = LimitOptions::default();
         let observed = session.limit(wanted, LimitKind::Observed, None).expect("a limit");
         assert_close(observed, limits.observed.expect("a limit"), 1e-7, "observed limit");
@@ -270,7 +270,8 @@ fn q0_is_a_test_of_the_background_whatever_is_asked_for() {
     assert_eq!(at_zero, at_one);
     let mut likelihood = ns_compute::CpuLikelihood::new(&model);
     let poi = model.poi().expect("one");
-    let result = hypotest(&model, &mut likelihood, &FitOptions::default(), poi, (TestStatistic::Q0, 0.0));
+    let result =
+        hypotest(&mut Problem::new(&model, &mut likelihood, &FitOptions::default()), TestStatistic::Q0, poi, 0.0);
     assert_close(at_one.cls()[0][0], result.cls_obs.expect("a value"), 1e-8, "the p-value of the background");
 }
 

@@ -123,8 +123,9 @@ fn statistics_of_rows_of(shape: Shape, seeds: std::ops::Range<u64>) {
         let mut device = OnHost::new(&model, &session, &rows);
         let mu = [0.7, 1.4, 2.1];
         let data = model.observed.clone();
-        let wanted = (TestStatistic::QTilde, &mu[..]);
-        let found = session.statistic_of_batch(&mut device, &data, wanted).expect("the device does not fail");
+        let found = session
+            .statistic_of_batch(&mut device, &data, TestStatistic::QTilde, &mu)
+            .expect("the device does not fail");
         let minima = session.profiled_nll_of_batch(&mut device, &data, None).expect("the device does not fail");
         for (k, row) in rows.chunks(session.inputs().len()).enumerate() {
             n_asked += 1;
@@ -153,7 +154,7 @@ fn rows_that_have_not_arrived_and_those_with_a_lower_minimum_are_left_to_the_hos
     let mut of = |change: &dyn Fn(&mut OnHost)| {
         let mut device = OnHost::new(&model, &session, &rows);
         change(&mut device);
-        session.statistic_of_batch(&mut device, &data, (TestStatistic::Q, &[2.0; 3]))
+        session.statistic_of_batch(&mut device, &data, TestStatistic::Q, &[2.0; 3])
     };
     let is_found = |found: Result<Vec<_>, _>| -> Vec<bool> {
         let found: Vec<Option<_>> = found.expect("the device does not fail");

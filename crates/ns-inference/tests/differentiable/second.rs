@@ -5,7 +5,8 @@ use ns_core::Model;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::ModifierData;
 use ns_core::templates::Variations;
-use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart};
+use ns_inference::Problem;
+use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, InputDirection};
 use ns_inference::test_statistic::TestStatistic;
 use ns_testkit::random::{self, Random};
 use ns_testkit::small::{one_channel, sample};
@@ -15,13 +16,13 @@ use ns_testkit::{assert_close, published};
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Twice {
     Free,
-    Held,
+    Fixed,
     Statistic(TestStatistic),
 }
 
 const ALL: [Twice; 5] = [
     Twice::Free,
-    Twice::Held,
+    Twice::Fixed,
     Twice::Statistic(TestStatistic::Q0),
     Twice::Statistic(TestStatistic::Q),
     Twice::Statistic(TestStatistic::QTilde),
@@ -35,7 +36,7 @@ impl Twice {
         let mut gradient = vec![0.0; session.inputs().len()];
         let [_, by_mu] = match self {
             Self::Free => session.profiled_nll(None, Some(&mut gradient))?,
-            Self::Held => session.profiled_nll(Some(mu), Some(&mut gradient))?,
+            Self::Fixed => session.profiled_nll(Some(mu), Some(&mut gradient))?,
             Self::Statistic(statistic) => session.statistic(statistic, mu, Some(&mut gradient))?,
         };
         gradient.push(by_mu);
@@ -46,10 +47,10 @@ impl Twice {
     fn product(self, session: &mut Session, mu: f64, direction: &[f64]) -> Found {
         let m = session.inputs().len();
         let mut product = vec![f64::NAN; m];
-        let along = (&direction[..m], direction[m]);
+        let along = InputDirection { inputs: &direction[..m], mu: direction[m] };
         let by_mu = match self {
             Self::Free => session.profiled_nll_product(None, along, &mut product)?,
-            Self::Held => session.profiled_nll_product(Some(mu), along, &mut product)?,
+            Self::Fixed => session.profiled_nll_product(Some(mu), along, &mut product)?,
             Self::Statistic(statistic) => session.statistic_product(statistic, mu, along, &mut product)?,
         };
         product.push(by_mu);
@@ -162,7 +163,7 @@ fn parameters_in_the_corner_of_a_kink_stay_there_in_second_derivatives_too() {
     let samples = vec![signal, varied("b", &[50.0, 60.0, 2.0], 1.1, 1.2), other];
     let model = Model { interpolation: Interpolation::KINKED, ..one_channel(samples, &[63.0, 70.0, 49.0]) };
     let mut likelihood = ns_compute::CpuLikelihood::new(&model);
-    let best = ns_inference::fit(&model, &model.observed, &mut likelihood, &tight(AsimovPoint::Nominal).fit);
+    let best = ns_inference::fit(&mut Problem::new(&model, &mut likelihood, &tight(AsimovPoint::Nominal).fit));
     let at_zero: Vec<&str> =
         (0..model.n_params()).filter(|&i| best.bestfit[i] == 0.0).map(|i| model.parameters.names[i].as_str()).collect();
     assert_eq!(at_zero, ["k"]);
@@ -192,7 +193,9 @@ fn directions_along_which_nothing_moves_have_products_too() {
         scaled[..2].iter_mut().zip(&values).for_each(|(along, s)| *along = part * s);
         // f depends on the signal by mu s alone: with both moving so, its derivative along mu changes as mu s stays, by s per unit.
         let mut product = vec![f64::NAN; values.len()];
-        let by_mu = session.profiled_nll_product(Some(mu), (&scaled, -part * mu), &mut product).expect("a product");
+        let by_mu = session
+            .profiled_nll_product(Some(mu), InputDirection { inputs: &scaled, mu: -part * mu }, &mut product)
+            .expect("a product");
         let [_, slope] = session.profiled_nll(Some(mu), None).expect("a fit");
         assert_close(by_mu, part * slope, 1e-9, "by mu");
         let mut moved = vec![0.0; values.len()];
@@ -247,14 +250,18 @@ fn a_counting_experiment_has_the_second_derivative_of_its_formula() {
     let model = one_channel(vec![signal, background], &[60.0]);
     let inputs = inputs_of(&model, &["b"], &Variations::None);
     let mut product = vec![f64::NAN];
-    for start in [FitStart::Initial, FitStart::Followed] {
+    for start in [FitStart::Initial, FitStart::Warm] {
         let options = DifferentiableOptions { start, ..DifferentiableOptions::default() };
         let mut session = session_of(&model, inputs.clone(), options);
-        let of_q0 = session.statistic_product(TestStatistic::Q0, 3.0, (&[2.0], 9.0), &mut product);
+        let of_q0 =
+            session.statistic_product(TestStatistic::Q0, 3.0, InputDirection { inputs: &[2.0], mu: 9.0 }, &mut product);
         assert_eq!(of_q0, Ok(0.0), "q₀ does not depend on what is asked for");
         assert_close(product[0], 2.0 * 2.0 * 60.0 / 2500.0, 1e-7, "along 2");
         // With μ̂ = 2 above the tested value q_μ is constant.
-        assert_eq!(session.statistic_product(TestStatistic::Q, 1.0, (&[2.0], 1.0), &mut product), Ok(0.0));
+        assert_eq!(
+            session.statistic_product(TestStatistic::Q, 1.0, InputDirection { inputs: &[2.0], mu: 1.0 }, &mut product),
+            Ok(0.0)
+        );
         assert_eq!(product, [0.0]);
     }
 }
@@ -266,10 +273,14 @@ fn what_nothing_determines_has_no_second_derivative() {
     let mut session =
         session_of(&model, inputs_of(&model, &["s"], &Variations::None), DifferentiableOptions::default());
     let mut product = vec![7.0];
-    let error = session.profiled_nll_product(None, (&[1.0], 0.0), &mut product).expect_err("no product");
+    let error = session
+        .profiled_nll_product(None, InputDirection { inputs: &[1.0], mu: 0.0 }, &mut product)
+        .expect_err("no product");
     assert!(matches!(error, DifferentiableError::Curvature { .. }), "{error}");
     assert_eq!(product, [7.0]);
     // With its parameter held nothing moves, and no event changes the expectation.
-    session.profiled_nll_product(Some(0.0), (&[1.0], 0.0), &mut product).expect("a product");
+    session
+        .profiled_nll_product(Some(0.0), InputDirection { inputs: &[1.0], mu: 0.0 }, &mut product)
+        .expect("a product");
     assert_eq!(product, [0.0]);
 }

@@ -33,7 +33,7 @@ fn fits_that_follow_each_other_nearly_always_end_where_those_from_the_starting_v
             let options = DifferentiableOptions { start, ..DifferentiableOptions::default() };
             session_of(&model, inputs.clone(), options)
         };
-        let mut sessions = [session(FitStart::Followed), session(FitStart::Initial)];
+        let mut sessions = [session(FitStart::Warm), session(FitStart::Initial)];
         let mut gradients = [vec![0.0; inputs.len()], vec![0.0; inputs.len()]];
         for (step, values) in walk(&model, &inputs, (20, 0.02), seed).iter().enumerate() {
             sessions.iter_mut().for_each(|session| session.set_inputs(values).expect("inputs"));
@@ -150,7 +150,7 @@ fn gradients_of_sessions_that_follow_are_those_of_tight_fits_whether_or_not_mini
             let model = random::model(seed, shape, Interpolation::default());
             let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
             let inputs = inputs_of(&model, &samples, &Variations::All);
-            let followed = DifferentiableOptions { start: FitStart::Followed, ..DifferentiableOptions::default() };
+            let followed = DifferentiableOptions { start: FitStart::Warm, ..DifferentiableOptions::default() };
             let options = [followed, tight(DifferentiableOptions::default().asimov)];
             let mut sessions = options.map(|options| session_of(&model, inputs.clone(), options));
             let mut gradients = [vec![0.0; inputs.len()], vec![0.0; inputs.len()]];

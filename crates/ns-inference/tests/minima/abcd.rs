@@ -6,6 +6,7 @@ use ns_core::Model;
 use ns_core::spec::ModifierData::{self, NormFactor, NormSys, ShapeFactor, StatError};
 use ns_core::spec::ParameterConfig;
 use ns_inference::FitOptions;
+use ns_inference::Problem;
 use ns_inference::hypotest::hypotest;
 use ns_inference::limit::{LimitOptions, limit};
 use ns_inference::test_statistic::TestStatistic;
@@ -61,10 +62,10 @@ fn tests_find_the_branch_that_limits_have_followed() {
     let model = plane();
     let (poi, options) = (model.poi().expect("mu"), FitOptions::default());
     let mut likelihood = CpuLikelihood::new(&model);
-    let limits = limit(&model, &mut likelihood, &options, poi, LimitOptions::default());
+    let limits = limit(&mut Problem::new(&model, &mut likelihood, &options), poi, LimitOptions::default());
     for (k, mu) in limits.expected.into_iter().enumerate() {
         let mu = mu.expect("a limit");
-        let tested = hypotest(&model, &mut likelihood, &options, poi, (TestStatistic::QTilde, mu));
+        let tested = hypotest(&mut Problem::new(&model, &mut likelihood, &options), TestStatistic::QTilde, poi, mu);
         assert_close(tested.cls_exp.expect("a value")[k], 0.05, 1e-6, &format!("CLs at {mu}"));
     }
 }

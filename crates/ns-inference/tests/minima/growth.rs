@@ -8,7 +8,7 @@ use ns_core::spec::{Modifier, ModifierData, Sample};
 use ns_inference::parallel::ExecutionContext;
 use ns_inference::scan::{ScanAxis, ScanValues, scan};
 use ns_inference::search::{Suspect, SuspectKind, suspects};
-use ns_inference::{FitOptions, MultiStart, fit};
+use ns_inference::{FitOptions, MultiStart, Problem, fit};
 use ns_testkit::published;
 use ns_testkit::small::{one_channel, sample};
 
@@ -82,15 +82,18 @@ fn a_fit_says_which_very_large_systematics_were_not_moved() {
     let model = one_channel(samples, &[60.0]);
     let warnings = |multi_start: Option<MultiStart>| {
         let options = FitOptions { multi_start, ..FitOptions::default() };
-        let fitted = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &options);
+        let fitted = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &options));
         fitted.warnings.into_iter().filter(|warning| warning.contains("were not looked for")).collect::<Vec<_>>()
     };
     let [warning] = &warnings(None)[..] else { panic!("{:?}", warnings(None)) };
     assert!(warning.contains("`huge_1") && warning.contains("more; multi-start"), "{warning}");
     assert!(warnings(Some(MultiStart { n_starts: 2, seed: 0 })).is_empty());
     let axis = ScanAxis { parameter: model.poi().expect("mu"), values: ScanValues::Given(vec![0.0, 1.0]) };
-    let scanned =
-        scan(&model, &mut CpuLikelihood::new(&model), &FitOptions::default(), &axis, ExecutionContext::SINGLE_THREADED);
+    let scanned = scan(
+        &mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()),
+        &axis,
+        ExecutionContext::SINGLE_THREADED,
+    );
     assert!(scanned.warnings.contains(warning), "{:?}", scanned.warnings);
 }
 
@@ -107,7 +110,7 @@ fn assert_scaled_up(model: &Model) {
     let poi = model.poi().expect("mu");
     let at = |mu: Option<f64>| {
         let options = FitOptions { fixed: mu.map(|mu| (poi, mu)).into_iter().collect(), ..FitOptions::default() };
-        fit(model, &model.observed, &mut CpuLikelihood::new(model), &options)
+        fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), &options))
     };
     let (free, nothing) = (at(None), at(Some(0.0)));
     assert_eq!((free.bestfit[poi], free.minima.len()), (10.0, 2));
@@ -142,6 +145,6 @@ fn a_strained_conditional_minimum_is_the_lowest() {
     let model = &case.model;
     let poi = model.poi().expect("the case has one");
     let options = FitOptions { fixed: vec![(poi, 0.0)], ..FitOptions::default() };
-    let fitted = fit(model, &model.observed, &mut CpuLikelihood::new(model), &options);
+    let fitted = fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), &options));
     assert!(fitted.twice_nll < 98_595.455_504, "{}", fitted.twice_nll);
 }

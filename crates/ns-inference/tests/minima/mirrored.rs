@@ -4,7 +4,7 @@
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::spec::ModifierData::{HistoSys, NormFactor, NormSys, StatError};
-use ns_inference::{FitOptions, FitResult, MultiStart, fit};
+use ns_inference::{FitOptions, FitResult, MultiStart, Problem, fit};
 use ns_testkit::random::Random;
 use ns_testkit::small::{self, region, sample};
 
@@ -46,7 +46,7 @@ fn model(seed: u64) -> Model {
 }
 
 fn fitted(model: &Model, options: &FitOptions) -> FitResult {
-    fit(model, &model.observed, &mut CpuLikelihood::new(model), options)
+    fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), options))
 }
 
 #[test]

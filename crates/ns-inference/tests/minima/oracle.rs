@@ -5,7 +5,7 @@ use ns_core::{DataLikelihood, Likelihood, Model, expected};
 use ns_inference::hypotest::ProfileRatioTest;
 use ns_inference::minimize::Minimum;
 use ns_inference::test_statistic::TestStatistic;
-use ns_inference::{FitOptions, fit};
+use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::exhaustive::{self, Effort};
 use ns_testkit::multimodal::Cause;
 
@@ -42,10 +42,15 @@ impl Wrong {
 fn above_exhaustive(model: &Model) -> ([f64; 4], bool) {
     let poi = model.poi().expect("random models have one");
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
-    let fitted = fit(model, &model.observed, &mut likelihood, &options);
+    let fitted = fit(&mut Problem::new(model, &mut likelihood, &options));
     let mut scratch = likelihood.clone();
-    let likelihoods = [&mut likelihood, &mut scratch];
-    let mut tester = ProfileRatioTest::new(model, likelihoods, &options, poi, (TestStatistic::QTilde, 0.0));
+    let mut tester = ProfileRatioTest::new(
+        Problem::new(model, &mut likelihood, &options),
+        &mut scratch,
+        TestStatistic::QTilde,
+        poi,
+        0.0,
+    );
     let pair = tester.at(1.0);
     let warnings = tester.warnings(Some(1.0), &pair);
     let at_asimov = tester.asimov_params.clone();

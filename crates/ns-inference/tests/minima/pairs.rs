@@ -13,7 +13,8 @@ use ns_inference::scan::{Scan, ScanAxis, ScanValues, scan};
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{AuxTreatment, HypotestSettings, ToyHypotest};
 use ns_inference::{
-    DifferentiableError, DifferentiableOptions, Errors, FitOptions, FitResult, ProfiledDifferentiableSession, fit,
+    DifferentiableError, DifferentiableOptions, FitOptions, FitResult, Problem, ProfiledDifferentiableSession,
+    Uncertainties, fit,
 };
 use ns_testkit::multimodal::{self, Cause};
 use rayon::prelude::*;
@@ -79,7 +80,7 @@ impl<'a> Comparison<'a> {
     fn new(model: &'a Model) -> Self {
         let (poi, options) = (model.poi().expect("mu"), FitOptions::default());
         let mut likelihood = CpuLikelihood::new(model);
-        let best = fit(model, &model.observed, &mut likelihood, &options);
+        let best = fit(&mut Problem::new(model, &mut likelihood, &options));
         let (free, at) = (vec![("fit", best.twice_nll)], [Vec::new(), Vec::new()]);
         Self { model, poi, options, likelihood, best, free, at, q_asimov: Vec::new(), found: Vec::new() }
     }
@@ -119,13 +120,17 @@ impl<'a> Comparison<'a> {
 
     /// 2NLL of a fit with `fixed`.
     fn fitted(&mut self, fixed: &[(usize, f64)]) -> f64 {
-        let options = FitOptions { fixed: fixed.to_vec(), errors: Errors::None, ..FitOptions::default() };
-        fit(self.model, &self.model.observed, &mut self.likelihood, &options).twice_nll
+        let options = FitOptions { fixed: fixed.to_vec(), uncertainties: Uncertainties::None, ..FitOptions::default() };
+        fit(&mut Problem::new(self.model, &mut self.likelihood, &options)).twice_nll
     }
 
     fn scan(&mut self, parameter: usize, values: &[f64]) -> Scan {
         let axis = ScanAxis { parameter, values: ScanValues::Given(values.to_vec()) };
-        scan(self.model, &mut self.likelihood, &self.options, &axis, ExecutionContext::SINGLE_THREADED)
+        scan(
+            &mut Problem::new(self.model, &mut self.likelihood, &self.options),
+            &axis,
+            ExecutionContext::SINGLE_THREADED,
+        )
     }
 
     /// Notes that `procedure` has its best fit at `mu`: a fit there should be as low as the free one.
@@ -146,8 +151,13 @@ impl<'a> Comparison<'a> {
     fn tests(&mut self) {
         let Self { model, poi, .. } = *self;
         let mut scratch = self.likelihood.clone();
-        let likelihoods = [&mut self.likelihood, &mut scratch];
-        let mut tester = ProfileRatioTest::new(model, likelihoods, &self.options, poi, (TestStatistic::QTilde, 0.0));
+        let mut tester = ProfileRatioTest::new(
+            Problem::new(model, &mut self.likelihood, &self.options),
+            &mut scratch,
+            TestStatistic::QTilde,
+            poi,
+            0.0,
+        );
         let tested = tester.result(1.0);
         let free = 2.0 * tester.observed.best().nll;
         let at_asimov = tester.asimov_params.clone();
@@ -161,10 +171,11 @@ impl<'a> Comparison<'a> {
         self.best_at("hypotest (mu_hat)", tested.mu_hat);
         for mu in [0, 1] {
             let statistic = TestStatistic::TTilde;
-            let tested = hypotest(model, &mut self.likelihood, &self.options, poi, (statistic, mu as f64));
+            let tested =
+                hypotest(&mut Problem::new(model, &mut self.likelihood, &self.options), statistic, poi, mu as f64);
             self.at[mu].push(("hypotest (t)", free + tested.q.unwrap_or(f64::NAN)));
         }
-        let discovered = significance(model, &mut self.likelihood, &self.options, poi, 1.0);
+        let discovered = significance(&mut Problem::new(model, &mut self.likelihood, &self.options), poi, 1.0);
         self.at[0].push(("significance", free + discovered.q0.unwrap_or(f64::NAN)));
         self.best_at("significance (mu_hat)", discovered.mu_hat);
         self.toys(q, tested.mu_hat);
@@ -180,8 +191,7 @@ impl<'a> Comparison<'a> {
             seed: 1,
             aux: AuxTreatment::Fluctuated,
         };
-        let data = (&self.model.observed, &mut self.likelihood);
-        match ToyHypotest::new(self.model, data, &self.options, settings) {
+        match ToyHypotest::new(self.model, &mut self.likelihood, &self.options, settings) {
             Ok(toys) => {
                 let observed = toys.observed();
                 if !is_small(observed.value - q, TOLERANCE) {
@@ -197,11 +207,12 @@ impl<'a> Comparison<'a> {
     fn limit(&mut self) {
         let Self { model, poi, .. } = *self;
         let wanted = LimitOptions { level: LEVEL, statistic: TestStatistic::QTilde };
-        let limits = limit(model, &mut self.likelihood, &self.options, poi, wanted);
+        let limits = limit(&mut Problem::new(model, &mut self.likelihood, &self.options), poi, wanted);
         self.best_at("limit (mu_hat)", limits.mu_hat);
         let each = std::iter::once(limits.observed).chain(limits.expected).enumerate();
         for (k, mu) in each.filter_map(|(k, mu)| Some((k, mu?))) {
-            let tested = hypotest(model, &mut self.likelihood, &self.options, poi, (TestStatistic::QTilde, mu));
+            let tested =
+                hypotest(&mut Problem::new(model, &mut self.likelihood, &self.options), TestStatistic::QTilde, poi, mu);
             let cls = if k == 0 { tested.cls_obs } else { tested.cls_exp.map(|band| band[k - 1]) };
             let cls = cls.unwrap_or(f64::NAN);
             if !is_small(cls - LEVEL, CLS_TOLERANCE) {
@@ -214,8 +225,11 @@ impl<'a> Comparison<'a> {
     fn contours(&mut self) {
         let Some(other) = self.nuisances().next() else { return };
         let wanted = ContourOptions { parameters: [self.poi, other], levels: vec![0.68], n_points: 8 };
-        let contours =
-            contours(self.model, &self.likelihood, &self.options, &wanted, ExecutionContext::SINGLE_THREADED);
+        let contours = contours(
+            &Problem::new(self.model, &mut self.likelihood, &self.options),
+            &wanted,
+            ExecutionContext::SINGLE_THREADED,
+        );
         self.free.push(("contours", contours.best.twice_nll));
         for point in contours.contours.iter().flat_map(|contour| &contour.points) {
             let Some(height) = point.twice_delta_nll else { continue };
@@ -236,10 +250,12 @@ impl<'a> Comparison<'a> {
     /// Post-fit impacts against scans of two points.
     fn ranking(&mut self) {
         let methods = RankingMethods { classic: true, global: false, covariance: false };
-        let wanted =
-            RankingOptions { poi: self.poi, methods, minos: false, groups: Vec::new(), fit: self.options.clone() };
-        let ranking =
-            ranking(self.model, &self.model.observed, &self.likelihood, &wanted, ExecutionContext::SINGLE_THREADED);
+        let wanted = RankingOptions { poi: self.poi, methods, minos: false, groups: Vec::new() };
+        let ranking = ranking(
+            &Problem::new(self.model, &mut self.likelihood, &self.options),
+            &wanted,
+            ExecutionContext::SINGLE_THREADED,
+        );
         self.free.push(("ranking", ranking.best.twice_nll));
         for entry in &ranking.entries {
             let Some(impacts) = &entry.postfit else { continue };
@@ -293,7 +309,7 @@ impl<'a> Comparison<'a> {
     /// The goodness of the fit is that of the best fit of a scan.
     fn goodness(&mut self) {
         let Self { model, ref options, ref mut likelihood, ref best, .. } = *self;
-        let goodness = goodness_of_fit(model, &model.observed, likelihood, (best, options), NonZeroUsize::MIN);
+        let goodness = goodness_of_fit(&mut Problem::new(model, likelihood, options), best, NonZeroUsize::MIN);
         let scan = self.scan(self.poi, &[1.0]);
         let other = saturated_deviance(model, &model.observed, &scan.best.params, &model.parameters.fixed).total;
         if !is_small(goodness.statistic - other, TOLERANCE) {

@@ -9,7 +9,7 @@ use ns_core::spec::ParameterConfig;
 use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::Minimum;
 use ns_inference::search::{FoundBy, Search};
-use ns_inference::{FitOptions, MultiStart, fit};
+use ns_inference::{FitOptions, MultiStart, Problem, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, region, sample};
@@ -74,7 +74,7 @@ fn random_starts_find_the_lower_of_two_minima() {
         }
     }
     let options = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
-    let fitted = fit(&model, &model.observed, &mut CpuLikelihood::new(&model), &options);
+    let fitted = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &options));
     assert_close(fitted.nll, low.nll, 1e-9, "the fit");
     assert!(fitted.minima.len() >= 2, "{:?}", fitted.minima);
 }

@@ -15,7 +15,7 @@ use nextstat::error::{NeedsPoi, Setting};
 use nextstat::settings::elements;
 use ns_core::Model;
 use ns_inference::toys::{Ensemble, RunStatus, ToyFit, ToyFitter, ToyRun, ToySampler, ToySource, ToysError};
-use ns_inference::{Errors, FitOptions, fit};
+use ns_inference::{FitOptions, Problem, Uncertainties, fit};
 use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
 use serde_json::json;
 
@@ -92,7 +92,7 @@ fn plan(args: &ThrowArgs) -> Result<Plan, CliError> {
 
 /// The point at which toys are thrown.
 fn thrown_at(args: &ThrowArgs, analysis: &Analysis) -> Result<Vec<f64>, CliError> {
-    let mut options = FitOptions { errors: Errors::None, ..analysis.options().clone() };
+    let mut options = FitOptions { uncertainties: Uncertainties::None, ..analysis.options().clone() };
     if let Some(mu) = args.mu {
         let poi = analysis.poi(NeedsPoi::Setting(Setting::Mu))?;
         options.fixed.retain(|(held, _)| *held != poi);
@@ -103,7 +103,7 @@ fn thrown_at(args: &ThrowArgs, analysis: &Analysis) -> Result<Vec<f64>, CliError
         options.fixed.iter().for_each(|&(i, value)| params[i] = value);
         return Ok(params);
     }
-    let best = fit(analysis.model(), analysis.data(), &mut analysis.likelihood()?, &options);
+    let best = fit(&mut Problem::new(analysis.model(), &mut analysis.likelihood()?, &options));
     if best.converged { Ok(best.bestfit) } else { Err(CliError::NothingToThrowAt { why: best.warnings.join("; ") }) }
 }
 

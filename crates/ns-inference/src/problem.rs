@@ -1,0 +1,45 @@
+//! The arguments that every procedure shares.
+
+use crate::fit::FitOptions;
+use ns_core::{Data, DataLikelihood, Model};
+
+/// A model, the likelihood of its data, and how to fit it: the first argument of every procedure.
+///
+/// ```
+/// use ns_compute::CpuLikelihood;
+/// use ns_inference::{FitOptions, Problem, fit};
+///
+/// let model = ns_testkit::small::on_off(10.0, 50.0, 7.0, 62.0);
+/// let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+/// let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
+/// assert!(result.converged);
+/// ```
+#[derive(Debug)]
+pub struct Problem<'a, L: ?Sized> {
+    /// The model: names, ranges and starting values of the parameters.
+    pub model: &'a Model,
+    /// The likelihood of the data. Procedures that share work among threads clone it.
+    pub likelihood: &'a mut L,
+    /// How each fit is done.
+    pub options: &'a FitOptions,
+}
+
+impl<'a, L: ?Sized> Problem<'a, L> {
+    /// Returns the problem made of its parts. `likelihood` must be one of `model`.
+    pub fn new(model: &'a Model, likelihood: &'a mut L, options: &'a FitOptions) -> Self {
+        Self { model, likelihood, options }
+    }
+
+    /// Returns the same problem for a shorter time.
+    pub fn reborrow(&mut self) -> Problem<'_, L> {
+        Problem { model: self.model, likelihood: self.likelihood, options: self.options }
+    }
+}
+
+impl<L: DataLikelihood + ?Sized> Problem<'_, L> {
+    /// Returns the data.
+    #[must_use]
+    pub fn data(&self) -> &Data {
+        self.likelihood.data()
+    }
+}
