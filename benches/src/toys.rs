@@ -2,10 +2,10 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
-use ns_inference::fit::domain_and_start;
 use ns_inference::gof::saturated_deviance;
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::NoMonitor;
+use ns_inference::options::domain_and_start;
 use ns_inference::parallel::all_threads;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{

@@ -318,8 +318,6 @@ impl FloatingModel {
             upper: vec![f64::INFINITY; n],
             fixed: vec![false; n],
             kinked: Vec::new(),
-            same_sign: Vec::new(),
-            suspects: Arc::default(),
         };
         options.fixed.iter().for_each(|&(i, _)| domain.fixed[i] = true);
         let Some(covariance) = Hessian::at(likelihood, &result.bestfit, &domain).covariance() else {

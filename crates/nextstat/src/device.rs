@@ -5,7 +5,7 @@ use ns_core::{Data, Inputs, Model};
 use ns_device::{Backend, Counters, Device, DeviceError};
 use ns_inference::FitOptions;
 use ns_inference::accelerator::{Accelerator, AcceleratorFailure, BatchFitter};
-use ns_inference::fit::domain_and_start;
+use ns_inference::options::domain_and_start;
 use ns_inference::parallel::ExecutionContext;
 use serde_json::{Value, json};
 use std::collections::HashMap;

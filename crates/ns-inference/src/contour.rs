@@ -6,13 +6,14 @@
 //! the bound, and the exact ends of the cut are among its points.
 
 use crate::crossing::{Crossing, ProfileLine, ProfileRise, crossing};
-use crate::fit::FitOptions;
+use crate::minimize::BoundSide;
 use crate::minimize::{Domain, Minimum, Outcome};
+use crate::options::FitOptions;
 use crate::parallel::{self, ExecutionContext};
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::response::Response;
-use crate::result::{AtBound, BestFit, BoundSide};
+use crate::result::{AtBound, BestFit};
 use crate::scan::ROUNDS;
 use crate::search::BasinPool;
 use ns_core::{Likelihood, Model};

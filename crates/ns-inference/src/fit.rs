@@ -3,82 +3,22 @@
 //! [`fit`] minimises, takes the exact Hessian at the minimum for the uncertainties, and writes the
 //! verdict. It knows a likelihood by the trait and the model for names, ranges and diagnosis.
 
-use crate::hessian::{Hessian, UNDETERMINED};
-use crate::minimize::{Domain, MinimizeOptions, Minimum, Outcome};
+use crate::hessian::Hessian;
+use crate::minimize::{BoundSide, Domain, Minimum, Outcome};
 use crate::minos::{self, MinosProfile, MinosRequest};
+use crate::options::Uncertainties;
 use crate::parabolic;
 use crate::polish::polish;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::result::{AtBound, BoundSide, FitResult, FlatDirection, LocalMinimum, MinosInterval};
-use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search, suspects};
+use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, UNDETERMINED};
+use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, DataLikelihood, Likelihood, Model, Parameters};
 
 /// What is said where different starting points have ended in different minima.
 pub(crate) const SEVERAL_MINIMA: &str =
     "the likelihood has several minima, and the lowest of those found was taken; multi-start looks for more";
-
-/// How a fit is done; the default is a free fit from the model's starting values with
-/// uncertainties.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FitOptions {
-    /// Starting values (P) instead of the model's.
-    pub start: Option<Vec<f64>>,
-    /// Parameters fixed at a value.
-    pub fixed: Vec<(usize, f64)>,
-    /// Ranges instead of the model's.
-    pub bounds: Vec<(usize, [f64; 2])>,
-    /// What to compute at the minimum.
-    pub uncertainties: Uncertainties,
-    /// Parameters whose asymmetric intervals are wanted.
-    pub minos: Vec<usize>,
-    /// Further starting points, if there may be several minima.
-    pub multi_start: Option<MultiStart>,
-    /// When to stop.
-    pub minimize: MinimizeOptions,
-}
-
-/// What to compute at the minimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Uncertainties {
-    /// Nothing: for fits in a loop.
-    None,
-    /// Standard deviations.
-    #[default]
-    Hessian,
-    /// Standard deviations and the full covariance.
-    Covariance,
-}
-
-/// How to look for further minima.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MultiStart {
-    /// How many random starting points, beside the usual one.
-    pub n_starts: usize,
-    /// Seed of the starting points.
-    pub seed: u64,
-}
-
-impl Default for MultiStart {
-    fn default() -> Self {
-        Self { n_starts: 40, seed: 0 }
-    }
-}
-
-impl Default for FitOptions {
-    fn default() -> Self {
-        Self {
-            start: None,
-            fixed: Vec::new(),
-            bounds: Vec::new(),
-            uncertainties: Uncertainties::Hessian,
-            minos: Vec::new(),
-            multi_start: None,
-            minimize: MinimizeOptions::default(),
-        }
-    }
-}
 
 /// Fits `model` to `data`, whose likelihood is `likelihood`.
 ///
@@ -95,7 +35,7 @@ pub fn fit<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>) -> FitResul
     let mut intervals = Vec::new();
     if best.nll.is_finite() && (options.uncertainties != Uncertainties::None || !options.minos.is_empty()) {
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
-        leave_saddle(search, model, &mut best, &mut at_best);
+        search.leave_saddle(&model.parameters, &mut best, &mut at_best);
         polish(search, &mut best, &mut at_best);
         let request = MinosRequests { parameters: &model.parameters, wanted: &options.minos, pool: &pool };
         intervals = profile_all(search, &request, &mut best, &mut at_best);
@@ -118,65 +58,6 @@ pub fn fit<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>) -> FitResul
     let data = profiler.likelihood().data();
     let diagnosis = if best.nll.is_finite() { None } else { diagnose(model, data, &best.params) };
     finish(FitResult { minos: intervals, not_parabolic, not_finite: diagnosis, ..result })
-}
-
-/// The box and the starting point that the model and the options give.
-#[must_use]
-pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64>) {
-    let parameters = &model.parameters;
-    let mut start = options.start.clone().unwrap_or_else(|| parameters.init.clone());
-    let mut domain = Domain {
-        lower: parameters.lower.clone(),
-        upper: parameters.upper.clone(),
-        fixed: parameters.fixed.clone(),
-        kinked: Vec::new(),
-        same_sign: Vec::new(),
-        suspects: suspects(model).into(),
-    };
-    for (places, found) in [(&mut domain.kinked, model.kinked()), (&mut domain.same_sign, model.same_sign())] {
-        if found.contains(&true) {
-            *places = found;
-        }
-    }
-    for &(i, [lower, upper]) in &options.bounds {
-        (domain.lower[i], domain.upper[i]) = (lower, upper);
-    }
-    for &(i, value) in &options.fixed {
-        start[i] = value;
-        domain.fixed[i] = true;
-    }
-    (domain, start)
-}
-
-/// A point of vanishing derivative where -ln L curves down is no minimum: goes on from a lower point
-/// along that direction, or says so.
-///
-/// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian,
-/// and are left to those.
-pub(crate) fn leave_saddle<L: Likelihood + ?Sized>(
-    search: &mut Search<'_, L>,
-    model: &Model,
-    best: &mut Minimum,
-    hessian: &mut Hessian,
-) {
-    for _ in 0..10 {
-        let is_candidate = best.converged() || best.outcome == Outcome::Saddle;
-        let explained = best.at_edge || !is_candidate || !search.domain.kinked.is_empty();
-        if hessian.is_positive_definite() || explained {
-            return;
-        }
-        if !hessian.flat_directions(search.likelihood, &best.params, &model.parameters).is_empty() {
-            return;
-        }
-        match search.lower_along(best, &hessian.downward_direction()) {
-            Some(lower) => *best = lower,
-            None => {
-                best.outcome = Outcome::Saddle;
-                return;
-            }
-        }
-        *hessian = Hessian::at(search.likelihood, &best.params, &search.domain);
-    }
 }
 
 /// The intervals of several parameters, and what they share.

@@ -6,13 +6,14 @@
 //! take. Both halves matter: without the constraint terms a fit could buy agreement with impossible pulls, without the parameters' share everything fits well.
 
 use crate::chi_squared::upper_tail;
-use crate::fit::domain_and_start;
-use crate::hessian::{Hessian, UNDETERMINED};
+use crate::hessian::Hessian;
 use crate::linear::{SparseRows, rank};
 use crate::minimize::Domain;
+use crate::options::domain_and_start;
 use crate::parallel::{self, ExecutionContext};
 use crate::problem::Problem;
 use crate::result::FitResult;
+use crate::result::UNDETERMINED;
 use crate::yields::gradients;
 use ns_core::expected::{asimov, expected_main};
 use ns_core::likelihood::constraint_deviance;

@@ -5,16 +5,13 @@
 
 use crate::linear::{ArrowheadFactor, SparseRows, StopCheck, WhitenedRows};
 use crate::minimize::Domain;
-use crate::result::FlatDirection;
+use crate::result::{FlatDirection, UNDETERMINED};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Parameters};
 use std::sync::OnceLock;
 
 /// A direction counts as flat if its parameters' curvatures cancel to this fraction.
 const FLAT: f64 = 1e-6;
-
-/// Below this fraction a parameter's uncertainty is decided by rounding, and none is given.
-pub(crate) const UNDETERMINED: f64 = 1e-12;
 
 /// With more damping than this the matrix is not that of a minimum, and its inverse no covariance.
 const MOST_DAMPING: f64 = 1e-10;

@@ -8,11 +8,11 @@
 
 use crate::asymptotic::{PValues, band, p_values};
 use crate::fit::SEVERAL_MINIMA;
+use crate::minimize::BoundSide;
 use crate::minimize::Minimum;
 use crate::normal::upper_tail;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::result::BoundSide;
 use crate::search::distinct;
 use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify};
 use ns_core::likelihood::{NonFinite, diagnose};

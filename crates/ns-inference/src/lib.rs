@@ -20,6 +20,7 @@ pub mod minimize;
 pub mod minos;
 pub mod monitor;
 pub mod normal;
+pub mod options;
 mod parabolic;
 pub mod parallel;
 mod polish;
@@ -41,7 +42,8 @@ pub mod yields;
 pub use accelerator::Accelerator;
 pub use degeneracy::degeneracy;
 pub use differentiable::{DifferentiableError, DifferentiableOptions, ProfiledDifferentiableSession};
-pub use fit::{FitOptions, MultiStart, Uncertainties, fit};
+pub use fit::fit;
+pub use options::{FitOptions, MultiStart, Uncertainties};
 pub use problem::Problem;
 pub use result::FitResult;
 

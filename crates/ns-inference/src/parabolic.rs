@@ -58,7 +58,7 @@ pub(crate) fn check<L: Likelihood + ?Sized>(
 /// factors, as far as they have a variance.
 fn candidates<L: ?Sized>(search: &Search<'_, L>, model: &Model, best: &Minimum, hessian: &mut Hessian) -> Vec<usize> {
     let is_bent = |suspect: &&Suspect| suspect.parameters.len() == 1 && suspect.bend > 0.0;
-    let bent = search.domain.suspects.iter().filter(is_bent).map(|suspect| suspect.parameters[0]);
+    let bent = search.candidates.suspects.iter().filter(is_bent).map(|suspect| suspect.parameters[0]);
     let mut found: Vec<usize> = model.poi().into_iter().chain(bent).collect();
     for &param in model.table(model.layout.scale_param) {
         let i = param as usize;

@@ -39,7 +39,7 @@ pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &
     if !best.converged() || best.at_edge {
         return;
     }
-    let bend = search.domain.suspects.iter().map(|suspect| suspect.bend).fold(1.0, f64::max);
+    let bend = search.candidates.suspects.iter().map(|suspect| suspect.bend).fold(1.0, f64::max);
     let shortest = if best.params.len() > SMALL { SHORTEST_IN_LARGE / bend } else { SHORTEST };
     for _ in 0..MOST_STEPS {
         if !hessian.is_positive_definite() {

@@ -1,6 +1,6 @@
 //! The arguments that every procedure shares.
 
-use crate::fit::FitOptions;
+use crate::options::FitOptions;
 use ns_core::{Data, DataLikelihood, Model};
 
 /// A model, the likelihood of its data, and how to fit it: the first argument of every procedure.

@@ -3,10 +3,11 @@
 //! C is never written out: a whitened gradient L⁻¹j, with H = L Lᵀ, has the variance as its square, and the Hessian is factorised by its structure, so that
 //! a thousand gammas cost little. Where the covariance is not known, neither is the uncertainty: `None`, never a number that merely looks like one.
 
-use crate::hessian::{Hessian, UNDETERMINED};
+use crate::hessian::Hessian;
 use crate::linear::SparseRows;
 use crate::minimize::Domain;
 use crate::pulls::prefit_width;
+use crate::result::UNDETERMINED;
 use ns_core::{Data, Likelihood, Model};
 
 /// Two variances that differ by more than this fraction when the damping does were made by the damping.

@@ -2,20 +2,12 @@
 //!
 //! Everything here serialises; the JSON that the command prints is made of these fields.
 
-use crate::hessian::UNDETERMINED;
-use crate::minimize::Outcome;
+use crate::minimize::{BoundSide, Outcome};
 use ns_core::likelihood::NonFinite;
 use serde::{Deserialize, Serialize};
 
-/// Which end of its range a parameter is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BoundSide {
-    /// The lower bound.
-    Lower,
-    /// The upper bound.
-    Upper,
-}
+/// Below this fraction a parameter's uncertainty is decided by rounding, and none is given.
+pub(crate) const UNDETERMINED: f64 = 1e-12;
 
 /// A parameter that a fit left at a bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]

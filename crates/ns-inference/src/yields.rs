@@ -4,8 +4,8 @@
 //! constraint terms' widths without correlations, after a fit the inverse of the exact Hessian. cabinetry varies each parameter by its uncertainty instead of
 //! taking the derivative, which is the same where the yield is linear over that range.
 
-use crate::fit::domain_and_start;
 use crate::linear::SparseRows;
+use crate::options::domain_and_start;
 use crate::parallel::{self, ExecutionContext};
 use crate::problem::Problem;
 use crate::propagate::Propagator;

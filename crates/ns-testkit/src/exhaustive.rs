@@ -7,9 +7,9 @@
 use crate::random::Random;
 use ns_core::{DataLikelihood, Likelihood, Model};
 use ns_inference::FitOptions;
-use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::Minimum;
-use ns_inference::search::Search;
+use ns_inference::options::domain_and_start;
+use ns_inference::search::{Candidates, Search};
 
 /// How thorough to be.
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +151,7 @@ fn run<L: Likelihood>(model: &Model, likelihood: &mut L, fixed: Option<(usize, f
     let (domain, _) = domain_and_start(model, &options);
     let mut start = start.to_vec();
     fixed.into_iter().for_each(|(i, value)| start[i] = value);
-    Search::new(likelihood, domain, options.minimize).run(&start)
+    Search::new(likelihood, domain, Candidates::default(), options.minimize).run(&start)
 }
 
 /// The starting values, and random points: near and far, on sparse and on dense sets of parameters.

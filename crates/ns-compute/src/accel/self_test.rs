@@ -190,7 +190,7 @@ mod tests {
     fn the_known_minimum_is_the_cpus() {
         let model = compile(&workspace(), &CompileOptions::default()).expect("a sound model");
         let mut cpu = CpuLikelihood::new(&model);
-        let (domain, start) = ns_inference::fit::domain_and_start(&model, &ns_inference::FitOptions::default());
+        let (domain, start) = ns_inference::options::domain_and_start(&model, &ns_inference::FitOptions::default());
         let found = Minimizer::new(&cpu.structure()).minimize(&mut cpu, &start, &domain, &MinimizeOptions::default());
         assert!(found.converged() && (found.nll - MINIMUM).abs() < 1e-9, "{}", found.nll);
     }

@@ -6,8 +6,8 @@ use ns_compute::CpuLikelihood;
 use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::FitOptions;
-use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Minimum};
+use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
 use std::time::Instant;
 

@@ -7,7 +7,7 @@ use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
 use ns_device::{Device, EmulationOptions, Precision, Schedule};
 use ns_inference::FitOptions;
-use ns_inference::fit::domain_and_start;
+use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
 
 /// Every number that every kernel writes, for some items.

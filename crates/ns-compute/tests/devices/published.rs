@@ -5,7 +5,7 @@ use crate::values::{Off, hold as hold_values};
 use crate::{Held, devices, templates};
 use ns_compute::accel::{AccelError, Session};
 use ns_inference::FitOptions;
-use ns_inference::fit::domain_and_start;
+use ns_inference::options::domain_and_start;
 use ns_testkit::published::{self, Case};
 use ns_testkit::random::Random;
 use std::time::Instant;

@@ -6,8 +6,8 @@ use ns_compute::CpuLikelihood;
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
 use ns_inference::FitOptions;
-use ns_inference::fit::domain_and_start;
 use ns_inference::hessian::Hessian;
+use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
 
 fn solve(factor: &[f64], rhs: &[f64]) -> Vec<f64> {

@@ -9,7 +9,7 @@ use ns_core::templates::{InputError, Inputs, Selection, Variations};
 use ns_core::{DataLikelihood, Likelihood, Model, TemplateLikelihood};
 use ns_device::{Device, EmulationOptions, Foreign, Precision, Schedule};
 use ns_inference::FitOptions;
-use ns_inference::fit::domain_and_start;
+use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
 
 /// Every sample with variations; those of every third model's first one stay.

@@ -6,7 +6,7 @@
 use super::error::{DifferentiableError, FitTarget, arrived};
 use super::follow;
 use super::{Kind, ProfiledDifferentiableSession};
-use crate::fit::domain_and_start;
+use crate::options::domain_and_start;
 use ns_core::expected::expected_aux;
 use ns_core::{Data, TemplateLikelihood};
 

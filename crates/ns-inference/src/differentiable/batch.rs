@@ -11,10 +11,10 @@ use super::error::DifferentiableError;
 use super::follow::FitStart;
 use super::statistics::{TestedPoi, compared_value, tested};
 use super::{ProfiledDifferentiableSession, WarmStartedFits};
-use crate::fit::domain_and_start;
 use crate::minimize::Domain;
+use crate::options::domain_and_start;
 use crate::profile::{DISTINCT, rounding};
-use crate::search::{explores_widely, has_other_side, is_cheap, may_hide_minimum};
+use crate::search::{Candidates, has_other_side, is_cheap, may_hide_minimum};
 use crate::test_statistic::TestStatistic;
 use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask, RowMinimizer};
 use ns_core::{Data, TemplateLikelihood};
@@ -147,7 +147,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// single precision.
     fn batch_fits<'a>(&self, device: &'a mut dyn RowMinimizer, data: &'a Data) -> Option<BatchFits<'a>> {
         let (domain, start) = domain_and_start(&self.model, &self.options.fit);
-        let is_hosts = !domain.kinked.is_empty() || explores_widely(&domain) || self.options.fit.multi_start.is_some();
+        let is_hosts = !domain.kinked.is_empty()
+            || Candidates::of(&self.model).explore_widely(&domain)
+            || self.options.fit.multi_start.is_some();
         if !device.is_exact() || is_hosts {
             return None;
         }

@@ -4,8 +4,8 @@
 //! that was followed: as in one convex valley, its derivative there must promise at least what is gained. Minima across folds are looked for as ever. Where there is
 //! doubt, and after [`MOST_FOLLOWED`] fits in a row, the fit is done from the starting values, and of two minima the lower one is taken.
 
-use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimizer, Minimum};
+use crate::options::FitOptions;
 use crate::profile::{DISTINCT, Profiler, rounding};
 use crate::search::Search;
 use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};

@@ -32,12 +32,12 @@ pub use points::{BatchPoints, BatchValues, InvalidInputs};
 pub use second::InputDirection;
 pub use statistics::{CLS, TestValues};
 
-use crate::fit::{FitOptions, domain_and_start};
 use crate::hessian::Hessian;
 use crate::limit::LimitOptions;
 use crate::minimize::{Domain, Minimum};
+use crate::options::{FitOptions, domain_and_start};
 use crate::profile::Profiler;
-use crate::search::explores_widely;
+use crate::search::Candidates;
 use asimov::Asimov;
 use device::SessionDevice;
 use error::{arrived, finite, fit_name};
@@ -246,7 +246,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let mut options = self.options.fit.clone();
         options.fixed.extend(mu.map(|mu| (self.poi, mu)));
         let (domain, start) = domain_and_start(&self.model, &options);
-        let is_hosts = explores_widely(&domain);
+        let is_hosts = Candidates::of(&self.model).explore_widely(&domain);
         let found = if is_hosts { None } else { device.fit(&self.model, kind == Kind::Asimov, &domain, &start)? };
         let warm = match kind {
             Kind::Free => &mut self.warm_fits.free,

@@ -6,8 +6,8 @@
 use super::ProfiledDifferentiableSession;
 use super::error::{DifferentiableError, FitTarget, finite, fit_name};
 use super::statistics::tested;
-use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
+use crate::options::domain_and_start;
 use crate::test_statistic::TestStatistic;
 use ns_core::TemplateLikelihood;
 

@@ -6,8 +6,8 @@
 use super::asimov::{Asimov, AsimovDerivatives, is_nothing};
 use super::error::{AT_END, DifferentiableError, FitTarget, arrived, finite};
 use super::{Kind, ProfiledDifferentiableSession};
-use crate::fit::domain_and_start;
 use crate::hessian::Hessian;
+use crate::options::domain_and_start;
 use ns_core::{Constraint, TemplateLikelihood};
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {

@@ -11,10 +11,7 @@ mod system;
 
 pub use newton::Minimizer;
 
-use crate::result::BoundSide;
-use crate::search::Suspect;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The box to stay in, and which parameters to leave alone (each P).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,10 +24,16 @@ pub struct Domain {
     pub fixed: Vec<bool>,
     /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
     pub kinked: Vec<bool>,
-    /// Same-sign systematics, for which there may be a minimum on either side of zero; empty if there are none.
-    pub same_sign: Vec<bool>,
-    /// Parameters that may hide minima; shared, because every minimisation makes copies of its domain.
-    pub suspects: Arc<[Suspect]>,
+}
+
+/// Which end of its range a parameter is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundSide {
+    /// The lower bound.
+    Lower,
+    /// The upper bound.
+    Upper,
 }
 
 impl Domain {
@@ -111,8 +114,8 @@ impl Minimum {
 #[cfg(test)]
 mod tests {
     use super::{MinimizeOptions, Minimizer, Outcome};
-    use crate::fit::{FitOptions, domain_and_start};
     use crate::hessian::Hessian;
+    use crate::options::{FitOptions, domain_and_start};
     use ns_compute::CpuLikelihood;
     use ns_core::Likelihood;
     use ns_core::interpolate::Interpolation;

@@ -9,11 +9,12 @@
 mod conditional;
 
 use crate::accelerator::{FixedKey, WarmStarts};
-use crate::fit::{FitOptions, MultiStart, domain_and_start, leave_saddle};
 use crate::hessian::Hessian;
+use crate::minimize::BoundSide;
 use crate::minimize::{Domain, Minimum, Outcome};
-use crate::result::{BestFit, BoundSide, FlatDirection, LocalMinimum};
-use crate::search::{BasinPool, FoundBy, RandomStarts, Search, SearchBreadth, distinct, is_cheap};
+use crate::options::{FitOptions, MultiStart, domain_and_start};
+use crate::result::{BestFit, FlatDirection, LocalMinimum};
+use crate::search::{BasinPool, Candidates, FoundBy, RandomStarts, Search, SearchBreadth, distinct, is_cheap};
 use ns_core::{Likelihood, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -230,7 +231,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
     /// A profiler whose free minimum is still to be found, by [`Profiler::refit`].
     pub fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let (domain, start) = domain_and_start(model, options);
-        let search = Search::new(likelihood, domain, options.minimize);
+        let search = Search::new(likelihood, domain, Candidates::of(model), options.minimize);
         Self {
             model,
             search,
@@ -374,7 +375,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
         let Self { search, model, best, hessian, .. } = self;
         if let Some(hessian) = hessian {
-            leave_saddle(search, model, best, hessian);
+            search.leave_saddle(&model.parameters, best, hessian);
         }
     }
 

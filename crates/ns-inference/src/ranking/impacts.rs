@@ -2,17 +2,17 @@
 
 use super::{Covariance, Impact, Impacts, RankingOptions};
 use crate::accelerator::WarmStarts;
-use crate::fit::FitOptions;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, Minimum};
 use crate::minos::{self, MinosProfile, MinosRequest};
+use crate::options::FitOptions;
 use crate::parallel::ExecutionContext;
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::pulls::prefit_width;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::is_lower;
-use crate::search::{BasinPool, Search};
+use crate::search::{BasinPool, Candidates, Search};
 use ns_core::{Constraint, Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub(super) struct Plan<'a> {
     /// Minima beside the lowest, from which every refit starts too.
     pub(super) pool: BasinPool,
     pub(super) domain: Domain,
+    pub(super) candidates: Candidates,
     pub(super) covariance: Covariance,
     /// Where an accelerator has found the minima of the classic refits.
     pub(super) warm_starts: Arc<WarmStarts>,
@@ -67,9 +68,22 @@ impl<'a> Plan<'a> {
         let (model, data, fit) = (problem.model, problem.data(), problem.options);
         let best = profiler.best_fit();
         let domain = profiler.domain().clone();
+        let candidates = profiler.search().candidates.clone();
         let covariance = Covariance::new(profiler, &best, options.poi);
         let (minimum, pool) = (profiler.best().clone(), profiler.pool().clone());
-        Self { model, data, fit, options, minimum, best, pool, domain, covariance, warm_starts: Arc::default() }
+        Self {
+            model,
+            data,
+            fit,
+            options,
+            minimum,
+            best,
+            pool,
+            domain,
+            candidates,
+            covariance,
+            warm_starts: Arc::default(),
+        }
     }
 
     /// Lets an accelerator find the minima of the classic refits, for the host to start from.
@@ -150,7 +164,7 @@ impl<'a> Plan<'a> {
     }
 
     fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<MinosProfile> {
-        let mut search = Search::new(likelihood, self.domain.clone(), self.fit.minimize);
+        let mut search = Search::new(likelihood, self.domain.clone(), self.candidates.clone(), self.fit.minimize);
         let mut hessian = Hessian::at(search.likelihood, &self.minimum.params, &search.domain);
         let around = MinosRequest { best: &self.minimum, pool: &self.pool, parameter: i };
         Some(minos::interval(&mut search, &self.model.parameters, around, &mut hessian))
@@ -203,7 +217,8 @@ impl<'a> Plan<'a> {
             let at = wanted.max(least);
             data.aux[term] = at;
             likelihood.set_data(&data);
-            let mut search = Search::new(&mut *likelihood, self.domain.clone(), self.fit.minimize);
+            let mut search =
+                Search::new(&mut *likelihood, self.domain.clone(), self.candidates.clone(), self.fit.minimize);
             // The datum enters the derivative of -ln L by -per_datum, and the minimum answers along the
             // covariance.
             let step = (at - observed) * per_datum;

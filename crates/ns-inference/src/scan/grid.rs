@@ -4,9 +4,9 @@
 use super::sweep::Sweep;
 use super::{Minima, ROUNDS, Scan, ScanAxis, Verdict, assemble, is_lower, keep_lower, range};
 use crate::accelerator::WarmStarts;
-use crate::fit::FitOptions;
 use crate::minimize::{Domain, Minimum};
 use crate::monitor::WithoutProgress;
+use crate::options::FitOptions;
 use crate::parallel::{self, ExecutionContext, WorkPart};
 use crate::problem::Problem;
 use crate::profile::Profiler;

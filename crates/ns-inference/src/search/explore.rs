@@ -34,7 +34,7 @@ const BENT_IN_LARGE: f64 = 1.0;
 
 /// In models of up to so many parameters weak suspects are moved too, in larger ones strong
 /// suspects.
-const MIDDLE: usize = 60;
+pub(super) const MIDDLE: usize = 60;
 
 /// The largest number of suspects that are moved in a large model.
 const MOST_MOVED: usize = 12;
@@ -157,7 +157,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
 
     /// Whether every fit of this model explores, because that costs little.
     pub(crate) fn is_thorough(&self) -> bool {
-        is_thorough(&self.domain)
+        self.candidates.are_few(&self.domain)
     }
 
     /// Whether the model indicates hidden minima at all.
@@ -168,7 +168,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// Whether exploring costs many fits, so that a procedure of many fits should explore few of
     /// them.
     pub(crate) fn explores_widely(&self) -> bool {
-        explores_widely(&self.domain)
+        self.candidates.explore_widely(&self.domain)
     }
 
     /// What to know if not all was looked at that should have been, because it costs too much;
@@ -187,7 +187,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         let single = |suspect: &&Suspect| {
             suspect.parameters.len() == 1 && (suspect.is_strong() || suspect.bend >= BENT_IN_LARGE)
         };
-        let left = moved_in_large(&self.domain).into_iter().skip(MOST_MOVED).filter(single);
+        let left = self.candidates.moved_in_large(&self.domain).into_iter().skip(MOST_MOVED).filter(single);
         let left: Vec<String> = left.map(|suspect| format!("`{}`", names[suspect.parameters[0]])).collect();
         let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         let others = if left.len() > NAMED { format!(" and {} more", left.len() - NAMED) } else { String::new() };
@@ -197,7 +197,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 
     fn free_suspects(&self) -> impl Iterator<Item = &Suspect> {
-        free_suspects(&self.domain)
+        self.candidates.free(&self.domain)
     }
 
     /// Where lower minima than `minimum` may be reached from.
@@ -215,7 +215,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
             return self.reflected_starts(minimum);
         }
         let mut starts = self.screened_starts(minimum);
-        let moved: Vec<Suspect> = moved_in_large(&self.domain).into_iter().take(MOST_MOVED).cloned().collect();
+        let moved: Vec<Suspect> =
+            self.candidates.moved_in_large(&self.domain).into_iter().take(MOST_MOVED).cloned().collect();
         starts.extend(self.moved_starts(minimum, &moved, last));
         starts
     }
@@ -223,7 +224,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// `minimum` with the sign of one same-sign systematic changed: everywhere if that costs
     /// little, and else where -ln L says that there may be another minimum.
     fn reflected_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
-        let which = to_reflect(&self.domain, minimum);
+        let which = self.candidates.to_reflect(&self.domain, minimum);
         let moves = reflections(minimum, &which);
         let is_cheap = is_cheap(moves.len(), minimum.params.len());
         let chosen = if is_cheap { moves } else { self.promising(minimum, &moves) };
@@ -240,7 +241,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
             let far = bent.iter().filter(move |&&i| (minimum.params[i] - side).abs() >= NEAR);
             far.map(move |&i| (i, side))
         };
-        let which = to_reflect(&self.domain, minimum);
+        let which = self.candidates.to_reflect(&self.domain, minimum);
         let reflections = reflections(minimum, &which);
         let by = |moved @ (i, value): (usize, f64)| {
             if reflections.contains(&moved) { FoundBy::Reflection(i) } else { FoundBy::Move(i, value) }
@@ -263,7 +264,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// Whether there is a lower minimum than `minimum` across zero of a same-sign systematic, or,
     /// where it would cost too much to know, whether there may be one.
     pub(crate) fn may_be_lower_reflected(&mut self, minimum: &Minimum) -> bool {
-        let which = to_reflect(&self.domain, minimum);
+        let which = self.candidates.to_reflect(&self.domain, minimum);
         let starts = self.reflected_starts(minimum);
         if !is_cheap(which.len(), minimum.params.len()) {
             return !starts.is_empty();
@@ -372,30 +373,6 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 }
 
-fn free_suspects(domain: &Domain) -> impl Iterator<Item = &Suspect> {
-    domain.suspects.iter().filter(|suspect| suspect.parameters.iter().all(|&i| !domain.fixed[i]))
-}
-
-/// Whether every suspect of `domain` is moved in every fit.
-fn is_thorough(domain: &Domain) -> bool {
-    let n = free_suspects(domain).filter(|suspect| suspect.kind != SuspectKind::Growth).count();
-    n > 0 && n * domain.fixed.len().pow(2) <= THOROUGH
-}
-
-/// Whether exploring in `domain` costs many fits.
-pub(crate) fn explores_widely(domain: &Domain) -> bool {
-    is_thorough(domain) || !moved_in_large(domain).is_empty()
-}
-
-/// The suspects that are moved where there are too many to move all, in this order.
-fn moved_in_large(domain: &Domain) -> Vec<&Suspect> {
-    let is_middle = domain.fixed.len() <= MIDDLE;
-    let is_moved = |suspect: &&Suspect| suspect.is_strong() || is_middle;
-    let mut moved: Vec<&Suspect> = free_suspects(domain).filter(is_moved).collect();
-    moved.sort_by_key(|suspect| (!suspect.is_strong(), suspect.kind != SuspectKind::Scale));
-    moved
-}
-
 /// The change of -ln L ahead, to first order, if the move of the parameters `which` from `minimum`
 /// to `at` goes on.
 fn rise_ahead(minimum: &Minimum, at: &Minimum, which: &[usize]) -> f64 {
@@ -431,12 +408,6 @@ fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
     let minima = (0..met.len()).filter(|&k| met[k].0.converged());
     let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
     lowest.filter(|&k| met[0].0.nll.is_nan() || met[0].0.nll >= met[k].0.nll - distinct(met[k].0.nll)).unwrap_or(0)
-}
-
-/// The same-sign systematics across whose zero there may be another minimum than `minimum`.
-fn to_reflect(domain: &Domain, minimum: &Minimum) -> Vec<usize> {
-    let is_one = |&i: &usize| domain.same_sign[i] && has_other_side(domain, i, minimum.params[i]);
-    if minimum.converged() { (0..domain.same_sign.len()).filter(is_one).collect() } else { Vec::new() }
 }
 
 /// The moves that change the sign of each of the parameters `which`.

@@ -1,9 +1,10 @@
 //! The minimum that one starting point leads to, however bad the point is: outside the domain, at
 //! its edge, or on the wrong side of a kink.
 
+use super::Candidates;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
-use ns_core::Likelihood;
+use ns_core::{Likelihood, Parameters};
 
 /// The floor under the expected counts with which a way into the domain is sought.
 const ENTRY_FLOOR: f64 = 1e-2;
@@ -29,6 +30,8 @@ pub struct Search<'a, L: ?Sized> {
     pub likelihood: &'a mut L,
     /// Where the parameters may go.
     pub domain: Domain,
+    /// What the model indicates about further minima.
+    pub candidates: Candidates,
     /// When to stop.
     pub options: MinimizeOptions,
     /// Made when it is first needed.
@@ -52,10 +55,11 @@ pub struct SearchCost {
 
 impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     /// A search in `domain`.
-    pub fn new(likelihood: &'a mut L, domain: Domain, options: MinimizeOptions) -> Self {
+    pub fn new(likelihood: &'a mut L, domain: Domain, candidates: Candidates, options: MinimizeOptions) -> Self {
         Self {
             likelihood,
             domain,
+            candidates,
             options,
             minimizer: None,
             stops_at_saddles: false,
@@ -240,6 +244,32 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
             }
         }
         None
+    }
+
+    /// A point of vanishing derivative where -ln L curves down is no minimum: goes on from a lower point
+    /// along that direction, or says so.
+    ///
+    /// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian,
+    /// and are left to those.
+    pub(crate) fn leave_saddle(&mut self, parameters: &Parameters, best: &mut Minimum, hessian: &mut Hessian) {
+        for _ in 0..10 {
+            let is_candidate = best.converged() || best.outcome == Outcome::Saddle;
+            let explained = best.at_edge || !is_candidate || !self.domain.kinked.is_empty();
+            if hessian.is_positive_definite() || explained {
+                return;
+            }
+            if !hessian.flat_directions(self.likelihood, &best.params, parameters).is_empty() {
+                return;
+            }
+            match self.lower_along(best, &hessian.downward_direction()) {
+                Some(lower) => *best = lower,
+                None => {
+                    best.outcome = Outcome::Saddle;
+                    return;
+                }
+            }
+            *hessian = Hessian::at(self.likelihood, &best.params, &self.domain);
+        }
     }
 
     /// The lowest minimum that steps of growing length along ±`direction` (P) lead to, if it is

@@ -12,6 +12,7 @@
 //! another one. In a large model -ln L and its derivative with one parameter moved decide what is
 //! minimised from, and the strongest suspects are moved in any case.
 
+mod candidates;
 mod explore;
 mod growth;
 mod local;
@@ -19,13 +20,14 @@ mod pool;
 mod random;
 mod suspects;
 
+pub use candidates::Candidates;
 pub use explore::SearchBreadth;
 pub use local::{Search, SearchCost};
 pub use pool::{Basin, BasinPool, FoundBy, MOST_BASINS};
 pub use random::RandomStarts;
 pub use suspects::{Suspect, SuspectKind, suspects};
 
-pub(crate) use explore::{explores_widely, has_other_side, is_cheap, may_hide_minimum};
+pub(crate) use explore::{has_other_side, is_cheap, may_hide_minimum};
 
 /// Minima further apart than this in -ln L are different ones.
 pub const DISTINCT: f64 = 1e-6;

@@ -243,8 +243,8 @@ impl Known {
                     // elsewhere.
                     let leaves = !search.domain.fixed[i]
                         && match search.domain.bound_at(i, self.params[i]) {
-                            Some(crate::result::BoundSide::Lower) => self.gradient[i] < 0.0,
-                            Some(crate::result::BoundSide::Upper) => self.gradient[i] > 0.0,
+                            Some(crate::minimize::BoundSide::Lower) => self.gradient[i] < 0.0,
+                            Some(crate::minimize::BoundSide::Upper) => self.gradient[i] > 0.0,
                             None => false,
                         };
                     if leaves {

@@ -6,8 +6,8 @@
 
 use super::run::ToyRun;
 use super::throw::ToySampler;
-use crate::fit::FitOptions;
 use crate::monitor::WithoutProgress;
+use crate::options::FitOptions;
 use crate::parallel::{self, ExecutionContext};
 use crate::profile::{DISTINCT, Profiler};
 use ns_core::{Data, DataLikelihood, Model};

@@ -12,7 +12,6 @@ use ns_inference::search::suspects;
 use ns_inference::test_statistic::TestStatistic;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{one_channel, sample};
-use std::sync::Arc;
 
 /// One likelihood for each row; fits of rows that `lost` names never arrive, and free ones may be said to be higher than they are.
 struct OnHost {
@@ -64,8 +63,7 @@ impl BatchMinimizer for OnHost {
         let fit = |(k, (start, fixed)): (usize, (&[f64], &[bool]))| {
             let fixed_poi = fixed[self.poi];
             let (lower, upper, fixed) = (task.lower.to_vec(), task.upper.to_vec(), fixed.to_vec());
-            let domain =
-                Domain { lower, upper, fixed, kinked: Vec::new(), same_sign: Vec::new(), suspects: Arc::default() };
+            let domain = Domain { lower, upper, fixed, kinked: Vec::new() };
             let likelihood = &mut self.rows[k % n_rows];
             let mut minimizer = Minimizer::new(&likelihood.structure());
             let found = minimizer.minimize(likelihood, start, &domain, &MinimizeOptions::default());

@@ -6,14 +6,13 @@ use ns_core::Model;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::ModifierData::{HistoSys, NormFactor};
 use ns_core::spec::ParameterConfig;
-use ns_inference::fit::domain_and_start;
 use ns_inference::minimize::Minimum;
-use ns_inference::search::{FoundBy, Search};
+use ns_inference::options::domain_and_start;
+use ns_inference::search::{Candidates, FoundBy, Search};
 use ns_inference::{FitOptions, MultiStart, Problem, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, region, sample};
-use std::sync::Arc;
 
 /// Both variations raise the yield, so that the data can be met on either side of zero: one side, at
 /// `start` < 0, is the higher minimum.
@@ -41,13 +40,12 @@ struct Ends {
 fn run_all(model: &Model, start: Option<&[f64]>, (n_starts, seed): (usize, u64), gives_up: bool) -> Ends {
     let mut likelihood = CpuLikelihood::new(model);
     let (mut domain, usual) = domain_and_start(model, &FitOptions::default());
-    domain.suspects = Arc::default();
-    domain.same_sign.fill(false);
     if !gives_up {
         domain.kinked = vec![false; model.n_params()];
     }
     let options = FitOptions::default().minimize;
-    let found = Search::new(&mut likelihood, domain, options).run_all(model, start.unwrap_or(&usual), n_starts, seed);
+    let mut search = Search::new(&mut likelihood, domain, Candidates::default(), options);
+    let found = search.run_all(model, start.unwrap_or(&usual), n_starts, seed);
     Ends { minima: found.minima, n_known: found.n_known }
 }
 
