@@ -1,6 +1,7 @@
-//! An accelerator as procedures use it: many starting points in, minima out; what it does not reach is left to the host.
+//! An accelerator as the procedures use it: many starting points in, minima out.
 //!
-//! The first failure of the device is kept, and nothing more is asked of it: a procedure then stops where it is and says so.
+//! Fits that do not converge there are finished on the CPU. The first failure of the device is kept
+//! and no further fit is sent to it; the procedure stops and reports the failure.
 
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::monitor::Monitor;
@@ -20,20 +21,21 @@ pub struct Accelerator {
     n_left: AtomicU64,
 }
 
-/// What a device said when it failed.
+/// The error with which a device failed.
 pub type AcceleratorFailure = Arc<dyn std::error::Error + Send + Sync>;
 
-/// How many fits were asked for, and how many of them the host had to take over.
+/// Numbers of fits on a device, and of those that the CPU finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FitCounts {
-    /// Fits that the device did.
+    /// Fits on the device.
     pub n_fits: u64,
-    /// Fits that the host went on with: for they had not arrived, for a lower minimum may be hidden, or to polish single precision.
+    /// Fits finished on the CPU: not converged, possibly not the global minimum, or polished from
+    /// single precision.
     pub n_left: u64,
 }
 
 impl Accelerator {
-    /// Fits on `minimizer` from now on.
+    /// Returns an accelerator that fits on `minimizer`.
     pub fn new(minimizer: Box<dyn BatchMinimizer>) -> Self {
         let (batch_size, is_exact) = (minimizer.batch_size().max(1), minimizer.is_exact());
         Self {
@@ -46,38 +48,38 @@ impl Accelerator {
         }
     }
 
-    /// How many fits should be asked for at a time.
+    /// Returns the number of fits that one call should request.
     #[must_use]
     pub fn batch_size(&self) -> usize {
         self.batch_size
     }
 
-    /// What it did so far.
+    /// Returns the numbers of fits so far.
     #[must_use]
     pub fn share(&self) -> FitCounts {
         FitCounts { n_fits: self.n_fits.load(Ordering::Relaxed), n_left: self.n_left.load(Ordering::Relaxed) }
     }
 
-    /// Why it does nothing any more, if so.
+    /// Returns the error after which the device is no longer used, if there was one.
     #[must_use]
     pub fn failure(&self) -> Option<AcceleratorFailure> {
         lock(&self.failure).clone()
     }
 
-    /// Whether the device failed.
+    /// Returns `true` if the device failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         lock(&self.failure).is_some()
     }
 
-    /// Notes that the host takes over `n` fits.
+    /// Counts `n` fits that the CPU finishes.
     pub(crate) fn leave(&self, n: u64) {
         self.n_left.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// The minima that `task` asks for; `None` once the device has failed.
+    /// Returns the minima that `task` asks for; `None` once the device has failed.
     ///
-    /// All at once: whoever has more than [`Accelerator::batch_size`] asks again.
+    /// All are fitted at once; a caller with more than [`Accelerator::batch_size`] splits them.
     pub fn fit(&self, task: &BatchTask<'_>) -> Option<Vec<Arrival>> {
         if self.has_failed() {
             return None;
@@ -112,7 +114,7 @@ impl Accelerator {
     }
 }
 
-/// The fits of `data` inside `domain` from `starts` (N × P).
+/// Returns the fits of `data` inside `domain` from `starts` (N × P).
 pub(crate) fn task_in<'a>(domain: &'a Domain, data: BatchData<'a>, starts: &'a [f64]) -> BatchTask<'a> {
     let Domain { lower, upper, fixed, kinked, .. } = domain;
     BatchTask { data, starts, lower, upper, fixed: BatchFixed::Shared(fixed), kinked, variance_of: None }
@@ -121,14 +123,15 @@ pub(crate) fn task_in<'a>(domain: &'a Domain, data: BatchData<'a>, starts: &'a [
 /// An accelerator, and the data of the procedure that it helps.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchFitter<'a> {
-    /// Who fits.
+    /// The accelerator.
     pub accelerator: &'a Accelerator,
-    /// What.
+    /// The data to fit.
     pub data: &'a Data,
 }
 
 impl BatchFitter<'_> {
-    /// The minimum that the fit from `start` (P) leads to, for the host to go on from; `None` if it leads to none, or once the device has failed.
+    /// Returns the minimum that the fit from `start` (P) leads to, for the host to go on from;
+    /// `None` if it leads to none, or once the device has failed.
     #[must_use]
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
         let arrivals = self.accelerator.fit(&task_in(domain, BatchData::Shared(self.data), start))?;
@@ -136,7 +139,8 @@ impl BatchFitter<'_> {
         arrivals.into_iter().next().filter(|arrival| arrival.has_arrived).map(|arrival| arrival.params)
     }
 
-    /// The minima that `points` lead to: each holds some parameters at their values, and starts from a point of its own (P).
+    /// Returns the minima that `points` lead to: each fixes some parameters, and
+    /// starts from a point of its own (P).
     pub(crate) fn conditional(
         &self,
         domain: &Domain,
@@ -186,7 +190,7 @@ pub(crate) struct WarmStarts {
 }
 
 impl WarmStarts {
-    /// The minimum (P) with the parameters of `fixed` at their values, if it is known.
+    /// Returns the minimum (P) with the parameters of `fixed` at their values, if it is known.
     pub(crate) fn of(&self, fixed: &[(usize, f64)]) -> Option<&Vec<f64>> {
         if self.params.is_empty() { None } else { self.params.get(&key(fixed)) }
     }

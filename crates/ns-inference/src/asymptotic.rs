@@ -1,13 +1,16 @@
-//! From test statistics to p-values when counts are large: the asymptotic distributions, and CLs made of them.
+//! From test statistics to p-values when counts are large: the asymptotic distributions, and CLs
+//! made of them.
 //!
-//! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs. A statistic's distribution is
-//! known once the one of its Asimov data set is: q_A = (μ - μ')²/σ². CLs = p_μ/(1 - p_b) follows A. L. Read, J. Phys. G 28 (2002) 2693.
+//! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727;
+//! equation numbers are theirs. A statistic's distribution is known once the one of its Asimov data
+//! set is: q_A = (μ - μ')²/σ². CLs = p_μ/(1 - p_b) follows A. L. Read, J. Phys. G 28 (2002) 2693.
 
 use crate::normal::{ln_upper_tail, significance, upper_tail};
 use crate::test_statistic::TestStatistic;
 use serde::Serialize;
 
-/// The five expected results, from what a downward fluctuation of the background by two standard deviations gives to what an upward one gives.
+/// The five expected results, from what a downward fluctuation of the background by two standard
+/// deviations gives to what an upward one gives.
 pub const BAND: [f64; 5] = [-2.0, -1.0, 0.0, 1.0, 2.0];
 
 /// p-values of one test.
@@ -21,9 +24,10 @@ pub struct PValues {
     pub cls: f64,
 }
 
-/// The p-values of an observed `q` whose Asimov value is `q_asimov`.
+/// Returns the p-values of an observed `q` whose Asimov value is `q_asimov`.
 ///
-/// q_μ and q₀: eqs. 59 and 52. q̃_μ: eq. 66, in two pieces; `q_asimov` is μ²/σ². t_μ: eq. 36; t̃_μ: eq. 43.
+/// q_μ and q₀: eqs. 59 and 52. q̃_μ: eq. 66, in two pieces; `q_asimov` is μ²/σ². t_μ: eq. 36; t̃_μ:
+/// eq. 43.
 ///
 /// ```
 /// use ns_inference::asymptotic::p_values;
@@ -43,19 +47,21 @@ pub fn p_values(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValues {
     }
 }
 
-/// The p-values expected where √q is `n` standard deviations above its median: for limits the background fluctuates downwards then, for q₀ the signal upwards.
+/// Returns the p-values expected where √q is `n` standard deviations above its median: for limits
+/// the background fluctuates downwards then, for q₀ the signal upwards.
 #[must_use]
 pub fn expected_p_values(statistic: TestStatistic, n: f64, q_asimov: f64) -> PValues {
     one_sided(statistic, n, q_asimov.sqrt())
 }
 
-/// The expected p-values in the order of [`BAND`]; for one-sided statistics.
+/// Returns the expected p-values in the order of [`BAND`]; for one-sided statistics.
 #[must_use]
 pub fn band(statistic: TestStatistic, q_asimov: f64) -> [PValues; 5] {
     BAND.map(|n| expected_p_values(statistic, -n, q_asimov))
 }
 
-/// How many standard deviations the observation lies beyond the median of the background: √q - √q_A, and for q̃ beyond q_A (q - q_A)/(2√q_A).
+/// Returns how many standard deviations the observation lies beyond the median of the background:
+/// √q - √q_A, and for q̃ beyond q_A (q - q_A)/(2√q_A).
 fn distance(statistic: TestStatistic, root: f64, root_asimov: f64) -> f64 {
     // Where the two hypotheses predict the same there is no second piece.
     if statistic == TestStatistic::QTilde && root > root_asimov && root_asimov > 0.0 {
@@ -64,7 +70,8 @@ fn distance(statistic: TestStatistic, root: f64, root_asimov: f64) -> f64 {
     root - root_asimov
 }
 
-/// Tails of two unit normals that are √q_A apart. The ratio is taken of logarithms, so it is right where both tails underflow.
+/// Tails of two unit normals that are √q_A apart. The ratio is taken of logarithms, so it is right
+/// where both tails underflow.
 fn one_sided(statistic: TestStatistic, distance: f64, root_asimov: f64) -> PValues {
     let (clsb, clb) = (upper_tail(distance + root_asimov), upper_tail(distance));
     let cls = match statistic {
@@ -76,7 +83,8 @@ fn one_sided(statistic: TestStatistic, distance: f64, root_asimov: f64) -> PValu
     PValues { clsb, clb, cls }
 }
 
-/// ln CLs and its derivative along μ, where √q and √q_A change at the rates `root_derivative` and `root_asimov_derivative`: what a limit's root finder needs.
+/// ln CLs and its derivative along μ, where √q and √q_A change at the rates `root_derivative` and
+/// `root_asimov_derivative`: what a limit's root finder needs.
 #[must_use]
 pub(crate) fn ln_cls(statistic: TestStatistic, root: [f64; 2], root_asimov: [f64; 2]) -> [f64; 2] {
     let [a, a_derivative] = root_asimov;
@@ -86,9 +94,11 @@ pub(crate) fn ln_cls(statistic: TestStatistic, root: [f64; 2], root_asimov: [f64
     [value, hazard(at) * at_derivative - hazard(at + a) * (at_derivative + a_derivative)]
 }
 
-/// The p-values of an observed `q` whose Asimov value is `q_asimov`, and their derivatives with respect to `q` and to `q_asimov`; for one-sided statistics.
+/// Returns the p-values of an observed `q` whose Asimov value is `q_asimov`, and their derivatives
+/// with respect to `q` and to `q_asimov`; for one-sided statistics.
 ///
-/// Where a statistic is zero it is constant on one side: its derivatives are taken as 0, and so are those of a test that cannot tell the hypotheses apart.
+/// Where a statistic is zero it is constant on one side: its derivatives are taken as 0, and so are
+/// those of a test that cannot tell the hypotheses apart.
 ///
 /// ```
 /// use ns_inference::asymptotic::p_value_derivatives;
@@ -113,7 +123,8 @@ pub fn p_value_derivatives(statistic: TestStatistic, q: f64, q_asimov: f64) -> [
     [values, along(half_inverse(r), 0.0), along(0.0, half_inverse(a))]
 }
 
-/// The expected p-values as of [`expected_p_values`], and their derivatives with respect to `q_asimov`.
+/// Returns the expected p-values as of [`expected_p_values`], and their derivatives with respect to
+/// `q_asimov`.
 #[must_use]
 pub fn expected_p_value_derivatives(statistic: TestStatistic, n: f64, q_asimov: f64) -> [PValues; 2] {
     let (values, a) = (expected_p_values(statistic, n, q_asimov), q_asimov.sqrt());
@@ -151,7 +162,8 @@ pub(crate) fn root_asimov_at(level: f64, n: f64) -> f64 {
     significance(level * upper_tail(-n)) + n
 }
 
-/// Both tails. Under the background the statistic's distribution is shifted by √q_A (eq. 35, and eq. 41 for t̃).
+/// Returns both tails. Under the background the statistic's distribution is shifted by √q_A (eq.
+/// 35, and eq. 41 for t̃).
 fn two_sided(statistic: TestStatistic, root: f64, root_asimov: f64) -> PValues {
     let is_beyond = statistic == TestStatistic::TTilde && root > root_asimov && root_asimov > 0.0;
     // Where t̃ exceeds μ²/σ² the lower side has another form: μ̂ < 0 there.
@@ -212,7 +224,8 @@ mod tests {
         }
     }
 
-    /// In 60-digit arithmetic: 2 Q(40)/(Q(40.5) + Q(39.5)), and with the lower side at 1600.25 and 1599.75.
+    /// In 60-digit arithmetic: 2 Q(40)/(Q(40.5) + Q(39.5)), and with the lower side at 1600.25 and
+    /// 1599.75.
     const T_RATIO: f64 = 4.612_869_470_066_732e-9;
     const T_TILDE_RATIO: f64 = 556_627_732.299_647_6;
 

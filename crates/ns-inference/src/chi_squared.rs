@@ -1,11 +1,14 @@
 //! The tail of the χ² distribution, for any number of degrees of freedom, accurate far out.
 //!
-//! It is the regularised incomplete gamma function Q(k/2, x/2). Libraries compute its leading factor as exp(a ln x - x - ln Γ(a)), which loses digits as a
-//! grows; in the cancellation-free form of the Poisson term that factor keeps them. Series and continued fraction: DLMF 8.11.4 and 8.9.2.
+//! It is the regularised incomplete gamma function Q(k/2, x/2). Libraries compute its leading
+//! factor as exp(a ln x - x - ln Γ(a)), which loses digits as a grows; in the cancellation-free
+//! form of the Poisson term that factor keeps them. Series and continued fraction: DLMF 8.11.4 and
+//! 8.9.2.
 
 use ns_core::poisson::{half_deviance, log_normaliser};
 
-/// P(χ² > x) with `n_dof` degrees of freedom, which need not be whole; 1 for x ≤ 0, NaN without a degree of freedom.
+/// P(χ² > x) with `n_dof` degrees of freedom, which need not be whole; 1 for x ≤ 0, NaN without a
+/// degree of freedom.
 ///
 /// Accurate to 1e-13 (relative) where it does not underflow, up to 10,000 degrees of freedom.
 ///

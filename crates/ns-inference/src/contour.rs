@@ -96,7 +96,7 @@ pub fn level(confidence: f64) -> f64 {
     -2.0 * (-confidence).ln_1p()
 }
 
-/// The contours of `model` that `wanted` asks for.
+/// Returns the contours of `model` that `wanted` asks for.
 ///
 /// Rays see what lies in a straight line from the best fit: of a region that bends round a corner
 /// they trace the near part.
@@ -221,7 +221,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         (traces, lower)
     }
 
-    /// The points of each level, sorted once round the best fit.
+    /// Returns the points of each level, sorted once round the best fit.
     fn polygons(&self, traces: Vec<Option<Trace>>) -> Vec<Option<Vec<ContourPoint>>> {
         let per_level = self.wanted.n_points + EDGES.len();
         let mut found: Vec<Option<Vec<ContourPoint>>> =
@@ -277,7 +277,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         vec![self.follow(profiler, &ray, &self.best, target, target)]
     }
 
-    /// The ends of the part of an edge that lies inside the contour, if there is one.
+    /// Returns the ends of the part of an edge that lies inside the contour, if there is one.
     fn along_edge(&self, profiler: &mut Profiler<'_, L>, k: usize, side: BoundSide, target: f64) -> Vec<ContourPoint> {
         let i = self.wanted.parameters[k];
         let bound = if side == BoundSide::Lower { self.domain.lower[i] } else { self.domain.upper[i] };
@@ -320,8 +320,8 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         ray
     }
 
-    /// The point of `ray` at which the height is reached, `[target, first]` with the first place to
-    /// look at; from the conditional minimum `start`.
+    /// Returns the point of `ray` at which the height is reached, `[target, first]` with the first
+    /// place to look at; from the conditional minimum `start`.
     fn follow(
         &self,
         profiler: &mut Profiler<'_, L>,
@@ -358,7 +358,7 @@ impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
         ContourPoint { values: values_at(t), twice_delta_nll, cut, outcome }
     }
 
-    /// Where the ray is at `t`: at its end exactly on the bound.
+    /// Returns where the ray is at `t`: at its end exactly on the bound.
     fn place(&self, ray: &Ray, t: f64) -> [f64; 2] {
         let mut values = [0, 1].map(|k| ray.from[k] + t * ray.direction[k]);
         for k in 0..2 {

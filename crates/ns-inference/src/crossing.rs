@@ -1,6 +1,7 @@
 //! Where a profile that rises along a line reaches a height.
 //!
-//! Heights are √(2 Δ(-ln L)), which is a straight line for a parabola, so that Newton's steps are nearly right from the first one on; a bracket keeps them honest.
+//! Heights are √(2 Δ(-ln L)), which is a straight line for a parabola, so that Newton's steps are
+//! nearly right from the first one on; a bracket keeps them honest.
 
 use crate::minimize::{Minimum, Outcome};
 
@@ -27,7 +28,8 @@ pub(crate) struct ProfileRise {
 }
 
 impl ProfileRise {
-    /// Of the conditional minimum `at` above `best` (-ln L), where the derivative of -ln L along the line is `derivative`.
+    /// Of the conditional minimum `at` above `best` (-ln L), where the derivative of -ln L along
+    /// the line is `derivative`.
     pub(crate) fn of(at: &Minimum, best: f64, derivative: f64) -> Result<Self, Outcome> {
         match at.outcome {
             Outcome::Converged => {
@@ -45,7 +47,7 @@ impl ProfileRise {
 pub(crate) enum Crossing {
     /// Here.
     At(f64),
-    /// Nowhere before the line's end, or as far as anybody looked.
+    /// Nowhere before the line's end, or as far as was searched.
     Open(f64),
     /// Nowhere: the likelihood is infinite beyond this.
     EndOfDomain(f64),
@@ -89,7 +91,8 @@ pub(crate) fn crossing(line: &ProfileLine, mut height_at: impl FnMut(f64) -> Res
     if outer.is_none() { Crossing::Open(inner) } else { Crossing::Failed(Outcome::IterationLimit) }
 }
 
-/// The Newton step, kept inside the bracket; bisection where it leaves it, and at most threefold outwards.
+/// Returns the Newton step, kept inside the bracket; bisection where it leaves it, and at most
+/// threefold outwards.
 fn propose(at: f64, line: &ProfileLine, height: ProfileRise, inner: f64, outer: Option<f64>) -> f64 {
     let newton = at + (line.target - height.value) / height.derivative;
     match outer {

@@ -1,7 +1,8 @@
-//! Parameters that even perfect data would hardly tell apart: the correlations that a model expects before any fit.
+//! Parameters that even perfect data would hardly tell apart: the correlations that a model expects
+//! before any fit.
 //!
-//! At Asimov data the exact Hessian is the Fisher information of the model, so what it shows is a property of the model and not of an
-//! observation. `nextstat check` asks.
+//! At Asimov data the exact Hessian is the Fisher information of the model, so what it shows is a
+//! property of the model and not of an observation. `nextstat check` asks.
 
 use crate::hessian::Hessian;
 use crate::linear::SparseRows;
@@ -29,7 +30,8 @@ pub struct CorrelatedPair {
     pub correlation: f64,
 }
 
-/// Looks at `likelihood`, that of the Asimov data of `model` at its starting values, and lists pairs correlated by more than `limit`.
+/// Looks at `likelihood`, that of the Asimov data of `model` at its starting values, and lists
+/// pairs correlated by more than `limit`.
 pub fn degeneracy<L: Likelihood + ?Sized>(model: &Model, likelihood: &mut L, limit: f64) -> Degeneracy {
     let parameters = &model.parameters;
     let domain = Domain { fixed: parameters.fixed.clone(), ..unbounded(parameters.len()) };
@@ -42,7 +44,8 @@ pub fn degeneracy<L: Likelihood + ?Sized>(model: &Model, likelihood: &mut L, lim
 
 /// Pairs correlated by more than `limit`, strongest first.
 ///
-/// A correlation ρ raises the variances of both parameters by 1/(1 - ρ²) at least, so that only covariances of parameters with such a variance are computed.
+/// A correlation ρ raises the variances of both parameters by 1/(1 - ρ²) at least, so that only
+/// covariances of parameters with such a variance are computed.
 fn correlated_pairs(hessian: &Hessian, limit: f64) -> Vec<CorrelatedPair> {
     /// For rounding, which must not decide whether a pair is looked at.
     const MARGIN: f64 = 0.99;
@@ -88,7 +91,7 @@ mod tests {
         likelihood
     }
 
-    /// Every pair, from the whole covariance.
+    /// Returns every pair, from the whole covariance.
     fn all_pairs(model: &Model, limit: f64) -> Vec<CorrelatedPair> {
         let n = model.n_params();
         let domain = Domain { fixed: model.parameters.fixed.clone(), ..unbounded(n) };

@@ -186,7 +186,7 @@ fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum>
     minima
 }
 
-/// What to know where there is more than one minimum.
+/// Returns a warning where there is more than one minimum.
 fn several_minima(minima: &[LocalMinimum]) -> Option<String> {
     let (lowest, second) = (minima.first()?, minima.get(1)?);
     let n = if minima.len() == MOST_BASINS { format!("{MOST_BASINS} or more") } else { minima.len().to_string() };

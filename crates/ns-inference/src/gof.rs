@@ -1,9 +1,13 @@
-//! Goodness of fit: how far the best fit is from the saturated model, which expects in each bin exactly what was seen.
+//! Goodness of fit: how far the best fit is from the saturated model, which expects in each bin
+//! exactly what was seen.
 //!
-//! q = 2 (-ln L(θ̂) + ln L_saturated) = Σ_bins 2 D(n, λ(θ̂)) + Σ_terms 2 D(a, θ̂), D being the half-deviance of a bin or constraint term
-//! (S. Baker and R. D. Cousins, Nucl. Instrum. Meth. 221 (1984) 437; R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using
-//! saturated models", 2013). For large counts q follows χ² with as many degrees of freedom as there are bins and constraint terms, less what the parameters
-//! take. Both halves matter: without the constraint terms a fit could buy agreement with impossible pulls, without the parameters' share everything fits well.
+//! q = 2 (-ln L(θ̂) + ln L_saturated) = Σ_bins 2 D(n, λ(θ̂)) + Σ_terms 2 D(a, θ̂), D being the
+//! half-deviance of a bin or constraint term (S. Baker and R. D. Cousins, Nucl. Instrum. Meth. 221
+//! (1984) 437; R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data
+//! using saturated models", 2013). For large counts q follows χ² with as many degrees of freedom as
+//! there are bins and constraint terms, less what the parameters take. Both halves matter: without
+//! the constraint terms a fit could buy agreement with impossible pulls, without the parameters'
+//! share everything fits well.
 
 use crate::chi_squared::upper_tail;
 use crate::hessian::Hessian;
@@ -26,16 +30,18 @@ use std::num::NonZeroUsize;
 const FEW_EVENTS: f64 = 5.0;
 
 /// With fewer degrees of freedom than this a channel is fitted whatever it contains.
-const NO_FREEDOM: f64 = 1e-6;
+const NO_DEGREE: f64 = 1e-6;
 
-/// The distance to the saturated model and what it is made of. Every number is twice a difference of -ln L.
+/// The distance to the saturated model and what it is made of. Every number is twice a difference
+/// of -ln L.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Deviance {
     /// q, the sum of all.
     pub total: f64,
     /// Σ 2 D(n, λ) over the bins of each channel (C).
     pub channels: Vec<f64>,
-    /// Σ 2 D(a, θ) over the constraint terms of parameters that are not fixed; for a Gaussian term the squared pull.
+    /// Σ 2 D(a, θ) over the constraint terms of parameters that are not fixed; for a Gaussian term
+    /// the squared pull.
     pub constraints: f64,
 }
 
@@ -56,7 +62,8 @@ pub struct GoodnessOfFit {
     pub n_constraints: usize,
     /// Parameters that are not fixed; those at a bound count.
     pub n_free: usize,
-    /// Directions in the space of the parameters that no bin and no constraint term feels: they take no degree of freedom.
+    /// Directions in the space of the parameters that no bin and no constraint term feels: they
+    /// take no degree of freedom.
     pub n_undetermined: usize,
     /// Each channel by itself (C).
     pub channels: Vec<ChannelGoodness>,
@@ -66,10 +73,12 @@ pub struct GoodnessOfFit {
 
 /// How well one channel is fitted.
 ///
-/// The parameters are those of the fit to all channels, so the residuals of a channel are smaller than those of bins that nobody has fitted. For large counts
-/// its deviance is a sum of squares with covariance M = 1 - W^½ J F⁻¹ Jᵀ W^½ (J: ∂λ/∂θ of its bins, W = 1/λ, F: the expected information of the whole fit);
-/// `n_dof` is the trace of M, and the p-value that of a scaled χ² with the same mean and variance (F. E. Satterthwaite, Biometrics 2 (1946) 110).
-/// Channels share parameters: these p-values are not independent of each other, and the smallest of many is small.
+/// The parameters are those of the fit to all channels, so the residuals of a channel are smaller
+/// than those of bins that were not fitted. For large counts its deviance is a sum of squares with
+/// covariance M = 1 - W^½ J F⁻¹ Jᵀ W^½ (J: ∂λ/∂θ of its bins, W = 1/λ, F: the expected information
+/// of the whole fit); `n_dof` is the trace of M, and the p-value that of a scaled χ² with the same
+/// mean and variance (F. E. Satterthwaite, Biometrics 2 (1946) 110). Channels share parameters:
+/// these p-values are not independent of each other, and the smallest of many is small.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChannelGoodness {
     /// The channel's name.
@@ -78,13 +87,15 @@ pub struct ChannelGoodness {
     pub deviance: f64,
     /// Bins that expect or have seen anything.
     pub n_bins: usize,
-    /// What the fit leaves of its bins' freedom, not whole in general; `None` if the fit's Hessian does not tell.
+    /// What the fit leaves of its bins' freedom, not whole in general; `None` if the fit's Hessian
+    /// does not tell.
     pub n_dof: Option<f64>,
     /// The probability of a deviance at least as large; `None` without freedom.
     pub p_value: Option<f64>,
 }
 
-/// The distance of `data` from what `params` (P) expect, for parameters of which `fixed` (P) are fixed at a value and have no pull.
+/// Returns the distance of `data` from what `params` (P) expect, for parameters of which `fixed`
+/// (P) are fixed at a value and have no pull.
 ///
 /// At a point outside the domain it is infinite.
 #[must_use]
@@ -100,7 +111,8 @@ pub fn saturated_deviance(model: &Model, data: &Data, params: &[f64], fixed: &[b
     Deviance { total: channels.iter().sum::<f64>() + constraints, channels, constraints }
 }
 
-/// The parameter and the auxiliary datum of each constraint term of a parameter that is not fixed.
+/// Returns the parameter and the auxiliary datum of each constraint term of a parameter that is not
+/// fixed.
 fn free_terms(model: &Model, fixed: &[bool]) -> impl Iterator<Item = (usize, usize)> {
     let params = model.table(model.layout.constraint_param).iter().map(|&param| param as usize);
     params.enumerate().filter(|(_, i)| !fixed[*i]).map(|(k, i)| (i, k))
@@ -159,7 +171,7 @@ impl Residuals {
 
     fn goodness(&self, channel: String, deviance: f64, information: Option<&Hessian>) -> ChannelGoodness {
         let moments = information.filter(|hessian| hessian.is_covariance()).map(|hessian| self.moments(hessian));
-        let p_value = moments.filter(|(trace, _)| *trace > NO_FREEDOM).map(|(trace, square)| {
+        let p_value = moments.filter(|(trace, _)| *trace > NO_DEGREE).map(|(trace, square)| {
             // g χ²(h) has mean g h and variance 2 g² h.
             let (scale, n_dof) = (square / trace, trace * trace / square);
             upper_tail(deviance / scale, n_dof)
@@ -229,9 +241,10 @@ impl Counts {
     }
 }
 
-/// The directions that the data leave undetermined, at bounds or not.
+/// Returns the directions that the data leave undetermined, at bounds or not.
 ///
-/// A direction without any curvature has no share of a parameter with a constraint term, so the rank of the other parameters' gradients tells.
+/// A direction without any curvature has no share of a parameter with a constraint term, so the
+/// rank of the other parameters' gradients tells.
 fn n_undetermined(model: &Model, domain: &Domain, residuals: &[Residuals]) -> usize {
     let is_loose = |i: &usize| !domain.fixed[*i] && model.parameters.constraint[*i].is_none();
     let loose: Vec<usize> = (0..model.n_params()).filter(is_loose).collect();
@@ -248,7 +261,8 @@ fn n_undetermined(model: &Model, domain: &Domain, residuals: &[Residuals]) -> us
             }
         }
     }
-    // PERF: cubic in the parameters without a constraint; thousands of free shapefactors would want the structure.
+    // PERF: cubic in the parameters without a constraint; thousands of free shapefactors would want
+    // the structure.
     n - rank(&gram, n, UNDETERMINED)
 }
 

@@ -1,7 +1,9 @@
-//! The exact Hessian at a minimum: uncertainties, covariance, and directions that the data do not determine.
+//! The exact Hessian at a minimum: uncertainties, covariance, and directions that the data do not
+//! determine.
 //!
-//! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not positive definite is damped until it can be factorised;
-//! beyond rounding, it then gives a direction that leads down, and no uncertainties.
+//! Parameters that are fixed or at a bound are left out of the inverse. A matrix that is not
+//! positive definite is damped until it can be factorised; beyond rounding, it then gives a
+//! direction that leads down, and no uncertainties.
 
 use crate::linear::{ArrowheadFactor, SparseRows, StopCheck, WhitenedRows};
 use crate::minimize::Domain;
@@ -36,12 +38,13 @@ pub struct Hessian {
 }
 
 impl Hessian {
-    /// The Hessian of `likelihood` at `params` (P).
+    /// Returns the Hessian of `likelihood` at `params` (P).
     pub fn at<L: Likelihood + ?Sized>(likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
         Self::damped_at(likelihood, params, domain, &[0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0, 100.0])
     }
 
-    /// The same with the first of these dampings (relative to the diagonal) that makes it positive definite.
+    /// Returns the same with the first of these dampings (relative to the diagonal) that makes it
+    /// positive definite.
     pub fn damped_at<L: Likelihood + ?Sized>(
         likelihood: &mut L,
         params: &[f64],
@@ -83,13 +86,14 @@ impl Hessian {
         self.singular = true;
     }
 
-    /// Whether it is positive definite as it stands.
+    /// Returns `true` if it is positive definite without damping.
     #[must_use]
     pub fn is_positive_definite(&self) -> bool {
         self.damping == 0.0 && !self.singular
     }
 
-    /// The direction (P) in which -ln L curves down most, in units of each parameter's own width; for matrices that are not positive definite.
+    /// Returns the direction (P) in which -ln L curves down most, in units of each parameter's own
+    /// width; for matrices that are not positive definite.
     #[must_use]
     pub fn downward_direction(&mut self) -> Vec<f64> {
         let n = self.free.len();
@@ -109,13 +113,15 @@ impl Hessian {
         x.iter().map(|x| x / norm).collect()
     }
 
-    /// Whether its inverse is a covariance: positive definite, but for damping that is no more than rounding.
+    /// Returns `true` if its inverse is a covariance: positive definite, but for damping that is no
+    /// more than rounding.
     #[must_use]
     pub fn is_covariance(&self) -> bool {
         !self.singular && self.damping <= MOST_DAMPING
     }
 
-    /// Linear functions of the parameters, such that inner products are covariances; only if [`Hessian::is_covariance`].
+    /// Linear functions of the parameters, such that inner products are covariances; only if
+    /// [`Hessian::is_covariance`].
     #[must_use]
     pub fn whiten(&self, rows: &SparseRows) -> WhitenedRows {
         self.factor.whiten(rows)
@@ -126,7 +132,8 @@ impl Hessian {
         self.factor.solve(rhs, x);
     }
 
-    /// Column `i` of the covariance, written to `out` (P); zeros if the parameter is not free, or if nothing made the matrix positive definite.
+    /// Column `i` of the covariance, written to `out` (P); zeros if the parameter is not free, or
+    /// if nothing made the matrix positive definite.
     pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
         if self.singular {
             out.fill(0.0);
@@ -137,7 +144,8 @@ impl Hessian {
         self.factor.solve(&unit, out);
     }
 
-    /// Whether parameter `i` is free and its variance more than rounding: correlations leave some of its own curvature.
+    /// Returns `true` if parameter `i` is free and its variance more than rounding: correlations
+    /// leave some of its own curvature.
     #[must_use]
     pub fn determines(&self, i: usize) -> bool {
         let excess = self.variance(i) * self.diagonal[i];
@@ -150,7 +158,8 @@ impl Hessian {
         self.variances(&|| false)[i]
     }
 
-    /// Variances of all parameters (P); 0 for those that are not free, and for all if `stop` said so while they were computed.
+    /// Variances of all parameters (P); 0 for those that are not free, and for all if `stop` said
+    /// so while they were computed.
     pub fn variances(&self, stop: StopCheck<'_>) -> &[f64] {
         self.variance.get_or_init(|| {
             let mut variances = vec![0.0; self.free.len()];
@@ -161,12 +170,13 @@ impl Hessian {
         })
     }
 
-    /// Parameters whose variance correlations raise by `excess` or more: C_ii H_ii = 1/(1 - R_i²), with R_i the multiple correlation of parameter i with all others.
+    /// Parameters whose variance correlations raise by `excess` or more: C_ii H_ii = 1/(1 - R_i²),
+    /// with R_i the multiple correlation of parameter i with all others.
     pub(crate) fn inflated(&self, excess: f64) -> Vec<usize> {
         (0..self.free.len()).filter(|&i| self.variance(i) * self.diagonal[i] >= excess).collect()
     }
 
-    /// The covariance (P × P, row by row), zero for parameters that are not free.
+    /// Returns the covariance (P × P, row by row), zero for parameters that are not free.
     #[must_use]
     pub fn covariance(&mut self) -> Option<Vec<f64>> {
         if !self.is_covariance() {
@@ -188,7 +198,8 @@ impl Hessian {
         Some(covariance)
     }
 
-    /// Standard deviations (P); `None` for parameters that are not free or that the data do not determine.
+    /// Standard deviations (P); `None` for parameters that are not free or that the data do not
+    /// determine.
     #[must_use]
     pub fn uncertainties(&self, flat: &[FlatDirection], parameters: &Parameters) -> Vec<Option<f64>> {
         let undetermined = |i: usize| {
@@ -196,7 +207,8 @@ impl Hessian {
                 .filter(|d| d.curvature < UNDETERMINED)
                 .any(|d| d.parameters.iter().any(|(name, _)| *name == parameters.names[i]))
         };
-        // Flat directions need damping and have a name; without one, a damped matrix is not that of a minimum.
+        // Flat directions need damping and have a name; without one, a damped matrix is not that of
+        // a minimum.
         let is_sound = self.damping <= MOST_DAMPING || (!flat.is_empty() && self.damping < 1e-3);
         let uncertainty = |i: usize| {
             let variance = self.variance(i);
@@ -206,17 +218,21 @@ impl Hessian {
         (0..self.free.len()).map(uncertainty).collect()
     }
 
-    /// Whether parameter `i` may take part in a flat direction: correlations take away nearly all of its own curvature, or it has none. P is `n`.
+    /// Returns `true` if parameter `i` may take part in a flat direction: correlations take away
+    /// nearly all of its own curvature, or it has none. P is `n`.
     pub(crate) fn is_suspicious(&mut self, i: usize, n: usize) -> bool {
         let mut column = vec![0.0; n];
         self.covariance_column(i, &mut column);
         !self.is_positive_definite() || column[i] * self.diagonal[i] >= SUSPICIOUS
     }
 
-    /// The flat directions: every parameter that changes nothing, then at most three directions, flattest first.
+    /// Returns the flat directions: every parameter that changes nothing, then at most three
+    /// directions, flattest first.
     ///
-    /// A parameter's variance times its own curvature says how much of that curvature correlations take away. Only where nearly all of it is gone the flattest
-    /// directions are worked out, on the Gauss-Newton matrix: it is exactly flat where the data do not change, whatever the gradient.
+    /// A parameter's variance times its own curvature says how much of that curvature correlations
+    /// take away. Only where nearly all of it is gone the flattest directions are worked out, on
+    /// the Gauss-Newton matrix: it is exactly flat where the data do not change, whatever the
+    /// gradient.
     #[must_use]
     pub fn flat_directions<L: Likelihood + ?Sized>(
         &self,
@@ -278,7 +294,8 @@ impl Flatness {
         directions
     }
 
-    /// The flattest direction orthogonal to `others`, as a unit vector in the scaled space, and its curvature there.
+    /// Returns the flattest direction orthogonal to `others`, as a unit vector in the scaled space,
+    /// and its curvature there.
     fn flattest(&mut self, others: &[Vec<f64>]) -> (Vec<f64>, f64) {
         let n = self.free.len();
         let mut z: Vec<f64> = (0..n).map(|i| crate::random::uniform(1, 0, i as u64) - 0.5).collect();

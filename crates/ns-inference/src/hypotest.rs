@@ -3,8 +3,8 @@
 //!
 //! The rules are pyhf's: the expected distribution comes from the Asimov data set of the
 //! conditional fit at μ = 0 (for q₀ at μ = 1), auxiliary data included, and the parameter of
-//! interest moves in the range that it is given. A [`ProfileRatioTest`] keeps the fits that do not depend on
-//! the tested value, so that limits and grids pay two conditional fits a point.
+//! interest moves in the range that it is given. A [`ProfileRatioTest`] keeps the fits that do not
+//! depend on the tested value, so that limits and grids pay two conditional fits a point.
 
 use crate::asymptotic::{PValues, band, p_values};
 use crate::fit::SEVERAL_MINIMA;
@@ -131,7 +131,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         }
     }
 
-    /// The conditional minima that every further test on `data` starts from.
+    /// Returns the conditional minima that every further test on `data` starts from.
     pub(crate) fn branches_of(&mut self, data: DataSet) -> &mut Vec<Vec<f64>> {
         match data {
             DataSet::Observed => &mut self.observed_branches,
@@ -139,8 +139,8 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         }
     }
 
-    /// The statistic at `mu`. Each conditional minimum is looked for from several places and
-    /// explored, so that a second minimum does not go unnoticed.
+    /// Returns the statistic at `mu`. Each conditional minimum is looked for from several places
+    /// and explored, so that a second minimum does not go unnoticed.
     pub fn at(&mut self, mu: f64) -> TestedValue {
         let mut pair = self.pair(mu, Profiler::at_explored, &[]);
         while self.renew_asimov() {
@@ -150,12 +150,12 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         pair
     }
 
-    /// The same on the way to a value at which everything is explored.
+    /// Returns the same on the way to a value at which everything is explored.
     pub(crate) fn at_on_the_way(&mut self, mu: f64) -> TestedValue {
         self.pair(mu, Profiler::at_on_the_way, &[])
     }
 
-    /// Both statistics at `mu`; the observed one is looked for from `known` (P each) too.
+    /// Returns both statistics at `mu`; the observed one is looked for from `known` (P each) too.
     fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedValue {
         let starts =
             [&[self.asimov_params.clone(), self.observed.start().to_vec()], known, &self.observed_branches].concat();
@@ -192,7 +192,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         true
     }
 
-    /// The whole test at `mu`.
+    /// Returns the whole test at `mu`.
     pub fn result(&mut self, mu: f64) -> HypotestResult {
         let pair = self.at(mu);
         let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
@@ -218,8 +218,8 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         }
     }
 
-    /// What to know before the numbers are used; `mu` is the value that was asked for, if there was
-    /// one.
+    /// Returns the warnings that belong to the numbers; `mu` is the value that was asked for, if
+    /// there was one.
     pub fn warnings(&mut self, mu: Option<f64>, pair: &TestedValue) -> Vec<String> {
         self.observed.note_cut_short(self.asimov.is_cut_short());
         let undetermined = self.observed.undetermined(self.poi);
@@ -238,7 +238,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             .collect()
     }
 
-    /// What to know if the Asimov data set is one of several.
+    /// Returns a warning if the Asimov data set is one of several.
     fn ambiguous(&self) -> Option<String> {
         let (name, mu) = (&self.observed.model().parameters.names[self.poi], self.asimov_mu);
         self.is_ambiguous.then(|| {
@@ -248,13 +248,13 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         })
     }
 
-    /// Why the tests of `pair` have no value.
+    /// Returns why the tests of `pair` have no value.
     pub(crate) fn failures(&self, pair: &TestedValue) -> Vec<String> {
         let failed = [(DataSet::Observed, pair.observed.failure), (DataSet::Asimov, pair.asimov.failure)];
         failed.into_iter().filter_map(|(data, failure)| Some(self.describe(data, failure?))).collect()
     }
 
-    /// Why a test on `data` has no value.
+    /// Returns why a test on `data` has no value.
     pub(crate) fn describe(&self, data: DataSet, failure: TestFailure) -> String {
         let (name, mu) = (&self.observed.model().parameters.names[self.poi], self.asimov_mu);
         match data {
@@ -266,8 +266,8 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         }
     }
 
-    /// What makes the data impossible where the Asimov data set is made, with the other parameters
-    /// at their starting values.
+    /// Returns what makes the data impossible where the Asimov data set is made, with the other
+    /// parameters at their starting values.
     pub(crate) fn impossible(&self) -> Option<String> {
         let (name, mu, reason) =
             (&self.observed.model().parameters.names[self.poi], self.asimov_mu, self.impossible.as_ref()?);
@@ -276,7 +276,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         ))
     }
 
-    /// The best fit is where the range ends, and not because signals are not negative.
+    /// Returns a warning if the best fit is at an end of its range other than zero.
     fn at_end(&self) -> Option<String> {
         let (domain, best) = (self.observed.domain(), self.observed.best());
         let end = match domain.bound_at(self.poi, *best.params.get(self.poi)?)? {
@@ -397,7 +397,7 @@ pub struct SignificanceResult {
     pub warnings: Vec<String>,
 }
 
-/// The discovery significance of parameter `poi`, observed and expected at `mu_expected`
+/// Returns the discovery significance of parameter `poi`, observed and expected at `mu_expected`
 /// (arXiv:1007.1727, eqs. 12, 52 and 53).
 pub fn significance<L: DataLikelihood + Clone>(
     problem: &mut Problem<'_, L>,

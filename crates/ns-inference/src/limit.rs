@@ -3,8 +3,8 @@
 //!
 //! The expected limits follow from the Asimov data set alone: CLs at n standard deviations of the
 //! background equals the level where √q_A(μ) reaches a number that only depends on n. √q_A is
-//! nearly a straight line and its derivative is the gradient of the conditional fit, so each of the five
-//! takes two or three fits.
+//! nearly a straight line and its derivative is the gradient of the conditional fit, so each of the
+//! five takes two or three fits.
 
 use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::hessian::Hessian;
@@ -85,7 +85,7 @@ pub struct ClsPoint {
     pub cls_exp: Option<[f64; 5]>,
 }
 
-/// The upper limits on parameter `poi` by root finding.
+/// Returns the upper limits on parameter `poi` by root finding.
 pub fn limit<L: DataLikelihood + Clone>(problem: &mut Problem<'_, L>, poi: usize, wanted: LimitOptions) -> LimitResult {
     let mut scratch = problem.likelihood.clone();
     let mut solver = LimitSolver::new(problem.reborrow(), &mut scratch, poi, wanted);
@@ -98,7 +98,7 @@ pub fn limit<L: DataLikelihood + Clone>(problem: &mut Problem<'_, L>, poi: usize
     solver.report(observed, expected)
 }
 
-/// The upper limits on parameter `poi` from the CLs at the values of `grid` (ascending),
+/// Returns the upper limits on parameter `poi` from the CLs at the values of `grid` (ascending),
 /// interpolated linearly as pyhf does.
 pub fn limit_from_grid<L: DataLikelihood + Clone>(
     problem: &mut Problem<'_, L>,
@@ -134,7 +134,7 @@ pub fn limit_from_grid<L: DataLikelihood + Clone>(
     result
 }
 
-/// Where straight lines through `points` (μ ascending, CLs) last fall through `level`.
+/// Returns where straight lines through `points` (μ ascending, CLs) last fall through `level`.
 fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
     let is_crossing = |pair: &&[(f64, f64)]| pair[0].1 >= level && pair[1].1 < level;
     match points.windows(2).rfind(is_crossing) {
@@ -256,7 +256,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         [self.test.observed.best().nll, self.test.asimov.best().nll]
     }
 
-    /// The lowest value that may be a limit: the best fit of the Asimov data set, usually 0.
+    /// Returns the lowest value that may be a limit: the best fit of the Asimov data set,
+    /// usually 0.
     fn lower(&self) -> f64 {
         self.test.asimov.best().params.get(self.test.poi).copied().unwrap_or(0.0)
     }
@@ -267,7 +268,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         RootInterval { lower, upper, guess: guess.min(upper) }
     }
 
-    /// The limit expected `n` standard deviations from the median.
+    /// Returns the limit expected `n` standard deviations from the median.
     fn expected(&mut self, n: f64) -> Root {
         let target = root_asimov_at(self.wanted.level, n);
         // A line through the best fit and the nearest point already tested.
@@ -291,8 +292,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         Some([q.sqrt(), tested.derivative / q.sqrt()])
     }
 
-    /// Whether the next value is explored: where that is necessary, until it has cost too much.
-    /// From then on the basins that were met are followed.
+    /// Returns `true` if the next value is explored: where that is necessary, until it has cost too
+    /// much. From then on the basins that were met are followed.
     fn explores_next(&mut self) -> bool {
         let ProfileRatioTest { observed, asimov, .. } = &mut self.test;
         let spent = observed.search().spent().evaluations + asimov.search().spent().evaluations;
@@ -300,7 +301,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         self.explores_all && spent < MOST_EVALUATIONS * LARGE / n_params
     }
 
-    /// The statistic of the Asimov data set at `mu`, explored.
+    /// Returns the statistic of the Asimov data set at `mu`, explored.
     fn asimov_explored(&mut self, mu: f64) -> EvaluatedStatistic {
         let branches = self.test.branches_of(DataSet::Asimov).clone();
         let ProfileRatioTest { asimov, poi, .. } = &mut self.test;
@@ -309,7 +310,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         classify(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
-    /// The statistic of the Asimov data set at `mu`, on the way to a limit.
+    /// Returns the statistic of the Asimov data set at `mu`, on the way to a limit.
     fn asimov_on_the_way(&mut self, mu: f64) -> EvaluatedStatistic {
         let branches = self.test.branches_of(DataSet::Asimov).clone();
         let ProfileRatioTest { asimov, poi, .. } = &mut self.test;
@@ -318,7 +319,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         classify(asimov, self.wanted.statistic, *poi, mu, conditional)
     }
 
-    /// The observed limit.
+    /// Returns the observed limit.
     fn observed(&mut self) -> Root {
         let mu_hat = self.test.observed.best().params[self.test.poi];
         let target = root_asimov_at(self.wanted.level, 0.0);
@@ -410,7 +411,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     }
 }
 
-/// Why there is no limit, after `failure`.
+/// Returns why there is no limit, after `failure`.
 fn reason(root: Root, failure: Option<&str>) -> Option<&str> {
     match root {
         Root::At(_) => None,

@@ -1,11 +1,14 @@
-//! Whether this machine can hold the matrices of a fit, asked before they are allocated: an allocation that fails ends the process.
+//! Whether this machine can hold the matrices of a fit, asked before they are allocated: an
+//! allocation that fails ends the process.
 //!
-//! A fit holds dense matrices over the global parameters, so its memory grows with the square of their number.
+//! A fit holds dense matrices over the global parameters, so its memory grows with the square of
+//! their number.
 
 use ns_core::curvature::{Arrowhead, Structure};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// Less than this is not compared with the memory that is available: asking takes as long as a small fit.
+/// Less than this is not compared with the memory that is available: asking takes as long as a
+/// small fit.
 const NEGLIGIBLE: u64 = 64 << 20;
 
 /// A model whose matrices do not fit into memory.
@@ -16,7 +19,8 @@ pub struct ModelTooLarge {
     pub n_params: usize,
     /// Bytes that a fit needs at least.
     pub needed: u64,
-    /// Bytes that are available; None if there are enough, and a limit of this process forbids them.
+    /// Bytes that are available; None if there are enough, and a limit of this process forbids
+    /// them.
     pub available: Option<u64>,
 }
 
@@ -27,7 +31,8 @@ fn granted(available: Option<u64>) -> String {
     }
 }
 
-/// Bytes that the matrices of one fit take at least: both approximations of the Hessian, and a factor.
+/// Bytes that the matrices of one fit take at least: both approximations of the Hessian, and a
+/// factor.
 #[must_use]
 pub fn needed(structure: &Structure) -> u64 {
     let arrowhead = Arrowhead::bytes(&structure.partition);
@@ -52,7 +57,8 @@ pub fn require(structure: &Structure) -> Result<(), ModelTooLarge> {
     Err(ModelTooLarge { n_params, needed, available: Some(available).filter(|available| *available < needed) })
 }
 
-/// Whether the system grants so many bytes of addresses, as limits of the process and of the machine allow.
+/// Returns `true` if the system grants so many bytes of addresses, as limits of the process and of
+/// the machine allow.
 fn is_granted(bytes: u64) -> bool {
     let mut trial = Vec::<u8>::new();
     let granted = usize::try_from(bytes).is_ok_and(|bytes| trial.try_reserve_exact(bytes).is_ok());
@@ -67,7 +73,8 @@ fn available() -> u64 {
     let machine = system.available_memory().saturating_add(system.free_swap());
     let container = system
         .cgroup_limits()
-        // Files that the kernel keeps in memory count as used, and are given up when memory is needed.
+        // Files that the kernel keeps in memory count as used, and are given up when memory is
+        // needed.
         .map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss).saturating_add(limits.free_swap));
     machine.min(container)
 }

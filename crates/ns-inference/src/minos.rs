@@ -1,7 +1,9 @@
-//! Asymmetric intervals from the profile likelihood (MINOS): where the conditional minimum has risen by ½ above the best fit.
+//! Asymmetric intervals from the profile likelihood (MINOS): where the conditional minimum has
+//! risen by ½ above the best fit.
 //!
-//! The profile's derivative is the gradient of -ln L in that parameter at the conditional minimum, so a Newton iteration on √(2 Δ) = 1 needs two or three conditional
-//! fits a side, each started where the last ones point to (F. James and M. Roos, Comput. Phys. Commun. 10 (1975) 343).
+//! The profile's derivative is the gradient of -ln L in that parameter at the conditional minimum,
+//! so a Newton iteration on √(2 Δ) = 1 needs two or three conditional fits a side, each started
+//! where the last ones point to (F. James and M. Roos, Comput. Phys. Commun. 10 (1975) 343).
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
@@ -32,7 +34,7 @@ pub struct MinosRequest<'a> {
     pub parameter: usize,
 }
 
-/// The interval of one parameter around a minimum.
+/// Returns the interval of one parameter around a minimum.
 pub fn interval<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     parameters: &Parameters,
@@ -118,7 +120,7 @@ fn crossing<L: Likelihood + ?Sized>(
     Crossing::None
 }
 
-/// The Hessian's standard deviation, or a tenth of the range where it has none.
+/// Returns the Hessian's standard deviation, or a tenth of the range where it has none.
 fn first_width<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, hessian: &Hessian, i: usize) -> f64 {
     let sigma = hessian.variance(i).sqrt();
     if sigma > 0.0 && sigma.is_finite() {
@@ -128,13 +130,13 @@ fn first_width<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, hessian: &Hess
     if range.is_finite() { 0.1 * range } else { 0.1 * best.params[i].abs().max(1.0) }
 }
 
-/// Where the Newton step from `at` leads, at which the height has `derivative`.
+/// Returns where the Newton step from `at` leads, at which the height has `derivative`.
 fn newton_step(at: f64, height: f64, derivative: f64) -> f64 {
     at + (1.0 - height) / derivative
 }
 
-/// Returns the next value: `newton` if it is inside the bracket, else its middle, and never more than
-/// three times as far outwards as `at`.
+/// Returns the next value: `newton` if it is inside the bracket, else its middle, and never more
+/// than three times as far outwards as `at`.
 fn propose(at: f64, newton: f64, inner: &Point, outer: Option<&Point>, sign: f64) -> f64 {
     match outer {
         Some(outer) => {
@@ -157,7 +159,8 @@ fn clip(value: f64, edge: f64, sign: f64) -> f64 {
     if sign < 0.0 { value.max(edge) } else { value.min(edge) }
 }
 
-/// Where the conditional minimum at `next` should be: the last one moved along the covariance's direction.
+/// Returns where the conditional minimum at `next` should be: the last one moved along the
+/// covariance's direction.
 fn predict(best: &Minimum, hessian: &mut Hessian, i: usize, from: &Point, next: f64) -> Vec<f64> {
     let mut start = from.params.clone();
     let variance = hessian.variance(i);

@@ -2,16 +2,17 @@
 
 use std::fmt;
 
-/// Who watches a long piece of work. Called from any thread.
+/// Watches a long computation. Its methods are called from any thread.
 pub trait Monitor: Sync {
     /// `done` of `total` units are finished.
     fn progress(&self, done: usize, total: usize);
 
-    /// Whether to stop after the units that are under way; what is done is then returned as it is.
+    /// Returns `true` to stop after the units that are under way; what is done is then returned as
+    /// it is.
     fn is_cancelled(&self) -> bool;
 }
 
-/// Nobody watches.
+/// A monitor that does nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoMonitor;
 
@@ -23,7 +24,8 @@ impl Monitor for NoMonitor {
     }
 }
 
-/// Hands on whether to stop, and keeps to itself how far the work is: for work that is not counted in the units of the whole.
+/// Hands on whether to stop, and keeps to itself how far the work is: for work that is not counted
+/// in the units of the whole.
 #[derive(Clone, Copy)]
 pub struct WithoutProgress<'a>(pub &'a dyn Monitor);
 

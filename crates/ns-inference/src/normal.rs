@@ -1,14 +1,16 @@
-//! The normal distribution's tail and its inverse, accurate as far as double precision can say the number at all.
+//! The normal distribution's tail and its inverse, accurate as far as double precision can say the
+//! number at all.
 //!
-//! Significances of 30 and more occur (a signal that nobody could overlook), and ratios of two such tails are what CLs is, so the logarithm of the tail is
-//! here as well: it never underflows.
+//! Significances of 30 and more occur (an obvious signal), and ratios of two such tails are what
+//! CLs is, so the logarithm of the tail is here as well: it never underflows.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, TAU};
 
 /// Beyond this z the logarithm of the tail comes from a continued fraction.
 const FAR: f64 = 10.0;
 
-/// Q(z) = 1 - Φ(z), the probability of more than `z` standard deviations: the p-value of a significance.
+/// Q(z) = 1 - Φ(z), the probability of more than `z` standard deviations: the p-value of a
+/// significance.
 ///
 /// Accurate to a few units in 1e15 up to z = 37, where it is 4.6e-300; beyond 38.5 it is zero.
 ///
@@ -69,7 +71,8 @@ pub fn significance(p: f64) -> f64 {
 /// z such that ln Q(z) = `ln_p`, for p ≤ ½; works where p itself underflows.
 #[must_use]
 pub fn significance_of_ln(ln_p: f64) -> f64 {
-    // Q(z) ≈ ½ exp(-z²/2) to start with; Newton steps on the nearly quadratic ln Q converge from there.
+    // Q(z) ≈ ½ exp(-z²/2) to start with; Newton steps on the nearly quadratic ln Q converge from
+    // there.
     let mut z = (-2.0 * (ln_p + LN_2)).max(0.0).sqrt();
     for _ in 0..50 {
         let ln_tail = ln_upper_tail(z);

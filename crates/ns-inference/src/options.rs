@@ -1,4 +1,5 @@
-//! How a fit is done: starting values, ranges, fixed parameters, and what is computed at the minimum.
+//! How a fit is done: starting values, ranges, fixed parameters, and what is computed at the
+//! minimum.
 
 use crate::minimize::{Domain, MinimizeOptions};
 use ns_core::Model;
@@ -64,7 +65,7 @@ impl Default for FitOptions {
     }
 }
 
-/// The box and the starting point that the model and the options give.
+/// Returns the box and the starting point that the model and the options give.
 #[must_use]
 pub fn domain_and_start(model: &Model, options: &FitOptions) -> (Domain, Vec<f64>) {
     let parameters = &model.parameters;

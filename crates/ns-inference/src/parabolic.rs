@@ -29,8 +29,8 @@ const WELL_KNOWN: f64 = 0.1;
 /// The largest number of parameters that a warning names.
 const NAMED: usize = 5;
 
-/// The parameters whose standard deviations do not describe -ln L round the minimum `best`, worst
-/// first, without those that have `asked` for intervals.
+/// Returns the parameters whose standard deviations do not describe -ln L round the minimum `best`,
+/// worst first, without those that have `asked` for intervals.
 pub(crate) fn check<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     model: &Model,
@@ -54,8 +54,8 @@ pub(crate) fn check<L: Likelihood + ?Sized>(
     found
 }
 
-/// The parameter of interest, nonlinear systematics, most bent first, and badly known free scale
-/// factors, as far as they have a variance.
+/// Returns the parameter of interest, nonlinear systematics, most bent first, and badly known free
+/// scale factors, as far as they have a variance.
 fn candidates<L: ?Sized>(search: &Search<'_, L>, model: &Model, best: &Minimum, hessian: &mut Hessian) -> Vec<usize> {
     let is_bent = |suspect: &&Suspect| suspect.parameters.len() == 1 && suspect.bend > 0.0;
     let bent = search.candidates.suspects.iter().filter(is_bent).map(|suspect| suspect.parameters[0]);
@@ -71,7 +71,8 @@ fn candidates<L: ?Sized>(search: &Search<'_, L>, model: &Model, best: &Minimum, 
     found
 }
 
-/// The rise of 2·(-ln L) at -1σ and at +1σ of parameter `i`, if one of them is no parabola's.
+/// Returns the rise of 2·(-ln L) at -1σ and at +1σ of parameter `i`, if one of them is no
+/// parabola's.
 fn rises<L: Likelihood + ?Sized>(
     search: &mut Search<'_, L>,
     best: &Minimum,
@@ -121,8 +122,8 @@ fn conditional<L: Likelihood + ?Sized>(
     before.min(search.likelihood.nll(&at))
 }
 
-/// The minimum moved by one standard deviation of parameter `i` to that `side`, along column `i` of
-/// the covariance; `None` where its range ends before.
+/// Returns the minimum moved by one standard deviation of parameter `i` to that `side`, along
+/// column `i` of the covariance; `None` where its range ends before.
 fn moved<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, column: &[f64], i: usize, side: f64) -> Option<Vec<f64>> {
     let domain = &search.domain;
     let step = side / column[i].sqrt();
@@ -145,7 +146,7 @@ fn deviation(found: &NotParabolic) -> f64 {
     both.into_iter().flatten().map(|rise| (rise - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// What to know about them, in a sentence.
+/// Returns a warning about them.
 pub(crate) fn warning(found: &[NotParabolic]) -> Option<String> {
     let warm_start = "MINOS gives asymmetric intervals";
     if let [only] = found {

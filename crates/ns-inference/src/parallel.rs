@@ -7,34 +7,34 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As many threads as the machine runs at once.
+/// Returns as many threads as the machine runs at once.
 #[must_use]
 pub fn all_threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Who does long work, and who watches it.
+/// Threads, monitor and accelerator of a long computation.
 #[derive(Clone, Copy)]
 pub struct ExecutionContext<'a> {
     /// Threads to use at most.
     pub threads: NonZeroUsize,
     /// Told how far the work is; may stop it.
     pub monitor: &'a dyn Monitor,
-    /// Who finds many minima at a time, for the others to start from.
+    /// Finds many minima at a time, from which the fits start.
     pub batch_fitter: Option<BatchFitter<'a>>,
 }
 
 impl ExecutionContext<'_> {
-    /// One thread that nobody watches.
+    /// One thread without a monitor.
     pub const SINGLE_THREADED: ExecutionContext<'static> = ExecutionContext::with_threads(NonZeroUsize::MIN);
 
-    /// So many threads, watched by `monitor`.
+    /// Returns so many threads, watched by `monitor`.
     #[must_use]
     pub fn new(threads: NonZeroUsize, monitor: &dyn Monitor) -> ExecutionContext<'_> {
         ExecutionContext { threads, monitor, batch_fitter: None }
     }
 
-    /// So many threads that nobody watches.
+    /// Returns so many threads without a monitor.
     #[must_use]
     pub const fn with_threads(threads: NonZeroUsize) -> ExecutionContext<'static> {
         ExecutionContext { threads, monitor: &NoMonitor, batch_fitter: None }
@@ -66,8 +66,9 @@ impl WorkPart {
 
 /// `work` on each of `0..n`, in order; `None` for units that a cancelled run left undone.
 ///
-/// Each thread makes a state of its own with `make` and keeps it from unit to unit. For the result to be the same for any number of threads, `work` must
-/// not let anything that matters pass from one unit to the next through that state.
+/// Each thread makes a state of its own with `make` and keeps it from unit to unit. For the result
+/// to be the same for any number of threads, `work` must not let anything that matters pass from
+/// one unit to the next through that state.
 pub fn map<S, T: Send>(
     n: usize,
     ExecutionContext { threads, monitor, .. }: ExecutionContext<'_>,
@@ -92,7 +93,8 @@ pub fn map<S, T: Send>(
     results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Runs `work` on `n_threads` threads at once, this one included; on fewer where the system grants no more.
+/// Runs `work` on `n_threads` threads at once, this one included; on fewer where the system grants
+/// no more.
 pub fn on_threads(n_threads: usize, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..n_threads {

@@ -11,7 +11,7 @@ use crate::minimize::Minimum;
 use crate::search::Search;
 use ns_core::Likelihood;
 
-/// A shorter step, in standard deviations, changes nothing that anybody reads.
+/// A shorter step, in standard deviations, changes no printed digit.
 const SHORTEST: f64 = 1e-9;
 
 /// The same in a model of more than [`SMALL`] parameters, where a step and its Hessian take a good
@@ -92,8 +92,8 @@ fn newton_step(hessian: &mut Hessian, gradient: &[f64], step: &mut [f64]) -> f64
     step.iter().zip(&downhill).map(|(p, g)| p * g).sum::<f64>().sqrt()
 }
 
-/// Whether no parameter that moves leaves its range, reaches a bound, or is on a kink or crosses
-/// one.
+/// Returns `true` if no parameter that moves leaves its range, reaches a bound, or is on a kink or
+/// crosses one.
 fn stays_inside<L: ?Sized>(search: &Search<'_, L>, from: &[f64], to: &[f64]) -> bool {
     let domain = &search.domain;
     let is_kinked = |i: usize| domain.kinked.get(i).copied().unwrap_or(false);

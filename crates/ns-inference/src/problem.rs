@@ -7,12 +7,18 @@ use ns_core::{Data, DataLikelihood, Model};
 ///
 /// ```
 /// use ns_compute::CpuLikelihood;
-/// use ns_inference::{FitOptions, Problem, fit};
+/// use ns_core::spec::ModifierData::NormFactor;
+/// use ns_inference::limit::{LimitOptions, limit};
+/// use ns_inference::{FitOptions, Problem};
+/// use ns_testkit::small::{one_channel, sample};
 ///
-/// let model = ns_testkit::small::on_off(10.0, 50.0, 7.0, 62.0);
+/// let signal = sample("signal", &[5.0], &[("mu", NormFactor)]);
+/// let model = one_channel(vec![signal, sample("background", &[50.0], &[])], &[50.0]);
 /// let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-/// let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
-/// assert!(result.converged);
+/// let mut problem = Problem::new(&model, &mut likelihood, &options);
+/// let limits = limit(&mut problem, model.poi().unwrap(), LimitOptions::default());
+/// // 1.96 √50 events are excluded, and a little more.
+/// assert!((limits.observed.unwrap() - 2.88).abs() < 0.05);
 /// ```
 #[derive(Debug)]
 pub struct Problem<'a, L: ?Sized> {

@@ -1,7 +1,10 @@
-//! From derivatives to uncertainties: σ² = j C jᵀ for any smooth function of the parameters, j being its gradient.
+//! From derivatives to uncertainties: σ² = j C jᵀ for any smooth function of the parameters, j
+//! being its gradient.
 //!
-//! C is never written out: a whitened gradient L⁻¹j, with H = L Lᵀ, has the variance as its square, and the Hessian is factorised by its structure, so that
-//! a thousand gammas cost little. Where the covariance is not known, neither is the uncertainty: `None`, never a number that merely looks like one.
+//! C is never written out: a whitened gradient L⁻¹j, with H = L Lᵀ, has the variance as its square,
+//! and the Hessian is factorised by its structure, so that a thousand gammas cost little. Where the
+//! covariance is not known, neither is the uncertainty: `None`, never a number that merely looks
+//! like one.
 
 use crate::hessian::Hessian;
 use crate::linear::SparseRows;
@@ -10,7 +13,8 @@ use crate::pulls::prefit_width;
 use crate::result::UNDETERMINED;
 use ns_core::{Data, Likelihood, Model};
 
-/// Two variances that differ by more than this fraction when the damping does were made by the damping.
+/// Two variances that differ by more than this fraction when the damping does were made by the
+/// damping.
 const SAME: f64 = 1e-3;
 
 /// The covariance of the parameters, in a form that gives variances of functions of them.
@@ -25,21 +29,25 @@ enum Kind {
     Widths(Vec<f64>),
     /// The inverse of a Hessian.
     Inverse(Box<Hessian>),
-    /// The same for a Hessian with flat directions, damped lightly and ten times as much: what does not feel the difference is determined.
+    /// The same for a Hessian with flat directions, damped lightly and ten times as much: what does
+    /// not feel the difference is determined.
     Flat(Box<[Hessian; 2]>),
 }
 
 impl Propagator {
-    /// Before a fit: the widths of the constraint terms, without correlations; parameters without a constraint and `fixed` ones (P) have none.
+    /// Before a fit: the widths of the constraint terms, without correlations; parameters without a
+    /// constraint and `fixed` ones (P) have none.
     #[must_use]
     pub fn prefit(model: &Model, data: &Data, fixed: &[bool]) -> Self {
         let width = |i: usize| if fixed[i] { 0.0 } else { prefit_width(model, data, i).unwrap_or(0.0) };
         Self(Kind::Widths((0..model.n_params()).map(width).collect()))
     }
 
-    /// After a fit that ended at `params` (P): the inverse of the exact Hessian there. Fixed parameters and those at bounds have no uncertainty.
+    /// After a fit that ended at `params` (P): the inverse of the exact Hessian there. Fixed
+    /// parameters and those at bounds have no uncertainty.
     ///
-    /// Where the data leave directions undetermined, functions that change along those have no uncertainty (`None`), and all others have theirs.
+    /// Where the data leave directions undetermined, functions that change along those have no
+    /// uncertainty (`None`), and all others have theirs.
     pub fn postfit<L: Likelihood + ?Sized>(model: &Model, likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
         let hessian = Hessian::at(likelihood, params, domain);
         let flat = hessian.flat_directions(likelihood, params, &model.parameters);
@@ -57,7 +65,8 @@ impl Propagator {
         Self(Kind::Unknown)
     }
 
-    /// Standard deviations of the functions whose gradients are `rows`; `None` where the data do not determine one.
+    /// Standard deviations of the functions whose gradients are `rows`; `None` where the data do
+    /// not determine one.
     #[must_use]
     pub fn uncertainties(&self, rows: &SparseRows) -> Vec<Option<f64>> {
         let root = |variance: f64| (variance >= 0.0 && variance.is_finite()).then(|| variance.sqrt());

@@ -1,4 +1,5 @@
-//! Pulls and constraints: where a fit left the constrained parameters, in units of what was known before.
+//! Pulls and constraints: where a fit left the constrained parameters, in units of what was known
+//! before.
 
 use crate::result::FitResult;
 use ns_core::{Constraint, Data, Model};
@@ -25,7 +26,8 @@ pub struct Pull {
     pub constraint: Option<f64>,
 }
 
-/// The pulls of all constrained parameters that are not fixed at a value by `fixed` (P), in the order of the parameters.
+/// Returns the pulls of all constrained parameters that are not fixed at a value by `fixed` (P), in
+/// the order of the parameters.
 #[must_use]
 pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> Vec<Pull> {
     let free = (0..model.n_params()).filter(|&i| !fixed[i]);
@@ -46,7 +48,7 @@ pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> 
     .collect()
 }
 
-/// Where the auxiliary datum puts parameter `i`; `None` if it has no constraint term.
+/// Returns where the auxiliary datum puts parameter `i`; `None` if it has no constraint term.
 #[must_use]
 pub fn prefit_center(model: &Model, data: &Data, i: usize) -> Option<f64> {
     let (constraint, aux) = (model.parameters.constraint[i]?, data.aux[model.parameters.aux_index[i]?]);
@@ -56,7 +58,7 @@ pub fn prefit_center(model: &Model, data: &Data, i: usize) -> Option<f64> {
     })
 }
 
-/// The width of the constraint term of parameter `i`; `None` if it has none.
+/// Returns the width of the constraint term of parameter `i`; `None` if it has none.
 #[must_use]
 pub fn prefit_width(model: &Model, data: &Data, i: usize) -> Option<f64> {
     let center = prefit_center(model, data, i)?;

@@ -1,6 +1,8 @@
-//! Counter-based random numbers: the same for the same key and counter, whoever asks and in whatever order.
+//! Counter-based random numbers: the same key and counter give the same numbers, in any order and
+//! on any thread.
 //!
-//! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC '11, "Parallel random numbers: as easy as 1, 2, 3").
+//! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC '11, "Parallel random numbers: as easy as 1, 2,
+//! 3").
 
 /// Four random 32-bit words for `counter` under `key`.
 ///
@@ -23,7 +25,8 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// A number in (0, 1) for element `index` of stream `stream` under `seed`, from 52 random bits.
+/// Returns a number in (0, 1) for element `index` of stream `stream` under `seed`, from 52 random
+/// bits.
 #[must_use]
 pub fn uniform(seed: u64, stream: u64, index: u64) -> f64 {
     let counter = [index as u32, (index >> 32) as u32, stream as u32, (stream >> 32) as u32];

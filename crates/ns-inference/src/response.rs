@@ -1,6 +1,8 @@
-//! How the best values of all parameters follow one or two of them that are moved: straight lines along the covariance.
+//! How the best values of all parameters follow one or two of them that are moved: straight lines
+//! along the covariance.
 //!
-//! The prediction is exact for a parabola. What lies off it by much is another branch of the likelihood, or a long way.
+//! The prediction is exact for a parabola. What lies off it by much is another branch of the
+//! likelihood, or a long way.
 
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
@@ -22,7 +24,8 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Of one or two `moved` parameters round the minimum `best` (P), as if those had no bounds and were not fixed.
+    /// Of one or two `moved` parameters round the minimum `best` (P), as if those had no bounds and
+    /// were not fixed.
     pub(crate) fn at<L: Likelihood + ?Sized>(
         model: &Model,
         likelihood: &mut L,
@@ -46,7 +49,8 @@ impl Response {
         response
     }
 
-    /// From covariance columns to derivatives, one moved parameter at a time while the other is fixed.
+    /// From covariance columns to derivatives, one moved parameter at a time while the other is
+    /// fixed.
     fn solve(&mut self) {
         let Self { moved, columns, covariance: c, widths } = self;
         let determinant = if moved.len() == 1 { c[0] } else { c[0] * c[3] - c[1] * c[2] };
@@ -70,7 +74,8 @@ impl Response {
         }
     }
 
-    /// Where the conditional minimum `from` (P) should be once the moved parameters have `values`.
+    /// Returns where the conditional minimum `from` (P) should be once the moved parameters have
+    /// `values`.
     pub(crate) fn moved(&self, from: &[f64], values: &[f64]) -> Vec<f64> {
         let mut to = from.to_vec();
         for ((column, &i), value) in self.columns.iter().zip(&self.moved).zip(values) {
@@ -81,17 +86,19 @@ impl Response {
         to
     }
 
-    /// Whether two conditional minima of the same fixed values, or a minimum and its prediction, are the same.
+    /// Returns `true` if two conditional minima of the same fixed values, or a minimum and its
+    /// prediction, are the same.
     pub(crate) fn is_same(&self, a: &[f64], b: &[f64]) -> bool {
         a.iter().zip(b).zip(&self.widths).all(|((a, b), width)| (a - b).abs() <= SAME * width)
     }
 
-    /// How far moved parameter `k` goes, the others being free.
+    /// Returns how far moved parameter `k` goes, the others being free.
     pub(crate) fn width(&self, k: usize) -> f64 {
         self.widths[self.moved[k]]
     }
 
-    /// The lower triangle L₀₀, L₁₀, L₁₁ of the Cholesky factor of two moved parameters' covariance.
+    /// Returns the lower triangle L₀₀, L₁₀, L₁₁ of the Cholesky factor of two moved parameters'
+    /// covariance.
     pub(crate) fn triangle(&self) -> [f64; 3] {
         let [aa, ab, _, bb] = self.covariance[..] else { return [self.width(0), 0.0, 0.0] };
         let first = aa.sqrt();
@@ -99,7 +106,8 @@ impl Response {
     }
 }
 
-/// The standard deviation, or something of its size where there is none: at a bound, or where the data do not determine it.
+/// Returns the standard deviation, or something of its size where there is none: at a bound, or
+/// where the data do not determine it.
 fn width(model: &Model, domain: &Domain, hessian: &Hessian, i: usize) -> f64 {
     let sigma = hessian.variance(i).sqrt();
     if sigma > 0.0 && sigma.is_finite() {

@@ -23,14 +23,16 @@ pub struct AtBound {
 /// A direction in which -ln L is so flat that its parameters cannot be told apart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FlatDirection {
-    /// Curvature along it over the parameters' own curvatures: 1 for independent parameters, 0 for degenerate ones.
+    /// Curvature along it over the parameters' own curvatures: 1 for independent parameters, 0 for
+    /// degenerate ones.
     pub curvature: f64,
-    /// The parameters that take part, strongest first, with their share (of a unit vector in units of their own widths).
+    /// The parameters that take part, strongest first, with their share (of a unit vector in units
+    /// of their own widths).
     pub parameters: Vec<(String, f64)>,
 }
 
 impl FlatDirection {
-    /// What to know about it, in a sentence.
+    /// Returns the warnings about it, in a sentence.
     pub(crate) fn warning(&self) -> String {
         let names: Vec<&str> = self.parameters.iter().take(5).map(|(name, _)| name.as_str()).collect();
         let how = if self.curvature < UNDETERMINED { "the data do not determine" } else { "nearly degenerate:" };
@@ -51,12 +53,14 @@ pub struct MinosInterval {
     pub up: Option<f64>,
 }
 
-/// A parameter along which -ln L is no parabola within its standard deviation σ: its uncertainty does not describe the data.
+/// A parameter along which -ln L is no parabola within its standard deviation σ: its uncertainty
+/// does not describe the data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NotParabolic {
     /// The parameter's name.
     pub parameter: String,
-    /// The rise of 2·(-ln L) at -1σ, the other parameters nearly fitted: 1 for a parabola, infinite (`null` in JSON) where -ln L is; `None` if the range ends before.
+    /// The rise of 2·(-ln L) at -1σ, the other parameters nearly fitted: 1 for a parabola, infinite
+    /// (`null` in JSON) where -ln L is; `None` if the range ends before.
     pub twice_delta_nll_down: Option<f64>,
     /// The same at +1σ.
     pub twice_delta_nll_up: Option<f64>,
@@ -79,12 +83,14 @@ pub struct LocalMinimum {
     pub params: Vec<f64>,
 }
 
-/// Where a free fit ended: what scans, contours and rankings refer to. P is the number of parameters.
+/// Where a free fit ended: what scans, contours and rankings refer to. P is the number of
+/// parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BestFit {
     /// Parameter values (P).
     pub params: Vec<f64>,
-    /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at bounds, and those without curvature.
+    /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at
+    /// bounds, and those without curvature.
     pub uncertainties: Vec<Option<f64>>,
     /// 2·(-ln L) there, with all constants.
     pub twice_nll: f64,
@@ -103,9 +109,11 @@ pub struct FitResult {
     pub par_names: Vec<String>,
     /// Parameter values at the minimum (P).
     pub bestfit: Vec<f64>,
-    /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at bounds, and those without curvature.
+    /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at
+    /// bounds, and those without curvature.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance over all parameters (P × P, row by row), zero for those without uncertainty; only if asked for.
+    /// Covariance over all parameters (P × P, row by row), zero for those without uncertainty; only
+    /// if asked for.
     pub covariance: Option<Vec<f64>>,
     /// Number of parameters that the fit could move.
     pub n_free: usize,
@@ -113,7 +121,7 @@ pub struct FitResult {
     pub twice_nll: f64,
     /// -ln L at the minimum.
     pub nll: f64,
-    /// Whether it arrived at a minimum.
+    /// Whether the fit ended at a minimum.
     pub converged: bool,
     /// Why it stopped.
     pub outcome: Outcome,
@@ -129,29 +137,30 @@ pub struct FitResult {
     pub at_bounds: Vec<AtBound>,
     /// Directions in which the data do not determine the parameters.
     pub flat_directions: Vec<FlatDirection>,
-    /// Parameters whose uncertainties describe no parabola, worst first; looked for among the parameter of interest, the nonlinear systematics and the free
-    /// scale factors.
+    /// Parameters whose uncertainties describe no parabola, worst first; looked for among the
+    /// parameter of interest, the nonlinear systematics and the free scale factors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_parabolic: Vec<NotParabolic>,
     /// What makes -ln L not finite, if it is not.
     pub not_finite: Option<NonFinite>,
     /// Asymmetric uncertainties, if asked for.
     pub minos: Vec<MinosInterval>,
-    /// Every distinct minimum that the search met, lowest first; empty if it met only one and no random
-    /// starts were asked for.
+    /// Every distinct minimum that the search met, lowest first; empty if it met only one and no
+    /// random starts were asked for.
     pub minima: Vec<LocalMinimum>,
     /// What a reader should know before using the numbers, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl FitResult {
-    /// The index of the parameter called `name`.
+    /// Returns the index of the parameter called `name`.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.par_names.iter().position(|n| n == name)
     }
 
-    /// Correlations from the covariance (P × P, row by row); 0 where there is no uncertainty, 1 on the diagonal.
+    /// Correlations from the covariance (P × P, row by row); 0 where there is no uncertainty, 1 on
+    /// the diagonal.
     #[must_use]
     pub fn correlation(&self) -> Option<Vec<f64>> {
         let covariance = self.covariance.as_ref()?;

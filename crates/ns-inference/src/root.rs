@@ -1,6 +1,8 @@
-//! The root of an increasing function of one variable, with its own bracket: Newton's steps kept inside what is known.
+//! The root of an increasing function of one variable, with its own bracket: Newton's steps kept
+//! inside what is known.
 //!
-//! For limits: every evaluation is a fit or two, derivatives come for free, and a value may be missing where a fit failed.
+//! For limits: every evaluation is a fit or two, derivatives come for free, and a value may be
+//! missing where a fit failed.
 
 /// A value and its derivative.
 pub(crate) type ValueAndDerivative = [f64; 2];
@@ -32,7 +34,8 @@ pub(crate) enum Root {
 /// Relative width of a bracket that is small enough.
 const TOLERANCE: f64 = 1e-11;
 
-/// A step of Newton's that is relatively smaller than this ends at the root: the error of the next point is about its square.
+/// A step of Newton's that is relatively smaller than this ends at the root: the error of the next
+/// point is about its square.
 const LAST_STEP: f64 = 1e-7;
 
 /// Evaluations in all.
@@ -44,7 +47,7 @@ const MAX_FAILURES: usize = 6;
 /// How many are too many in all: a fit that fails costs many times what one that arrives does.
 const MAX_FAILURES_IN_ALL: usize = 12;
 
-/// The root of `f` in `interval`.
+/// Returns the root of `f` in `interval`.
 pub(crate) fn increasing(interval: RootInterval, mut f: impl FnMut(f64) -> Option<ValueAndDerivative>) -> Root {
     let RootInterval { lower, upper, guess } = interval;
     let (mut low, mut high): (f64, Option<f64>) = (lower, None);
@@ -87,14 +90,16 @@ pub(crate) fn increasing(interval: RootInterval, mut f: impl FnMut(f64) -> Optio
     Root::Unknown
 }
 
-/// The next point while no upper end is known: Newton's if it leads outwards, at least a little and at most tenfold.
+/// Returns the next point while no upper end is known: Newton's if it leads outwards, at least a
+/// little and at most tenfold.
 fn outwards(x: f64, newton: f64, unit: f64, lower: f64) -> f64 {
     let done = (x - lower).max(0.1 * unit);
     let reach = if newton > x { newton - x } else { done };
     x + reach.clamp(1e-12 * done, 9.0 * done)
 }
 
-/// The next point of a bracket: Newton's if inside, else the middle; the geometric one where the ends are of different size.
+/// Returns the next point of a bracket: Newton's if inside, else the middle; the geometric one
+/// where the ends are of different size.
 fn inside(low: f64, high: f64, newton: f64, lower: f64, unit: f64) -> f64 {
     if newton > low && newton < high {
         return newton;

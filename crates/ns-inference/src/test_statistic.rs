@@ -1,6 +1,8 @@
-//! Test statistics made of a profile likelihood ratio: how much worse the data fit with the parameter of interest at μ.
+//! Test statistics made of a profile likelihood ratio: how much worse the data fit with the
+//! parameter of interest at μ.
 //!
-//! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727; equation numbers are theirs.
+//! G. Cowan, K. Cranmer, E. Gross and O. Vitells, Eur. Phys. J. C 71 (2011) 1554, arXiv:1007.1727;
+//! equation numbers are theirs.
 
 use crate::minimize::Minimum;
 use crate::profile::{Profiler, resolution, rounding};
@@ -9,8 +11,9 @@ use serde::Serialize;
 
 /// Which test statistic. λ(μ) is the profile likelihood ratio L(μ, θ̂̂)/L(μ̂, θ̂).
 ///
-/// The statistics with a tilde are meant for a parameter of interest that is not negative: their best fit is the one in its range, as in pyhf. So with
-/// a range that starts at zero they are the equations' λ̃, and with one that admits negative values they equal those without tilde.
+/// The statistics with a tilde are meant for a parameter of interest that is not negative: their
+/// best fit is the one in its range, as in pyhf. So with a range that starts at zero they are the
+/// equations' λ̃, and with one that admits negative values they equal those without tilde.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestStatistic {
@@ -31,7 +34,7 @@ impl TestStatistic {
     /// Every statistic.
     pub const ALL: [Self; 5] = [Self::QTilde, Self::Q, Self::Q0, Self::T, Self::TTilde];
 
-    /// The name in documents and arguments.
+    /// Returns the name in documents and arguments.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +46,7 @@ impl TestStatistic {
         }
     }
 
-    /// The statistic of that name.
+    /// Returns the statistic of that name.
     ///
     /// ```
     /// use ns_inference::test_statistic::TestStatistic;
@@ -54,7 +57,8 @@ impl TestStatistic {
         Self::ALL.into_iter().find(|statistic| statistic.name() == name)
     }
 
-    /// The statistic's value, given the best fit `mu_hat` and the `rise` of -ln L from there to its conditional minimum at `mu`.
+    /// Returns the statistic's value, given the best fit `mu_hat` and the `rise` of -ln L from
+    /// there to its conditional minimum at `mu`.
     ///
     /// ```
     /// use ns_inference::test_statistic::TestStatistic;
@@ -72,13 +76,14 @@ impl TestStatistic {
         if counts { 2.0 * rise.max(0.0) } else { 0.0 }
     }
 
-    /// Whether only deviations to one side count, so that there is an expected band.
+    /// Returns `true` if only deviations to one side count, so that there is an expected band.
     #[must_use]
     pub fn is_one_sided(self) -> bool {
         !matches!(self, Self::T | Self::TTilde)
     }
 
-    /// The value of μ for which the Asimov data set of its expected distribution is made (pyhf's rule): 1 for a discovery, 0 otherwise.
+    /// Returns the value of μ for which the Asimov data set of its expected distribution is made
+    /// (pyhf's rule): 1 for a discovery, 0 otherwise.
     #[must_use]
     pub fn asimov_mu(self) -> f64 {
         if self == Self::Q0 { 1.0 } else { 0.0 }
@@ -88,7 +93,8 @@ impl TestStatistic {
 /// A test statistic with what it was made of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvaluatedStatistic {
-    /// Its value; `None` where a fit did not converge, or where the best fit allowed lies above the conditional one.
+    /// Its value; `None` where a fit did not converge, or where the best fit allowed lies above the
+    /// conditional one.
     pub value: Option<f64>,
     /// The best-fit value of the parameter of interest.
     pub mu_hat: f64,
@@ -112,7 +118,7 @@ pub enum TestFailure {
 }
 
 impl TestFailure {
-    /// The same in a few words, for who knows the data and the value.
+    /// Returns the same in a few words, for who knows the data and the value.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -122,7 +128,8 @@ impl TestFailure {
         }
     }
 
-    /// The same in a sentence; `poi` is the name of the parameter of interest, and `data` says what was fitted.
+    /// Returns the same in a sentence; `poi` is the name of the parameter of interest, and `data`
+    /// says what was fitted.
     #[must_use]
     pub fn describe(self, poi: &str, data: &str) -> String {
         match self {
@@ -137,9 +144,10 @@ impl TestFailure {
     }
 }
 
-/// The statistic at `mu` of the parameter `poi`.
+/// Returns the statistic at `mu` of the parameter `poi`.
 ///
-/// A conditional minimum below the free one makes the profiler look for the free one again; a rise that stays negative is no number.
+/// A conditional minimum below the free one makes the profiler look for the free one again; a rise
+/// that stays negative is no number.
 pub fn test<L: Likelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     statistic: TestStatistic,
@@ -150,7 +158,8 @@ pub fn test<L: Likelihood + ?Sized>(
     classify(profiler, statistic, poi, mu, conditional)
 }
 
-/// The same, with the conditional minimum also looked for from each of `starts` (each P), and explored.
+/// Returns the same, with the conditional minimum also looked for from each of `starts` (each P),
+/// and explored.
 pub fn test_from<L: Likelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     statistic: TestStatistic,
@@ -162,7 +171,7 @@ pub fn test_from<L: Likelihood + ?Sized>(
     classify(profiler, statistic, poi, mu, conditional)
 }
 
-/// The same from the conditional minimum at `mu` that `profiler` found.
+/// Returns the same from the conditional minimum at `mu` that `profiler` found.
 pub fn classify<L: Likelihood + ?Sized>(
     profiler: &Profiler<'_, L>,
     statistic: TestStatistic,
@@ -188,7 +197,8 @@ pub fn classify<L: Likelihood + ?Sized>(
     EvaluatedStatistic { value, mu_hat, conditional: conditional.params, derivative, failure }
 }
 
-/// The `rise` of -ln L between two minima near `nll`: one that two fits cannot tell from none is none. So at μ = 0 both q̃ and its Asimov value are.
+/// Returns the `rise` of -ln L between two minima near `nll`: one that two fits cannot tell from
+/// none is none. So at μ = 0 both q̃ and its Asimov value are.
 pub(crate) fn told_apart(rise: f64, nll: f64) -> f64 {
     if rise < resolution(nll) { 0.0 } else { rise }
 }

@@ -1,8 +1,11 @@
-//! Yields before and after a fit, with uncertainties: of each sample and of all samples together, bin by bin and summed over a channel.
+//! Yields before and after a fit, with uncertainties: of each sample and of all samples together,
+//! bin by bin and summed over a channel.
 //!
-//! σ² = j C jᵀ with the exact derivatives j of the yield (`ns_core::sensitivity`) and the covariance C of the parameters (`propagate`). Before a fit C is the
-//! constraint terms' widths without correlations, after a fit the inverse of the exact Hessian. cabinetry varies each parameter by its uncertainty instead of
-//! taking the derivative, which is the same where the yield is linear over that range.
+//! σ² = j C jᵀ with the exact derivatives j of the yield (`ns_core::sensitivity`) and the
+//! covariance C of the parameters (`propagate`). Before a fit C is the constraint terms' widths
+//! without correlations, after a fit the inverse of the exact Hessian. cabinetry varies each
+//! parameter by its uncertainty instead of taking the derivative, which is the same where the yield
+//! is linear over that range.
 
 use crate::linear::SparseRows;
 use crate::options::domain_and_start;
@@ -49,7 +52,8 @@ pub struct ChannelPrediction {
     pub total: Prediction,
 }
 
-/// The yields at the starting values of a fit with `options`, with the uncertainties that the constraint terms give: widths without correlations.
+/// Returns the yields at the starting values of a fit with `options`, with the uncertainties that
+/// the constraint terms give: widths without correlations.
 ///
 /// Parameters without a constraint term, and fixed ones, contribute nothing.
 #[must_use]
@@ -59,9 +63,11 @@ pub fn prefit<L: DataLikelihood + ?Sized>(problem: &Problem<'_, L>, threads: Non
     at(problem.model, &start, &propagator, threads)
 }
 
-/// The yields at the end of a fit with `options`, whose result is `result`, with the uncertainties that its exact Hessian gives.
+/// Returns the yields at the end of a fit with `options`, whose result is `result`, with the
+/// uncertainties that its exact Hessian gives.
 ///
-/// Fixed parameters and those at bounds contribute nothing. A fit that did not converge has no uncertainties.
+/// Fixed parameters and those at bounds contribute nothing. A fit that did not converge has no
+/// uncertainties.
 pub fn postfit<L: Likelihood + ?Sized>(
     problem: &mut Problem<'_, L>,
     result: &FitResult,
@@ -76,7 +82,8 @@ pub fn postfit<L: Likelihood + ?Sized>(
     at(problem.model, &result.bestfit, &propagator, threads)
 }
 
-/// The yields at `params` (P) with the uncertainties that `propagator` gives, channel by channel.
+/// Returns the yields at `params` (P) with the uncertainties that `propagator` gives, channel by
+/// channel.
 #[must_use]
 pub fn at(model: &Model, params: &[f64], propagator: &Propagator, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
     let channel = |_: &mut (), channel: usize| channel_at(model, channel, params, propagator);
@@ -96,7 +103,8 @@ fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propag
     ChannelPrediction { channel: model.channels[channel].clone(), samples, total: total.predict(propagator) }
 }
 
-/// What all samples together give in the bins of `channel` at `params` (P), and the gradients: one row per bin.
+/// Returns what all samples together give in the bins of `channel` at `params` (P), and the
+/// gradients: one row per bin.
 pub(crate) fn gradients(model: &Model, channel: usize, params: &[f64]) -> (Vec<f64>, SparseRows) {
     let columns = Columns::of(model, model.channel_templates(channel));
     let total = each_template(model, channel, params, &columns, |_, _| {});
@@ -111,10 +119,11 @@ fn each_template<'a>(
     channel: usize,
     params: &[f64],
     columns: &'a Columns,
-    mut visit: impl FnMut(usize, &Slopes<'a>),
-) -> Slopes<'a> {
+    mut visit: impl FnMut(usize, &YieldDerivatives<'a>),
+) -> YieldDerivatives<'a> {
     let n_bins = model.channel_bins(channel).len();
-    let mut total = Slopes { columns, yields: vec![0.0; n_bins], derivatives: vec![0.0; columns.len() * n_bins] };
+    let mut total =
+        YieldDerivatives { columns, yields: vec![0.0; n_bins], derivatives: vec![0.0; columns.len() * n_bins] };
     let mut part = total.clone();
     for template in model.channel_templates(channel) {
         derivatives(model, template, params, columns, &mut part.yields, &mut part.derivatives);
@@ -126,13 +135,13 @@ fn each_template<'a>(
 
 /// Yields of the bins of a channel, and their derivatives (columns × bins).
 #[derive(Debug, Clone)]
-struct Slopes<'a> {
+struct YieldDerivatives<'a> {
     columns: &'a Columns,
     yields: Vec<f64>,
     derivatives: Vec<f64>,
 }
 
-impl Slopes<'_> {
+impl YieldDerivatives<'_> {
     fn add(&mut self, other: &Self) {
         self.yields.iter_mut().zip(&other.yields).for_each(|(a, b)| *a += b);
         self.derivatives.iter_mut().zip(&other.derivatives).for_each(|(a, b)| *a += b);
@@ -142,12 +151,12 @@ impl Slopes<'_> {
         self.derivatives[column * self.yields.len() + bin]
     }
 
-    /// The gradient of the yield in `bin`.
+    /// Returns the gradient of the yield in `bin`.
     fn row(&self, bin: usize) -> impl Iterator<Item = (usize, f64)> {
         (0..self.columns.len()).map(move |column| (self.columns.param(column, bin), self.derivative(column, bin)))
     }
 
-    /// The gradient of the sum over bins.
+    /// Returns the gradient of the sum over bins.
     fn sum_row(&self) -> impl Iterator<Item = (usize, f64)> {
         let n_bins = self.yields.len();
         let n_shared = self.columns.shared.len();

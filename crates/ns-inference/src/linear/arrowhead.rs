@@ -1,7 +1,8 @@
-//! The factorisation of an arrowhead matrix: local parameters are eliminated bin by bin, what remains is dense and small.
+//! The factorisation of an arrowhead matrix: local parameters are eliminated bin by bin, what
+//! remains is dense and small.
 //!
-//! With H = (A Cᵀ; C E), E block-diagonal with factors E = L Lᵀ and Y = L⁻¹ C, the Schur complement is A - YᵀY.
-//! Legend: G global, L local parameters; g the free ones among the globals.
+//! With H = (A Cᵀ; C E), E block-diagonal with factors E = L Lᵀ and Y = L⁻¹ C, the Schur complement
+//! is A - YᵀY. Legend: G global, L local parameters; g the free ones among the globals.
 
 use super::cholesky::{DenseCholesky, dot, factor_small};
 use super::rows::{SparseRows, WhitenedRows};
@@ -28,7 +29,8 @@ pub struct ArrowheadFactor {
 }
 
 impl ArrowheadFactor {
-    /// Factorises `matrix` + diag(`damping`) over the parameters that are `free` (both P, in parameter order).
+    /// Factorises `matrix` + diag(`damping`) over the parameters that are `free` (both P, in
+    /// parameter order).
     ///
     /// # Errors
     /// [`NotPositiveDefinite`] if it is not; the factor is then unusable.
@@ -36,7 +38,7 @@ impl ArrowheadFactor {
         self.factor_unless(matrix, damping, free, &|| false)
     }
 
-    /// The same, given up when `stop` says so.
+    /// Returns the same, given up when `stop` says so.
     ///
     /// # Errors
     /// [`NotPositiveDefinite`] if it is not, or was given up; the factor is then unusable.
@@ -178,8 +180,9 @@ impl ArrowheadFactor {
         }
     }
 
-    /// Each row j of `rows` as L⁻¹j, where L Lᵀ is the factorised matrix: inner products of the results are those of the rows in the metric of the inverse.
-    /// Elements of parameters that are not free do not count.
+    /// Returns each row j of `rows` as L⁻¹j, where L Lᵀ is the factorised matrix: inner products of
+    /// the results are those of the rows in the metric of the inverse. Elements of parameters that
+    /// are not free do not count.
     #[must_use]
     pub fn whiten(&self, rows: &SparseRows) -> WhitenedRows {
         let (partition, g) = (&*self.partition, self.free_global.len());
@@ -209,7 +212,8 @@ impl ArrowheadFactor {
         whitened
     }
 
-    /// z = L⁻¹ of the local part of a row, which is in `rhs` (L) and in `blocks`; takes Yᵀz off its global part. Leaves `rhs` zero.
+    /// z = L⁻¹ of the local part of a row, which is in `rhs` (L) and in `blocks`; takes Yᵀz off its
+    /// global part. Leaves `rhs` zero.
     fn eliminate_row(&self, blocks: &[usize], rhs: &mut [f64], global: &mut [f64]) -> Vec<(u32, f64)> {
         let g = self.free_global.len();
         let mut local = Vec::new();
@@ -227,7 +231,8 @@ impl ArrowheadFactor {
         local
     }
 
-    /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free, and for all if `stop` said so.
+    /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free, and
+    /// for all if `stop` said so.
     pub fn inverse_diagonal(&self, out: &mut [f64], stop: StopCheck<'_>) {
         out.fill(0.0);
         let Some(diagonal) = self.schur.inverse_diagonal(stop) else { return };
@@ -237,7 +242,8 @@ impl ArrowheadFactor {
         self.local_inverse_diagonal(out);
     }
 
-    /// For a local parameter, with e = L⁻¹ (its unit vector) in its block: |e|² + |S^{-½} Yᵀ e|², where S is the Schur complement.
+    /// For a local parameter, with e = L⁻¹ (its unit vector) in its block: |e|² + |S^{-½} Yᵀ e|²,
+    /// where S is the Schur complement.
     fn local_inverse_diagonal(&self, out: &mut [f64]) {
         let partition = self.partition.clone();
         let g = self.free_global.len();

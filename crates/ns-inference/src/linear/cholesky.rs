@@ -8,7 +8,8 @@ use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, MatMut, MatRef, Par, Spec};
 
-/// Matrices with more columns are worked on block by block, with a look at the request to stop before each: a tenth of a second and more is too long to wait for.
+/// Matrices with more columns are worked on block by block, with a look at the request to stop
+/// before each: a tenth of a second and more is too long to wait for.
 const WHOLE: usize = 1024;
 
 /// Columns of a block.
@@ -40,7 +41,8 @@ impl Default for DenseCholesky {
 }
 
 impl DenseCholesky {
-    /// The matrix to be filled in before [`Self::factor`]: n × n, column by column, lower triangle; its contents are undefined.
+    /// Returns the matrix to be filled in before [`Self::factor`]: n × n, column by column, lower
+    /// triangle; its contents are undefined.
     pub(super) fn matrix(&mut self, n: usize) -> &mut [f64] {
         self.n = n;
         if self.values.len() < n * n {
@@ -49,7 +51,8 @@ impl DenseCholesky {
         &mut self.values[..n * n]
     }
 
-    /// Replaces the matrix by its factor; a request to stop leaves it unusable, like a matrix that has none.
+    /// Replaces the matrix by its factor; a request to stop leaves it unusable, like a matrix that
+    /// has none.
     pub(super) fn factor(&mut self, stop: StopCheck<'_>) -> Result<(), NotPositiveDefinite> {
         let n = self.n;
         let block = if n > WHOLE { BLOCK } else { n };
@@ -122,7 +125,8 @@ impl DenseCholesky {
         }
     }
 
-    /// The diagonal of the inverse of the matrix (n): squared lengths of the columns of L⁻¹. None after a request to stop.
+    /// Returns the diagonal of the inverse of the matrix (n): squared lengths of the columns of
+    /// L⁻¹. None after a request to stop.
     pub(super) fn inverse_diagonal(&self, stop: StopCheck<'_>) -> Option<Vec<f64>> {
         let n = self.n;
         let length = |column: &[f64]| dot(column, column);
@@ -173,7 +177,8 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     (chains[0] + chains[2]) + (chains[1] + chains[3]) + rest
 }
 
-/// Replaces the m × m matrix in `block` (row by row, lower triangle) by its Cholesky factor; for the few parameters of one bin.
+/// Replaces the m × m matrix in `block` (row by row, lower triangle) by its Cholesky factor; for
+/// the few parameters of one bin.
 pub(super) fn factor_small(block: &mut [f64], m: usize) -> Result<(), NotPositiveDefinite> {
     for j in 0..m {
         for i in j..m {
@@ -196,7 +201,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// A positive definite matrix, 1/(1 + |i - j|) with 2 on the diagonal, as a dense system of `n`.
+    /// Returns a positive definite matrix, 1/(1 + |i - j|) with 2 on the diagonal, as a dense
+    /// system of `n`.
     fn system(n: usize) -> DenseCholesky {
         let mut system = DenseCholesky::default();
         let matrix = system.matrix(n);
@@ -222,7 +228,7 @@ mod tests {
             }
         }
         let inverse = whole.inverse_of_factor();
-        let diagonal = blocked.inverse_diagonal(&|| false).expect("nobody stops it");
+        let diagonal = blocked.inverse_diagonal(&|| false).expect("it is not cancelled");
         for (j, found) in diagonal.iter().enumerate() {
             let column = &inverse[j * n + j..(j + 1) * n];
             assert!((found / dot(column, column) - 1.0).abs() < 1e-12, "diagonal element {j}");

@@ -1,6 +1,8 @@
-//! Solving with D + JᵀJ in the space of the rows of J, which are few: an R × R system instead of a P × P one (Woodbury).
+//! Solving with D + JᵀJ in the space of the rows of J, which are few: an R × R system instead of a
+//! P × P one (Woodbury).
 //!
-//! (D + JᵀJ)⁻¹ = D^{-½} (1 - Mᵀ (1 + M Mᵀ)⁻¹ M) D^{-½} with M = J D^{-½}. D must be positive: unconstrained parameters need some damping.
+//! (D + JᵀJ)⁻¹ = D^{-½} (1 - Mᵀ (1 + M Mᵀ)⁻¹ M) D^{-½} with M = J D^{-½}. D must be positive:
+//! unconstrained parameters need some damping.
 
 use super::NotPositiveDefinite;
 use super::cholesky::{DenseCholesky, dot};

@@ -1,7 +1,8 @@
 //! Solving with the second-order information of a likelihood, by its structure.
 //!
-//! Both factorisations solve (H + diag(damping)) x = r over the free parameters; the others are left out, so that x is 0 there. An
-//! [`ArrowheadFactor`] eliminates the local parameters bin by bin; a [`GaussNewtonFactor`] works in the space of the bins.
+//! Both factorisations solve (H + diag(damping)) x = r over the free parameters; the others are
+//! left out, so that x is 0 there. An [`ArrowheadFactor`] eliminates the local parameters bin by
+//! bin; a [`GaussNewtonFactor`] works in the space of the bins.
 
 mod arrowhead;
 mod cholesky;

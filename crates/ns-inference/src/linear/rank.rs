@@ -1,6 +1,7 @@
-//! The rank of a symmetric positive semidefinite matrix, by Cholesky's factorisation with the largest pivot first.
+//! The rank of a symmetric positive semidefinite matrix, by Cholesky's factorisation with the
+//! largest pivot first.
 
-/// The number of pivots of `matrix` (n × n), scaled to unit diagonal, above `tolerance`.
+/// Returns the number of pivots of `matrix` (n × n), scaled to unit diagonal, above `tolerance`.
 ///
 /// ```
 /// use ns_inference::linear::rank;

@@ -1,8 +1,10 @@
-//! Sparse rows over the parameters, and what a factorised matrix makes of them: variances and covariances of linear functions.
+//! Sparse rows over the parameters, and what a factorised matrix makes of them: variances and
+//! covariances of linear functions.
 
 use super::cholesky::dot;
 
-/// Sparse rows over P parameters, back to back. A parameter may occur more than once in a row; its elements add.
+/// Sparse rows over P parameters, back to back. A parameter may occur more than once in a row; its
+/// elements add.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SparseRows {
     /// End of each row in the elements.
@@ -18,26 +20,27 @@ impl SparseRows {
         self.ends.push(self.elements.len());
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The elements of row `r`: parameter and value.
+    /// Returns the elements of row `r`: parameter and value.
     pub fn row(&self, r: usize) -> impl Iterator<Item = (usize, f64)> {
         let start = if r == 0 { 0 } else { self.ends[r - 1] };
         self.elements[start..self.ends[r]].iter().map(|&(param, value)| (param as usize, value))
     }
 }
 
-/// Rows j of linear functions as L⁻¹j: their inner products are the functions' covariances. g free global parameters.
+/// Rows j of linear functions as L⁻¹j: their inner products are the functions' covariances. g free
+/// global parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhitenedRows {
     /// g.
@@ -49,13 +52,13 @@ pub struct WhitenedRows {
 }
 
 impl WhitenedRows {
-    /// The variance of the function of row `r`.
+    /// Returns the variance of the function of row `r`.
     #[must_use]
     pub fn variance(&self, r: usize) -> f64 {
         self.covariance(r, r)
     }
 
-    /// The covariance of the functions of rows `r` and `s`.
+    /// Returns the covariance of the functions of rows `r` and `s`.
     #[must_use]
     pub fn covariance(&self, r: usize, s: usize) -> f64 {
         let global = |i: usize| &self.global[i * self.n_global..(i + 1) * self.n_global];

@@ -1,7 +1,9 @@
 //! Kinks at zero: each step stays on one side of them, and between steps it is decided on which.
 //!
-//! Piecewise linear and exponential interpolation have different derivatives on the two sides of α = 0. On either side -ln L is smooth, so a step treats zero as
-//! a bound; a parameter that was put there goes on through if the derivative of the other side leads downhill. The sign of a zero says which side is meant.
+//! Piecewise linear and exponential interpolation have different derivatives on the two sides of
+//! α = 0. On either side -ln L is smooth, so a step treats zero as a bound; a parameter that was
+//! put there goes on through if the derivative of the other side leads downhill. The sign of a zero
+//! says which side is meant.
 
 use super::Domain;
 
@@ -26,7 +28,8 @@ pub(super) fn keep_sides(domain: &Domain, x: &[f64], trial: &mut [f64]) {
     }
 }
 
-/// Parameters at zero whose own side leads uphill, put on the other side in `trial`; whether there are any.
+/// Parameters at zero whose own side leads uphill, put on the other side in `trial`. Returns
+/// whether there are any.
 pub(super) fn flip_uphill(domain: &Domain, x: &[f64], gradient: &[f64], trial: &mut [f64]) -> bool {
     trial.copy_from_slice(x);
     let mut any = false;
@@ -39,7 +42,8 @@ pub(super) fn flip_uphill(domain: &Domain, x: &[f64], gradient: &[f64], trial: &
     any
 }
 
-/// Keeps the flips in `trial` after which `gradient` leads downhill, away from zero, and takes the others back; whether any were kept.
+/// Keeps the flips in `trial` after which `gradient` leads downhill, away from zero, and takes the
+/// others back. Returns whether any were kept.
 pub(super) fn keep_downhill(x: &[f64], gradient: &[f64], trial: &mut [f64]) -> bool {
     let mut any = false;
     for i in 0..x.len() {

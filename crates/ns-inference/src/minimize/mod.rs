@@ -1,8 +1,11 @@
-//! Minimising a likelihood in a box: bounded Gauss-Newton with damping from afar, the exact Hessian near the minimum.
+//! Minimising a likelihood in a box: bounded Gauss-Newton with damping from afar, the exact Hessian
+//! near the minimum.
 //!
-//! Far away the Gauss-Newton matrix D + JᵀJ is positive definite and its steps are good; near the minimum the exact Hessian makes convergence quadratic.
-//! Both are damped as Levenberg and Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it keeps. Bounds
-//! are an active set inside each step (`step`). Kinks are handled as bounds that a step may reach but not cross (`kinks`). No finite differences, no line searches, no randomness.
+//! Far away the Gauss-Newton matrix D + JᵀJ is positive definite and its steps are good; near the
+//! minimum the exact Hessian makes convergence quadratic. Both are damped as Levenberg and
+//! Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it
+//! keeps. Bounds are an active set inside each step (`step`). Kinks are handled as bounds that a
+//! step may reach but not cross (`kinks`). No finite differences, no line searches, no randomness.
 
 mod kinks;
 mod newton;
@@ -22,7 +25,8 @@ pub struct Domain {
     pub upper: Vec<f64>,
     /// Parameters that keep their starting values.
     pub fixed: Vec<bool>,
-    /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty if there are none.
+    /// Parameters with a kink at zero, where +0 and -0 have the derivatives of the two sides; empty
+    /// if there are none.
     pub kinked: Vec<bool>,
 }
 
@@ -37,7 +41,8 @@ pub enum BoundSide {
 }
 
 impl Domain {
-    /// The bound that parameter `i` is at when it has `value`, to within a rounding that no measurement could see.
+    /// Returns the bound that parameter `i` is at when it has `value`, to within a rounding that no
+    /// measurement could see.
     #[must_use]
     pub fn bound_at(&self, i: usize, value: f64) -> Option<BoundSide> {
         let near = |bound: f64| bound.is_finite() && (value - bound).abs() <= 1e-8 * bound.abs().max(1.0);
@@ -76,7 +81,8 @@ pub enum Outcome {
     IterationLimit,
     /// No step makes progress, although the distance is not below the tolerance.
     Stalled,
-    /// The derivative vanishes, but -ln L curves down in some direction, and no lower point was found along it.
+    /// The derivative vanishes, but -ln L curves down in some direction, and no lower point was
+    /// found along it.
     Saddle,
     /// -ln L is not finite at the starting point.
     NotFinite,
@@ -99,12 +105,13 @@ pub struct Minimum {
     pub iterations: usize,
     /// Evaluations of the likelihood, of any kind.
     pub evaluations: usize,
-    /// Whether it is at the edge of the domain, where some bin that saw nothing expects nothing and -ln L would fall further outside.
+    /// Whether it is at the edge of the domain, where some bin that saw nothing expects nothing and
+    /// -ln L would fall further outside.
     pub at_edge: bool,
 }
 
 impl Minimum {
-    /// Whether it stopped because it arrived.
+    /// Returns `true` if the minimisation converged.
     #[must_use]
     pub fn converged(&self) -> bool {
         self.outcome == Outcome::Converged
@@ -124,7 +131,7 @@ mod tests {
     use ns_testkit::small::{one_channel, sample};
 
     #[test]
-    fn a_search_resumed_outside_the_domain_has_not_arrived() {
+    fn a_search_resumed_outside_the_domain_does_not_converge() {
         let model = |background: f64| {
             let signal = sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]);
             one_channel(vec![signal, sample("b", &[background], &[])], &[35.0])

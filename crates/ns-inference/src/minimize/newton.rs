@@ -1,4 +1,5 @@
-//! The iteration: choose a matrix, take a damped step, keep it if it keeps its promise; finish with chord steps.
+//! The iteration: choose a matrix, take a damped step, keep it if it keeps its promise; finish with
+//! chord steps.
 
 use super::kinks;
 use super::step::{BoundStatus, Step};
@@ -16,17 +17,19 @@ const CHORD_BELOW: f64 = 1.0;
 /// A chord step must shrink the distance by this factor to be followed by another.
 const CHORD_GAIN: f64 = 0.2;
 
-/// The same for steps with the factor of an earlier minimisation: a new one costs as much as a few steps.
+/// The same for steps with the factor of an earlier minimisation: a new one costs as much as a few
+/// steps.
 const RESUMED_GAIN: f64 = 1e-2;
 
 /// Resumed minimisations are so much tighter.
 const TIGHTER: f64 = 1e-4;
 
-/// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a signal where nothing was seen) goes to its bound.
+/// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a
+/// signal where nothing was seen) goes to its bound.
 const LEAST_DAMPING: f64 = 1e-9;
 
-/// A distance below this one is an arrival if rounding lets no step shrink it further.
-const ARRIVED: f64 = 1e-9;
+/// A distance below this one is convergence if rounding lets no step shrink it further.
+const SMALL_EDM: f64 = 1e-9;
 
 /// So many distances in a row that did not halve mean that rounding decides.
 const PATIENCE: usize = 3;
@@ -34,7 +37,8 @@ const PATIENCE: usize = 3;
 /// A matrix that needs no more damping than this is singular to rounding, and not indefinite.
 const MOST_SINGULAR: f64 = 1e-7;
 
-/// Where the exact Hessian is still indefinite although the distance is below this, there is a saddle point near.
+/// Where the exact Hessian is still indefinite although the distance is below this, there is a
+/// saddle point near.
 const SADDLE_BELOW: f64 = 1e-3;
 
 /// A step that promises less than this goes nowhere.
@@ -59,7 +63,8 @@ pub struct Minimizer {
     orthant: Domain,
     /// Whether the last minimisation ended with the undamped factor of an exact Hessian.
     has_factor: bool,
-    /// Whether to stop near what looks like a saddle point, for somebody to lead away from it; else it is left by its own derivative, if there is one.
+    /// Whether to stop near what looks like a saddle point, so that the search can leave it;
+    /// otherwise a step along the gradient does, if there is one.
     pub(crate) stops_at_saddles: bool,
 }
 
@@ -71,9 +76,10 @@ struct Progress {
     exact_below: f64,
     /// What a chord step must gain.
     chord_gain: f64,
-    /// A distance below this one is an arrival if a chord step does not gain that.
+    /// A distance below this one is convergence if a chord step does not gain that.
     enough: f64,
-    /// Damping below this goes to zero at once. A step that fails without damping lowers it: then a curved valley has to be followed carefully.
+    /// Damping below this goes to zero at once. A step that fails without damping lowers it: then a
+    /// curved valley has to be followed carefully.
     undamped_below: f64,
     /// Whether the exact Hessian here is positive definite only with a little damping.
     is_singular: bool,
@@ -105,7 +111,7 @@ impl Progress {
         }
     }
 
-    /// Whether the distance is small and has stopped shrinking.
+    /// Returns `true` if the distance is small and has stopped shrinking.
     fn rests(&mut self) -> bool {
         let edm = self.edm.abs();
         if edm < 0.5 * self.least_edm {
@@ -113,7 +119,7 @@ impl Progress {
         } else {
             self.since_least += 1;
         }
-        edm < ARRIVED && self.since_least >= PATIENCE
+        edm < SMALL_EDM && self.since_least >= PATIENCE
     }
 }
 
@@ -162,10 +168,12 @@ impl Minimizer {
         self.proceed(likelihood, domain, options, &mut progress)
     }
 
-    /// Minimises from `start` (P), which is near a minimum: where the last one was, of a likelihood that has changed little since. For a domain without kinks.
+    /// Minimises from `start` (P), which is near a minimum: where the last one was, of a likelihood
+    /// that has changed little since. For a domain without kinks.
     ///
-    /// Steps are taken with the factorised Hessian of the last minimisation as long as each gains enough, and with the one at hand from there on. It ends
-    /// tighter than `options` ask, because where it ends depends on where it began.
+    /// Steps are taken with the factorised Hessian of the last minimisation as long as each gains
+    /// enough, and with the one at hand from there on. It ends tighter than `options` ask, because
+    /// where it ends depends on where it began.
     pub(crate) fn resume<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
@@ -179,8 +187,9 @@ impl Minimizer {
         let tight = MinimizeOptions { tolerance: TIGHTER * options.tolerance, ..*options };
         let mut minimum = self.resume_from_x(likelihood, domain, &tight, &mut progress);
         if minimum.converged() && minimum.evaluations > 1 && minimum.edm.abs() <= tight.tolerance {
-            // The step that is known already: with it what is left of the distance does not matter even where a minimum's position does. Where nothing had to
-            // be done nothing is, so that what has not changed stays the same to the bit.
+            // The step that is known already: with it what is left of the distance does not matter
+            // even where a minimum's position does. Where nothing had to be done nothing is, so
+            // that what has not changed stays the same to the bit.
             self.step.apply(&self.x, &self.orthant, &mut self.trial);
             minimum.params.copy_from_slice(&self.trial);
         }
@@ -198,7 +207,7 @@ impl Minimizer {
             (progress.evaluations, progress.chord_gain) = (1, RESUMED_GAIN);
             progress.nll = likelihood.nll_and_grad(&self.x, &mut self.gradient);
             if !progress.nll.is_finite() {
-                // Outside the domain the gradient is zero, which would pass for an arrival.
+                // Outside the domain the gradient is zero, which would look like convergence.
                 return self.finish(progress, Outcome::NotFinite);
             }
             let inside = self.chord_step();
@@ -224,7 +233,8 @@ impl Minimizer {
         self.has_factor = false;
     }
 
-    /// Whether the factor at hand is that of an exact Hessian, over the parameters that are free in `domain` and, at `self.x`, at no bound.
+    /// Returns `true` if the factor at hand is that of an exact Hessian, over the parameters that
+    /// are free in `domain` and, at `self.x`, at no bound.
     fn keeps_factor(&self, domain: &Domain) -> bool {
         let fits = |i: usize| match self.step.status[i] {
             BoundStatus::Free => !domain.fixed[i],
@@ -235,7 +245,8 @@ impl Minimizer {
         self.has_factor && (0..self.x.len()).all(fits)
     }
 
-    /// Column `i` of the inverse of the factor at hand, written to `out` (P), if the last minimisation ended at `params` (P) with that of an exact Hessian; whether it did.
+    /// Column `i` of the inverse of the factor at hand, written to `out` (P), if the last
+    /// minimisation ended at `params` (P) with that of an exact Hessian. Returns whether it did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         if !self.has_factor || !self.step.free[i] || self.x != params {
             return false;
@@ -360,7 +371,8 @@ impl Minimizer {
         self.take_step(likelihood, domain, progress)
     }
 
-    /// The matrix is not positive definite: damp the exact Hessian a little, else go back to Gauss-Newton, which always is.
+    /// Handles a matrix that is not positive definite: damp the exact Hessian a little, else go
+    /// back to Gauss-Newton, which always is.
     fn not_positive_definite<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
@@ -373,7 +385,8 @@ impl Minimizer {
             return Next::Stop(Outcome::Saddle);
         }
         if exact && progress.is_idle && progress.damping > MOST_SINGULAR {
-            // Stationary, and less damping than in the last step leaves the matrix indefinite: a maximum or a saddle in some direction.
+            // Stationary, and less damping than in the last step leaves the matrix indefinite: a
+            // maximum or a saddle in some direction.
             return Next::Stop(Outcome::Saddle);
         }
         if !exact || progress.exact_below < 1e-6 {
@@ -427,8 +440,8 @@ impl Minimizer {
         }
         if predicted < noise {
             // Rounding decides from here on.
-            let arrived = is_undamped && progress.edm.abs() < ARRIVED;
-            return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
+            let is_small = is_undamped && progress.edm.abs() < SMALL_EDM;
+            return Next::Stop(if is_small { Outcome::Converged } else { Outcome::Stalled });
         }
         if progress.damping == 0.0 {
             progress.undamped_below = (1e-3 * progress.undamped_below).max(1e-16);
@@ -465,8 +478,8 @@ impl Minimizer {
             let inside = self.chord_step();
             progress.edm = self.step.edm(&self.gradient);
             if stalled {
-                let arrived = progress.edm.abs() < ARRIVED;
-                return Next::Stop(if arrived { Outcome::Converged } else { Outcome::Stalled });
+                let is_small = progress.edm.abs() < SMALL_EDM;
+                return Next::Stop(if is_small { Outcome::Converged } else { Outcome::Stalled });
             }
             if inside && progress.edm.abs() <= progress.enough && progress.edm.abs() > progress.chord_gain * last.abs()
             {
@@ -480,7 +493,8 @@ impl Minimizer {
         }
     }
 
-    /// The next step with the same factor; false if the set of fixed parameters should change.
+    /// Returns the next step with the same factor; false if the set of fixed parameters should
+    /// change.
     fn chord_step(&mut self) -> bool {
         let domain = &self.orthant;
         for i in 0..self.x.len() {
@@ -496,7 +510,7 @@ impl Minimizer {
     }
 }
 
-/// What rounding may change in -ln L.
+/// Returns what rounding may change in -ln L.
 fn noise(nll: f64) -> f64 {
     2e-14 * nll.abs().max(1.0)
 }

@@ -1,7 +1,9 @@
 //! One step: the minimum of the quadratic model inside the box.
 //!
-//! min gᵀp + ½ pᵀ(H + Λ)p subject to lower ≤ x + p ≤ upper, by a primal-dual active set (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865):
-//! parameters whose step leaves the box are put on the bound, those whose multiplier has the wrong sign are released, until nothing changes.
+//! min gᵀp + ½ pᵀ(H + Λ)p subject to lower ≤ x + p ≤ upper, by a primal-dual active set
+//! (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865): parameters whose step leaves the
+//! box are put on the bound, those whose multiplier has the wrong sign are released, until nothing
+//! changes.
 
 use super::Domain;
 use super::system::System;
@@ -33,7 +35,8 @@ pub(super) struct Step {
     is_interior: bool,
 }
 
-/// The active set is found in a few rounds or not at all; then one bound at a time, which always ends.
+/// The active set is found in a few rounds or not at all; then one bound at a time, which always
+/// ends.
 const ROUNDS: usize = 8;
 const MOST_CHANGES: usize = 400;
 
@@ -87,7 +90,8 @@ impl Step {
         self.compute_one_by_one(system, x, g, domain, damping)
     }
 
-    /// The same by a primal active set: every round moves downhill inside the box and changes one bound, so it cannot go round in circles.
+    /// Returns the same by a primal active set: every round moves downhill inside the box and
+    /// changes one bound, so it cannot go round in circles.
     fn compute_one_by_one(
         &mut self,
         system: &mut System,
@@ -113,7 +117,8 @@ impl Step {
         Ok(())
     }
 
-    /// Moves `inside` (a step in the box) towards the step computed last, until the first bound; holds that parameter. Whether there was one.
+    /// Moves `inside` (a step in the box) towards the step computed last, until the first bound;
+    /// fixes that parameter. Whether there was one.
     fn hold_first_violator(&mut self, x: &[f64], domain: &Domain, inside: &mut [f64]) -> bool {
         let mut first: Option<(usize, f64)> = None;
         for i in (0..x.len()).filter(|&i| self.status[i] == BoundStatus::Free) {
@@ -170,7 +175,7 @@ impl Step {
         Ok(())
     }
 
-    /// Holds free parameters whose step leaves the box; whether there were any.
+    /// Holds free parameters whose step leaves the box. Returns whether there were any.
     fn fix_violators(&mut self, x: &[f64], domain: &Domain) -> bool {
         let mut any = false;
         for i in 0..x.len() {
@@ -187,7 +192,8 @@ impl Step {
         any
     }
 
-    /// Releases fixed parameters that the quadratic model would rather have inside; whether there were any.
+    /// Releases fixed parameters that the quadratic model would rather have inside. Returns whether
+    /// there were any.
     fn release_all(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
         let mut any = false;
         self.each_wrong_multiplier(system, g, damping, |_, _, status| {
@@ -197,7 +203,7 @@ impl Step {
         any
     }
 
-    /// Releases the one whose release gains most; whether there was one.
+    /// Releases the one whose release gains most. Returns whether there was one.
     fn release_worst(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
         let mut worst: Option<(usize, f64)> = None;
         self.each_wrong_multiplier(system, g, damping, |i, multiplier, _| {
@@ -211,7 +217,8 @@ impl Step {
         worst.is_some()
     }
 
-    /// Visits the parameters fixed at a bound from which the derivative of the quadratic model leads away, into the box.
+    /// Visits the parameters fixed at a bound from which the derivative of the quadratic model
+    /// leads away, into the box.
     fn each_wrong_multiplier(
         &mut self,
         system: &mut System,
@@ -241,7 +248,8 @@ impl Step {
         }
     }
 
-    /// The decrease of -ln L that the undamped quadratic model promises for this step: -gᵀp - ½ pᵀHp.
+    /// Returns the decrease of -ln L that the undamped quadratic model promises for this step:
+    /// -gᵀp - ½ pᵀHp.
     ///
     /// Where nothing was put on a bound, (H + Λ)p = -g gives it without a product: -½ gᵀp + ½ pᵀΛp.
     pub(super) fn predicted_decrease(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> f64 {
@@ -252,7 +260,8 @@ impl Step {
         -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>()
     }
 
-    /// ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises when nothing is moved onto a bound.
+    /// ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises when
+    /// nothing is moved onto a bound.
     pub(super) fn edm(&self, g: &[f64]) -> f64 {
         -0.5 * (0..g.len()).filter(|&i| self.free[i]).map(|i| g[i] * self.p[i]).sum::<f64>()
     }

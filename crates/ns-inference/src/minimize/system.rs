@@ -39,7 +39,7 @@ impl System {
         }
     }
 
-    /// The memory for second-order information of `kind`, which becomes the current one.
+    /// Returns the memory for second-order information of `kind`, which becomes the current one.
     pub(super) fn select(&mut self, kind: MatrixKind) -> &mut Curvature {
         self.kind = kind;
         match kind {
@@ -112,7 +112,8 @@ impl System {
     }
 }
 
-/// Whether an R × R system costs less than eliminating local parameters and factorising a G × G one.
+/// Returns `true` if an R × R system costs less than eliminating local parameters and factorising a
+/// G × G one.
 fn rows_are_cheaper(structure: &Structure) -> bool {
     let [r, p, g, l] = [
         structure.n_rows,

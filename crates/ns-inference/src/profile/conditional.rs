@@ -25,15 +25,16 @@ enum Exploration {
 }
 
 impl<L: Likelihood + ?Sized> Profiler<'_, L> {
-    /// The minimum with each parameter of `fixed` at its value, which may lie outside its range.
+    /// Returns the minimum with each parameter of `fixed` at its value, which may lie outside its
+    /// range.
     pub fn at(&mut self, fixed: &[(usize, f64)]) -> Minimum {
         let predicted = self.predict(fixed);
         self.at_from(fixed, &[predicted])
     }
 
-    /// The same with one parameter fixed at `value`, explored. It is predicted with the Hessian
-    /// that the search for the free one ended with, where that was the last thing done and the
-    /// Hessian exact: it is nearly the one at the minimum and costs nothing.
+    /// Returns the same with one parameter fixed at `value`, explored. It is predicted with the
+    /// Hessian that the search for the free one ended with, where that was the last thing done and
+    /// the Hessian exact: it is nearly the one at the minimum and costs nothing.
     pub(crate) fn at_with_last_factor(&mut self, i: usize, value: f64) -> Minimum {
         let best = &self.best.params;
         let mut column = vec![0.0; best.len()];
@@ -45,26 +46,27 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         self.conditional(&[(i, value)], &[predicted], Exploration::Always)
     }
 
-    /// The same, looked for only from each of `starts` (each P) and, should those fail, from the
-    /// model's starting values; the lowest is taken.
+    /// Returns the same, looked for only from each of `starts` (each P) and, should those fail,
+    /// from the model's starting values; the lowest is taken.
     pub fn at_from(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         self.conditional(fixed, starts, Exploration::IfCheap)
     }
 
-    /// The same, looked for from each of `others` (each P) too, and explored.
+    /// Returns the same, looked for from each of `others` (each P) too, and explored.
     pub fn at_explored(&mut self, fixed: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(fixed)];
         starts.extend_from_slice(others);
         self.conditional(fixed, &starts, Exploration::Always)
     }
 
-    /// The same from each of `starts` (each P), explored: for the ends of a sequence of fits.
+    /// Returns the same from each of `starts` (each P), explored: for the ends of a sequence of
+    /// fits.
     pub(crate) fn at_end(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         self.conditional(fixed, starts, Exploration::Always)
     }
 
-    /// The same, not explored where that means to move suspects: for fits on the way to one that is
-    /// explored.
+    /// Returns the same, not explored where that means to move suspects: for fits on the way to one
+    /// that is explored.
     pub fn at_on_the_way(&mut self, fixed: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(fixed)];
         starts.extend_from_slice(others);
@@ -92,9 +94,9 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         lowest
     }
 
-    /// The lowest minimum from `starts` (each P), from the basins of the pool, and from where the
-    /// minima lead that are met from `nearby` (each P) with `fixed` at other values; explored if
-    /// `explores`. The parameters `fixed` are fixed.
+    /// Returns the lowest minimum from `starts` (each P), from the basins of the pool, and from
+    /// where the minima lead that are met from `nearby` (each P) with `fixed` at other values;
+    /// explored if `explores`. The parameters `fixed` are fixed.
     fn lowest_fixed(
         &mut self,
         fixed: &[(usize, f64)],
@@ -131,8 +133,8 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         lowest
     }
 
-    /// The lowest minimum that `lowest`, `followed` and `met` lead to with what is fixed, and all
-    /// that was met.
+    /// Returns the lowest minimum that `lowest`, `followed` and `met` lead to with what is fixed,
+    /// and all that was met.
     fn explored_fixed(
         &mut self,
         lowest: Minimum,
@@ -154,8 +156,9 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         (lowest, met)
     }
 
-    /// Where conditional minima are predicted with the parameters nearer to their best fit than
-    /// `fixed`, and farther from it: from there a branch can be followed that nothing else leads to.
+    /// Returns where conditional minima are predicted with the parameters nearer to their best fit
+    /// than `fixed`, and farther from it: from there a branch can be followed that nothing else
+    /// leads to.
     fn predicted_nearby(&mut self, fixed: &[(usize, f64)]) -> Vec<Vec<f64>> {
         let best = self.best.params.clone();
         if fixed.iter().all(|&(i, value)| value == best[i]) {
@@ -207,7 +210,7 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         }
     }
 
-    /// How much the conditional fit at hand explores: the first few everything.
+    /// Returns how much the conditional fit at hand explores: the first few everything.
     fn breadth(&self) -> SearchBreadth {
         if self.n_conditional <= FULLY_SEARCHED || self.explores_widely() {
             SearchBreadth::Full
@@ -216,8 +219,8 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         }
     }
 
-    /// The lowest conditional minimum from `start` (P), and for the first few fits from random
-    /// points if those are asked for; and what else those led to.
+    /// Returns the lowest conditional minimum from `start` (P), and for the first few fits from
+    /// random points if those are asked for; and what else those led to.
     fn lowest_conditional(&mut self, start: &[f64]) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         self.n_conditional += 1;
         if self.n_conditional > FULLY_SEARCHED {
@@ -247,8 +250,8 @@ impl<L: Likelihood + ?Sized> Profiler<'_, L> {
         }
     }
 
-    /// Where the conditional minimum should be if -ln L were a parabola: the free minimum moved
-    /// along the covariance of the fixed parameters.
+    /// Returns where the conditional minimum should be if -ln L were a parabola: the free minimum
+    /// moved along the covariance of the fixed parameters.
     fn predict(&mut self, fixed: &[(usize, f64)]) -> Vec<f64> {
         let mut start = self.best.params.clone();
         let hessian = self.hessian_with(fixed);

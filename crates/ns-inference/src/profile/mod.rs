@@ -30,8 +30,8 @@ pub(crate) fn rounding(nll: f64) -> f64 {
     1e-9 * nll.abs().max(1.0)
 }
 
-/// The smallest difference of -ln L that two converged fits can tell from none, near a value of
-/// `nll`: some hundred roundings.
+/// Returns the smallest difference of -ln L that two converged fits can tell from none, near a
+/// value of `nll`: some hundred roundings.
 pub(crate) fn resolution(nll: f64) -> f64 {
     1e-13 * nll.abs().max(1.0)
 }
@@ -93,14 +93,15 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.best = self.lowest_explored(&start);
     }
 
-    /// The lowest free minimum that `start` (P), random starts and the model's indications lead to.
+    /// Returns the lowest free minimum that `start` (P), random starts and the model's indications
+    /// lead to.
     fn lowest_explored(&mut self, start: &[f64]) -> Minimum {
         let ends = self.lowest(start);
         self.explored(ends)
     }
 
-    /// Whether there is another conditional minimum as deep as `minimum` with the parameters `fixed`
-    /// at their values.
+    /// Returns `true` if there is another conditional minimum as deep as `minimum` with the
+    /// parameters `fixed` at their values.
     pub(crate) fn has_equal_minimum(&mut self, minimum: &Minimum, fixed: &[(usize, f64)]) -> bool {
         let is_equal = |other: &Minimum| {
             fixed.iter().all(|&(i, value)| other.params[i] == value)
@@ -111,8 +112,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         minimum.converged() && equal.any(|other| search.are_distinct(minimum, other))
     }
 
-    /// The lowest free minimum that the first one of `ends` and the model's indications lead to;
-    /// what else was met is kept.
+    /// Returns the lowest free minimum that the first one of `ends` and the model's indications
+    /// lead to; what else was met is kept.
     fn explored(&mut self, ends: RandomStarts) -> Minimum {
         let RandomStarts { mut minima, n_known } = ends;
         let first = minima.iter().find(|(_, by)| *by == FoundBy::Start).map(|(minimum, _)| minimum.clone());
@@ -142,8 +143,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         lowest
     }
 
-    /// The lower one of `minimum`, which is none or lies at the edge of the domain, and of what a
-    /// few random starts lead to.
+    /// Returns the lower one of `minimum`, which is none or lies at the edge of the domain, and of
+    /// what a few random starts lead to.
     fn rescued(&mut self, minimum: Minimum) -> Minimum {
         let start = minimum.params.clone();
         let found = self.search.run_all(self.model, &start, RESCUE_STARTS, 0).minima;
@@ -163,8 +164,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self
     }
 
-    /// The distinct free minima, the lowest one, which is `best`, first. Empty if there is only
-    /// one, unless `always`.
+    /// Returns the distinct free minima, the lowest one, which is `best`, first. Empty if there is
+    /// only one, unless `always`.
     pub(crate) fn minima(&mut self, best: &Minimum, always: bool) -> Vec<LocalMinimum> {
         let mut free = std::mem::take(&mut self.free);
         if !free.count(self.search.likelihood, best, 0) {
@@ -188,8 +189,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         basins.iter().map(local).collect()
     }
 
-    /// The same for data that are exactly what `params` (P) expect, an Asimov data set: where
-    /// `params` is allowed, no fit is needed.
+    /// Returns the same for data that are exactly what `params` (P) expect, an Asimov data set:
+    /// where `params` is allowed, no fit is needed.
     pub fn of_asimov(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, params: &[f64]) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
         profiler.adopt_asimov(params);
@@ -217,10 +218,10 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.best = Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
     }
 
-    /// The same round a free minimum that is known already: nothing is fitted, and conditional fits
-    /// have no random starts of their own. A procedure whose fits are shared among threads makes
-    /// one profiler of this kind for each part, with the pool that the random starts of its free
-    /// fit have filled.
+    /// Returns the same round a free minimum that is known already: nothing is fitted, and
+    /// conditional fits have no random starts of their own. A procedure whose fits are shared among
+    /// threads makes one profiler of this kind for each part, with the pool that the random starts
+    /// of its free fit have filled.
     pub fn around(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, best: &Minimum) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
         profiler.multi_start = None;
@@ -228,7 +229,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         profiler
     }
 
-    /// A profiler whose free minimum is still to be found, by [`Profiler::refit`].
+    /// Returns a profiler whose free minimum is still to be found, by [`Profiler::refit`].
     pub fn unfitted(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let (domain, start) = domain_and_start(model, options);
         let search = Search::new(likelihood, domain, Candidates::of(model), options.minimize);
@@ -339,7 +340,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         (0..start.len()).map(value).collect()
     }
 
-    /// The free minimum. It changes when [`Profiler::at`] finds a lower one.
+    /// Returns the free minimum. It changes when [`Profiler::at`] finds a lower one.
     #[must_use]
     pub fn best(&self) -> &Minimum {
         &self.best
@@ -350,7 +351,7 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.best.outcome = Outcome::Stalled;
     }
 
-    /// The free minimum with its uncertainties, after a check that it is no saddle point.
+    /// Returns the free minimum with its uncertainties, after a check that it is no saddle point.
     pub fn best_fit(&mut self) -> BestFit {
         self.leave_saddle();
         let parameters = &self.model.parameters;
@@ -379,55 +380,55 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
-    /// The model.
+    /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &'a Model {
         self.model
     }
 
-    /// Where fits start that know nothing better (P).
+    /// Returns where fits start that know nothing better (P).
     #[must_use]
     pub fn start(&self) -> &[f64] {
         &self.start
     }
 
-    /// Where the parameters may go.
+    /// Returns where the parameters may go.
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.search.domain
     }
 
-    /// What fits of this model and data set share.
+    /// Returns what fits of this model and data set share.
     pub(crate) fn search(&mut self) -> &mut Search<'a, L> {
         &mut self.search
     }
 
-    /// Where conditional minima are looked for beside where they are predicted, if that costs
-    /// little: the starting values.
+    /// Returns where conditional minima are looked for beside where they are predicted, if that
+    /// costs little: the starting values.
     pub(crate) fn cheap_starts(&self) -> Vec<Vec<f64>> {
         if is_cheap(1, self.start.len()) { vec![self.start.clone()] } else { Vec::new() }
     }
 
-    /// The likelihood.
+    /// Returns the likelihood.
     pub fn likelihood(&mut self) -> &mut L {
         self.search.likelihood
     }
 
-    /// Whether different starting points ended in different minima; the lowest was taken.
+    /// Returns `true` if different starting points ended in different minima; the lowest was taken.
     #[must_use]
     pub fn has_several_minima(&self) -> bool {
         self.has_several_minima
     }
 
-    /// What to know about where minima were looked for: starts outside their ranges, and what was
-    /// left out.
+    /// Returns the warnings about where minima were looked for: starts outside their ranges, and
+    /// what was left out.
     pub(crate) fn search_warnings(&self) -> Vec<String> {
         let names = &self.model.parameters.names;
         let left_out = self.search.not_searched(names, self.multi_start.is_some());
         starts_outside(names, self.domain(), &self.start).into_iter().chain(left_out).collect()
     }
 
-    /// Whether a search of this profiler was cut short.
+    /// Returns `true` if a search of this profiler was cut short.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.search.is_cut_short
     }
@@ -437,14 +438,14 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         self.search.is_cut_short |= is_cut_short;
     }
 
-    /// The exact Hessian at the free minimum.
+    /// Returns the exact Hessian at the free minimum.
     pub fn hessian(&mut self) -> &mut Hessian {
         let Self { search, best, hessian, .. } = self;
         hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
     }
 
-    /// The same for predictions of what happens when `fixed` are: they are free in it even where the
-    /// minimum is at an end of their range.
+    /// Returns the same for predictions of what happens when `fixed` are: they are free in it even
+    /// where the minimum is at an end of their range.
     fn hessian_with(&mut self, fixed: &[(usize, f64)]) -> &mut Hessian {
         let (domain, params) = (&self.search.domain, &self.best.params);
         let is_at_end = |i: &usize| !domain.fixed[*i] && domain.bound_at(*i, params[*i]).is_some();
@@ -463,8 +464,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         &mut widened.insert(known.unwrap_or_else(find)).hessian
     }
 
-    /// What to know if the data do not determine parameter `i`, whatever its range, or hardly tell
-    /// it from others.
+    /// Returns a warning if the data do not determine parameter `i`, whatever its range, or hardly
+    /// tell it from others.
     pub(crate) fn undetermined(&mut self, i: usize) -> Option<String> {
         let n = self.best.params.len();
         if !self.best.nll.is_finite() || self.is_pushed_out(i) || !self.hessian_with(&[(i, 0.0)]).is_suspicious(i, n) {
@@ -478,9 +479,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         flat.iter().find(with).map(FlatDirection::warning)
     }
 
-    /// Whether parameter `i` is at an end of its range and -ln L goes on falling beyond it. The
-    /// data then determine it, even where -ln L is a straight line, as along a signal without
-    /// events.
+    /// Returns `true` if parameter `i` is at an end of its range and -ln L goes on falling beyond
+    /// it. The data then determine it, even where -ln L is a straight line, as along a signal
+    /// without events.
     fn is_pushed_out(&self, i: usize) -> bool {
         let derivative = self.best.gradient[i];
         match self.search.domain.bound_at(i, self.best.params[i]) {
@@ -494,15 +495,15 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         (self.hessian, self.widened) = (None, None);
     }
 
-    /// The standard deviation of parameter `i`, whatever its range, where -ln L has one.
+    /// Returns the standard deviation of parameter `i`, whatever its range, where -ln L has one.
     pub(crate) fn width(&mut self, i: usize) -> Option<f64> {
         let mut column = vec![0.0; self.best.params.len()];
         self.hessian_with(&[(i, 0.0)]).covariance_column(i, &mut column);
         (column[i] > 0.0).then(|| column[i].sqrt())
     }
 
-    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of
-    /// them.
+    /// Returns `true` if exploring costs many fits, so that a procedure of many fits should explore
+    /// few of them.
     pub(crate) fn explores_widely(&self) -> bool {
         self.search.explores_widely()
     }
@@ -526,7 +527,8 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
-    /// Where `start` leads, and random points if those are asked for; the lowest minimum first.
+    /// Returns where `start` leads, and random points if those are asked for; the lowest minimum
+    /// first.
     fn lowest(&mut self, start: &[f64]) -> RandomStarts {
         match self.multi_start {
             Some(MultiStart { n_starts, seed }) => self.search.run_all(self.model, start, n_starts, seed),
@@ -534,9 +536,9 @@ impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
-    /// The better one of two ends: of two alike the lower one, else the one that converged, unless
-    /// `a`, which was there first, is lower without having converged. Notes whether two minima
-    /// differ.
+    /// Returns the better one of two ends: of two alike the lower one, else the one that converged,
+    /// unless `a`, which was there first, is lower without having converged. Notes whether two
+    /// minima differ.
     fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
         if a.converged() && b.converged() && (a.nll - b.nll).abs() > distinct(a.nll) {
             self.has_several_minima = true;

@@ -12,7 +12,8 @@ pub struct ParameterGroup {
 }
 
 impl ParameterGroup {
-    /// The parameters whose name, or the name of the vector that they are an element of, matches one of `patterns`.
+    /// Returns the parameters whose name, or the name of the vector that they are an element of,
+    /// matches one of `patterns`.
     #[must_use]
     pub fn matching<S: AsRef<str>>(name: &str, patterns: &[S], parameters: &Parameters) -> Self {
         let is_meant = |name: &str| patterns.iter().any(|pattern| matches(pattern.as_ref(), name));
@@ -25,7 +26,8 @@ impl ParameterGroup {
     }
 }
 
-/// Whether `name` is what `pattern` says, in which `*` stands for any characters and `?` for one.
+/// Returns `true` if `name` is what `pattern` says, in which `*` stands for any characters and `?`
+/// for one.
 ///
 /// ```
 /// use ns_inference::ranking::matches;
@@ -35,7 +37,8 @@ impl ParameterGroup {
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut read) = (0, 0);
-    // The last star, and how much of the name it stands for so far; where the rest does not fit it takes one more.
+    // The last star, and how much of the name it stands for so far; where the rest does not fit it
+    // takes one more.
     let mut star: Option<(usize, usize)> = None;
     while read < name.len() {
         match pattern.get(at) {

@@ -59,7 +59,7 @@ pub(super) struct Work {
 }
 
 impl<'a> Plan<'a> {
-    /// The plan round the best fit that `profiler` knows.
+    /// Returns the plan round the best fit that `profiler` knows.
     pub(super) fn new<L: DataLikelihood>(
         problem: &'a Problem<'_, L>,
         options: &'a RankingOptions,
@@ -104,14 +104,14 @@ impl<'a> Plan<'a> {
         self
     }
 
-    /// Where parameter `i`, the `k`-th nuisance, is fixed when it should be at `wanted`.
+    /// Returns where parameter `i`, the `k`-th nuisance, is fixed when it should be at `wanted`.
     fn refit_at(&self, k: usize, i: usize, wanted: f64) -> Refit {
         let at = wanted.clamp(self.domain.lower[i], self.domain.upper[i]);
         let variance = self.covariance.columns[k][i];
         Refit { at, step: if variance > 0.0 { (at - self.best.params[i]) / variance } else { 0.0 } }
     }
 
-    /// How many parameters there is work on.
+    /// Returns how many parameters there is work on.
     pub(super) fn n_works(&self) -> usize {
         if self.best.converged { self.covariance.nuisances.len() } else { 0 }
     }
@@ -219,8 +219,8 @@ impl<'a> Plan<'a> {
             likelihood.set_data(&data);
             let mut search =
                 Search::new(&mut *likelihood, self.domain.clone(), self.candidates.clone(), self.fit.minimize);
-            // The datum enters the derivative of -ln L by -per_datum, and the minimum answers along the
-            // covariance.
+            // The datum enters the derivative of -ln L by -per_datum, and the minimum answers along
+            // the covariance.
             let step = (at - observed) * per_datum;
             let start = self.predicted(&self.covariance.columns[k], if step.is_finite() { step } else { 0.0 });
             self.impact(&search.lowest_from(&start, &self.pool), at, at != wanted)

@@ -1,6 +1,8 @@
-//! Rankings: how much each nuisance parameter matters to the parameter of interest, by three definitions side by side.
+//! Rankings: how much each nuisance parameter matters to the parameter of interest, by three
+//! definitions side by side.
 //!
-//! With μ the parameter of interest, θ a nuisance parameter, θ₀ and σ₀ the centre and the width of its constraint, and C the inverse of the exact Hessian:
+//! With μ the parameter of interest, θ a nuisance parameter, θ₀ and σ₀ the centre and the width of
+//! its constraint, and C the inverse of the exact Hessian:
 //!
 //! | definition | impact of θ on μ |
 //! |---|---|
@@ -11,8 +13,9 @@
 //! | covariance, pre-fit | C_μθ σ₀ / σ_θ² |
 //! | linear response, of the global impact | C_μθ / σ₀ |
 //!
-//! Only global impacts add up: their squares, with the statistical rest, are the variance of μ̂ (A. Pinto et al., arXiv:2307.04007). The others count what
-//! correlated parameters share more than once.
+//! Only global impacts add up: their squares, with the statistical rest, are the variance of μ̂ (A.
+//! Pinto et al., arXiv:2307.04007). The others count what correlated parameters share more than
+//! once.
 
 mod group;
 mod impacts;
@@ -38,7 +41,8 @@ pub struct RankingOptions {
     pub poi: usize,
     /// The definitions that are wanted.
     pub methods: RankingMethods,
-    /// Whether the classic post-fit impacts fix parameters at the ends of their MINOS intervals, rather than one standard deviation away.
+    /// Whether the classic post-fit impacts fix parameters at the ends of their MINOS intervals,
+    /// rather than one standard deviation away.
     pub minos: bool,
     /// Groups of parameters, whose common impact is wanted.
     pub groups: Vec<ParameterGroup>,
@@ -65,7 +69,8 @@ impl RankingMethods {
 pub struct Ranking {
     /// The parameter of interest.
     pub poi: RankingPoi,
-    /// One per free parameter other than the parameter of interest: by the larger post-fit impact, or if there is none, by the covariance's or the global one.
+    /// One per free parameter other than the parameter of interest: by the larger post-fit impact,
+    /// or if there is none, by the covariance's or the global one.
     pub entries: Vec<RankingEntry>,
     /// The groups that were asked for, in that order.
     pub groups: Vec<GroupImpact>,
@@ -141,7 +146,8 @@ pub struct Impact {
     pub impact: Option<f64>,
     /// Where the parameter was fixed, or what the auxiliary datum was.
     pub at: f64,
-    /// Whether the shift was cut short: at the end of the parameter's range, or at zero for a count.
+    /// Whether the shift was cut short: at the end of the parameter's range, or at zero for a
+    /// count.
     pub clipped: bool,
     /// How the refit ended.
     pub outcome: Outcome,
@@ -160,7 +166,8 @@ pub struct GroupImpact {
     pub global: Option<f64>,
 }
 
-/// The uncertainty of the parameter of interest, divided into what auxiliary data and what event counts are to blame for.
+/// The uncertainty of the parameter of interest, divided into what auxiliary data and what event
+/// counts are to blame for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct UncertaintyBreakdown {
     /// The standard deviation σ_μ.
@@ -211,9 +218,10 @@ pub fn ranking_part<L: DataLikelihood + Clone + Sync>(
     RankingPart { first, works: works.into_iter().map_while(|work| work).collect() }
 }
 
-/// A ranking, of which `parts` are done already: the result is that of [`ranking`].
+/// Returns a ranking, of which `parts` are done already: the result is that of [`ranking`].
 ///
-/// What no part has is done here, and so is everything if the parts show that there is a lower minimum.
+/// What no part has is done here, and so is everything if the parts show that there is a lower
+/// minimum.
 pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     options: &RankingOptions,

@@ -80,7 +80,7 @@ fn entry(plan: &Plan<'_>, k: usize, work: Work) -> RankingEntry {
     }
 }
 
-/// What the order of a ranking goes by; parameters without any number come last.
+/// Returns what the order of a ranking goes by; parameters without any number come last.
 fn size(entry: &RankingEntry) -> f64 {
     let larger = |impacts: &Impacts| {
         let sides = [impacts.down, impacts.up].into_iter().filter_map(|side| side.impact);
@@ -91,7 +91,7 @@ fn size(entry: &RankingEntry) -> f64 {
     classic.or(linear).or_else(|| entry.global.as_ref().and_then(larger)).unwrap_or(-1.0)
 }
 
-/// The square of a global impact, its sides counted half each.
+/// Returns the square of a global impact, its sides counted half each.
 fn square(impacts: &Impacts) -> Option<f64> {
     let (down, up) = (impacts.down.impact?, impacts.up.impact?);
     Some(0.5 * (down * down + up * up))
@@ -152,7 +152,7 @@ fn breakdown<L: DataLikelihood>(
     }
 }
 
-/// Every refit of a parameter.
+/// Returns every refit of a parameter.
 fn sides(entry: &RankingEntry) -> Vec<Impact> {
     [&entry.prefit, &entry.postfit, &entry.global].into_iter().flatten().flat_map(|i| [i.down, i.up]).collect()
 }

@@ -155,7 +155,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         fitter.conditional(domain, points, self.execution.monitor)
     }
 
-    /// All rows, those of `parts` as they are, compared with their neighbours until nothing
+    /// Returns all rows, those of `parts` as they are, compared with their neighbours until nothing
     /// changes; and the lowest free minimum met, if it is lower than the known one.
     fn round(&self, parts: &[GridPart], seen: &mut Seen) -> (Minima, Option<Minimum>) {
         let (n_rows, width) = (self.values[0].len(), self.values[1].len());
@@ -230,8 +230,8 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
         self.sweep(&fixed).run(profiler, if center.converged() { &center.params } else { &predicted })
     }
 
-    /// The points of row `j` that are lower from a point above or below them that is new, and leads
-    /// elsewhere.
+    /// Returns the points of row `j` that are lower from a point above or below them that is new,
+    /// and leads elsewhere.
     fn compare(&self, profiler: &mut Profiler<'_, L>, minima: &Minima, is_new: &[bool], j: usize) -> Minima {
         let width = self.values[1].len();
         let fixed = [(self.parameters[0], self.values[0][j])];
@@ -256,7 +256,7 @@ impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
     }
 }
 
-/// The lowest of the free minima that rows met, the first one of equals.
+/// Returns the lowest of the free minima that rows met, the first one of equals.
 fn note(rows: &[Option<Row>], seen: &mut Seen) -> Option<Minimum> {
     seen.several_minima |= rows.iter().flatten().any(|row| row.seen.several_minima);
     seen.cut_short |= rows.iter().flatten().any(|row| row.seen.cut_short);

@@ -171,7 +171,7 @@ pub(crate) fn keep_lower(minima: &mut Minima, others: Minima) {
     }
 }
 
-/// Whether `a` is the better of two ends of the same conditional fit.
+/// Returns `true` if `a` is the better of two ends of the same conditional fit.
 pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
     match (a.converged(), b.converged()) {
         (true, true) => a.nll < b.nll,
@@ -185,7 +185,7 @@ struct Verdict {
     warnings: Vec<String>,
 }
 
-/// The result, with everything referred to `best`.
+/// Returns the result, with everything referred to `best`.
 fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &Minima, verdict: Verdict) -> Scan {
     let noise = rounding(best.nll);
     let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);

@@ -1,4 +1,4 @@
-//! Where a scan starts and stops when nobody says: where the profile has risen enough.
+//! The default range of a scan: as far as the profile has risen enough.
 
 use super::{ROUNDS, ScanAxis, ScanValues};
 use crate::crossing::{Crossing, ProfileLine, ProfileRise, crossing};
@@ -11,7 +11,7 @@ use ns_core::Likelihood;
 const HEIGHT: f64 = 3.0;
 const TOLERANCE: f64 = 0.05;
 
-/// The values of `axis`.
+/// Returns the values of `axis`.
 pub(super) fn resolve<L: Likelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     axis: &ScanAxis,

@@ -31,7 +31,8 @@ struct Known<'a> {
 }
 
 impl Sweep<'_> {
-    /// The conditional minima along the line whose own minimum is at `center` (P). Stops early when it is cancelled or the profiler finds a lower free minimum.
+    /// Returns the conditional minima along the line whose own minimum is at `center` (P). Stops
+    /// early when it is cancelled or the profiler finds a lower free minimum.
     pub(super) fn run<L: Likelihood + ?Sized>(&self, profiler: &mut Profiler<'_, L>, center: &[f64]) -> Minima {
         let mut minima: Minima = vec![None; self.values.len()];
         let middle = center[self.parameter];
@@ -50,12 +51,13 @@ impl Sweep<'_> {
         minima
     }
 
-    /// The parameters to fix for `value`.
+    /// Returns the parameters to fix for `value`.
     pub(super) fn fixed_at(&self, value: f64) -> Vec<(usize, f64)> {
         self.fixed.iter().copied().chain([(self.parameter, value)]).collect()
     }
 
-    /// Where `value` should lead from a conditional minimum `from`, with the same parameters fixed.
+    /// Returns where `value` should lead from a conditional minimum `from`, with the same
+    /// parameters fixed.
     pub(super) fn moved(&self, from: &[f64], value: f64) -> Vec<f64> {
         let values: Vec<f64> = self.fixed.iter().map(|&(_, value)| value).chain([value]).collect();
         self.response.moved(from, &values)
@@ -79,7 +81,8 @@ impl Sweep<'_> {
             let mut starts = vec![self.predict(last, before, self.values[k])];
             let fixed = self.fixed_at(self.values[k]);
             let minimum = if side.last() == Some(&k) {
-                // A branch that no neighbour leads to: the way back will follow it for as long as it is the lower one.
+                // A branch that no neighbour leads to: the way back will follow it for as long as
+                // it is the lower one.
                 starts.push(profiler.start().to_vec());
                 profiler.at_end(&fixed, &starts)
             } else {

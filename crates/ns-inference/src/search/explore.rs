@@ -72,8 +72,8 @@ pub enum SearchBreadth {
 type Start = (Vec<f64>, FoundBy);
 
 impl<L: Likelihood + ?Sized> Search<'_, L> {
-    /// The lowest minimum among those `known`, at least one, and those that the model's indications
-    /// lead to; and all minima met, that one first, each with how it was found.
+    /// Returns the lowest minimum among those `known`, at least one, and those that the model's
+    /// indications lead to; and all minima met, that one first, each with how it was found.
     pub fn explore(
         &mut self,
         known: Vec<(Minimum, FoundBy)>,
@@ -114,16 +114,16 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         (met[0].0.clone(), met)
     }
 
-    /// Whether more than `last` evaluations were made: then the search is cut short, and remembers
-    /// it.
+    /// Returns `true` if more than `last` evaluations were made: then the search is cut short, and
+    /// remembers it.
     fn is_spent(&mut self, last: usize) -> bool {
         let is_spent = self.spent.evaluations > last;
         self.is_cut_short |= is_spent;
         is_spent
     }
 
-    /// Which of the minima `met` is explored next: the lowest one, and in small models, where there
-    /// are several, the others too, because more may lie beyond them.
+    /// Returns which of the minima `met` is explored next: the lowest one, and in small models,
+    /// where there are several, the others too, because more may lie beyond them.
     fn next_to_explore(&self, met: &[(Minimum, FoundBy)], explored: &[usize]) -> Option<usize> {
         if explored.len() == ROUNDS {
             return None;
@@ -136,8 +136,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         others.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll)).filter(|_| self.is_thorough())
     }
 
-    /// The lowest minimum that `start` (P) and the basins of `pool` lead to, explored if that costs
-    /// little. What is fixed has the value that it has in `start`.
+    /// Returns the lowest minimum that `start` (P) and the basins of `pool` lead to, explored if
+    /// that costs little. What is fixed has the value that it has in `start`.
     pub(crate) fn lowest_from(&mut self, start: &[f64], pool: &BasinPool) -> Minimum {
         let mut lowest = self.run(start);
         for basin in pool.basins() {
@@ -155,23 +155,23 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         }
     }
 
-    /// Whether every fit of this model explores, because that costs little.
+    /// Returns `true` if every fit of this model explores, because that costs little.
     pub(crate) fn is_thorough(&self) -> bool {
         self.candidates.are_few(&self.domain)
     }
 
-    /// Whether the model indicates hidden minima at all.
+    /// Returns `true` if the model indicates hidden minima at all.
     pub(crate) fn has_suspects(&self) -> bool {
         self.free_suspects().next().is_some()
     }
 
-    /// Whether exploring costs many fits, so that a procedure of many fits should explore few of
-    /// them.
+    /// Returns `true` if exploring costs many fits, so that a procedure of many fits should explore
+    /// few of them.
     pub(crate) fn explores_widely(&self) -> bool {
         self.candidates.explore_widely(&self.domain)
     }
 
-    /// What to know if not all was looked at that should have been, because it costs too much;
+    /// Returns a warning if not all was looked at that should have been, because it costs too much;
     /// `names` are those of the parameters. Suspects that were left out are not named where there
     /// were random starts.
     pub(crate) fn not_searched(&self, names: &[String], has_random_starts: bool) -> Option<String> {
@@ -200,7 +200,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         self.candidates.free(&self.domain)
     }
 
-    /// Where lower minima than `minimum` may be reached from.
+    /// Returns where lower minima than `minimum` may be reached from.
     fn indicated_starts(&mut self, minimum: &Minimum, breadth: SearchBreadth, last: usize) -> Vec<Start> {
         if self.likelihood.is_stopped() {
             return Vec::new();
@@ -261,8 +261,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), by((i, value)))).collect()
     }
 
-    /// Whether there is a lower minimum than `minimum` across zero of a same-sign systematic, or,
-    /// where it would cost too much to know, whether there may be one.
+    /// Returns `true` if there is a lower minimum than `minimum` across zero of a same-sign
+    /// systematic, or, where it would cost too much to know, whether there may be one.
     pub(crate) fn may_be_lower_reflected(&mut self, minimum: &Minimum) -> bool {
         let which = self.candidates.to_reflect(&self.domain, minimum);
         let starts = self.reflected_starts(minimum);
@@ -275,8 +275,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         })
     }
 
-    /// Those of `moves` of one parameter after which -ln L has risen less than that of one convex
-    /// valley.
+    /// Returns those of `moves` of one parameter after which -ln L has risen less than that of one
+    /// convex valley.
     fn promising(&mut self, minimum: &Minimum, moves: &[(usize, f64)]) -> Vec<(usize, f64)> {
         let mut found = Vec::with_capacity(moves.len());
         self.likelihood.nll_and_slope_moved(&minimum.params, moves, &mut found);
@@ -338,8 +338,8 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         starts
     }
 
-    /// The conditional minimum with the parameters `which` at `point` that `from` (P) leads to, if
-    /// the likelihood is finite there.
+    /// Returns the conditional minimum with the parameters `which` at `point` that `from` (P) leads
+    /// to, if the likelihood is finite there.
     fn run_with(&mut self, which: &[usize], point: &[f64], from: &[f64]) -> Option<Minimum> {
         let mut start = from.to_vec();
         which.iter().zip(point).for_each(|(&i, &value)| start[i] = value);
@@ -349,8 +349,9 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         at.nll.is_finite().then_some(at)
     }
 
-    /// The points of `suspect` inside the ranges that are not near `minimum`, from there outwards:
-    /// below and above; for a pair, also the point where the two have exchanged their values.
+    /// Returns the points of `suspect` inside the ranges that are not near `minimum`, from there
+    /// outwards: below and above; for a pair, also the point where the two have exchanged their
+    /// values.
     fn ways(&self, minimum: &Minimum, suspect: &Suspect) -> Vec<Vec<Vec<f64>>> {
         let which = &suspect.parameters;
         let inside = |point: &Vec<f64>| -> Vec<f64> {
@@ -373,14 +374,14 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     }
 }
 
-/// The change of -ln L ahead, to first order, if the move of the parameters `which` from `minimum`
-/// to `at` goes on.
+/// Returns the change of -ln L ahead, to first order, if the move of the parameters `which` from
+/// `minimum` to `at` goes on.
 fn rise_ahead(minimum: &Minimum, at: &Minimum, which: &[usize]) -> f64 {
     which.iter().map(|&i| at.gradient[i] * (at.params[i] - minimum.params[i])).sum()
 }
 
-/// Whether the conditional minimum `at`, with the parameters `which` moved, may lead elsewhere than
-/// back to `minimum`.
+/// Returns `true` if the conditional minimum `at`, with the parameters `which` moved, may lead
+/// elsewhere than back to `minimum`.
 fn leads_elsewhere(minimum: &Minimum, at: &Minimum, which: &[usize]) -> bool {
     let is_lower = at.nll < minimum.nll || !minimum.converged() || !at.converged();
     let moved = |j: usize| {
@@ -397,33 +398,33 @@ fn with(params: &[f64], i: usize, value: f64) -> Vec<f64> {
     params
 }
 
-/// Whether it costs little to minimise `n` times.
+/// Returns `true` if it costs little to minimise `n` times.
 pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
     n * n_params * n_params <= CHEAP
 }
 
-/// Which of `met` is the lowest minimum. A point that is none counts only if it is lower than every
-/// minimum.
+/// Returns which of `met` is the lowest minimum. A point that did not converge counts only if it is
+/// lower than every minimum.
 fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
     let minima = (0..met.len()).filter(|&k| met[k].0.converged());
     let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
     lowest.filter(|&k| met[0].0.nll.is_nan() || met[0].0.nll >= met[k].0.nll - distinct(met[k].0.nll)).unwrap_or(0)
 }
 
-/// The moves that change the sign of each of the parameters `which`.
+/// Returns the moves that change the sign of each of the parameters `which`.
 fn reflections(minimum: &Minimum, which: &[usize]) -> Vec<(usize, f64)> {
     which.iter().map(|&i| (i, -minimum.params[i])).collect()
 }
 
-/// Whether parameter `i`, which is at `value`, could have the other sign.
+/// Returns `true` if parameter `i`, which is at `value`, could have the other sign.
 pub(crate) fn has_other_side(domain: &Domain, i: usize, value: f64) -> bool {
     let is_inside = (domain.lower[i]..=domain.upper[i]).contains(&-value);
     !domain.fixed[i] && is_inside && value.abs() >= NEAR_ZERO
 }
 
-/// Whether there may be another minimum beyond a move by `distance` from a minimum, after which
-/// -ln L is higher by `rise` and has the derivative `derivative`. For a parabola, derivative times distance
-/// is twice the rise.
+/// Returns `true` if there may be another minimum beyond a move by `distance` from a minimum, after
+/// which -ln L is higher by `rise` and has the derivative `derivative`. For a parabola, derivative
+/// times distance is twice the rise.
 pub(crate) fn may_hide_minimum(distance: f64, rise: f64, derivative: f64) -> bool {
     rise < HIGHEST_RISE && derivative * distance < rise.max(0.0)
 }

@@ -46,8 +46,8 @@ struct Rate {
     fall: f64,
 }
 
-/// The parameter `explosive` and those that let the template grow on which its normsys is largest;
-/// `None` if nothing but that parameter does.
+/// Returns the parameter `explosive` and those that let the template grow on which its normsys is
+/// largest; `None` if nothing but that parameter does.
 pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspect> {
     let (channel, template) = most_explosive(model, explosive)?;
     let counts: f64 = model.observed.main[model.channel_bins(channel)].iter().sum();
@@ -90,8 +90,8 @@ pub(super) fn growth(model: &Model, explosive: usize, bend: f64) -> Option<Suspe
     (!points.is_empty()).then_some(Suspect { kind: SuspectKind::Growth, parameters, bend, points })
 }
 
-/// How far, in standard deviations, the histosys of `template` have to go at least to make its
-/// yield zero.
+/// Returns how far, in standard deviations, the histosys of `template` have to go at least to make
+/// its yield zero.
 pub(super) fn reversal(model: &Model, template: usize) -> f64 {
     let (layout, parameters) = (model.layout, &model.parameters);
     let nominal: f64 = model.values(layout.nominal)[model.part(layout.template_cell, template)].iter().sum();
@@ -106,7 +106,7 @@ pub(super) fn reversal(model: &Model, template: usize) -> f64 {
     if nominal > 0.0 { squared.sqrt().recip() } else { f64::INFINITY }
 }
 
-/// What histosys `entry` adds to the yield of its template at +1 and at -1.
+/// Returns what histosys `entry` adds to the yield of its template at +1 and at -1.
 fn changes(model: &Model, entry: usize) -> [f64; 2] {
     let cells = model.part(model.layout.histosys_cell, entry);
     [model.layout.histosys_up, model.layout.histosys_down].map(|span| model.values(span)[cells.clone()].iter().sum())
@@ -123,7 +123,8 @@ fn norm(rates: &[Rate]) -> f64 {
     rates.iter().fold(0.0, |sum, rate| sum + rate.pull.powi(2)).sqrt()
 }
 
-/// The channel and the template on which the normsys of parameter `param` has the largest factor.
+/// Returns the channel and the template on which the normsys of parameter `param` has the largest
+/// factor.
 fn most_explosive(model: &Model, param: usize) -> Option<(usize, usize)> {
     let layout = model.layout;
     let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
@@ -137,7 +138,8 @@ fn most_explosive(model: &Model, param: usize) -> Option<(usize, usize)> {
     with_factor.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, place)| place)
 }
 
-/// The rates of the constrained parameters that `template` depends on, `first` before the others.
+/// Returns the rates of the constrained parameters that `template` depends on, `first` before the
+/// others.
 ///
 /// A parameter with a histosys and a normsys counts as the one of them that is faster.
 fn rates(model: &Model, template: usize, first: usize) -> Vec<Rate> {

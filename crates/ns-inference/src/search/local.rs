@@ -54,7 +54,7 @@ pub struct SearchCost {
 }
 
 impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
-    /// A search in `domain`.
+    /// Returns a search in `domain`.
     pub fn new(likelihood: &'a mut L, domain: Domain, candidates: Candidates, options: MinimizeOptions) -> Self {
         Self {
             likelihood,
@@ -68,13 +68,13 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
     }
 
-    /// What all minimisations so far have cost.
+    /// Returns what all minimisations so far have cost.
     #[must_use]
     pub fn spent(&self) -> SearchCost {
         self.spent
     }
 
-    /// The minimum that `start` (P) leads to.
+    /// Returns the minimum that `start` (P) leads to.
     pub fn run(&mut self, start: &[f64]) -> Minimum {
         let mut minimum = self.descend(start);
         if minimum.outcome == Outcome::NotFinite {
@@ -105,7 +105,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
     }
 
     /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P)
-    /// knows it; whether the last one did.
+    /// knows it. Returns whether the last one did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         self.minimizer.as_mut().is_some_and(|minimizer| minimizer.covariance_column(params, i, out))
     }
@@ -131,7 +131,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         minimum
     }
 
-    /// The lowest of the minima along the direction in which -ln L curves down most.
+    /// Returns the lowest of the minima along the direction in which -ln L curves down most.
     fn below_saddle(&mut self, saddle: &Minimum) -> Option<Minimum> {
         let mut hessian = Hessian::at(self.likelihood, &saddle.params, &self.domain);
         if hessian.is_positive_definite() {
@@ -202,7 +202,7 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         best
     }
 
-    /// The first lower minimum behind a kink, most promising first.
+    /// Returns the first lower minimum behind a kink, most promising first.
     ///
     /// For parameter i the quadratic model gives the cost of going to zero, ½ θ_i²/C_ii, and with
     /// the derivative g on the other side the gain there, ½ g² C_ii.
@@ -246,11 +246,11 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         None
     }
 
-    /// A point of vanishing derivative where -ln L curves down is no minimum: goes on from a lower point
-    /// along that direction, or says so.
+    /// A point of vanishing derivative where -ln L curves down is no minimum: goes on from a lower
+    /// point along that direction, or says so.
     ///
-    /// Flat directions, kinks and the edge of the domain have other explanations for such a Hessian,
-    /// and are left to those.
+    /// Flat directions, kinks and the edge of the domain have other explanations for such a
+    /// Hessian, and are left to those.
     pub(crate) fn leave_saddle(&mut self, parameters: &Parameters, best: &mut Minimum, hessian: &mut Hessian) {
         for _ in 0..10 {
             let is_candidate = best.converged() || best.outcome == Outcome::Saddle;
@@ -272,8 +272,8 @@ impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
         }
     }
 
-    /// The lowest minimum that steps of growing length along ±`direction` (P) lead to, if it is
-    /// lower than `best`.
+    /// Returns the lowest minimum that steps of growing length along ±`direction` (P) lead to, if
+    /// it is lower than `best`.
     pub fn lower_along(&mut self, best: &Minimum, direction: &[f64]) -> Option<Minimum> {
         let mut lowest: Option<Minimum> = None;
         for length in LENGTHS {

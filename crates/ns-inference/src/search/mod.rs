@@ -4,8 +4,8 @@
 //! [`Search::run`] finds the minimum that a starting point leads to. [`Search::explore`] looks for
 //! lower ones where the model indicates that they may be: across zero of same-sign systematics, and
 //! with strongly nonlinear parameters ([`Suspect`]) moved away from where they are. Random starts
-//! ([`Search::run_all`]) need no indication. What was found is kept in a [`BasinPool`], whose basins are
-//! starting points for every further fit of the same model and data.
+//! ([`Search::run_all`]) need no indication. What was found is kept in a [`BasinPool`], whose
+//! basins are starting points for every further fit of the same model and data.
 //!
 //! The effort depends on the model. Without suspects only same-sign systematics are reflected. In a
 //! small model every suspect is moved in every fit that is explored: all but those on the way to
@@ -35,7 +35,7 @@ pub const DISTINCT: f64 = 1e-6;
 /// Differences that are smaller than this part of -ln L are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// The same near a value of `nll`, where rounding may be larger.
+/// Returns the same near a value of `nll`, where rounding may be larger.
 pub(crate) fn distinct(nll: f64) -> f64 {
     DISTINCT.max(ROUNDING * nll.abs())
 }

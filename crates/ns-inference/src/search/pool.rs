@@ -33,7 +33,7 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
-    /// The same in words; `names` are the parameters' names.
+    /// Returns the same in words; `names` are the parameters' names.
     #[must_use]
     pub fn describe(self, names: &[String]) -> String {
         match self {
@@ -67,13 +67,13 @@ pub struct BasinPool {
 }
 
 impl BasinPool {
-    /// The basins.
+    /// Returns the basins.
     #[must_use]
     pub fn basins(&self) -> &[Basin] {
         &self.basins
     }
 
-    /// The number of basins ever added: it grows when something new is found.
+    /// Returns the number of basins ever added: it grows when something new is found.
     #[must_use]
     pub fn n_found(&self) -> usize {
         self.n_added
@@ -84,7 +84,7 @@ impl BasinPool {
         *self = Self::default();
     }
 
-    /// Whether there is no room for more basins.
+    /// Returns `true` if there is no room for more basins.
     fn is_full(&self) -> bool {
         self.basins.len() == MOST_BASINS
     }
@@ -105,7 +105,7 @@ impl BasinPool {
         self.push(Basin { minimum: minimum.clone(), found_by, n_starts: 1 });
     }
 
-    /// Counts `n` further starts that led to `minimum`; whether that is known.
+    /// Counts `n` further starts that led to `minimum`. Returns whether that is known.
     pub(crate) fn count<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L, minimum: &Minimum, n: usize) -> bool {
         let known = self.basins.iter_mut().find(|known| !are_distinct(likelihood, &known.minimum, minimum));
         known.map(|known| known.n_starts += n).is_some()
@@ -141,7 +141,7 @@ impl BasinPool {
     }
 }
 
-/// Whether `a` and `b` are different minima: of different depth, or mirror images.
+/// Returns `true` if `a` and `b` are different minima: of different depth, or mirror images.
 pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
     if (a.nll - b.nll).abs() > distinct(a.nll) {
         return true;
@@ -155,7 +155,7 @@ pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minim
 }
 
 impl<L: Likelihood + ?Sized> Search<'_, L> {
-    /// Whether `a` and `b` are different minima.
+    /// Returns `true` if `a` and `b` are different minima.
     pub(crate) fn are_distinct(&mut self, a: &Minimum, b: &Minimum) -> bool {
         are_distinct(self.likelihood, a, b)
     }

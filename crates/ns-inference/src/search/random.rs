@@ -37,7 +37,7 @@ const SHRINK: f64 = 0.4;
 
 /// A point that is nearer than this to a minimum, in standard deviations, has fallen into its
 /// basin.
-const ARRIVED: f64 = 0.3;
+const IN_BASIN: f64 = 0.3;
 
 /// What the random starts of one fit have led to.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
         found
     }
 
-    /// Whether a free constrained parameter of `minimum` is far from its start.
+    /// Returns `true` if a free constrained parameter of `minimum` is far from its start.
     pub(crate) fn is_strained(&self, model: &Model, minimum: &Minimum) -> bool {
         let parameters = &model.parameters;
         let is_far = |i: usize| {
@@ -205,7 +205,7 @@ impl Known {
         })
     }
 
-    /// The minimum moved along random columns of its covariance.
+    /// Returns the minimum moved along random columns of its covariance.
     fn moved_along_columns<L: ?Sized>(&mut self, search: &Search<'_, L>, seed: u64, k: usize) -> Vec<f64> {
         let free: Vec<usize> = (0..self.params.len()).filter(|&i| self.deviations[i] > 0.0).collect();
         let mut point = self.params.clone();
@@ -225,7 +225,8 @@ impl Known {
         point
     }
 
-    /// Whether steps with the factor lead from `point` to the minimum, each shrinking the distance.
+    /// Returns `true` if steps with the factor lead from `point` to the minimum, each shrinking the
+    /// distance.
     fn takes<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, point: &[f64]) -> Taken {
         let mut x = point.to_vec();
         let mut distance = self.distance(&x);
@@ -254,7 +255,7 @@ impl Known {
                 }
             }
             let next = self.distance(&x);
-            if next <= ARRIVED {
+            if next <= IN_BASIN {
                 return Taken { evaluations, is_known: true };
             }
             if next > SHRINK * distance {
@@ -265,7 +266,7 @@ impl Known {
         Taken { evaluations: STEPS, is_known: false }
     }
 
-    /// The largest distance of a parameter to the minimum, in its standard deviations.
+    /// Returns the largest distance of a parameter to the minimum, in its standard deviations.
     fn distance(&self, x: &[f64]) -> f64 {
         let each = x.iter().zip(&self.params).zip(&self.deviations);
         each.filter(|(_, deviation)| **deviation > 0.0).map(|((x, m), d)| (x - m).abs() / d).fold(0.0, f64::max)

@@ -63,7 +63,7 @@ pub struct Suspect {
 }
 
 impl Suspect {
-    /// Whether they are moved in large models too.
+    /// Returns `true` if they are moved in large models too.
     #[must_use]
     pub fn is_strong(&self) -> bool {
         match self.kind {
@@ -74,8 +74,9 @@ impl Suspect {
     }
 }
 
-/// The suspects of `model`, most bent first, then its free scale factors. Empty if nothing is bent
-/// and, in a small model, no template with a free scale factor can become negative or has two.
+/// Returns the suspects of `model`, most bent first, then its free scale factors. Empty if nothing
+/// is bent and, in a small model, no template with a free scale factor can become negative or has
+/// two.
 #[must_use]
 pub fn suspects(model: &Model) -> Vec<Suspect> {
     let nonlinearity = &model.nonlinearity;
@@ -119,8 +120,8 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
     found
 }
 
-/// The unconstrained scale factors of templates that `may_hide` something, each to be moved to
-/// nothing, to its start, to twice that and more, and to the finite ends of its range.
+/// Returns the unconstrained scale factors of templates that `may_hide` something, each to be moved
+/// to nothing, to its start, to twice that and more, and to the finite ends of its range.
 fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspect> {
     let (layout, parameters) = (model.layout, &model.parameters);
     let mut scaled: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -143,8 +144,8 @@ fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspec
     scaled.into_keys().map(suspect).collect()
 }
 
-/// Whether one of `templates` has several free scale factors without a constraint: only their
-/// product is linear.
+/// Returns `true` if one of `templates` has several free scale factors without a constraint: only
+/// their product is linear.
 fn have_products(model: &Model, templates: &[usize]) -> bool {
     let (layout, parameters) = (model.layout, &model.parameters);
     let is_free = |&&param: &&u32| {
@@ -155,8 +156,8 @@ fn have_products(model: &Model, templates: &[usize]) -> bool {
     templates.iter().any(|&template| scales(template).iter().filter(is_free).count() > 1)
 }
 
-/// Whether histosys can make the yield of one of `templates` negative within [`REVERSED`]: a large
-/// scale factor then takes away what other templates expect too much.
+/// Returns `true` if histosys can make the yield of one of `templates` negative within
+/// [`REVERSED`]: a large scale factor then takes away what other templates expect too much.
 fn can_reverse(model: &Model, templates: &[usize]) -> bool {
     templates.iter().any(|&template| reversal(model, template) < REVERSED)
 }
