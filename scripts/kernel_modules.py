@@ -62,8 +62,8 @@ MODULES = (
     ),
     KernelModule(
         name="transformer",
-        crate="crates/torchless",
-        headers=included("crates/torchless/kernels/all.h"),
+        crate="torchless",
+        headers=included("torchless/kernels/all.h"),
         # Single precision, as weights and caches are.
         precisions=("f32",),
         record=("-p", "torchless", "--test", "torchless", "--", "recorded_for_the_sanitizers"),

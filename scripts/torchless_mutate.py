@@ -20,7 +20,7 @@ import time
 from kernel_modules import ROOT
 from kernels_mutate import copy_the_tree
 
-SOURCES = "crates/torchless/src"
+SOURCES = "torchless/src"
 VARIABLE = "TORCHLESS_MISTAKE"
 SWITCH = f"""
 /// Whether the mistake `name` is to be made.

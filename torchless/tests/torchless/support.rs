@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// A folder of reference data; none, and a line that says so, where it is absent.
 pub(crate) fn reference(what: &str) -> Option<PathBuf> {
-    let shared = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/torchless"));
+    let shared = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/torchless"));
     let folder = std::env::var_os("TORCHLESS_DATA").map_or(shared, PathBuf::from);
     let path = folder.join(what);
     if path.exists() {

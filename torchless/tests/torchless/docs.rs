@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::program;
 use crate::twin::fresh_folder;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 #[test]
 #[cfg(unix)]
