@@ -3,8 +3,6 @@
 use std::f64::consts::TAU;
 use std::fmt;
 
-pub use crate::kernels::RopePairs;
-
 /// The families of decoders that are known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,6 +33,15 @@ impl fmt::Display for Architecture {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
     }
+}
+
+/// Which two numbers of a head are turned together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RopePairs {
+    /// i and i + D/2: what Hugging Face's files are made for.
+    Halves,
+    /// 2i and 2i + 1: what GGUF files of the architecture `llama` are made for.
+    Neighbours,
 }
 
 /// How frequencies are changed for contexts longer than the one that was trained.
@@ -198,5 +205,23 @@ impl Config {
     /// Width of all keys, or values.
     pub fn kv_width(&self) -> usize {
         self.n_kv_heads * self.head_dim
+    }
+}
+
+/// What the keys and values of a position are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvShape {
+    /// Layers that have some.
+    pub layers: usize,
+    /// Heads of each layer.
+    pub heads: usize,
+    /// Numbers of each head.
+    pub head_dim: usize,
+}
+
+impl fmt::Display for KvShape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KvShape { layers, heads, head_dim } = self;
+        write!(formatter, "{layers} layers, {heads} heads of {head_dim} each")
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::backend::BackendPreference;
-use crate::kv_cache::KvShape;
+use crate::config::KvShape;
+use crate::preference::BackendPreference;
 
 /// Why a model cannot be had or cannot do what it was asked to.
 #[derive(Debug, thiserror::Error)]

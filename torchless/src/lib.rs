@@ -15,41 +15,26 @@
 //! Exact means: single precision throughout, rotary angles in double precision, quantised weights as their format defines them, and the same bits
 //! for any number of threads and any division of the tokens.
 
-mod ahead;
-mod attention;
 pub mod backend;
-pub mod chat;
-mod chat_blocks;
-mod chat_limits;
 pub mod cli;
 pub mod config;
+mod cpu;
 pub mod device;
 mod engine;
 mod error;
-mod file;
-pub mod format;
-pub mod generate;
-mod gguf;
-mod hugging_face;
-mod integers;
-mod json;
-pub mod kernels;
-mod kv_cache;
-mod linear;
-pub mod memory;
+mod files;
 mod model;
-mod safetensors;
-pub mod sampling;
-pub mod score;
+mod preference;
 mod simd;
 pub mod text;
-mod threads;
+mod weights;
 
-pub use engine::{Engine, EngineCounters, LogitRows, Observer};
+pub use config::KvShape;
+pub use cpu::integers::{Activations, IntegerSet};
+pub use cpu::{Threads, kernels};
+pub use engine::{Engine, EngineCounters, KvCache, LogitRows};
 pub use error::{Error, Problem};
-pub use integers::{Activations, IntegerSet};
-pub use kv_cache::{KvCache, KvShape};
-pub use linear::Matrix;
-pub use model::{LoadOptions, Model};
+pub use model::{LoadOptions, Model, Observer, memory};
 pub use simd::InstructionSet;
-pub use threads::Threads;
+pub use text::{chat, generate, sampling, score};
+pub use weights::{Matrix, format};

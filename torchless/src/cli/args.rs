@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::backend::BackendPreference;
-use crate::integers::Activations;
+use crate::cpu::integers::Activations;
+use crate::preference::BackendPreference;
 
 const EXIT_CODES: &str = "\
 Exit codes:

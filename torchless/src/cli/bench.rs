@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::cli::args::BenchArgs;
 use crate::cli::{CliError, command, print_json, print_text};
+use crate::cpu::Threads;
 use crate::device::MetalMemoryPool;
 use crate::engine::LogitRows;
-use crate::linear::Threads;
-use crate::memory;
-use crate::sampling::greedy;
+use crate::model::memory;
+use crate::text::sampling::greedy;
 
 pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let (n_prompt, n_decoded) = (args.prefill.max(1), args.decode);

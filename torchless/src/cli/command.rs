@@ -7,24 +7,23 @@ use ns_device::Device;
 use ns_terminal::escape;
 use serde_json::json;
 
-use crate::backend::{self, BackendPreference, check_tokens};
-use crate::chat::{ChatTemplate, Message};
+use crate::backend::{self, BackendPreference};
 use crate::cli::args::{
     ChatArgs, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
 };
 use crate::cli::{CliError, bench, print_json, print_text, score, verify};
+use crate::cpu::Threads;
+use crate::cpu::integers::Activations;
 use crate::device::estimate_device_memory;
-use crate::engine::{Engine, LogitRows};
+use crate::engine::{Engine, KvCache, LogitRows};
 use crate::error::Error;
-use crate::generate::{GenerateOptions, Generation, generate};
-use crate::integers::Activations;
-use crate::json;
-use crate::kv_cache::KvCache;
-use crate::linear::Threads;
-use crate::memory;
-use crate::model::{LoadOptions, Model};
-use crate::sampling::{Sampler, Step};
+use crate::files::json;
+use crate::model::memory;
+use crate::model::{LoadOptions, Model, check_tokens};
 use crate::text::Tokenizer;
+use crate::text::chat::{ChatTemplate, Message};
+use crate::text::generate::{GenerateOptions, Generation, generate};
+use crate::text::sampling::{Sampler, Step};
 
 /// Does what `verb` asks.
 pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
@@ -137,7 +136,7 @@ fn logits(args: &LogitsArgs) -> Result<(), CliError> {
         order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]));
         for &token in order.iter().take(10) {
             let text = tokenizer.as_ref().and_then(|tokenizer| tokenizer.token(token)).unwrap_or_default();
-            let probability = crate::score::log_probability(row, token).exp();
+            let probability = crate::text::score::log_probability(row, token).exp();
             print_text(&format!("{token:>8}  {:>10.5}  {probability:.5}  {}\n", row[token as usize], escape(&text)))?;
         }
         print_text("\n")?;

@@ -12,9 +12,8 @@ use serde_json::Value;
 use crate::cli::CliError;
 use crate::cli::args::VerifyArgs;
 use crate::error::{Error, Problem, quoted};
-use crate::file::Tensors;
+use crate::files::{Tensors, json, safetensors};
 use crate::model::Model;
-use crate::{json, safetensors};
 
 const DOCUMENT: &str = "reference.json";
 

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::cli::args::ScoreArgs;
 use crate::cli::{CliError, command, print_json, print_text};
 use crate::error::Error;
-use crate::json;
-use crate::score::{DEFAULT_BATCH, ScoreOptions, histogram, log_probabilities};
+use crate::files::json;
+use crate::text::score::{DEFAULT_BATCH, ScoreOptions, histogram, log_probabilities};
 
 /// Ratios of a list, and its name if it has one.
 type Ratios = (Option<String>, Vec<f64>);

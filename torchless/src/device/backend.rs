@@ -5,11 +5,11 @@ use ns_device::Device;
 use super::launch::{Launcher, Product, Turn, Turned};
 use super::memory::MetalMemoryPool;
 use super::weights::DeviceMatrix;
-use crate::backend::{Heads, KernelBackend, check, check_tokens, rows};
-use crate::config::Rope;
+use crate::config::{Rope, RopePairs};
+use crate::cpu::backend::{Heads, KernelBackend, check, rows};
 use crate::error::Error;
-use crate::kernels::RopePairs;
-use crate::linear::Matrix;
+use crate::model::check_tokens;
+use crate::weights::Matrix;
 
 /// A device.
 #[derive(Debug)]

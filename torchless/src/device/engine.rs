@@ -12,9 +12,8 @@ use super::weights::{
     DeviceLayer, DeviceMemory, JoinedLinear, Weights, estimate_device_memory, heads_of, joined_width, most_seen,
 };
 use crate::config::{Config, Rope};
-use crate::engine::Observer;
 use crate::error::Error;
-use crate::model::Model;
+use crate::model::{Model, Observer};
 
 /// Rows of logits that are computed and copied at once.
 pub(super) const ROWS_AT_ONCE: usize = 48;

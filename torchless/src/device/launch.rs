@@ -17,8 +17,8 @@ use super::layout::{
     ROWS_OF_VECTORS, RopeLayout, RowLayout, TILE, VECTORS_AT_ONCE,
 };
 use super::weights::DeviceMatrix;
+use crate::config::RopePairs;
 use crate::error::Error;
-use crate::kernels::RopePairs;
 
 /// Lanes of every block.
 const LANES: u32 = 128;
@@ -323,7 +323,7 @@ mod tests {
         let zeros = |length: usize| device.upload(&vec![0.0_f32; length]).expect("memory");
         let (joined, turns, positions) = (zeros(3 * 8), zeros(5 * 8), device.upload(&[4_u32]).expect("memory"));
         let (mut queries, mut keys, mut values) = (zeros(8), zeros(8), zeros(8));
-        let pairs = crate::kernels::RopePairs::Halves;
+        let pairs = crate::config::RopePairs::Halves;
         let mut turned = |n_positions| {
             let turn = Turn { n_rows: 1, n_heads: 1, n_kv_heads: 1, head_dim: 8, pairs, kv_row: 0, n_positions };
             let to = Turned { queries: &mut queries, keys: &mut keys, values: &mut values };

@@ -156,7 +156,7 @@ impl MetalKVCache {
     ///
     /// More memory than the device has, noticed before any of it is taken.
     pub fn new(pool: &MetalMemoryPool, config: &Config, capacity: usize) -> Result<MetalKVCache, Error> {
-        pool.device.check_fits(crate::memory::estimate_kv_cache_memory(config, capacity))?;
+        pool.device.check_fits(crate::model::memory::estimate_kv_cache_memory(config, capacity))?;
         let tensor = || pool.zeros(&[capacity, config.kv_width()]);
         let layer = |_| Ok(KeysAndValues { keys: tensor()?, values: tensor()? });
         Ok(MetalKVCache { layers: (0..config.n_layers).map(layer).collect::<Result<_, Error>>()? })

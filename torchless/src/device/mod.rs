@@ -20,12 +20,14 @@ pub use weights::{DeviceMemory, estimate_device_memory};
 
 use ns_device::{Backend, Device, DeviceError, OpenOptions, Precision};
 
+use crate::error::Error;
+
 /// Opens a device for transformers: in single precision, and after its kernels have been held against the CPU's, once in a process.
 ///
 /// # Errors
 ///
 /// A device that is not there, is broken, or computes something else than the CPU.
-pub fn open(backend: Backend, index: usize) -> Result<Device, crate::Error> {
+pub fn open(backend: Backend, index: usize) -> Result<Device, Error> {
     let device = open_untested(backend, index)?;
     self_test::once(&device)?;
     Ok(device)

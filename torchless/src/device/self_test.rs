@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use ns_device::{Backend, Device};
 
 use super::backend::DeviceBackend;
-use crate::backend::{CpuBackend, Heads, KernelBackend};
 use crate::config::{Rope, RopePairs, RopeScaling};
+use crate::cpu::Threads;
+use crate::cpu::backend::{CpuBackend, Heads, KernelBackend};
 use crate::error::Error;
-use crate::format::Format;
-use crate::linear::{Matrix, Threads};
+use crate::weights::Matrix;
+use crate::weights::format::Format;
 
 /// What single precision may lose in sums of a few hundred numbers, in parts of their root mean square; a wrong kernel is off by a part of 1.
 const TOLERANCE: f64 = 1e-4;

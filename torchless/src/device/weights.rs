@@ -7,13 +7,13 @@ use super::layout::{
     FORMAT_BF16, FORMAT_F16, FORMAT_F32, FORMAT_Q4_0, FORMAT_Q4_1, FORMAT_Q4K, FORMAT_Q5_0, FORMAT_Q5K, FORMAT_Q6K,
     FORMAT_Q8_0,
 };
-use crate::backend::Heads;
 use crate::config::Config;
+use crate::cpu::backend::Heads;
 use crate::error::Error;
-use crate::format::Format;
-use crate::linear::Matrix;
-use crate::memory;
+use crate::model::memory;
 use crate::model::{Layer, Linear, Model};
+use crate::weights::Matrix;
+use crate::weights::format::Format;
 
 /// Bytes that are copied at once on their way to a device.
 const PIECE: usize = 8 << 20;

@@ -10,6 +10,7 @@ mod hostile_tensors;
 mod kernel_vectors;
 mod mistakes;
 mod models;
+mod modules;
 mod properties;
 mod reference;
 mod rounded;

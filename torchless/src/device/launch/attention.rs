@@ -6,7 +6,7 @@
 use ns_device::{Argument, Buffer, WARP};
 
 use super::{LANES, Launcher, area, count, holds, reaches};
-use crate::backend::Heads;
+use crate::cpu::backend::Heads;
 use crate::device::kernels::TransformerKernel;
 use crate::device::layout::{AttentionLayout, GROUP, MAX_HEAD_DIM};
 use crate::error::Error;

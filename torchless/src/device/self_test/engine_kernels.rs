@@ -4,12 +4,12 @@
 use ns_device::Device;
 
 use super::{Failure, Parts, differs, numbers};
-use crate::backend::{CpuBackend, Heads, KernelBackend};
 use crate::config::{Rope, RopePairs, RopeScaling};
+use crate::cpu::backend::{CpuBackend, Heads, KernelBackend};
 use crate::device::launch::{Attend, Launcher, Product, Turn, Turned};
 use crate::device::weights::DeviceMatrix;
 use crate::error::Error;
-use crate::linear::Matrix;
+use crate::weights::Matrix;
 
 /// A row is longer than a tile of shared memory.
 const COLUMNS: usize = 700;

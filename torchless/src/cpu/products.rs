@@ -5,101 +5,13 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
 
-use memmap2::Mmap;
-
-use crate::ahead::Ahead;
-use crate::format::{Format, Layout, Taker, padded, unpack_row, with_layout};
-use crate::integers::{self, Activations, InputMemory, Inputs, Stored, Unpacked, multiply_rows};
+use super::integers::{self, Activations, InputMemory, Inputs, Stored, Unpacked, multiply_rows};
+use super::prefetch::Prefetch;
+use super::threads::Threads;
 use crate::simd::{Body, InstructionSet, LANES, Lanes, Simd, dispatch};
-pub(crate) use crate::threads::Threads;
-
-/// Bytes that nobody copies: a part of a mapped file, or memory.
-#[derive(Clone)]
-pub(crate) enum Bytes {
-    Mapped(Arc<Mmap>, Range<usize>),
-    Owned(Arc<[u8]>),
-}
-
-impl Bytes {
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        match self {
-            Bytes::Mapped(file, range) => &file[range.clone()],
-            Bytes::Owned(bytes) => bytes,
-        }
-    }
-}
-
-impl std::fmt::Debug for Bytes {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} bytes", self.as_slice().len())
-    }
-}
-
-/// A matrix as it is stored: rows of weights of one format.
-#[derive(Debug, Clone)]
-pub struct Matrix {
-    bytes: Bytes,
-    format: Format,
-    rows: usize,
-    columns: usize,
-    row_bytes: usize,
-}
-
-impl Matrix {
-    /// None if `bytes` are not `rows` whole rows, at least one, of at least one number.
-    pub(crate) fn new(bytes: Bytes, format: Format, rows: usize, columns: usize) -> Option<Matrix> {
-        let row_bytes = format.row_bytes(columns)?;
-        (rows > 0 && columns > 0 && row_bytes.checked_mul(rows)? == bytes.as_slice().len()).then_some(())?;
-        Some(Matrix { bytes, format, rows, columns, row_bytes })
-    }
-
-    /// A matrix of a copy of `bytes`; none if they are not `rows` whole rows, or there are none.
-    pub fn from_bytes(bytes: &[u8], format: Format, rows: usize, columns: usize) -> Option<Matrix> {
-        Matrix::new(Bytes::Owned(bytes.into()), format, rows, columns)
-    }
-
-    /// A matrix of single precision; none if `values` are not `rows`·`columns`, or there are none.
-    pub fn from_values(values: &[f32], rows: usize, columns: usize) -> Option<Matrix> {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Matrix::new(Bytes::Owned(bytes.into()), Format::F32, rows, columns)
-    }
-
-    /// How many outputs a product has.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many inputs a product has.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// How it is stored.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// Bytes of all rows.
-    pub fn n_bytes(&self) -> usize {
-        self.bytes.as_slice().len()
-    }
-
-    /// Row `row` as numbers: `out` (columns).
-    pub fn row(&self, row: usize, out: &mut [f32]) {
-        crate::format::unpack(self.format, self.rows_of(row..row + 1), out);
-    }
-
-    /// Its bytes, as they lie in their file.
-    pub(crate) fn stored(&self) -> &[u8] {
-        self.bytes.as_slice()
-    }
-
-    fn rows_of(&self, rows: Range<usize>) -> &[u8] {
-        &self.bytes.as_slice()[rows.start * self.row_bytes..rows.end * self.row_bytes]
-    }
-}
+use crate::weights::Matrix;
+use crate::weights::format::{Layout, Taker, padded, unpack_row, with_layout};
 
 /// One product of several that share their inputs.
 pub(crate) struct Product<'a> {
@@ -146,10 +58,10 @@ pub(crate) fn multiply(
     n_vectors: usize,
     products: &mut [Product<'_>],
 ) {
-    let Some(columns) = products.first().map(|product| product.matrix.columns) else { return };
+    let Some(columns) = products.first().map(|product| product.matrix.columns()) else { return };
     let &mut LinearScratch { activations, ref mut inputs, ref mut rounded, ref mut transposed } = scratch;
     let (isa, integers) = (threads.instruction_set(), threads.integer_set());
-    let rounds = |product: &Product<'_>| activations.rounds(product.matrix.format);
+    let rounds = |product: &Product<'_>| activations.rounds(product.matrix.format());
     let is_exact = products.iter().any(|product| !rounds(product));
     let exact = is_exact.then(move || Panels::of(inputs, x, columns, panel_width(isa, n_vectors)));
     let is_rounded = products.iter().any(rounds);
@@ -283,7 +195,7 @@ struct PartMemory {
 }
 
 fn run<'a>(threads: &Threads, x: Seen<'_>, matrices: &[&'a Matrix], outs: Vec<&'a mut [f32]>) {
-    let n_rows: usize = matrices.iter().map(|matrix| matrix.rows).sum();
+    let n_rows: usize = matrices.iter().map(|matrix| matrix.rows()).sum();
     // A few parts per thread: the machine may be busy with something else, too.
     let part = n_rows.div_ceil(4 * threads.count()).next_multiple_of(16);
     let mut parts = Vec::new();
@@ -300,13 +212,13 @@ fn run<'a>(threads: &Threads, x: Seen<'_>, matrices: &[&'a Matrix], outs: Vec<&'
 impl Part<'_> {
     fn compute(self, threads: &Threads, x: Seen<'_>, memory: &mut PartMemory) {
         let Part { matrix, rows, out } = self;
-        let (bytes, row_bytes, isa) = (matrix.rows_of(rows), matrix.row_bytes, threads.instruction_set());
+        let (bytes, row_bytes, isa) = (matrix.rows_of(rows), matrix.row_bytes(), threads.instruction_set());
         match (x.exact, x.rounded) {
-            (_, Some(x_rounded)) if x.activations.rounds(matrix.format) => {
-                let stored = Stored { format: matrix.format, bytes, row_bytes };
+            (_, Some(x_rounded)) if x.activations.rounds(matrix.format()) => {
+                let stored = Stored { format: matrix.format(), bytes, row_bytes };
                 multiply_rows(threads.integer_set(), stored, x_rounded, &mut memory.integers, out);
             }
-            (Some(x), _) => with_layout!(matrix.format, L => {
+            (Some(x), _) => with_layout!(matrix.format(), L => {
                 let layout = PhantomData::<L>;
                 if x.width == 1 {
                     dispatch(isa, One { layout, bytes, row_bytes, x: x.vectors, out });
@@ -352,7 +264,7 @@ impl<L: Layout> Body for One<'_, L> {
 #[inline(always)]
 fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] {
     let mut sums = [simd.splat(0.0); 4];
-    let mut ahead = Ahead::of(rows[0]);
+    let mut ahead = Prefetch::of(rows[0]);
     let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
     // Iterators of known length: no index is checked, and no pointer leaves the registers.
     for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / LANES })) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::integers::IntegerSet;
+use super::integers::IntegerSet;
 use crate::simd::InstructionSet;
 
 /// More threads gain nothing and take seconds to start.

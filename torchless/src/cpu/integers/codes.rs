@@ -4,7 +4,7 @@
 //! and one of at most eight bits, which single precision has room for: they are exact.
 
 use super::simd::Integers;
-use crate::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0, part};
+use crate::weights::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0, part};
 
 /// Most groups of a block.
 pub(super) const MOST_GROUPS: usize = 16;
@@ -43,12 +43,12 @@ macro_rules! with_coded {
     };
     ($format:expr, $coded:ident => $body:expr, else $other:expr; $($name:ident)*) => {
         match $format {
-            $($crate::format::Format::$name => {
-                type $coded = $crate::format::$name;
+            $($crate::weights::format::Format::$name => {
+                type $coded = $crate::weights::format::$name;
                 $body
             })*
             // Listed, so that a new format is not forgotten here.
-            $crate::format::Format::F32 | $crate::format::Format::F16 | $crate::format::Format::Bf16 => $other,
+            $crate::weights::format::Format::F32 | $crate::weights::format::Format::F16 | $crate::weights::format::Format::Bf16 => $other,
         }
     };
 }

@@ -6,9 +6,10 @@ use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use super::json;
+use super::mapped::MappedFile;
+use super::tensors::{StoredTensor, Tensors, in_bytes_of};
 use crate::error::{Error, Problem};
-use crate::file::{MappedFile, StoredTensor, Tensors, in_bytes_of};
-use crate::json;
 
 /// What the format allows a header to have.
 const LONGEST_HEADER: u64 = 100_000_000;

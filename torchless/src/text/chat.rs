@@ -7,13 +7,12 @@ use minijinja::value::Kwargs;
 use minijinja::{Environment, ErrorKind, Value, context};
 use serde::{Deserialize, Serialize};
 
-use crate::chat_blocks::without_generation;
-use crate::chat_limits;
+use super::chat_blocks::without_generation;
+use super::chat_limits;
+use super::tokenizer::Tokenizer;
 use crate::error::{Error, quoted_sentence};
-use crate::file::read_text;
-use crate::json;
+use crate::files::{json, read_text};
 use crate::model::{Model, Source};
-use crate::text::Tokenizer;
 
 /// One message of a conversation. Further fields, such as calls of tools, are refused: a template that asks for them would take the wrong branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

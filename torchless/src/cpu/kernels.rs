@@ -3,6 +3,7 @@
 //! Slices in, results written into slices; shapes stand in the comments. Each is one body compiled for several instruction sets (`simd`).
 //! None depends on how many tokens are computed at once. Lengths are the caller's promise here; [`backend`](crate::backend) checks them.
 
+pub use crate::config::RopePairs;
 use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
 
 /// exp(x), about one unit in the last place; 0 below -104, at most exp(88.7).
@@ -163,15 +164,6 @@ pub fn silu_mul(isa: InstructionSet, gate: &mut [f32], up: &[f32]) {
 /// x ← x + y.
 pub fn add(x: &mut [f32], y: &[f32]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
-}
-
-/// Which two numbers of a head are turned together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RopePairs {
-    /// i and i + D/2: what Hugging Face's files are made for.
-    Halves,
-    /// 2i and 2i + 1: what GGUF files of the architecture `llama` are made for.
-    Neighbours,
 }
 
 /// Turns every head of one token: `x` is (heads, D), `cosines` and `sines` are (D/2).

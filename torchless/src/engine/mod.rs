@@ -3,22 +3,25 @@
 //!
 //! Legend: T tokens of this pass, D width of a head. Every buffer is (T, width), row by row.
 
+mod kv_cache;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use ns_device::Device;
 
-use crate::attention::{Attend, Places, Span, put_by_heads};
-use crate::backend::check_tokens;
 use crate::config::{Config, Rope};
+use crate::cpu::Threads;
+use crate::cpu::attention::{Attend, Places, Span, put_by_heads};
+use crate::cpu::integers::Activations;
+use crate::cpu::kernels;
+use crate::cpu::products::{LinearScratch, Product, multiply};
 use crate::device::{DeviceEngine, DevicePass, MetalMemoryPool};
 use crate::error::Error;
-use crate::integers::Activations;
-use crate::kernels;
-use crate::kv_cache::{KeysAndValues, KvCache};
-use crate::linear::{LinearScratch, Product, Threads, multiply};
-use crate::model::{Layer, Linear, Model};
-use crate::score::DEFAULT_BATCH;
+use crate::model::{Layer, Linear, Model, Observer, check_tokens};
+use kv_cache::KeysAndValues;
+
+pub use kv_cache::KvCache;
 
 /// Where keys and values of a pass live.
 enum Kv<'a> {
@@ -81,12 +84,11 @@ pub struct Engine {
     device: Option<DeviceEngine>,
 }
 
-/// Called with the residual stream after the embedding (0) and after each layer (1 …): (T, hidden).
-pub type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);
-
 impl Engine {
-    /// Tokens of a pass, if nobody says otherwise.
+    /// The number of tokens of a pass by default.
     pub const DEFAULT_CHUNK: usize = 192;
+    /// The number of tokens of a pass over whole sequences, as `score` makes, by default.
+    pub const DEFAULT_SEQUENCE_TOKENS: usize = 1024;
 
     /// An engine for `model`.
     pub fn new(model: Arc<Model>, threads: Threads) -> Engine {
@@ -107,7 +109,7 @@ impl Engine {
     /// More memory than the device has for the weights and the keys and values of `positions`, before anything is uploaded.
     pub fn on_device(model: Arc<Model>, device: &Device, positions: usize) -> Result<Engine, Error> {
         // Without positions, whole sequences are computed, as many at once as `score` takes.
-        let chunk = if positions == 0 { DEFAULT_BATCH } else { Self::DEFAULT_CHUNK };
+        let chunk = if positions == 0 { Self::DEFAULT_SEQUENCE_TOKENS } else { Self::DEFAULT_CHUNK };
         Ok(Engine::on_device_with_chunk(model, device, positions, chunk)?.with_chunk(Self::DEFAULT_CHUNK))
     }
 

@@ -1,9 +1,9 @@
 //! Text that goes on: one token after another, until it ends, is stopped or is long enough.
 
+use super::sampling::Sampler;
+use super::tokenizer::{TextStream, Tokenizer};
 use crate::engine::{Engine, LogitRows};
 use crate::error::Error;
-use crate::sampling::Sampler;
-use crate::text::{TextStream, Tokenizer};
 
 /// Why no more tokens came. None of them is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

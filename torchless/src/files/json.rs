@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::mapped::{read_input, read_text};
 use crate::error::{Error, Problem};
-use crate::file::{read_input, read_text};
 
 /// The document in the file at `path`.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {

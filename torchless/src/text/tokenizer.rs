@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokenizers::Tokenizer as Inner;
 
 use crate::error::{Error, Problem};
-use crate::gguf::Keys;
+use crate::files::gguf::Keys;
 use crate::model::{Model, Source};
 
 /// How words are found before they are merged, in the words of `tokenizers`.
@@ -64,8 +64,8 @@ impl Tokenizer {
                 if !path.exists() {
                     return Err(Error::NoTokenizer { path });
                 }
-                let text = crate::file::read_text(&path)?;
-                crate::json::refuse_twins(&text)
+                let text = crate::files::read_text(&path)?;
+                crate::files::json::refuse_twins(&text)
                     .map_err(|problem| Error::malformed(&path, "the tokenizer", problem))?;
                 Self::parse(&path, &text)
             }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::kernels::{self, HeadRows};
+use super::threads::Threads;
 use crate::config::Config;
-use crate::kernels::{self, HeadRows};
-use crate::linear::Threads;
 use crate::simd::InstructionSet;
 
 /// Consecutive tokens of one sequence within a pass.

@@ -1,9 +1,9 @@
 //! Keys and values of one sequence, where its engine computes: in the machine's memory, or on a device.
 
-use crate::config::Config;
+use crate::config::{Config, KvShape};
 use crate::device::{MetalKVCache, MetalMemoryPool};
 use crate::error::Error;
-use crate::memory;
+use crate::model::memory;
 
 /// Keys and values of the positions that were computed so far, for one sequence.
 #[derive(Debug)]
@@ -15,24 +15,6 @@ pub struct KvCache {
     pub(crate) capacity: usize,
     pub(crate) n_kv_heads: usize,
     pub(crate) head_dim: usize,
-}
-
-/// What the keys and values of a position are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KvShape {
-    /// Layers that have some.
-    pub layers: usize,
-    /// Heads of each layer.
-    pub heads: usize,
-    /// Numbers of each head.
-    pub head_dim: usize,
-}
-
-impl std::fmt::Display for KvShape {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let KvShape { layers, heads, head_dim } = self;
-        write!(formatter, "{layers} layers, {heads} heads of {head_dim} each")
-    }
 }
 
 #[derive(Debug, Clone, Default)]

@@ -124,8 +124,8 @@ macro_rules! with_layout {
     };
     ($format:expr, $layout:ident => $body:expr; $($name:ident)*) => {
         match $format {
-            $($crate::format::Format::$name => {
-                type $layout = $crate::format::$name;
+            $($crate::weights::format::Format::$name => {
+                type $layout = $crate::weights::format::$name;
                 $body
             })*
         }

@@ -3,10 +3,10 @@
 //! `log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i]`, and the ratio of two classes is the best possible test of one against the
 //! other (Neyman and Pearson) as far as the model knows them. Sequences are computed many at once; no result depends on how many.
 
-use crate::backend::check_tokens;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::model::check_tokens;
 
 /// `log softmax(logits)[token]`, in double precision.
 ///
@@ -19,8 +19,8 @@ pub fn log_probability(logits: &[f32], token: u32) -> f64 {
     f64::from(logits[token as usize]) - greatest - sum.ln()
 }
 
-/// Tokens that are computed at once, if nobody says otherwise.
-pub const DEFAULT_BATCH: usize = 1024;
+/// The number of tokens that are computed at once by default.
+pub const DEFAULT_BATCH: usize = Engine::DEFAULT_SEQUENCE_TOKENS;
 
 /// What is scored.
 #[derive(Debug, Clone)]

@@ -1,12 +1,17 @@
 //! A model: what it is, and its weights where they lie in their files.
 
+pub mod memory;
+mod pass;
+
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Error, Problem};
-use crate::file::{MappedFile, Tensors};
-use crate::linear::Matrix;
-use crate::{gguf, hugging_face, memory, safetensors};
+use crate::files::{MappedFile, Tensors};
+use crate::files::{gguf, hugging_face, safetensors};
+use crate::weights::Matrix;
+pub use pass::Observer;
+pub(crate) use pass::check_tokens;
 
 /// A matrix and what is added to its products.
 #[derive(Debug, Clone)]
@@ -163,8 +168,8 @@ impl Model {
     }
 
     /// The formats of the matrices with how many there are of each, the most frequent first.
-    pub fn formats(&self) -> Vec<(crate::format::Format, usize)> {
-        let mut counts: Vec<(crate::format::Format, usize)> = Vec::new();
+    pub fn formats(&self) -> Vec<(crate::weights::format::Format, usize)> {
+        let mut counts: Vec<(crate::weights::format::Format, usize)> = Vec::new();
         for matrix in self.matrices() {
             match counts.iter_mut().find(|(format, _)| *format == matrix.format()) {
                 Some((_, count)) => *count += 1,

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::json;
 use crate::config::{Architecture, Biases, Config, Rope, RopePairs, RopeScaling, Windows};
 use crate::error::{Error, Problem};
-use crate::json;
 
 /// Larger than any size of a model, and two of them can be multiplied.
 pub(crate) const LARGEST_SIZE: u64 = 1 << 31;

@@ -5,11 +5,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::hugging_face::LARGEST_SIZE;
+use super::mapped::MappedFile;
+use super::tensors::{StoredTensor, Tensors, refuse_overlaps};
 use crate::config::{Architecture, Biases, Config, Rope, RopePairs, RopeScaling, Windows};
 use crate::error::{Error, Problem};
-use crate::file::{MappedFile, StoredTensor, Tensors, refuse_overlaps};
-use crate::format::Format;
-use crate::hugging_face::LARGEST_SIZE;
+use crate::weights::format::Format;
 
 /// The first bytes of every GGUF file.
 pub(crate) const MAGIC: [u8; 4] = *b"GGUF";

@@ -18,7 +18,7 @@ mod simd;
 
 use std::marker::PhantomData;
 
-use crate::format::Format;
+use crate::weights::format::Format;
 
 pub(crate) use inputs::{InputMemory, Inputs};
 pub use simd::IntegerSet;

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::codes::{Coded, Groups, MOST_GROUPS};
 use super::inputs::{BLOCK, Block, Inputs};
 use super::simd::{Codes, IntegerBody, Integers};
-use crate::ahead::Ahead;
+use crate::cpu::prefetch::Prefetch;
 use crate::simd::{LANES, Lanes, Simd};
 
 /// Some rows with inputs; one if `x` is one wide.
@@ -66,7 +66,7 @@ impl<L: Coded> Rows<'_, L> {
     fn four<S: Integers>(simd: S, rows: [&[u8]; 4], x: &[Block]) -> [f32; 4] {
         let mut sums = [0.0; 4];
         let mut groups = Groups { scales: [[0.0; 4]; MOST_GROUPS], minima: [[0.0; 4]; MOST_GROUPS] };
-        let mut ahead = Ahead::of(rows[0]);
+        let mut ahead = Prefetch::of(rows[0]);
         let [a, b, c, d] = rows.map(|row| row.chunks_exact(L::BYTES));
         for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / BLOCK })) {
             ahead.step::<_, L>(simd.floats());

@@ -1,0 +1,11 @@
+//! From tokens to text and events: tokenizers, chat templates, sampling, generation and scores.
+
+pub mod chat;
+mod chat_blocks;
+mod chat_limits;
+pub mod generate;
+pub mod sampling;
+pub mod score;
+mod tokenizer;
+
+pub use tokenizer::{TextStream, Tokenizer};

@@ -1,0 +1,100 @@
+//! Matrices as they are stored: in a mapped file or in memory, without a copy.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use super::format::{Format, unpack};
+
+/// Bytes that nobody copies: a part of a mapped file, or memory.
+#[derive(Clone)]
+pub(crate) enum Bytes {
+    Mapped(Arc<Mmap>, Range<usize>),
+    Owned(Arc<[u8]>),
+}
+
+impl Bytes {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(file, range) => &file[range.clone()],
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} bytes", self.as_slice().len())
+    }
+}
+
+/// A matrix as it is stored: rows of weights of one format.
+#[derive(Debug, Clone)]
+pub struct Matrix {
+    bytes: Bytes,
+    format: Format,
+    rows: usize,
+    columns: usize,
+    row_bytes: usize,
+}
+
+impl Matrix {
+    /// None if `bytes` are not `rows` whole rows, at least one, of at least one number.
+    pub(crate) fn new(bytes: Bytes, format: Format, rows: usize, columns: usize) -> Option<Matrix> {
+        let row_bytes = format.row_bytes(columns)?;
+        (rows > 0 && columns > 0 && row_bytes.checked_mul(rows)? == bytes.as_slice().len()).then_some(())?;
+        Some(Matrix { bytes, format, rows, columns, row_bytes })
+    }
+
+    /// A matrix of a copy of `bytes`; none if they are not `rows` whole rows, or there are none.
+    pub fn from_bytes(bytes: &[u8], format: Format, rows: usize, columns: usize) -> Option<Matrix> {
+        Matrix::new(Bytes::Owned(bytes.into()), format, rows, columns)
+    }
+
+    /// A matrix of single precision; none if `values` are not `rows`·`columns`, or there are none.
+    pub fn from_values(values: &[f32], rows: usize, columns: usize) -> Option<Matrix> {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Matrix::new(Bytes::Owned(bytes.into()), Format::F32, rows, columns)
+    }
+
+    /// How many outputs a product has.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many inputs a product has.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// How it is stored.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns the bytes of one row.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Bytes of all rows.
+    pub fn n_bytes(&self) -> usize {
+        self.bytes.as_slice().len()
+    }
+
+    /// Row `row` as numbers: `out` (columns).
+    pub fn row(&self, row: usize, out: &mut [f32]) {
+        unpack(self.format, self.rows_of(row..row + 1), out);
+    }
+
+    /// Its bytes, as they lie in their file.
+    pub(crate) fn stored(&self) -> &[u8] {
+        self.bytes.as_slice()
+    }
+
+    /// Returns the bytes of some rows.
+    pub(crate) fn rows_of(&self, rows: Range<usize>) -> &[u8] {
+        &self.bytes.as_slice()[rows.start * self.row_bytes..rows.end * self.row_bytes]
+    }
+}
