@@ -1,22 +1,11 @@
-//! Attention of a pass on the CPU: every row's heads, each over the keys and values of its own sequence.
-
-use std::ops::Range;
+//! Attention of a pass on the CPU: every token's heads, each over the keys and values of its own
+//! sequence.
 
 use super::kernels::{self, HeadRows};
 use super::threads::Threads;
 use crate::config::Config;
+use crate::model::Span;
 use crate::simd::InstructionSet;
-
-/// Consecutive tokens of one sequence within a pass.
-#[derive(Debug, Clone)]
-pub(crate) struct Span {
-    /// Its rows of the pass.
-    pub(crate) rows: Range<usize>,
-    /// The position of its first token.
-    pub(crate) position: usize,
-    /// Where position 0 stands in the rows of keys and values.
-    pub(crate) kv_row: usize,
-}
 
 /// Keys and values of a layer, wherever they lie.
 #[derive(Clone, Copy)]
@@ -60,13 +49,13 @@ impl Attend<'_> {
         let mut cost = 0;
         let mut rest = attended;
         for span in spans {
-            let n_rows = span.rows.len();
-            let (rows, after) = rest.split_at_mut(n_rows * width);
+            let n_tokens = span.tokens.len();
+            let (of_span, after) = rest.split_at_mut(n_tokens * width);
             rest = after;
-            cost += n_rows * (span.position + n_rows) * width;
-            // Long ones are shared head by head, many short ones row by row.
-            let part = if n_rows == 1 { head_dim } else { width };
-            for (index, out) in rows.chunks_mut(part).enumerate() {
+            cost += n_tokens * (span.position + n_tokens) * width;
+            // Long ones are shared head by head, many short ones token by token.
+            let part = if n_tokens == 1 { head_dim } else { width };
+            for (index, out) in of_span.chunks_mut(part).enumerate() {
                 items.push((span, index * part, out));
             }
         }
@@ -78,14 +67,14 @@ impl Attend<'_> {
         });
     }
 
-    /// One head of one row.
-    fn head(&self, span: &Span, row: usize, head: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
+    /// Computes one head of one token of `span`.
+    fn head(&self, span: &Span, token: usize, head: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
         let Config { n_heads, n_kv_heads, head_dim, .. } = *self.config;
         let (isa, Places { keys, values, head: head_stride, row: stride }) = (self.isa, self.at);
-        let position = span.position + row;
+        let position = span.position + token;
         let first = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
         let kv_head = head / (n_heads / n_kv_heads);
-        let query = &self.queries[((span.rows.start + row) * n_heads + head) * head_dim..][..head_dim];
+        let query = &self.queries[((span.tokens.start + token) * n_heads + head) * head_dim..][..head_dim];
         let start = kv_head * head_stride + (span.kv_row + first) * stride;
         let end = kv_head * head_stride + (span.kv_row + position) * stride + head_dim;
         scores.clear();

@@ -13,10 +13,10 @@ use super::weights::{
 };
 use crate::config::{Config, Rope};
 use crate::error::Error;
-use crate::model::{Model, Observer};
+use crate::model::{Model, Observer, Pass, Span};
 
-/// Rows of logits that are computed and copied at once.
-pub(super) const ROWS_AT_ONCE: usize = 48;
+/// The number of tokens whose logits are computed and copied at once.
+pub(super) const LOGITS_AT_ONCE: usize = 48;
 
 /// A model on a device.
 #[derive(Debug)]
@@ -60,17 +60,40 @@ struct Turns {
     positions: usize,
 }
 
-/// Tokens of one pass.
-pub(crate) struct DevicePass<'a> {
-    pub(crate) tokens: &'a [u32],
-    /// Of each token.
-    pub(crate) positions: &'a [u32],
-    /// The row of keys and values where the sequence of each token begins.
-    pub(crate) starts: &'a [u32],
-    /// Where keys and values go: a cache, from this row on; else they live for this pass only.
-    pub(crate) cache: Option<(&'a mut MetalKVCache, usize)>,
-    /// Positions that there may be at most, for which angles are kept.
+/// A cache that a pass adds to.
+pub(crate) struct DeviceCache<'a> {
+    pub(crate) kv: &'a mut MetalKVCache,
+    /// The number of positions that it has room for, for which angles are kept.
     pub(crate) capacity: usize,
+}
+
+/// The places of the tokens of a pass, one number for each.
+struct Tokens {
+    positions: Vec<u32>,
+    /// The row of keys and values where the sequence of each token begins.
+    starts: Vec<u32>,
+}
+
+impl Tokens {
+    fn of(spans: &[Span]) -> Tokens {
+        let each = || spans.iter().flat_map(|span| span.tokens.clone().map(move |token| (span, token)));
+        let position = |(span, token): (&Span, usize)| (span.position + token - span.tokens.start) as u32;
+        Tokens {
+            positions: each().map(position).collect(),
+            starts: each().map(|(span, _)| span.kv_row as u32).collect(),
+        }
+    }
+
+    /// Returns one more than the last position.
+    fn n_positions(&self) -> usize {
+        self.positions.iter().max().map_or(0, |&last| last as usize + 1)
+    }
+
+    /// Returns the number of rows of keys and values up to the last that a token sees.
+    fn kv_rows(&self) -> usize {
+        let rows = self.starts.iter().zip(&self.positions);
+        rows.map(|(&start, &position)| start as usize + position as usize + 1).max().unwrap_or(0)
+    }
 }
 
 impl DeviceEngine {
@@ -96,51 +119,51 @@ impl DeviceEngine {
         &self.pool
     }
 
-    /// All layers; leaves the normed residual stream on the device. An observer is shown copies of the residual stream, which costs waits.
+    /// Computes all layers and leaves the normed residual stream on the device. Keys and values go to
+    /// the cache, or live for this pass only. An observer receives copies of the residual stream, which
+    /// costs waits.
     pub(crate) fn pass(
         &mut self,
         model: &Model,
-        mut pass: DevicePass<'_>,
+        pass: Pass<'_>,
+        mut cache: Option<DeviceCache<'_>>,
         mut observer: Option<Observer<'_>>,
     ) -> Result<(), Error> {
         let config = &model.config;
-        let n_rows = pass.tokens.len();
-        self.grow(config, n_rows)?;
-        self.turns.grow(&self.pool, model, pass.capacity)?;
-        self.grow_tiles(config, n_rows, pass.capacity)?;
-        let n_positions = pass.positions.iter().max().map_or(0, |&last| last as usize + 1);
-        let rows =
-            pass.starts.iter().zip(pass.positions).map(|(&start, &position)| start as usize + position as usize + 1);
-        let kv_rows = rows.max().unwrap_or(0);
+        let (n_tokens, places) = (pass.tokens.len(), Tokens::of(pass.spans));
+        let (n_positions, kv_rows) = (places.n_positions(), places.kv_rows());
+        let capacity = cache.as_ref().map_or(n_positions, |cache| cache.capacity);
+        self.grow(config, n_tokens)?;
+        self.turns.grow(&self.pool, model, capacity)?;
+        self.grow_tiles(config, n_tokens, capacity)?;
         let (launcher, turns, tiles) = (&self.launcher, &self.turns.buffer, &mut self.tiles);
         let Some(work) = &mut self.work else { return Err(Error::NoTokens) };
-        work.places.upload(&[pass.tokens, pass.positions, pass.starts].concat())?;
-        launcher.embedding(&self.weights.embedding, &work.places, n_rows, &mut work.residual.buffer)?;
-        show(&mut observer, 0, &work.residual, n_rows)?;
+        work.places.upload(&[pass.tokens, &places.positions, &places.starts].concat())?;
+        launcher.embedding(&self.weights.embedding, &work.places, n_tokens, &mut work.residual.buffer)?;
+        show(&mut observer, 0, &work.residual, n_tokens)?;
         for (index, layer) in self.weights.layers.iter().enumerate() {
             let window = config.windows.of_layer(index);
-            let step = Step { launcher, layer, config, n_rows, n_positions, kv_rows, turns, window };
-            match &mut pass.cache {
-                Some((cache, first)) => step.attention(work, tiles, Some((&mut cache.layers[index], *first)))?,
-                None => step.attention(work, tiles, None)?,
-            }
+            let step = Step { launcher, layer, config, n_tokens, n_positions, kv_rows, turns, window };
+            // With a cache there is one sequence.
+            let cache = cache.as_mut().map(|cache| (&mut cache.kv.layers[index], pass.spans[0].position));
+            step.attention(work, tiles, cache)?;
             step.mlp(work)?;
-            show(&mut observer, index + 1, &work.residual, n_rows)?;
+            show(&mut observer, index + 1, &work.residual, n_tokens)?;
         }
-        launcher.norm(&work.residual.buffer, &self.weights.norm, config.epsilon, n_rows, &mut work.normed.buffer)
+        launcher.norm(&work.residual.buffer, &self.weights.norm, config.epsilon, n_tokens, &mut work.normed.buffer)
     }
 
-    /// Logits of some rows of the pass, each copied once.
+    /// Calls `each` with the logits of some tokens of the last pass, each copied once.
     pub(crate) fn head(
         &mut self,
         config: &Config,
-        rows: Range<usize>,
+        tokens: Range<usize>,
         each: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<(), Error> {
         let Some(work) = &mut self.work else { return Err(Error::NoTokens) };
-        let mut logits = vec![0.0; rows.len().min(ROWS_AT_ONCE) * config.vocabulary];
-        for first in rows.clone().step_by(ROWS_AT_ONCE) {
-            let some = first..(first + ROWS_AT_ONCE).min(rows.end);
+        let mut logits = vec![0.0; tokens.len().min(LOGITS_AT_ONCE) * config.vocabulary];
+        for first in tokens.clone().step_by(LOGITS_AT_ONCE) {
+            let some = first..(first + LOGITS_AT_ONCE).min(tokens.end);
             let product = Product {
                 x_offset: first * config.hidden,
                 ..Product::new(self.weights.head(), &work.normed.buffer, some.len())
@@ -148,21 +171,21 @@ impl DeviceEngine {
             self.launcher.product(product, &mut work.logits.buffer)?;
             let here = &mut logits[..some.len() * config.vocabulary];
             work.logits.download(here)?;
-            for (row, logits) in some.zip(here.chunks_exact(config.vocabulary)) {
-                each(row, logits);
+            for (token, logits) in some.zip(here.chunks_exact(config.vocabulary)) {
+                each(token, logits);
             }
         }
         Ok(())
     }
 
     /// Makes room for T rows.
-    fn grow(&mut self, config: &Config, n_rows: usize) -> Result<(), Error> {
-        if self.work.as_ref().is_some_and(|work| work.residual.rows() >= n_rows) {
+    fn grow(&mut self, config: &Config, n_tokens: usize) -> Result<(), Error> {
+        if self.work.as_ref().is_some_and(|work| work.residual.rows() >= n_tokens) {
             return Ok(());
         }
         // What was there goes back to the pool first.
         self.work = None;
-        let batch = |width| self.pool.batch(n_rows, width);
+        let batch = |width| self.pool.batch(n_tokens, width);
         self.work = Some(Work {
             residual: batch(config.hidden)?,
             normed: batch(config.hidden)?,
@@ -171,15 +194,15 @@ impl DeviceEngine {
             attended: batch(config.query_width())?,
             pass: KeysAndValuesOfPass { keys: batch(config.kv_width())?, values: batch(config.kv_width())? },
             gated: batch(config.intermediate)?,
-            logits: self.pool.batch(n_rows.min(ROWS_AT_ONCE), config.vocabulary)?,
-            places: self.pool.items(&vec![0; 3 * n_rows])?,
+            logits: self.pool.batch(n_tokens.min(LOGITS_AT_ONCE), config.vocabulary)?,
+            places: self.pool.items(&vec![0; 3 * n_tokens])?,
         });
         Ok(())
     }
 
     /// Makes room for the tiles of a pass, and of all later ones of so many tokens.
-    fn grow_tiles(&mut self, config: &Config, n_rows: usize, capacity: usize) -> Result<(), Error> {
-        let length = room_of_tiles(heads_of(config), n_rows, most_seen(config, capacity));
+    fn grow_tiles(&mut self, config: &Config, n_tokens: usize, capacity: usize) -> Result<(), Error> {
+        let length = room_of_tiles(heads_of(config), n_tokens, most_seen(config, capacity));
         if self.tiles.len() < length {
             // What was there goes back to the pool first.
             self.tiles = self.pool.device().uninitialised(0)?;
@@ -193,10 +216,10 @@ fn show(
     observer: &mut Option<Observer<'_>>,
     layer: usize,
     rows: &MetalTensorBatch,
-    n_rows: usize,
+    n_tokens: usize,
 ) -> Result<(), Error> {
     if let Some(observer) = observer {
-        let mut copy = vec![0.0; n_rows * rows.width()];
+        let mut copy = vec![0.0; n_tokens * rows.width()];
         rows.download(&mut copy)?;
         observer(layer, &copy);
     }
@@ -225,7 +248,7 @@ struct Step<'a> {
     launcher: &'a Launcher,
     layer: &'a DeviceLayer,
     config: &'a Config,
-    n_rows: usize,
+    n_tokens: usize,
     n_positions: usize,
     kv_rows: usize,
     turns: &'a Buffer<f32>,
@@ -239,26 +262,27 @@ impl Step<'_> {
         tiles: &mut Buffer<f32>,
         cache: Option<(&mut KeysAndValues, usize)>,
     ) -> Result<(), Error> {
-        let Step { launcher, layer, config, n_rows, n_positions, kv_rows, .. } = *self;
+        let Step { launcher, layer, config, n_tokens, n_positions, kv_rows, .. } = *self;
         let Config { n_heads, n_kv_heads, head_dim, .. } = *config;
         let norm = &layer.attention_norm;
-        launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
+        launcher.norm(&work.residual.buffer, norm, config.epsilon, n_tokens, &mut work.normed.buffer)?;
         let (keys, values, kv_row) = match cache {
             Some((layer, first)) => (&mut layer.keys.buffer, &mut layer.values.buffer, first),
             None => (&mut work.pass.keys.buffer, &mut work.pass.values.buffer, 0),
         };
         self.product(&layer.attention, &work.normed.buffer, false, &mut work.joined.buffer)?;
-        let turn = Turn { n_rows, n_heads, n_kv_heads, head_dim, pairs: config.rope.pairs, kv_row, n_positions };
+        let turn =
+            Turn { n_rows: n_tokens, n_heads, n_kv_heads, head_dim, pairs: config.rope.pairs, kv_row, n_positions };
         let to = Turned { queries: &mut work.queries.buffer, keys, values };
-        launcher.rope(turn, &work.joined.buffer, self.turns, (&work.places, n_rows), to)?;
+        launcher.rope(turn, &work.joined.buffer, self.turns, (&work.places, n_tokens), to)?;
         let attend = Attend {
             heads: heads_of(config),
-            n_rows,
+            n_rows: n_tokens,
             n_positions,
             kv_rows,
             window: self.window,
             scale: (1.0 / (head_dim as f64).sqrt()) as f32,
-            places: (&work.places, n_rows),
+            places: (&work.places, n_tokens),
             queries: &work.queries.buffer,
             keys,
             values,
@@ -268,11 +292,11 @@ impl Step<'_> {
     }
 
     fn mlp(&self, work: &mut Work) -> Result<(), Error> {
-        let Step { launcher, layer, config, n_rows, .. } = *self;
+        let Step { launcher, layer, config, n_tokens, .. } = *self;
         let norm = &layer.mlp_norm;
-        launcher.norm(&work.residual.buffer, norm, config.epsilon, n_rows, &mut work.normed.buffer)?;
+        launcher.norm(&work.residual.buffer, norm, config.epsilon, n_tokens, &mut work.normed.buffer)?;
         self.product(&layer.gated, &work.normed.buffer, false, &mut work.joined.buffer)?;
-        launcher.silu_mul(&work.joined.buffer, n_rows, config.intermediate, &mut work.gated.buffer)?;
+        launcher.silu_mul(&work.joined.buffer, n_tokens, config.intermediate, &mut work.gated.buffer)?;
         self.product(&layer.down, &work.gated.buffer, true, &mut work.residual.buffer)
     }
 
@@ -281,7 +305,8 @@ impl Step<'_> {
         let mut out_offset = 0;
         for part in &linear.parts {
             let (bias, out_stride) = (part.bias.as_ref(), linear.rows);
-            let product = Product { bias, out_offset, out_stride, adds, ..Product::new(&part.matrix, x, self.n_rows) };
+            let product =
+                Product { bias, out_offset, out_stride, adds, ..Product::new(&part.matrix, x, self.n_tokens) };
             self.launcher.product(product, out)?;
             out_offset += part.matrix.rows;
         }

@@ -13,7 +13,7 @@ mod self_test;
 mod weights;
 
 pub use backend::DeviceBackend;
-pub(crate) use engine::{DeviceEngine, DevicePass};
+pub(crate) use engine::{DeviceCache, DeviceEngine};
 pub use memory::{MetalKVCache, MetalMemoryPool, MetalTensor, MetalTensorBatch};
 pub use self_test::self_test;
 pub use weights::{DeviceMemory, estimate_device_memory};

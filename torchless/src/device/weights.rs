@@ -212,7 +212,7 @@ pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> 
         positions => (chunk.min(positions), positions),
     };
     let work = rows(chunk, row_width(config))
-        .saturating_add(rows(chunk.min(super::engine::ROWS_AT_ONCE), config.vocabulary))
+        .saturating_add(rows(chunk.min(super::engine::LOGITS_AT_ONCE), config.vocabulary))
         .saturating_add(rows(positions_at_once, config.head_dim))
         .saturating_add(rows(1, most_room_of_tiles(heads_of(config), chunk, most_seen(config, positions_at_once))));
     DeviceMemory {

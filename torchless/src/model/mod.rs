@@ -11,7 +11,7 @@ use crate::files::{MappedFile, Tensors};
 use crate::files::{gguf, hugging_face, safetensors};
 use crate::weights::Matrix;
 pub use pass::Observer;
-pub(crate) use pass::check_tokens;
+pub(crate) use pass::{Pass, Span, check_tokens};
 
 /// A matrix and what is added to its products.
 #[derive(Debug, Clone)]
