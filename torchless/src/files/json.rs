@@ -30,12 +30,12 @@ pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
 
 /// The document that `text` is; its problem says line and column.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    refuse_twins(text)?;
+    refuse_duplicate_keys(text)?;
     serde_json::from_str(text).map_err(|error| Problem::Json { message: error.to_string() })
 }
 
 /// Refuses a document with an object in which a name stands twice; nothing of it is kept.
-pub(crate) fn refuse_twins(text: &str) -> Result<(), Problem> {
+pub(crate) fn refuse_duplicate_keys(text: &str) -> Result<(), Problem> {
     let (mut reader, path) = (serde_json::Deserializer::from_str(text), RefCell::new(String::new()));
     let read = Each { path: &path }.deserialize(&mut reader).and_then(|()| reader.end());
     read.map_err(|error| Problem::Json { message: error.to_string() })

@@ -1,20 +1,51 @@
-//! Safetensors: a length, a JSON header, and the numbers. Every claim of the header is held against the file.
+//! Safetensors: a length, a JSON header, and the numbers. Every claim of the header is checked
+//! against the file.
 //!
-//! Format: the documentation of Hugging Face's `safetensors`.
+//! The header is parsed and validated by Hugging Face's own crate. Here are the refusals that it
+//! does not have (duplicate keys, a header that does not begin with `{`, indices of shards that
+//! lie), and the place and the reason for those that it has.
 
 use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+
+use ::safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde_json::Value;
 
 use super::json;
 use super::mapped::MappedFile;
 use super::tensors::{StoredTensor, Tensors, in_bytes_of};
 use crate::error::{Error, Problem};
 
-/// What the format allows a header to have.
+/// The longest header that the format allows, in bytes.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// One tensor in the header.
+/// Adds the tensors of one file to `tensors`.
+pub(crate) fn read(path: &Path, tensors: &mut HashMap<String, StoredTensor>) -> Result<(), Error> {
+    let file = MappedFile::open(path)?;
+    let (text, start) = header(&file)?;
+    let metadata = match SafeTensors::read_metadata(&file.bytes) {
+        Ok((_, metadata)) => metadata,
+        Err(error) => {
+            diagnose(&file, text, start)?;
+            let problem = Problem::Json { message: error.to_string() };
+            return Err(file.malformed("the header", problem));
+        }
+    };
+    let mut here: Vec<(String, StoredTensor)> = Vec::new();
+    for (name, info) in metadata.tensors() {
+        let (first, last) = info.data_offsets;
+        let (dtype, shape) = (info.dtype.to_string(), info.shape.clone());
+        here.push((name, StoredTensor { file: file.clone(), dtype, shape, range: start + first..start + last }));
+    }
+    // In one order, so that of several errors the same one is reported.
+    here.sort_by(|(a, _), (b, _)| a.cmp(b));
+    here.into_iter().try_for_each(|(name, tensor)| insert(tensors, name, tensor))
+}
+
+/// One tensor in the header, as it is written.
 #[derive(Debug, serde::Deserialize)]
 struct Entry {
     dtype: String,
@@ -22,42 +53,30 @@ struct Entry {
     data_offsets: [u64; 2],
 }
 
-/// Bits of one number, of every type that the format has.
-fn bits(dtype: &str) -> Option<u64> {
-    Some(match dtype {
-        "F64" | "I64" | "U64" | "C64" => 64,
-        "F32" | "I32" | "U32" => 32,
-        "F16" | "BF16" | "I16" | "U16" => 16,
-        "BOOL" | "I8" | "U8" | "F8_E4M3" | "F8_E5M2" | "F8_E8M0" => 8,
-        _ => return None,
-    })
+/// A tensor whose entry is consistent in itself: its name and its range of the numbers.
+struct Listed {
+    name: String,
+    first: u64,
+    last: u64,
 }
 
-/// Adds the tensors of one file to `tensors`.
-pub(crate) fn read(path: &Path, tensors: &mut HashMap<String, StoredTensor>) -> Result<(), Error> {
-    let file = MappedFile::open(path)?;
-    let (header, start) = header(&file)?;
-    let text = std::str::from_utf8(header).map_err(|_| file.malformed("the header", Problem::NotUtf8))?;
-    if !text.starts_with('{') {
-        let found = text.chars().next().map_or("empty".to_owned(), |first| format!("{:?}", first.to_string()));
-        let problem = Problem::Unexpected { expected: "an object, from `{` on".into(), found };
-        return Err(file.malformed("the header", problem));
-    }
-    let mut entries: BTreeMap<String, serde_json::Value> =
+/// Finds what is wrong with a header that the parser refuses: the tensor, the field and the reason.
+fn diagnose(file: &MappedFile, text: &str, start: usize) -> Result<(), Error> {
+    let mut entries: BTreeMap<String, Value> =
         json::parse(text).map_err(|problem| file.malformed("the header", problem))?;
     if let Some(metadata) = entries.remove("__metadata__") {
         check_metadata(&metadata).map_err(|problem| file.malformed("`__metadata__`", problem))?;
     }
-    let mut here = Vec::new();
+    let available = (file.bytes.len() - start) as u64;
+    let mut listed = Vec::new();
     for (name, entry) in entries {
         let field = || format!("tensor `{name}`");
         let entry: Entry = serde_json::from_value(entry)
             .map_err(|error| file.malformed(field(), Problem::Json { message: error.to_string() }))?;
-        let tensor = check(&file, start, entry).map_err(|problem| file.malformed(field(), problem))?;
-        here.push((name, tensor));
+        let [first, last] = check(entry, available).map_err(|problem| file.malformed(field(), problem))?;
+        listed.push(Listed { name, first, last });
     }
-    refuse_gaps(&file, start, &mut here)?;
-    here.into_iter().try_for_each(|(name, tensor)| insert(tensors, name, tensor))
+    refuse_gaps(file, available, listed)
 }
 
 /// Adds a tensor that no file before had.
@@ -75,42 +94,41 @@ fn insert(tensors: &mut HashMap<String, StoredTensor>, name: String, tensor: Sto
     }
 }
 
-/// Texts with names, if there are any.
-fn check_metadata(metadata: &serde_json::Value) -> Result<(), Problem> {
-    let is_texts = metadata.as_object().is_some_and(|texts| texts.values().all(serde_json::Value::is_string));
+/// Refuses metadata that are not texts with names.
+fn check_metadata(metadata: &Value) -> Result<(), Problem> {
+    let is_texts = metadata.as_object().is_some_and(|texts| texts.values().all(Value::is_string));
     let found = || metadata.to_string().chars().take(80).collect();
     if is_texts { Ok(()) } else { Err(Problem::Unexpected { expected: "texts with names".into(), found: found() }) }
 }
 
 /// Refuses bytes that belong to two tensors or to none: the format has neither.
-fn refuse_gaps(file: &MappedFile, start: usize, tensors: &mut [(String, StoredTensor)]) -> Result<(), Error> {
-    tensors.sort_by_key(|(_, tensor)| (tensor.range.start, tensor.range.end));
-    let (mut end, mut before) = (start, None);
-    for (name, tensor) in &*tensors {
-        let first = tensor.range.start;
+fn refuse_gaps(file: &MappedFile, available: u64, mut tensors: Vec<Listed>) -> Result<(), Error> {
+    tensors.sort_by_key(|tensor| (tensor.first, tensor.last));
+    let (mut end, mut before) = (0, None);
+    for Listed { name, first, last } in &tensors {
         let problem = match before {
-            _ if first == end => None,
-            Some(before) if first < end => Some(in_bytes_of(before)),
+            _ if *first == end => None,
+            Some(before) if *first < end => Some(in_bytes_of(before)),
             _ => {
-                let expected = format!("at byte {} of the numbers, where those before it end", end - start);
-                Some(Problem::Unexpected { expected, found: format!("at byte {}", first - start) })
+                let expected = format!("at byte {end} of the numbers, where those before it end");
+                Some(Problem::Unexpected { expected, found: format!("at byte {first}") })
             }
         };
         if let Some(problem) = problem {
             return Err(file.malformed(format!("tensor `{name}`"), problem));
         }
-        (end, before) = (tensor.range.end, Some(name.as_str()));
+        (end, before) = (*last, Some(name.as_str()));
     }
-    if end == file.bytes.len() {
+    if end == available {
         return Ok(());
     }
     let behind = before.map_or("the header".to_owned(), |name| format!("tensor `{name}`"));
-    let (expected, found) = ("the end of the file".into(), format!("{} bytes", file.bytes.len() - end));
+    let (expected, found) = ("the end of the file".into(), format!("{} bytes", available - end));
     Err(file.malformed(format!("what is behind {behind}"), Problem::Unexpected { expected, found }))
 }
 
-/// The header's bytes, and where the numbers start.
-fn header(file: &MappedFile) -> Result<(&[u8], usize), Error> {
+/// Returns the header's text, and where the numbers start.
+fn header(file: &MappedFile) -> Result<(&str, usize), Error> {
     let bytes = &file.bytes[..];
     let available = bytes.len() as u64;
     let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
@@ -124,12 +142,19 @@ fn header(file: &MappedFile) -> Result<(&[u8], usize), Error> {
     let header = rest.get(..length as usize).ok_or_else(|| {
         file.malformed("the header", Problem::Truncated { needed: length, available: rest.len() as u64 })
     })?;
-    Ok((header, 8 + header.len()))
+    let text = std::str::from_utf8(header).map_err(|_| file.malformed("the header", Problem::NotUtf8))?;
+    if !text.starts_with('{') {
+        let found = text.chars().next().map_or("empty".to_owned(), |first| format!("{:?}", first.to_string()));
+        let problem = Problem::Unexpected { expected: "an object, from `{` on".into(), found };
+        return Err(file.malformed("the header", problem));
+    }
+    json::refuse_duplicate_keys(text).map_err(|problem| file.malformed("the header", problem))?;
+    Ok((text, 8 + header.len()))
 }
 
-fn check(file: &MappedFile, start: usize, entry: Entry) -> Result<StoredTensor, Problem> {
+/// Returns the range of the numbers that an entry claims, if it agrees with the shape and the file.
+fn check(entry: Entry, available: u64) -> Result<[u64; 2], Problem> {
     let Entry { dtype, shape, data_offsets: [first, last] } = entry;
-    let available = (file.bytes.len() - start) as u64;
     let bits = bits(&dtype).ok_or_else(|| Problem::Unsupported { what: "the type", found: dtype.clone() })?;
     if first > last {
         let value = format!("{first}..{last}");
@@ -139,16 +164,21 @@ fn check(file: &MappedFile, start: usize, entry: Entry) -> Result<StoredTensor, 
         return Err(Problem::Truncated { needed: last, available });
     }
     let n_bits = shape.iter().try_fold(bits, |bits, &size| bits.checked_mul(size));
-    if n_bits.is_none_or(|n_bits| n_bits / 8 != last - first) {
+    if n_bits.is_none_or(|n_bits| !n_bits.is_multiple_of(8) || n_bits / 8 != last - first) {
         let expected = format!("the size of shape {shape:?} with type {dtype}");
         return Err(Problem::Unexpected { expected, found: format!("{} bytes", last - first) });
     }
     // Sizes of a shape with a zero in it are not bounded by the file.
-    let shape: Option<Vec<usize>> = shape.iter().map(|&size| usize::try_from(size).ok()).collect();
-    let shape =
-        shape.ok_or(Problem::OutOfRange { value: "the shape".into(), expected: "sizes that can be counted" })?;
-    let range = start + first as usize..start + last as usize;
-    Ok(StoredTensor { file: file.clone(), dtype, shape, range })
+    if shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(usize::try_from(size).ok()?)).is_none() {
+        return Err(Problem::OutOfRange { value: "the shape".into(), expected: "sizes that can be counted" });
+    }
+    Ok([first, last])
+}
+
+/// Returns the bits of one number of the type `dtype`, if the format has it.
+fn bits(dtype: &str) -> Option<u64> {
+    let deserializer: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = dtype.into_deserializer();
+    Dtype::deserialize(deserializer).ok().map(|dtype| dtype.bitsize() as u64)
 }
 
 /// The index of a model in several files.

@@ -65,7 +65,7 @@ impl Tokenizer {
                     return Err(Error::NoTokenizer { path });
                 }
                 let text = crate::files::read_text(&path)?;
-                crate::files::json::refuse_twins(&text)
+                crate::files::json::refuse_duplicate_keys(&text)
                     .map_err(|problem| Error::malformed(&path, "the tokenizer", problem))?;
                 Self::parse(&path, &text)
             }
