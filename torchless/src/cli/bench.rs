@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::args::BenchArgs;
 use crate::cli::{CliError, command, print_json, print_text};
 use crate::cpu::Threads;
-use crate::device::MetalMemoryPool;
+use crate::device::DeviceMemoryPool;
 use crate::engine::LogitRows;
 use crate::model::memory;
 use crate::text::sampling::greedy;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     let clock = Clock::start();
     let mut logits = engine.logits(&mut cache, &prompt, LogitRows::Last)?;
     let (prefill, prefill_processor) = (clock.wall_seconds(), clock.processor_seconds());
-    let before = engine.device_pool().map(MetalMemoryPool::counters);
+    let before = engine.device_pool().map(DeviceMemoryPool::counters);
     let clock = Clock::start();
     for _ in 0..n_decoded {
         logits = engine.logits(&mut cache, &[greedy(&logits)], LogitRows::Last)?;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
 }
 
 /// What a device was asked to do for each token, on average.
-fn of_each(before: &Counters, pool: &MetalMemoryPool, n_tokens: usize) -> serde_json::Value {
+fn of_each(before: &Counters, pool: &DeviceMemoryPool, n_tokens: usize) -> serde_json::Value {
     let after = pool.counters();
     let mean = |after: u64, before: u64| (after - before) as f64 / n_tokens.max(1) as f64;
     json!({

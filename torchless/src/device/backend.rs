@@ -3,7 +3,7 @@
 use ns_device::Device;
 
 use super::launch::{Launcher, Product, Turn, Turned};
-use super::memory::MetalMemoryPool;
+use super::memory::DeviceMemoryPool;
 use super::weights::DeviceMatrix;
 use crate::config::{Rope, RopePairs};
 use crate::cpu::backend::{Heads, KernelBackend, check, rows};
@@ -15,7 +15,7 @@ use crate::weights::Matrix;
 #[derive(Debug)]
 pub struct DeviceBackend {
     launcher: Launcher,
-    pool: MetalMemoryPool,
+    pool: DeviceMemoryPool,
     /// The host's matrix is kept, so that no other can take its place in memory and be taken for it.
     matrices: Vec<(Matrix, DeviceMatrix)>,
     is_tiled: bool,
@@ -24,7 +24,7 @@ pub struct DeviceBackend {
 impl DeviceBackend {
     /// On a device of single precision, as [`open`](super::open) gives it.
     pub fn new(device: Device) -> Result<DeviceBackend, Error> {
-        let (launcher, pool) = (Launcher::new(device.clone())?, MetalMemoryPool::new(device));
+        let (launcher, pool) = (Launcher::new(device.clone())?, DeviceMemoryPool::new(device));
         Ok(DeviceBackend { launcher, pool, matrices: Vec::new(), is_tiled: false })
     }
 
@@ -36,7 +36,7 @@ impl DeviceBackend {
     }
 
     /// Its memory, with statistics and counters.
-    pub fn pool(&self) -> &MetalMemoryPool {
+    pub fn pool(&self) -> &DeviceMemoryPool {
         &self.pool
     }
 

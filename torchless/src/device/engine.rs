@@ -7,7 +7,7 @@ use std::ops::Range;
 use ns_device::{Buffer, Device};
 
 use super::launch::{Attend, Launcher, Product, Turn, Turned, check_head_dim, room_of_tiles};
-use super::memory::{KeysAndValues, MetalKVCache, MetalMemoryPool, MetalTensorBatch};
+use super::memory::{DeviceKvCache, DeviceMemoryPool, DeviceTensorBatch, KeysAndValues};
 use super::weights::{
     DeviceLayer, DeviceMemory, JoinedLinear, Weights, estimate_device_memory, heads_of, joined_width, most_seen,
 };
@@ -22,7 +22,7 @@ pub(super) const LOGITS_AT_ONCE: usize = 48;
 #[derive(Debug)]
 pub(crate) struct DeviceEngine {
     launcher: Launcher,
-    pool: MetalMemoryPool,
+    pool: DeviceMemoryPool,
     weights: Weights,
     work: Option<Work>,
     turns: Turns,
@@ -33,24 +33,24 @@ pub(crate) struct DeviceEngine {
 /// Rows of the tokens that are computed at once.
 #[derive(Debug)]
 struct Work {
-    residual: MetalTensorBatch,
-    normed: MetalTensorBatch,
+    residual: DeviceTensorBatch,
+    normed: DeviceTensorBatch,
     /// Queries, keys and values side by side; then gates and what they let through.
-    joined: MetalTensorBatch,
-    queries: MetalTensorBatch,
-    attended: MetalTensorBatch,
+    joined: DeviceTensorBatch,
+    queries: DeviceTensorBatch,
+    attended: DeviceTensorBatch,
     /// Keys and values of whole sequences, which need no cache.
     pass: KeysAndValuesOfPass,
-    gated: MetalTensorBatch,
-    logits: MetalTensorBatch,
+    gated: DeviceTensorBatch,
+    logits: DeviceTensorBatch,
     /// Token ids, their positions, and the row of their sequence's first key: (3, T).
     places: Buffer<u32>,
 }
 
 #[derive(Debug)]
 struct KeysAndValuesOfPass {
-    keys: MetalTensorBatch,
-    values: MetalTensorBatch,
+    keys: DeviceTensorBatch,
+    values: DeviceTensorBatch,
 }
 
 /// Cosines and sines of every position: (positions, D).
@@ -62,7 +62,7 @@ struct Turns {
 
 /// A cache that a pass adds to.
 pub(crate) struct DeviceCache<'a> {
-    pub(crate) kv: &'a mut MetalKVCache,
+    pub(crate) kv: &'a mut DeviceKvCache,
     /// The number of positions that it has room for, for which angles are kept.
     pub(crate) capacity: usize,
 }
@@ -107,7 +107,7 @@ impl DeviceEngine {
         }
         Ok(DeviceEngine {
             launcher: Launcher::new(device.clone())?,
-            pool: MetalMemoryPool::new(device.clone()),
+            pool: DeviceMemoryPool::new(device.clone()),
             weights: Weights::upload(device, model)?,
             work: None,
             turns: Turns { buffer: device.uninitialised(0)?, positions: 0 },
@@ -115,7 +115,7 @@ impl DeviceEngine {
         })
     }
 
-    pub(crate) fn pool(&self) -> &MetalMemoryPool {
+    pub(crate) fn pool(&self) -> &DeviceMemoryPool {
         &self.pool
     }
 
@@ -180,7 +180,7 @@ impl DeviceEngine {
 
     /// Makes room for T rows.
     fn grow(&mut self, config: &Config, n_tokens: usize) -> Result<(), Error> {
-        if self.work.as_ref().is_some_and(|work| work.residual.rows() >= n_tokens) {
+        if self.work.as_ref().is_some_and(|work| work.residual.n_batch() >= n_tokens) {
             return Ok(());
         }
         // What was there goes back to the pool first.
@@ -215,7 +215,7 @@ impl DeviceEngine {
 fn show(
     observer: &mut Option<Observer<'_>>,
     layer: usize,
-    rows: &MetalTensorBatch,
+    rows: &DeviceTensorBatch,
     n_tokens: usize,
 ) -> Result<(), Error> {
     if let Some(observer) = observer {
@@ -228,7 +228,7 @@ fn show(
 
 impl Turns {
     /// Angles of all positions below `positions`, built in double precision.
-    fn grow(&mut self, pool: &MetalMemoryPool, model: &Model, positions: usize) -> Result<(), Error> {
+    fn grow(&mut self, pool: &DeviceMemoryPool, model: &Model, positions: usize) -> Result<(), Error> {
         if self.positions >= positions {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! Memory on a device: tensors, rows of tokens, keys and values, and the pool that all of it comes from.
+//! Memory on a device: tensors, batches of tokens, keys and values, and the pool that all of it comes
+//! from.
 
 use ns_device::{Buffer, Counters, Device, DeviceError, Item, PoolStatistics};
 
@@ -10,8 +11,8 @@ use crate::error::Error;
 ///
 /// ```
 /// # #[cfg(feature = "emulated")] {
-/// use torchless::device::{MetalMemoryPool, open};
-/// let pool = MetalMemoryPool::new(open(ns_device::Backend::Emulated, 0)?);
+/// use torchless::device::{DeviceMemoryPool, open};
+/// let pool = DeviceMemoryPool::new(open(ns_device::Backend::Emulated, 0)?);
 /// let tensor = pool.tensor(&[2, 2], &[1.0, 2.0, 3.0, 4.0])?;
 /// assert_eq!(tensor.to_vec()?, [1.0, 2.0, 3.0, 4.0]);
 /// assert_eq!(pool.statistics().in_use_bytes, 256);
@@ -22,61 +23,62 @@ use crate::error::Error;
 /// # Ok::<(), torchless::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct MetalMemoryPool {
+pub struct DeviceMemoryPool {
     device: Device,
 }
 
-impl MetalMemoryPool {
-    /// The pool of an open device.
-    pub fn new(device: Device) -> MetalMemoryPool {
-        MetalMemoryPool { device }
+impl DeviceMemoryPool {
+    /// Returns the pool of an open device.
+    pub fn new(device: Device) -> DeviceMemoryPool {
+        DeviceMemoryPool { device }
     }
 
-    /// Whose memory it is.
+    /// Returns the device whose memory it is.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// A tensor with a copy of `values`.
+    /// Returns a tensor with a copy of `values`.
     ///
     /// # Errors
     ///
-    /// Values of another number than the shape's; no memory.
-    pub fn tensor(&self, shape: &[usize], values: &[f32]) -> Result<MetalTensor, Error> {
+    /// A count of values that is not the shape's; no memory.
+    pub fn tensor(&self, shape: &[usize], values: &[f32]) -> Result<DeviceTensor, Error> {
         let expected = area(shape)?;
         if values.len() != expected {
             return Err(Error::Shape { kernel: "tensor", argument: "values", length: values.len(), expected });
         }
-        Ok(MetalTensor { buffer: self.device.upload(values)?, shape: shape.to_vec() })
+        Ok(DeviceTensor { buffer: self.device.upload(values)?, shape: shape.to_vec() })
     }
 
-    /// A tensor of zeros.
-    pub fn zeros(&self, shape: &[usize]) -> Result<MetalTensor, Error> {
+    /// Returns a tensor of zeros.
+    pub fn zeros(&self, shape: &[usize]) -> Result<DeviceTensor, Error> {
         let length = area(shape)?;
-        Ok(MetalTensor { buffer: self.device.zeroed(length)?, shape: shape.to_vec() })
+        Ok(DeviceTensor { buffer: self.device.zeroed(length)?, shape: shape.to_vec() })
     }
 
-    /// Room for `rows` rows of `width` numbers, which hold garbage until a kernel writes them.
-    pub fn batch(&self, rows: usize, width: usize) -> Result<MetalTensorBatch, Error> {
-        let buffer = self.device.uninitialised(area(&[rows, width])?)?;
-        Ok(MetalTensorBatch { buffer, rows, width })
+    /// Returns room for `n_batch` tokens of `width` numbers each, which are undefined until a kernel
+    /// writes them.
+    pub fn batch(&self, n_batch: usize, width: usize) -> Result<DeviceTensorBatch, Error> {
+        let buffer = self.device.uninitialised(area(&[n_batch, width])?)?;
+        Ok(DeviceTensorBatch { buffer, n_batch, width })
     }
 
     pub(super) fn items<T: Item>(&self, items: &[T]) -> Result<Buffer<T>, Error> {
         Ok(self.device.upload(items)?)
     }
 
-    /// How much memory is in use, kept for reuse, and was in use at most.
+    /// Returns how much memory is in use, is kept for reuse, and was in use at most.
     pub fn statistics(&self) -> PoolStatistics {
         self.device.pool()
     }
 
-    /// What the device was asked to do: launches, copies, waits.
+    /// Returns what the device was asked to do: launches, copies, waits.
     pub fn counters(&self) -> Counters {
         self.device.counters()
     }
 
-    /// Gives memory that is kept for reuse back.
+    /// Returns memory that is kept for reuse to the device.
     pub fn trim(&self) {
         self.device.trim();
     }
@@ -84,90 +86,92 @@ impl MetalMemoryPool {
 
 /// Numbers of single precision on a device, with their shape.
 #[derive(Debug)]
-pub struct MetalTensor {
+pub struct DeviceTensor {
     pub(super) buffer: Buffer<f32>,
     shape: Vec<usize>,
 }
 
-impl MetalTensor {
-    /// Its sizes, the slowest first.
+impl DeviceTensor {
+    /// Returns its sizes, the slowest first.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Bytes of its numbers.
+    /// Returns the bytes of its numbers.
     pub fn n_bytes(&self) -> u64 {
         self.buffer.len() as u64 * 4
     }
 
-    /// A copy on the host; waits for the work that was asked for.
+    /// Returns a copy on the host; waits for the work that was asked for.
     pub fn to_vec(&self) -> Result<Vec<f32>, Error> {
         Ok(self.buffer.download()?)
     }
 }
 
-/// Rows of one width on a device, one for each token that is computed at once.
+/// Numbers of the tokens that are computed at once, on a device: (tokens, width).
 #[derive(Debug)]
-pub struct MetalTensorBatch {
+pub struct DeviceTensorBatch {
     pub(super) buffer: Buffer<f32>,
-    rows: usize,
+    n_batch: usize,
     width: usize,
 }
 
-impl MetalTensorBatch {
-    /// Rows that there is room for.
-    pub fn rows(&self) -> usize {
-        self.rows
+impl DeviceTensorBatch {
+    /// Returns the number of tokens that there is room for.
+    pub fn n_batch(&self) -> usize {
+        self.n_batch
     }
 
-    /// Numbers of a row.
+    /// Returns how many numbers a token has.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Bytes of all rows.
+    /// Returns the bytes of all tokens.
     pub fn n_bytes(&self) -> u64 {
         self.buffer.len() as u64 * 4
     }
 
-    /// Copies of the first rows on the host, as many as fill `to`; waits for the work that was asked for.
+    /// Copies the numbers of the first tokens to the host, as many as fill `to`; waits for the work that
+    /// was asked for.
     pub fn download(&self, to: &mut [f32]) -> Result<(), DeviceError> {
         self.buffer.download_into(to)
     }
 }
 
-/// Keys and values of the positions of one sequence, on a device: for each layer two tensors (capacity, KV width).
+/// Keys and values of the positions of one sequence, on a device: for each layer two tensors
+/// (capacity, KV width).
 #[derive(Debug)]
-pub struct MetalKVCache {
+pub struct DeviceKvCache {
     pub(super) layers: Vec<KeysAndValues>,
 }
 
 /// Keys and values of one layer.
 #[derive(Debug)]
 pub(super) struct KeysAndValues {
-    pub(super) keys: MetalTensor,
-    pub(super) values: MetalTensor,
+    pub(super) keys: DeviceTensor,
+    pub(super) values: DeviceTensor,
 }
 
-impl MetalKVCache {
-    /// Room for `capacity` positions.
+impl DeviceKvCache {
+    /// Returns a cache with room for `capacity` positions.
     ///
     /// # Errors
     ///
     /// More memory than the device has, noticed before any of it is taken.
-    pub fn new(pool: &MetalMemoryPool, config: &Config, capacity: usize) -> Result<MetalKVCache, Error> {
+    pub fn new(pool: &DeviceMemoryPool, config: &Config, capacity: usize) -> Result<DeviceKvCache, Error> {
         pool.device.check_fits(crate::model::memory::estimate_kv_cache_memory(config, capacity))?;
         let tensor = || pool.zeros(&[capacity, config.kv_width()]);
         let layer = |_| Ok(KeysAndValues { keys: tensor()?, values: tensor()? });
-        Ok(MetalKVCache { layers: (0..config.n_layers).map(layer).collect::<Result<_, Error>>()? })
+        Ok(DeviceKvCache { layers: (0..config.n_layers).map(layer).collect::<Result<_, Error>>()? })
     }
 
-    /// Layers that it has room for.
+    /// Returns the number of layers that it has room for.
     pub(crate) fn n_layers(&self) -> usize {
         self.layers.len()
     }
 
-    /// Bytes of all layers.
+    /// Returns the bytes of all layers.
     pub fn n_bytes(&self) -> u64 {
         self.layers.iter().map(|layer| layer.keys.n_bytes() + layer.values.n_bytes()).sum()
     }

@@ -1,7 +1,6 @@
 //! Transformers on an accelerator: one kernel text for CUDA, Metal and the emulation on the host, in single precision on all of them.
 //!
 //! [`DeviceBackend`] has the kernels one by one; the engine keeps weights, keys and values on the device, and only token ids and logits cross.
-//! The types of the memory are called after Metal, as the contract has them, and are those of every device.
 
 mod backend;
 mod engine;
@@ -9,12 +8,16 @@ mod kernels;
 mod launch;
 mod layout;
 mod memory;
+mod original_names;
 mod self_test;
 mod weights;
 
 pub use backend::DeviceBackend;
 pub(crate) use engine::{DeviceCache, DeviceEngine};
-pub use memory::{MetalKVCache, MetalMemoryPool, MetalTensor, MetalTensorBatch};
+pub use memory::{DeviceKvCache, DeviceMemoryPool, DeviceTensor, DeviceTensorBatch};
+pub use original_names::{
+    MetalBackend, MetalKVCache, MetalMemoryPool, MetalMemoryPoolStats, MetalTensor, MetalTensorBatch,
+};
 pub use self_test::self_test;
 pub use weights::{DeviceMemory, estimate_device_memory};
 

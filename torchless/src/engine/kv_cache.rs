@@ -2,7 +2,7 @@
 
 use crate::config::{Config, KvShape};
 use crate::cpu::CpuKvCache;
-use crate::device::{MetalKVCache, MetalMemoryPool};
+use crate::device::{DeviceKvCache, DeviceMemoryPool};
 use crate::error::Error;
 use crate::model::memory;
 
@@ -20,7 +20,7 @@ pub struct KvCache {
 #[derive(Debug)]
 pub(super) enum Storage {
     Cpu(CpuKvCache),
-    Device(MetalKVCache),
+    Device(DeviceKvCache),
 }
 
 impl KvCache {
@@ -46,9 +46,9 @@ impl KvCache {
     }
 
     /// Returns a cache on a device.
-    pub(super) fn on_device(pool: &MetalMemoryPool, config: &Config, capacity: usize) -> Result<KvCache, Error> {
+    pub(super) fn on_device(pool: &DeviceMemoryPool, config: &Config, capacity: usize) -> Result<KvCache, Error> {
         check_context(config, capacity)?;
-        let storage = Storage::Device(MetalKVCache::new(pool, config, capacity)?);
+        let storage = Storage::Device(DeviceKvCache::new(pool, config, capacity)?);
         Ok(KvCache::empty(storage, config, capacity))
     }
 

@@ -13,7 +13,7 @@ use ns_device::Device;
 
 use crate::cpu::integers::Activations;
 use crate::cpu::{CpuEngine, Threads};
-use crate::device::{DeviceCache, DeviceEngine, MetalMemoryPool};
+use crate::device::{DeviceCache, DeviceEngine, DeviceMemoryPool};
 use crate::error::Error;
 use crate::model::{Model, Observer, Pass, Span, check_tokens};
 pub use kv_cache::KvCache;
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Returns the memory of the device that computes, with its counters; none if the CPU does.
-    pub fn device_pool(&self) -> Option<&MetalMemoryPool> {
+    pub fn device_pool(&self) -> Option<&DeviceMemoryPool> {
         match &self.processor {
             Processor::Cpu(_) => None,
             Processor::Device(device) => Some(device.pool()),

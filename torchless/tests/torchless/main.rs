@@ -11,6 +11,7 @@ mod kernel_vectors;
 mod mistakes;
 mod models;
 mod modules;
+mod original_names;
 mod properties;
 mod reference;
 mod rounded;

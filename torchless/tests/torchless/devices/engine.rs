@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision, Schedule};
-use torchless::device::{MetalKVCache, MetalMemoryPool, estimate_device_memory};
+use torchless::device::{DeviceKvCache, DeviceMemoryPool, estimate_device_memory};
 use torchless::score::{ScoreOptions, log_probabilities};
 use torchless::{Engine, Error, LogitRows, Model, Threads};
 
@@ -306,16 +306,16 @@ fn the_residual_stream_can_be_watched() {
 
 #[test]
 fn tensors_come_from_a_pool_that_keeps_count() {
-    let pool = MetalMemoryPool::new(device());
+    let pool = DeviceMemoryPool::new(device());
     let before = pool.statistics();
     let tensor = pool.tensor(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("a tensor");
     assert_eq!((tensor.shape(), tensor.n_bytes()), (&[2, 3][..], 24));
     assert_eq!(tensor.to_vec().expect("a copy"), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert!(pool.tensor(&[2, 2], &[1.0]).is_err() && pool.zeros(&[1 << 20, 1 << 20]).is_err());
     let batch = pool.batch(4, 100).expect("rows");
-    assert_eq!((batch.rows(), batch.width(), batch.n_bytes()), (4, 100, 1600));
+    assert_eq!((batch.n_batch(), batch.width(), batch.n_bytes()), (4, 100, 1600));
     let model = Model::open(Twin::new("llama").drawn().write_folder("device-pool", true, 1)).expect("a model");
-    let cache = MetalKVCache::new(&pool, model.config(), 10).expect("a cache");
+    let cache = DeviceKvCache::new(&pool, model.config(), 10).expect("a cache");
     assert_eq!(cache.n_bytes(), torchless::memory::estimate_kv_cache_memory(model.config(), 10));
     let during = pool.statistics();
     assert!(during.in_use_bytes >= before.in_use_bytes + 24 + 1600 + cache.n_bytes());
