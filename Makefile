@@ -11,6 +11,8 @@ PEERS_DIR ?= .peers
 CABINETRY_HEAD ?=
 # Published likelihoods with reference numbers; what needs them says so and skips where they are absent.
 DATA_DIR ?= ../shared/data
+# The reference models of torchless; the tests that need them are ignored where they are absent.
+TORCHLESS_DATA ?= ../shared/torchless
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 NEXTSTAT = $(TARGET_DIR)/release/nextstat
 
@@ -40,6 +42,9 @@ test: test-rust test-python test-torch ## run all tests: Rust's, and the Python 
 
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked
+	@if [ -d "$(TORCHLESS_DATA)" ]; \
+	then TORCHLESS_DATA="$(abspath $(TORCHLESS_DATA))" $(CARGO) test --workspace --locked --test torchless -- --ignored; \
+	else echo "note: the tests of torchless that need the reference models are ignored: there is no $(TORCHLESS_DATA)"; fi
 
 test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)

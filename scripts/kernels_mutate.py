@@ -139,6 +139,9 @@ class Suite:
     memory: tuple[str, ...]
 
 
+# The tree that is tested is a copy elsewhere: what lies beside the repository is named.
+REFERENCE_MODELS = pathlib.Path(os.environ.get("TORCHLESS_DATA", ROOT.parent / "shared/torchless")).absolute()
+
 SUITES = {
     "likelihood": Suite(
         LIKELIHOOD,
@@ -148,7 +151,8 @@ SUITES = {
     "transformer": Suite(
         TRANSFORMER,
         kernels=("-p", "torchless", "--lib", "--test", "torchless", "--", "device::", "devices::kernels", "devices::engine", "devices::launches"),
-        memory=("-p", "torchless", "--test", "torchless", "--", "kernel_vectors"),
+        # With the stored vectors where they are; their tests are ignored otherwise.
+        memory=("-p", "torchless", "--test", "torchless", "--", "kernel_vectors", *(["--include-ignored"] if REFERENCE_MODELS.is_dir() else [])),
     ),
 }
 
@@ -171,7 +175,7 @@ class Tree:
         self.folder = target / "mutants/tree"
         target = target / "mutants/target"
         self.recordings = recordings
-        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0", "TORCHLESS_DATA": str(REFERENCE_MODELS)}
         copy_the_tree(self.folder)
         self.suite = SUITES[name]
         self.module = next(module for module in MODULES if module.name == name)

@@ -338,9 +338,10 @@ fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
 }
 
 #[test]
+#[ignore = "needs the reference models"]
 fn the_reference_models_are_as_near_as_the_documentation_says() {
-    let Some(folder) = reference("gguf") else { return };
-    let Some(plain) = reference("tiny-llama-f32/reference.json") else { return };
+    let folder = reference("gguf");
+    let plain = reference("tiny-llama-f32/reference.json");
     let plain = json(&plain);
     let sets = InstructionSet::available();
     // The docs' last digits and a little more: instruction sets round sums differently, and rounded inputs go up or down with them.

@@ -1,21 +1,26 @@
-//! Reference data beside the repository, where they are, and a plain reader of their tensors.
+//! The reference models beside the repository, and a plain reader of their tensors.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// A folder of reference data; none, and a line that says so, where it is absent.
-pub(crate) fn reference(what: &str) -> Option<PathBuf> {
+/// Returns the path of reference data: below `TORCHLESS_DATA`, or beside the repository.
+///
+/// Tests that call it are ignored unless they are asked for, because a clone does not have the
+/// data.
+///
+/// # Panics
+///
+/// If the data are absent.
+pub(crate) fn reference(what: &str) -> PathBuf {
     let shared = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/torchless"));
     let folder = std::env::var_os("TORCHLESS_DATA").map_or(shared, PathBuf::from);
     let path = folder.join(what);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not there", path.display());
-    None
+    assert!(path.exists(), "{} is absent: set TORCHLESS_DATA to the folder of the reference models", path.display());
+    path
 }
 
-/// The command that is tested; a script that runs it with `NEXTSTAT_EMULATOR` where that names what runs programs of its processor.
+/// The command that is tested; a script that runs it with `NEXTSTAT_EMULATOR` where that names what
+/// runs programs of its processor.
 pub(crate) fn program() -> PathBuf {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_torchless"));
     let Ok(emulator) = std::env::var("NEXTSTAT_EMULATOR") else { return program };
