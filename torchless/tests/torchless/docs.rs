@@ -1,25 +1,30 @@
-//! The console blocks of `docs/torchless.md`, run as they stand; `...` stands for any lines, or for the rest of one.
+//! The console blocks of the README and the guide, run as they are written; `...` matches any
+//! lines, or the rest of one.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::program;
 use crate::twin::fresh_folder;
+use crate::support::program;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 #[test]
 #[cfg(unix)]
-fn every_console_block_prints_what_the_page_says() {
-    if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: there is no python3");
-        return;
-    }
+fn every_console_block_prints_what_its_page_says() {
+    let python = Command::new("python3").arg("--version").output();
+    assert!(python.is_ok_and(|output| output.status.success()), "python3 is needed");
+    assert_eq!(run_blocks("README.md"), 2);
+    assert_eq!(run_blocks("docs/guide.md"), 6);
+}
+
+/// Runs the console blocks of `page` in a fresh folder, and returns the number of commands.
+fn run_blocks(page: &str) -> usize {
     let folder = fresh_folder("page");
     std::fs::create_dir(folder.join("examples")).expect("a fresh folder");
     let example = "examples/toy_decoder.py";
     std::fs::copy(Path::new(ROOT).join(example), folder.join(example)).expect("the example");
-    let page = std::fs::read_to_string(Path::new(ROOT).join("docs/torchless.md")).expect("the page");
+    let page = std::fs::read_to_string(Path::new(ROOT).join("torchless").join(page)).expect("the page");
     let mut n_steps = 0;
     for block in page.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
@@ -35,7 +40,7 @@ fn every_console_block_prints_what_the_page_says() {
             assert!(matches(&step[1..], &printed), "`{}` should print {:#?}, not {printed:#?}", step[0], &step[1..]);
         }
     }
-    assert_eq!(n_steps, 6);
+    n_steps
 }
 
 fn run(folder: &Path, command: &str) -> Vec<String> {

@@ -66,8 +66,6 @@ fn pages() -> Vec<PathBuf> {
     let docs = std::fs::read_dir(Path::new(ROOT).join("docs")).expect("the repository has docs");
     let mut pages: Vec<PathBuf> = docs.map(|entry| entry.expect("a readable folder").path()).collect();
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    // That page is of another command, whose own tests run it.
-    pages.retain(|path| !path.ends_with("torchless.md"));
     pages.push(Path::new(ROOT).join("README.md"));
     pages.sort();
     pages
