@@ -1,4 +1,5 @@
-//! What a model is: its sizes, its rotary positions, its windows, its biases; the same whatever file it came from.
+//! The configuration of a model: sizes, rotary positions, windows and biases, independent of the
+//! file format.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -19,7 +20,7 @@ impl Architecture {
     /// Every one.
     pub const ALL: [Architecture; 3] = [Architecture::Llama, Architecture::Mistral, Architecture::Qwen2];
 
-    /// As `model_type` says it.
+    /// Returns the name in `model_type`.
     pub fn name(self) -> &'static str {
         match self {
             Architecture::Llama => "llama",
@@ -81,7 +82,7 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// The angle of each pair per position: θ^(−2i/D), scaled; D/2 of them.
+    /// Returns the angle of each pair per position: θ^(−2i/D), scaled; D/2 of them.
     ///
     /// ```
     /// use torchless::config::{Rope, RopePairs, RopeScaling};
@@ -137,7 +138,7 @@ pub enum Windows {
 }
 
 impl Windows {
-    /// The positions that `layer` sees, its own included; none if it sees all.
+    /// Returns the positions that `layer` sees, its own included, or none if it sees all.
     pub fn of_layer(&self, layer: usize) -> Option<usize> {
         match self {
             Windows::None => None,
@@ -159,7 +160,8 @@ pub struct Biases {
     pub mlp: bool,
 }
 
-/// Everything about a model but its weights. Sizes have been checked: none is 0, and the product of two fits.
+/// Everything about a model but its weights. Sizes have been checked: none is 0, and the product of
+/// two fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The family.
@@ -170,15 +172,16 @@ pub struct Config {
     pub n_layers: usize,
     /// Heads of queries.
     pub n_heads: usize,
-    /// Heads of keys and values; divides `n_heads`. Head h of queries uses head h / (n_heads / n_kv_heads).
+    /// Heads of keys and values; divides `n_heads`. Head h of queries uses head h / (n_heads /
+    /// n_kv_heads).
     pub n_kv_heads: usize,
     /// D, the width of a head; even.
     pub head_dim: usize,
     /// Width of the feed-forward network.
     pub intermediate: usize,
-    /// Tokens that there are.
+    /// The number of tokens.
     pub vocabulary: usize,
-    /// Positions that there are.
+    /// The number of positions.
     pub context: usize,
     /// ε of the norms.
     pub epsilon: f64,
@@ -197,12 +200,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// Width of all queries.
+    /// Returns the width of all queries.
     pub fn query_width(&self) -> usize {
         self.n_heads * self.head_dim
     }
 
-    /// Width of all keys, or values.
+    /// Returns the width of all keys, or values.
     pub fn kv_width(&self) -> usize {
         self.n_kv_heads * self.head_dim
     }

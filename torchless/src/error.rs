@@ -1,4 +1,4 @@
-//! What can go wrong, with the file and the field where it did.
+//! Errors, with the file and the field that they are about.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use crate::config::KvShape;
 use crate::preference::BackendPreference;
 
-/// Why a model cannot be had or cannot do what it was asked to.
+/// Why a model cannot be opened or computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that the system does not give.
+    /// A file that cannot be read.
     #[error("cannot read `{}`", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file that breaks its format.
@@ -45,7 +45,7 @@ pub enum Error {
     /// A token that the model does not know.
     #[error("token {position} is {id}, and the vocabulary has {vocabulary} (ids 0 to {})", .vocabulary.saturating_sub(1))]
     TokenOutOfRange {
-        /// Where it stands.
+        /// Its place in the sequence.
         position: usize,
         /// The id.
         id: u64,
@@ -83,8 +83,8 @@ pub enum Error {
         /// What it should have.
         expected: usize,
     },
-    /// Rows of no numbers, with which nothing can be computed.
-    #[error("{kernel}: the rows of `{argument}` have no numbers")]
+    /// Empty rows, with which nothing can be computed.
+    #[error("{kernel}: the rows of `{argument}` are empty")]
     Empty {
         /// The kernel.
         kernel: &'static str,
@@ -139,7 +139,7 @@ pub enum Error {
         device: &'static str,
     },
     /// A matrix or a batch that kernels cannot count: they have 32 bits.
-    #[error("a device counts a matrix in 32 bits, and one of this model, or a batch of its tokens, has more")]
+    #[error("a matrix of this model, or a batch of its tokens, has more elements than a device counts (32 bits)")]
     TooLargeForDevice,
     /// A head for which kernels have no room.
     #[error("heads are {head_dim} wide, and devices compute at most {limit}")]
@@ -167,7 +167,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The tokenizer could not do it.
-    #[error("the tokenizer of `{}` says: {message}", .path.display())]
+    #[error("the tokenizer of `{}` failed: {message}", .path.display())]
     Tokenizer {
         /// Where it is from.
         path: PathBuf,
@@ -181,7 +181,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The chat template could not be rendered.
-    #[error("the chat template of `{}` says: {message}", .path.display())]
+    #[error("the chat template of `{}` failed: {message}", .path.display())]
     ChatTemplate {
         /// Where it is from.
         path: PathBuf,
@@ -209,14 +209,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// One line of advice, where there is one.
+    /// Returns one line of advice, where there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Error::Memory { .. } => {
                 Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
             }
             Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
-            Error::ExactOnly { .. } => Some("leave out --activations, or say --device cpu"),
+            Error::ExactOnly { .. } => Some("leave out --activations, or pass --device cpu"),
             Error::NoBackend { .. }
             | Error::Device(_)
             | Error::DeviceRefused { .. }
@@ -271,12 +271,15 @@ pub enum Problem {
         /// What it must be.
         expected: &'static str,
     },
-    /// Text that is no JSON, or JSON of another shape.
+    /// Text that is not JSON, or JSON of another shape.
     #[error("{message}")]
     Json {
-        /// What the reader said, with line and column.
+        /// The parser's message, with line and column.
         message: String,
     },
+    /// A key or a tensor that occurs more than once.
+    #[error("it occurs more than once")]
+    Duplicate,
     /// Text that is not UTF-8.
     #[error("it is not UTF-8")]
     NotUtf8,
@@ -287,28 +290,30 @@ pub enum Problem {
         name: String,
     },
     /// A name that leaves the folder.
-    #[error("`{name}` is no plain file name")]
+    #[error("`{name}` is not a plain file name")]
     NotAFileName {
         /// The name.
         name: String,
     },
 }
 
-/// The most characters that a message quotes of a name or a value of a file, and of a sentence about them.
+/// The most characters that a message quotes of a name or a value of a file, and of a sentence
+/// about them.
 const NAME: usize = 80;
 const SENTENCE: usize = 160;
 
-/// A name from a file as messages quote it.
+/// Returns a name from a file as messages quote it.
 pub(crate) fn quoted(name: &str) -> String {
     brief(name, NAME)
 }
 
-/// What a program from a file says, as messages quote it.
+/// Returns the message of a program from a file, as messages quote it.
 pub(crate) fn quoted_sentence(text: &str) -> String {
     brief(text, SENTENCE)
 }
 
-/// `text` of a file as messages quote it: what does not print is escaped, and of more than `most` characters the middle is left out.
+/// `text` of a file as messages quote it: what does not print is escaped, and of more than `most`
+/// characters the middle is left out.
 fn brief(text: &str, most: usize) -> String {
     let place = |character: usize| text.char_indices().nth(character).map(|(at, _)| at);
     if place(most).is_none() {
@@ -322,7 +327,7 @@ fn brief(text: &str, most: usize) -> String {
 }
 
 impl Problem {
-    /// What it quotes of a file, as it may be shown.
+    /// Returns what it quotes of a file, as it may be shown.
     fn brief(mut self) -> Problem {
         match &mut self {
             Problem::Unexpected { expected, found } => {
@@ -334,14 +339,9 @@ impl Problem {
             | Problem::NoSuchFile { name: text }
             | Problem::NotAFileName { name: text } => *text = brief(text, NAME),
             Problem::Json { message } => *message = brief(message, SENTENCE),
-            Problem::Missing | Problem::Truncated { .. } | Problem::NotUtf8 => {}
+            Problem::Missing | Problem::Truncated { .. } | Problem::Duplicate | Problem::NotUtf8 => {}
         }
         self
-    }
-
-    /// What is there once in every honest file.
-    pub(crate) fn there_twice() -> Problem {
-        Problem::Unexpected { expected: "there once".into(), found: "there twice".into() }
     }
 }
 

@@ -5,7 +5,8 @@ use std::fmt;
 /// Where to compute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackendPreference {
-    /// The processor, too: where a GPU is faster has not been measured on one yet, and this does not guess.
+    /// The processor, too: where a GPU is faster has not been measured on one yet, and this does
+    /// not guess.
     #[default]
     Auto,
     /// The processor.

@@ -1,4 +1,4 @@
-//! What can be asked of the command: clap structs whose doc comments are the help.
+//! The arguments of the command: clap structs whose doc comments are the help.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::preference::BackendPreference;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  done, but the answer is no: `verify` found a difference
+  1  done, and `verify` found a difference
   2  bad input or usage
 
 Answers go to standard output, everything else to standard error.";
@@ -26,7 +26,7 @@ pub(super) struct Cli {
 /// One variant per verb.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Go on with a text
+    /// Continue a text
     Generate(GenerateArgs),
     /// Answer a conversation, as the model's chat template has it
     Chat(ChatArgs),
@@ -55,7 +55,8 @@ pub(super) struct ModelArgs {
     #[arg(long, visible_alias = "gpu", value_enum, default_value = "auto")]
     pub(super) device: DeviceArg,
 
-    /// What products of quantised weights see of their inputs; int8 is faster and less exact, and only the CPU has it
+    /// What products of quantised weights see of their inputs; int8 is faster and less exact, and
+    /// only the CPU has it
     #[arg(long, value_enum, default_value = "exact")]
     pub(super) activations: ActivationsArg,
 
@@ -159,7 +160,7 @@ pub(super) struct SamplingArgs {
     #[arg(long, value_name = "TEXT")]
     pub(super) stop: Vec<String>,
 
-    /// Go on after the token that ends a text
+    /// Continue after the token that ends a text
     #[arg(long)]
     pub(super) ignore_eos: bool,
 }
@@ -173,7 +174,8 @@ pub(super) struct GenerateArgs {
     pub(super) input: InputArgs,
     #[command(flatten)]
     pub(super) sampling: SamplingArgs,
-    /// Print {"tokens": …, "text": …, "finish": …} at the end, instead of the text as it comes
+    /// Print {"tokens": …, "text": …, "finish": …} at the end, instead of the text as it is
+    /// generated
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -197,7 +199,8 @@ pub(super) struct ChatArgs {
     pub(super) render: bool,
     #[command(flatten)]
     pub(super) sampling: SamplingArgs,
-    /// Print {"tokens": …, "text": …, "finish": …} at the end, instead of the text as it comes
+    /// Print {"tokens": …, "text": …, "finish": …} at the end, instead of the text as it is
+    /// generated
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -253,7 +256,7 @@ pub(super) struct TokenizeArgs {
     /// The text
     #[arg(long, value_name = "TEXT", required_unless_present = "decode")]
     pub(super) text: Option<String>,
-    /// Without the tokens that stand before and after every text; with --decode, without any special token
+    /// Leave out the tokens before and after every text; with --decode, every special token
     #[arg(long)]
     pub(super) no_special: bool,
     /// Turn these token ids into text instead
@@ -274,7 +277,7 @@ pub(super) struct InfoArgs {
     pub(super) json: bool,
 }
 
-/// A difference that may be: NaN would forbid every one, and infinity none.
+/// Parses a tolerance: NaN would refuse every difference, and infinity none.
 fn tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "it must be a number, 0 or above, and not infinite".into())
@@ -288,7 +291,8 @@ pub(super) struct VerifyArgs {
     /// The folder with reference.json and reference_logits.safetensors; the model's if not given
     #[arg(long, value_name = "DIR")]
     pub(super) reference: Option<PathBuf>,
-    /// The folder whose reference.json has the prompts, if the reference has none; the one beside it that has them all if not given
+    /// The folder whose reference.json has the prompts, if the reference has none; the one beside
+    /// it that has them all if not given
     #[arg(long, value_name = "DIR")]
     pub(super) prompts: Option<PathBuf>,
     /// Which of a reference's sets; that of the format of most of the model's matrices if not given

@@ -1,4 +1,5 @@
-//! `bench`: how fast a prompt is read and how fast tokens come, and which share of the memory's speed that is.
+//! `bench`: how fast a prompt is read and how fast tokens come, and which share of the memory's
+//! speed that is.
 
 use std::time::Instant;
 
@@ -72,7 +73,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
     ))
 }
 
-/// What a device was asked to do for each token, on average.
+/// Returns what a device was asked to do for each token, on average.
 fn of_each(before: &Counters, pool: &DeviceMemoryPool, n_tokens: usize) -> serde_json::Value {
     let after = pool.counters();
     let mean = |after: u64, before: u64| (after - before) as f64 / n_tokens.max(1) as f64;
@@ -85,7 +86,8 @@ fn of_each(before: &Counters, pool: &DeviceMemoryPool, n_tokens: usize) -> serde
     })
 }
 
-/// Two clocks: the one on the wall, and that of the processors, which stands still where something else runs.
+/// Two clocks: wall time, and the time of the processors, which does not advance while something
+/// else runs.
 struct Clock {
     wall: Instant,
     processors: Option<f64>,
@@ -104,15 +106,17 @@ impl Clock {
         self.processors.zip(processor_seconds()).map(|(before, now)| now - before)
     }
 
-    /// What it would have taken were nothing else running, as far as that can be said: the processor's time of one thread, if that is shorter.
-    /// Several threads wait for each other, and their processors' time leaves that out.
+    /// Returns an estimate of the time without other programs: the processor's time of one thread,
+    /// if that is shorter than wall time. Several threads wait for each other, and their
+    /// processors' time leaves that out.
     fn undisturbed_seconds(&self, n_threads: usize) -> f64 {
         let processor = if n_threads == 1 { self.processor_seconds() } else { None };
         self.wall_seconds().min(processor.unwrap_or(f64::INFINITY))
     }
 }
 
-/// Seconds that processors worked for the threads of this process, where the system says it to the nanosecond.
+/// Returns the seconds that processors worked for the threads of this process, if the system
+/// reports nanoseconds.
 fn processor_seconds() -> Option<f64> {
     let mut nanoseconds = 0_u64;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
@@ -120,11 +124,11 @@ fn processor_seconds() -> Option<f64> {
         let Ok(line) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
         nanoseconds += line.split_whitespace().next()?.parse::<u64>().ok()?;
     }
-    // A system that does not count says nothing of any thread, and this one has worked.
+    // A system that does not count reports zero for every thread, and this one has worked.
     (nanoseconds > 0).then_some(nanoseconds as f64 * 1e-9)
 }
 
-/// Bytes per second that all threads together read from memory: the best of six rounds.
+/// Returns the bytes per second that all threads together read from memory: the best of six rounds.
 fn read_bandwidth(threads: &Threads) -> f64 {
     // The system counts processors' time in milliseconds: a round is long enough for that.
     const SWEEPS: usize = 8;

@@ -1,4 +1,5 @@
-//! The verbs that are one call each: arguments in, an answer out. Returns whether the answer is good.
+//! The verbs that are one call each. Each returns whether the comparison it makes, if any,
+//! succeeded.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::text::chat::{ChatTemplate, Message};
 use crate::text::generate::{GenerateOptions, Generation, generate};
 use crate::text::sampling::{Sampler, Step};
 
-/// Does what `verb` asks.
+/// Runs `verb`.
 pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
     match verb {
         Verb::Generate(args) => generate_text(&args).map(|()| true),
@@ -44,11 +45,12 @@ pub(super) fn engine(args: &ModelArgs, positions: usize) -> Result<Engine, CliEr
     engine_in_chunks(args, positions, args.chunk.unwrap_or(Engine::DEFAULT_CHUNK))
 }
 
-/// The same, with at most `chunk` tokens at once.
+/// Opens the model as [`engine`] does, with at most `chunk` tokens at once.
 pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize) -> Result<Engine, CliError> {
     let device = device(args)?;
     let model = Arc::new(match device {
-        // The weights pass through the host's memory piece by piece; the device's is looked at below.
+        // The weights pass through the host's memory piece by piece; the device's is looked at
+        // below.
         Some(_) => open_within(args, positions, u64::MAX)?,
         None => open(args, positions)?,
     });
@@ -63,7 +65,7 @@ pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize)
     Ok(engine.with_activations(activations)?)
 }
 
-/// The device that is asked for, if it can do what else is asked for.
+/// Returns the device that is asked for, if it can do what else is asked for.
 fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
     let preference = BackendPreference::from(args.device);
     let refused = |device| Err(Error::ExactOnly { device }.into());
@@ -77,7 +79,8 @@ fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
     Ok(backend::open_device(preference)?)
 }
 
-/// How many of the matrices that have products are of formats for which `activations` rounds inputs.
+/// Returns how many of the matrices that have products are of formats for which `activations`
+/// rounds inputs.
 pub(super) fn n_rounded(model: &Model, activations: Activations) -> usize {
     model.multiplied().filter(|matrix| activations.rounds(matrix.format())).count()
 }
@@ -108,7 +111,7 @@ fn size(text: &str) -> Result<u64, CliError> {
     number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)
 }
 
-/// The ids that are given, and the tokenizer if there is one.
+/// Returns the ids that are given, and the tokenizer if there is one.
 fn input(engine: &Engine, args: &InputArgs) -> Result<(Vec<u32>, Option<Tokenizer>), CliError> {
     let tokenizer = Tokenizer::of(engine.model());
     match &args.prompt {
@@ -170,7 +173,7 @@ fn sampler(args: &SamplingArgs) -> Result<Sampler, CliError> {
     Ok(Sampler::new(steps, args.seed)?)
 }
 
-/// Generates and prints: the text as it comes, or all of it as JSON.
+/// Generates and prints: the text as it is generated, or all of it as JSON.
 fn answer(
     engine: &mut Engine,
     tokenizer: Option<&Tokenizer>,
@@ -243,7 +246,7 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
     ids.iter().zip(&tokens).try_for_each(|(id, token)| print_text(&format!("{id:>8}  {}\n", escape(token))))
 }
 
-/// What will compute, and on a device what that takes of its memory.
+/// Returns what will compute, and on a device what that takes of its memory.
 fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<serde_json::Value, CliError> {
     let Some(device) = device else {
         let threads = Threads::new(args.threads);

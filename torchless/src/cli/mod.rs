@@ -1,6 +1,7 @@
 //! The `torchless` command: arguments, one library call, one report.
 //!
-//! Standard output is data, standard error is talk. Exit codes: 0 done, 1 done but the answer is no (`verify`), 2 bad input or usage.
+//! Standard output is data, standard error is messages. Exit codes: 0 done, 1 done and `verify`
+//! found a difference, 2 bad input or usage.
 
 mod args;
 mod bench;
@@ -19,7 +20,7 @@ use ns_terminal::{escape, escape_arguments};
 use crate::error::{Error, quoted};
 use args::Cli;
 
-/// Why a command cannot be done. All are exit code 2.
+/// Why a command failed. All are exit code 2.
 #[derive(Debug, thiserror::Error)]
 enum CliError {
     #[error(transparent)]
@@ -42,7 +43,7 @@ enum CliError {
     NoSet { path: PathBuf, sets: String, wanted: String },
     #[error("`{path}` has no sets, and so not {wanted}", path = .path.display())]
     NoSets { path: PathBuf, wanted: String },
-    #[error("`{0}` is no size: say bytes, or KiB, MiB, GiB")]
+    #[error("`{0}` is not a valid size")]
     Size(String),
 }
 
@@ -53,13 +54,14 @@ impl CliError {
             CliError::Events { .. } => Some("events are lists of token ids, in a list or in an object of named lists"),
             CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),
             CliError::NoSet { .. } => Some("name the one that is meant with --set NAME"),
+            CliError::Size(_) => Some("a size is a number of bytes, or a number with KiB, MiB or GiB"),
             CliError::NoEnd => Some("name it with --end ID, or score without one with --no-end"),
             _ => None,
         }
     }
 }
 
-/// Does what `arguments` ask, the first of which is the command's own name, and returns the exit code.
+/// Runs the command of `arguments`, the first of which is its own name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
@@ -87,11 +89,11 @@ fn print_help(error: &clap::Error) -> Result<(), CliError> {
     is_open.and_then(|()| error.print()).and_then(|()| io::stdout().flush()).map_err(CliError::Unwritable)
 }
 
-/// The exit code of a command that ended so, after saying why it could not be done.
+/// Returns the exit code of a command, after printing why it failed.
 fn exit_code(ended: Result<bool, CliError>) -> u8 {
     match ended {
         Ok(is_good) => u8::from(!is_good),
-        // Whoever reads the output has read enough.
+        // The reader of the output has closed it.
         Err(CliError::Unwritable(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
             eprintln!("error: {}", escape(&error.to_string()));

@@ -1,7 +1,9 @@
-//! Stored references for `verify`: prompts of a `reference.json`, and their logits and residual streams in `reference_logits.safetensors`.
+//! Stored references for `verify`: prompts of a `reference.json`, and their logits and residual
+//! streams in `reference_logits.safetensors`.
 //!
-//! A folder has one set of tensors, named after its prompts, or several (of quantised files of one model), each named `SET.PROMPT`; then `reference.json`
-//! is an object of sets, and the prompts are in that of another folder.
+//! A folder has one set of tensors, named after its prompts, or several (of quantised files of one
+//! model), each named `SET.PROMPT`; then `reference.json` is an object of sets, and the prompts are
+//! in that of another folder.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -69,17 +71,17 @@ impl Reference {
         Ok(Reference { path, tensors, sets, prompts: prompts?, prompts_of })
     }
 
-    /// Whether its prompts are another document's.
+    /// Returns whether its prompts are another document's.
     pub(super) fn is_of_two_documents(&self) -> bool {
         self.prompts_of != self.path
     }
 
-    /// Tokens of the longest prompt.
+    /// Returns the tokens of the longest prompt.
     pub(super) fn longest(&self) -> usize {
         self.prompts.iter().map(|prompt| prompt.tokens.len()).max().unwrap_or(0)
     }
 
-    /// The set `name`, or else the one of the format that most matrices of `model` have.
+    /// Returns the set `name`, or else the one of the format that most matrices of `model` have.
     pub(super) fn of(&self, name: Option<&str>, model: &Model) -> Result<Stored<'_>, CliError> {
         let stored = |set| Ok(Stored { tensors: &self.tensors, set });
         if self.sets.is_empty() && name.is_none() {
@@ -98,7 +100,7 @@ impl Reference {
     }
 }
 
-/// The folder that is the model, or that its file is in.
+/// Returns the folder that is the model, or that its file is in.
 fn folder_of(model: &Path) -> &Path {
     match model.parent() {
         _ if model.is_dir() => model,
@@ -108,7 +110,8 @@ fn folder_of(model: &Path) -> &Path {
     }
 }
 
-/// The names in `document` that tensors begin with. One that has prompts may have names like theirs, and has no sets unless one `is_wanted`.
+/// Returns the names in `document` that tensors begin with. One that has prompts may have names
+/// like theirs, and has no sets unless one `is_wanted`.
 fn sets(document: &Value, tensors: &Tensors, is_wanted: bool) -> Vec<String> {
     if document.get("prompts").is_some() && !is_wanted {
         return Vec::new();
@@ -118,7 +121,8 @@ fn sets(document: &Value, tensors: &Tensors, is_wanted: bool) -> Vec<String> {
     names.filter(|set| tensors.by_name.keys().any(|tensor| begins(set, tensor))).cloned().collect()
 }
 
-/// The one document in the folders beside `folder` that has the prompts of all tensors, if there is one and tensors are of prompts.
+/// Returns the one document in the folders beside `folder` that has the prompts of all tensors, if
+/// there is one and tensors are of prompts.
 fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Result<Option<PathBuf>, Error> {
     let of_tensor = |tensor: &str| -> Option<String> {
         let rest = sets.iter().find_map(|set| tensor.strip_prefix(set.as_str())?.strip_prefix('.'))?;
@@ -129,7 +133,8 @@ fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Result<Option
         return Ok(None);
     }
     let mut found = documents_beside(folder)?.into_iter().filter(|path| {
-        // What is no document with prompts is none of ours: others' folders may be there.
+        // A file that is not a document with prompts is not a reference: other folders may be
+        // there.
         let Ok(there) = json::read(path).and_then(|document| prompts(path, &document)) else { return false };
         wanted.iter().all(|name| there.iter().any(|prompt| prompt.name == *name))
     });
@@ -137,7 +142,7 @@ fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Result<Option
     Ok(first.filter(|_| found.next().is_none()))
 }
 
-/// Where the folders beside `folder` would have a document.
+/// Returns where the folders beside `folder` would have a document.
 fn documents_beside(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |path: &Path, source| Error::Unreadable { path: path.to_owned(), source };
     let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
@@ -153,7 +158,7 @@ fn prompts(path: &Path, document: &Value) -> Result<Vec<Prompt>, Error> {
     prompts.iter().map(|entry| prompt(path, entry)).collect()
 }
 
-/// Token ids and rows of a prompt; every row is that of a token.
+/// Returns the token ids and rows of a prompt; every row is that of a token.
 fn prompt(path: &Path, prompt: &Value) -> Result<Prompt, Error> {
     let error = |field: &str, problem| Error::malformed(path, format!("`prompts.{field}`"), problem);
     let missing = |field: &str| error(field, Problem::Missing);
@@ -179,7 +184,8 @@ impl Stored<'_> {
         format!("{set}{}.{what}", prompt.name)
     }
 
-    /// The tokens whose logits are stored, and these: of the listed tokens, or of the last one.
+    /// Returns the tokens whose logits are stored, and these: of the listed tokens, or of the last
+    /// one.
     pub(super) fn logits(&self, prompt: &Prompt, vocabulary: usize) -> Result<(Vec<u32>, Option<Vec<f32>>), Error> {
         let (all, last) = (self.name(prompt, "logits"), self.name(prompt, "last_logits"));
         match prompt.tokens.len() {
@@ -190,7 +196,8 @@ impl Stored<'_> {
         }
     }
 
-    /// The residual streams after the embedding and each of `n` layers: of the first few, or of none if there are none.
+    /// Returns the residual streams after the embedding and each of `n` layers: of the first few,
+    /// or of none if there are none.
     pub(super) fn layers(&self, prompt: &Prompt, n: usize, hidden: usize) -> Result<Vec<Vec<f32>>, Error> {
         let prefix = self.name(prompt, "hidden");
         let is_layer =
@@ -210,7 +217,7 @@ impl Stored<'_> {
         (0..n_stored).map(layer).collect()
     }
 
-    /// A stored matrix, if there is one of that name and it has rows.
+    /// Returns a stored matrix, if there is one of that name and it has rows.
     fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Option<Vec<f32>>, Error> {
         if rows == 0 || !self.tensors.has(name) {
             return Ok(None);

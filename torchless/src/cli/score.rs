@@ -20,7 +20,7 @@ enum Events {
 }
 
 impl Events {
-    /// The lists with what messages call them.
+    /// Returns the lists with what messages call them.
     fn lists(&self) -> Vec<(&str, &[Vec<u32>])> {
         match self {
             Events::One(events) => vec![("the list", events)],
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<(), CliError> {
     if args.json { print_json(&answer(&all, &args.edges)) } else { print_table(&all, &args.edges) }
 }
 
-/// An error with the event in its file that it is about.
+/// Returns an error with the event in its file that it is about.
 fn place(args: &ScoreArgs, list: &str, error: Error) -> CliError {
     match error {
         Error::InSequence { index, source } => {
@@ -90,7 +90,7 @@ fn print_table(ratios: &[Ratios], edges: &[f64]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// JSON has no numbers for these; they are text, as Python's `float` reads it.
+/// Returns a number, or the text that Python's `float` reads where JSON has no number.
 fn number(value: f64) -> Value {
     if value.is_finite() { json!(value) } else { json!(value.to_string().to_lowercase()) }
 }
@@ -133,12 +133,12 @@ fn list(path: &Path, name: &str, events: &Value) -> Result<Vec<Vec<u32>>, CliErr
         let name = index.map_or(name.to_owned(), |index| format!("event {index} of {name}"));
         CliError::Events { path: path.into(), name, problem }
     };
-    let events = events.as_array().ok_or_else(|| wrong(None, "is no list of events"))?;
+    let events = events.as_array().ok_or_else(|| wrong(None, "is not a list of events"))?;
     let one = |(index, event): (usize, &Value)| {
-        let tokens = event.as_array().ok_or_else(|| wrong(Some(index), "is no list of token ids"))?;
+        let tokens = event.as_array().ok_or_else(|| wrong(Some(index), "is not a list of token ids"))?;
         let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
         let ids = tokens.iter().map(id).collect::<Option<Vec<u32>>>();
-        ids.ok_or_else(|| wrong(Some(index), "has something that is no token id"))
+        ids.ok_or_else(|| wrong(Some(index), "has an element that is not a token id"))
     };
     events.iter().enumerate().map(one).collect()
 }

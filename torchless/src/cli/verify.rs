@@ -1,4 +1,5 @@
-//! `verify`: logits and residual streams against stored ones; says which layer diverges first.
+//! `verify`: compares logits and residual streams with stored ones, and names the first layer that
+//! diverges.
 
 use serde::Serialize;
 
@@ -62,7 +63,7 @@ fn print(verdict: &Verdict) -> Result<(), CliError> {
     print_text(&diverges_at.map_or("\n".to_owned(), |stream| format!("; diverges at {}\n", part(stream))))
 }
 
-/// What a residual stream comes out of, by the names that tensors have: the first one is the embedding, before layer 0.
+/// Returns the part that a residual stream is the output of: first the embedding, then layer 0.
 fn part(stream: usize) -> String {
     stream.checked_sub(1).map_or("the embedding".to_owned(), |layer| format!("layer {layer}"))
 }
@@ -96,7 +97,8 @@ fn one(engine: &mut Engine, stored: &Stored<'_>, prompt: &Prompt, tolerance: f64
     Ok(Verdict { name: name.clone(), logits, layers, diverges_at, is_good })
 }
 
-/// The greatest absolute difference; infinite where one is not a number, and where one has more of them.
+/// Returns the greatest absolute difference; infinite where one is not a number, and where one has
+/// more of them.
 fn distance(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
         return f64::INFINITY;

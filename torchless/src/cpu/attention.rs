@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::model::Span;
 use crate::simd::InstructionSet;
 
-/// Keys and values of a layer, wherever they lie.
+/// Keys and values of a layer, in a cache or in the pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) keys: &'a [f32],
@@ -18,7 +18,8 @@ pub(crate) struct Places<'a> {
     pub(crate) row: usize,
 }
 
-/// Puts rows `from` (T, heads, `width`) behind each other where each head has its place: heads are `head_stride` apart, and rows begin at `at`.
+/// Puts rows `from` (T, heads, `width`) behind each other where each head has its place: heads are
+/// `head_stride` apart, and rows begin at `at`.
 ///
 /// # Panics
 ///

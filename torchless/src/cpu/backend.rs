@@ -1,6 +1,8 @@
-//! Kernels one by one, on a backend of choice, with every shape checked: for those who build something else out of them.
+//! Kernels one by one, on a backend of choice, with every shape checked: for those who build
+//! something else out of them.
 //!
-//! The engine itself calls `kernels` and `linear` directly. A backend that is named and not there is an error; nothing else computes instead.
+//! The engine itself calls `kernels` and `linear` directly. A backend that is named and not there
+//! is an error; nothing else computes instead.
 
 use std::fmt;
 
@@ -12,9 +14,9 @@ use crate::error::Error;
 use crate::model::check_tokens;
 use crate::weights::Matrix;
 
-/// The kernels of a transformer. Shapes stand as (rows, columns), row by row.
+/// The kernels of a transformer. Shapes are written as (rows, columns), row by row.
 pub trait KernelBackend: fmt::Debug + Send {
-    /// What computes: `cpu (avx512, 2 threads)`.
+    /// Returns what computes: `cpu (avx512, 2 threads)`.
     fn name(&self) -> String;
     /// x ← x / √(mean(x²) + ε) · weight: `x` is (T, width), `weight` (width).
     fn rmsnorm(&mut self, x: &mut [f32], weight: &[f32], epsilon: f64) -> Result<(), Error>;
@@ -26,7 +28,8 @@ pub trait KernelBackend: fmt::Debug + Send {
     fn fused_silu_mul(&mut self, gate: &mut [f32], up: &[f32]) -> Result<(), Error>;
     /// Turns the heads of one token to `position`: `x` is (heads, D), `frequencies` (D/2).
     fn rope(&mut self, x: &mut [f32], pairs: RopePairs, frequencies: &[f64], position: usize) -> Result<(), Error>;
-    /// scores (H, positions) = q·k·scale: `queries` is (H, D), `keys` (positions, KV heads, D); head h uses KV head h / (H / KV heads).
+    /// scores (H, positions) = q·k·scale: `queries` is (H, D), `keys` (positions, KV heads, D);
+    /// head h uses KV head h / (H / KV heads).
     fn attention_scores(
         &mut self,
         heads: Heads,
@@ -71,7 +74,7 @@ impl CpuBackend {
         CpuBackend { threads, linear: LinearScratch::default() }
     }
 
-    /// The same, with products that see their inputs as `activations` say.
+    /// Returns the backend with products that see their inputs as `activations` say.
     #[must_use]
     pub fn with_activations(self, activations: Activations) -> CpuBackend {
         CpuBackend { linear: LinearScratch::new(activations), ..self }
@@ -90,7 +93,7 @@ pub(crate) fn rows(kernel: &'static str, argument: &'static str, length: usize, 
 }
 
 impl Heads {
-    /// Positions of `cache`, (positions, KV heads, D).
+    /// Returns the positions of `cache`, (positions, KV heads, D).
     pub(crate) fn positions(self, kernel: &'static str, queries: usize, cache: usize) -> Result<usize, Error> {
         let Heads { n_heads, n_kv_heads, head_dim } = self;
         if n_heads == 0 || n_kv_heads == 0 || head_dim == 0 || !n_heads.is_multiple_of(n_kv_heads) {
@@ -100,7 +103,7 @@ impl Heads {
         rows(kernel, "cache", cache, n_kv_heads.saturating_mul(head_dim))
     }
 
-    /// Rows of the head of keys or values that a head of queries uses.
+    /// Returns the rows of the head of keys or values that a head of queries uses.
     fn rows(self, cache: &[f32], head: usize) -> HeadRows<'_> {
         let kv_head = head / (self.n_heads / self.n_kv_heads);
         HeadRows { values: &cache[kv_head * self.head_dim..], stride: self.n_kv_heads * self.head_dim }

@@ -1,5 +1,5 @@
-//! The forward pass on the CPU, with the same bits for any number of threads and any number of tokens
-//! at once.
+//! The forward pass on the CPU, with the same bits for any number of threads and any number of
+//! tokens at once.
 //!
 //! Legend: T tokens of this pass, D width of a head. Every buffer is (T, width), token by token.
 

@@ -1,14 +1,17 @@
-//! The kernels between the products: norms, activations, rotary positions and attention, on the CPU.
+//! The kernels between the products: norms, activations, rotary positions and attention, on the
+//! CPU.
 //!
-//! Slices in, results written into slices; shapes stand in the comments. Each is one body compiled for several instruction sets (`simd`).
-//! None depends on how many tokens are computed at once. Lengths are the caller's promise here; [`backend`](crate::backend) checks them.
+//! Kernels take slices and write into slices; comments give the shapes. Each is one body compiled
+//! for several instruction sets (`simd`). No result depends on how many tokens are computed at
+//! once. The caller guarantees the lengths here; [`backend`](../backend/index.html) checks them.
 
 pub use crate::config::RopePairs;
 use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
 
 /// exp(x), about one unit in the last place; 0 below -104, at most exp(88.7).
 ///
-/// x = n·ln 2 + r with |r| ≤ ½ ln 2, a Taylor series of degree 7 for exp(r), and two powers of two, so that subnormal results are right.
+/// x = n·ln 2 + r with |r| ≤ ½ ln 2, a Taylor series of degree 7 for exp(r), and two powers of two,
+/// so that subnormal results are right.
 #[inline(always)]
 fn exp<S: Simd>(simd: S, x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the nearest integer in the low bits
@@ -62,9 +65,11 @@ impl Body for RmsNorm<'_> {
     }
 }
 
-/// out = x / √(mean(x²) + ε) · weight, row by row: `x` and `out` are (T, width), `weight` is (width).
+/// out = x / √(mean(x²) + ε) · weight, row by row: `x` and `out` are (T, width), `weight` is
+/// (width).
 ///
-/// The mean is taken in `f64`. ε stands under the root: a row of zeros gives zeros. Source: Zhang and Sennrich, arXiv:1910.07467, eq. 4.
+/// The mean is taken in `f64`. ε is under the root: a row of zeros gives zeros. Source: Zhang and
+/// Sennrich, arXiv:1910.07467, eq. 4.
 ///
 /// ```
 /// use torchless::kernels::rms_norm;
@@ -77,7 +82,7 @@ pub fn rms_norm(isa: InstructionSet, x: &[f32], weight: &[f32], epsilon: f64, ou
     dispatch(isa, RmsNorm { x, weight, epsilon, out });
 }
 
-/// The greatest number that is one; −∞ if there is none.
+/// Returns the greatest number that is one; −∞ if there is none.
 #[inline(always)]
 fn greatest(x: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];

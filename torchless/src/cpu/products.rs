@@ -1,7 +1,8 @@
-//! Matrices that stay as they are stored, and their products with vectors: the part of inference that takes the time.
+//! Products of stored matrices with vectors: the part of inference that takes the time.
 //!
-//! Every output is one sum, in one order: sixteen partial sums along the row, added at the end. Threads share rows and tiles share registers,
-//! but neither changes that order, so the bits are the same for any number of threads and any number of vectors at once.
+//! Every output is one sum, in one order: sixteen partial sums along the row, added at the end.
+//! Threads share rows and tiles share registers, but neither changes that order, so the bits are
+//! the same for any number of threads and any number of vectors at once.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -34,7 +35,7 @@ pub(crate) struct LinearScratch {
 }
 
 impl LinearScratch {
-    /// Nothing yet, for products that see their inputs as `activations` say.
+    /// Returns empty scratch memory for products that see their inputs as `activations` say.
     pub(crate) fn new(activations: Activations) -> LinearScratch {
         LinearScratch { activations, ..LinearScratch::default() }
     }
@@ -110,7 +111,8 @@ fn by_rows(
     }
 }
 
-/// Inputs in the order in which tiles read them: (panels, vectors of a row, `width` inputs), padded with zeros.
+/// Inputs in the order in which tiles read them: (panels, vectors of a row, `width` inputs), padded
+/// with zeros.
 #[derive(Clone, Copy)]
 struct Panels<'a> {
     vectors: &'a [Lanes],
@@ -122,7 +124,7 @@ struct Panels<'a> {
     n_inputs: usize,
 }
 
-/// How many inputs a tile has: as many as keep its sums in registers.
+/// Returns how many inputs a tile has: as many as keep its sums in registers.
 fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,
@@ -132,7 +134,8 @@ fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
     }
 }
 
-/// Inputs of a tile where 32 registers hold a vector each, where they hold a quarter, and elsewhere.
+/// Inputs of a tile where 32 registers hold a vector each, where they hold a quarter, and
+/// elsewhere.
 const WIDE: usize = 6;
 const QUARTERED: usize = 2;
 const NARROW: usize = 3;
@@ -260,7 +263,7 @@ impl<L: Layout> Body for One<'_, L> {
     }
 }
 
-/// The products of four rows, one after the other in memory, with one vector.
+/// Returns the products of four rows, one after the other in memory, with one vector.
 #[inline(always)]
 fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] {
     let mut sums = [simd.splat(0.0); 4];
@@ -297,7 +300,7 @@ impl<S: Simd> Taker<S> for Sum<'_, S::Vector> {
     }
 }
 
-/// The sum of each vector.
+/// Returns the sum of each vector.
 #[inline(always)]
 fn totals<S: Simd, const N: usize>(simd: S, vectors: [S::Vector; N]) -> [f32; N] {
     let mut out = [0.0; N];

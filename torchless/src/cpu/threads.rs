@@ -24,7 +24,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// `n_threads`, but no more than 1024, or as many as the machine has if 0. One if the system gives no more.
+    /// `n_threads`, but no more than 1024, or as many as the machine has if 0. One if the system
+    /// gives no more.
     pub fn new(n_threads: usize) -> Threads {
         let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let n_threads = if n_threads == 0 { available() } else { n_threads.min(MOST_THREADS) };
@@ -35,7 +36,7 @@ impl Threads {
         Threads { n_threads, pool, isa, integers: IntegerSet::best(isa) }
     }
 
-    /// The same, with another instruction set: for tests and measurements.
+    /// Returns the threads with another instruction set, for tests and measurements.
     #[must_use]
     pub fn with_instruction_set(mut self, isa: InstructionSet) -> Threads {
         self.isa = isa;
@@ -43,30 +44,31 @@ impl Threads {
         self
     }
 
-    /// The same, with other instructions for products of bytes: for tests and measurements.
+    /// Returns the threads with other instructions for products of bytes, for tests and
+    /// measurements.
     #[must_use]
     pub fn with_integer_set(mut self, integers: IntegerSet) -> Threads {
         self.integers = integers;
         self
     }
 
-    /// How many work.
+    /// Returns how many work.
     pub fn count(&self) -> usize {
         self.n_threads
     }
 
-    /// What they work with.
+    /// Returns what they work with.
     pub fn instruction_set(&self) -> InstructionSet {
         self.isa
     }
 
-    /// What they multiply bytes with.
+    /// Returns what they multiply bytes with.
     pub fn integer_set(&self) -> IntegerSet {
         self.integers
     }
 
-    /// Does `work` on one of the threads, if that is worth it: what it shares with the others begins without waking anybody. `cost` is about the
-    /// number of multiplications.
+    /// Does `work` on one of the threads if that is worth it, so that parts it shares with the
+    /// others begin without waking the pool again. `cost` is about the number of multiplications.
     pub(crate) fn inside<R: Send>(&self, cost: usize, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) if cost > WORTH_SHARING => pool.install(work),
@@ -74,7 +76,8 @@ impl Threads {
         }
     }
 
-    /// Does every item, on several threads if the whole is worth it: `cost` is about the number of multiplications.
+    /// Does every item, on several threads if the whole is worth it: `cost` is about the number of
+    /// multiplications.
     pub(crate) fn each<T: Send, S>(
         &self,
         items: Vec<T>,

@@ -1,4 +1,5 @@
-//! The kernels one by one on a device: every call copies its numbers there and back. Matrices are uploaded once and stay.
+//! The kernels one by one on a device. Every call copies its numbers there and back; matrices are
+//! uploaded once and stay.
 
 use ns_device::Device;
 
@@ -16,7 +17,8 @@ use crate::weights::Matrix;
 pub struct DeviceBackend {
     launcher: Launcher,
     pool: DeviceMemoryPool,
-    /// The host's matrix is kept, so that no other can take its place in memory and be taken for it.
+    /// The host's matrix is kept, so that no other can take its place in memory and be taken for
+    /// it.
     matrices: Vec<(Matrix, DeviceMatrix)>,
     is_tiled: bool,
 }
@@ -28,19 +30,20 @@ impl DeviceBackend {
         Ok(DeviceBackend { launcher, pool, matrices: Vec::new(), is_tiled: false })
     }
 
-    /// The same, with vectors going through shared memory tile by tile; this changes no bit of any result.
+    /// Returns the backend with vectors that go through shared memory tile by tile, which changes
+    /// no bit of any result.
     #[must_use]
     pub fn with_tiles(mut self, is_tiled: bool) -> DeviceBackend {
         self.is_tiled = is_tiled;
         self
     }
 
-    /// Its memory, with statistics and counters.
+    /// Returns its memory, with statistics and counters.
     pub fn pool(&self) -> &DeviceMemoryPool {
         &self.pool
     }
 
-    /// The matrix's place among those that are on the device.
+    /// Returns the matrix's place among those that are on the device.
     fn resident(&mut self, matrix: &Matrix) -> Result<usize, Error> {
         let is_same = |(other, _): &(Matrix, DeviceMatrix)| {
             std::ptr::eq(other.stored(), matrix.stored())

@@ -1,6 +1,8 @@
-//! The forward pass on a device: weights, keys and values stay there; a pass takes one copy of token ids and gives one of logits.
+//! The forward pass on a device: weights, keys and values stay there; a pass costs one copy of
+//! token ids and one of logits.
 //!
-//! Legend: T tokens of a pass, D width of a head. Launches are asked for one after another and nothing waits for them but the copy of the logits.
+//! Legend: T tokens of a pass, D width of a head. Launches are queued one after another, and only
+//! the copy of the logits waits for them.
 
 use std::ops::Range;
 
@@ -97,7 +99,8 @@ impl Tokens {
 }
 
 impl DeviceEngine {
-    /// Uploads the model's weights, if they, the keys and values of `positions` and the work of `chunk` tokens fit.
+    /// Uploads the model's weights, if they, the keys and values of `positions` and the work of
+    /// `chunk` tokens fit.
     pub(crate) fn new(model: &Model, device: &Device, positions: usize, chunk: usize) -> Result<DeviceEngine, Error> {
         check_head_dim(model.config.head_dim)?;
         let DeviceMemory { weights, cache, work } = estimate_device_memory(model, positions, chunk);
@@ -119,9 +122,9 @@ impl DeviceEngine {
         &self.pool
     }
 
-    /// Computes all layers and leaves the normed residual stream on the device. Keys and values go to
-    /// the cache, or live for this pass only. An observer receives copies of the residual stream, which
-    /// costs waits.
+    /// Computes all layers and leaves the normed residual stream on the device. Keys and values go
+    /// to the cache, or live for this pass only. An observer receives copies of the residual
+    /// stream, which costs waits.
     pub(crate) fn pass(
         &mut self,
         model: &Model,
@@ -300,7 +303,8 @@ impl Step<'_> {
         self.product(&layer.down, &work.gated.buffer, true, &mut work.residual.buffer)
     }
 
-    /// out (T, outputs) = the products of `linear`'s parts, or that is added to it; a launch for each part.
+    /// out (T, outputs) = the products of `linear`'s parts, or that is added to it; a launch for
+    /// each part.
     fn product(&self, linear: &JoinedLinear, x: &Buffer<f32>, adds: bool, out: &mut Buffer<f32>) -> Result<(), Error> {
         let mut out_offset = 0;
         for part in &linear.parts {

@@ -1,7 +1,8 @@
-//! Launches of the kernels on buffers, with every length held against the kernel's.
+//! Launches of the kernels on buffers, with every length checked against what the kernel touches.
 //!
-//! Nothing reads or writes past an end as long as the numbers *in* the buffers of token ids, positions and rows are what the caller says they are:
-//! they are on the device, and nobody looks at them here.
+//! No kernel reads or writes past an end as long as the numbers *in* the buffers of token ids,
+//! positions and rows are in the ranges that the caller guarantees: they are on the device and are
+//! not checked here.
 //!
 //! Legend: T rows, one for each token; D width of a head.
 
@@ -36,7 +37,8 @@ pub(super) struct Product<'a> {
     pub(super) n_vectors: usize,
     /// Where (T, rows) goes.
     pub(super) out_offset: usize,
-    /// Distance between the outputs of two vectors: `rows`, or more where others stand between them.
+    /// Distance between the outputs of two vectors: `rows`, or more if there are others between
+    /// them.
     pub(super) out_stride: usize,
     /// Whether it is added to what is there.
     pub(super) adds: bool,
@@ -45,7 +47,7 @@ pub(super) struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// The first `n_vectors` of `x` to the beginning of the output.
+    /// Returns the first `n_vectors` of `x` to the beginning of the output.
     pub(super) fn new(matrix: &'a DeviceMatrix, x: &'a Buffer<f32>, n_vectors: usize) -> Product<'a> {
         let out_stride = matrix.rows;
         let (bias, x_offset, out_offset) = (None, 0, 0);
@@ -85,7 +87,7 @@ pub(super) struct Launcher {
     nothing: Buffer<f32>,
 }
 
-/// Holds a buffer's length against what a kernel will touch.
+/// Checks a buffer's length against what a kernel will touch.
 fn holds<T: Item>(
     kernel: TransformerKernel,
     argument: &'static str,
@@ -100,12 +102,13 @@ fn reaches(kernel: TransformerKernel, argument: &'static str, length: usize, exp
     if length >= expected { Ok(()) } else { Err(Error::Shape { kernel: kernel.name(), argument, length, expected }) }
 }
 
-/// A number as kernels have it.
+/// Returns a number as kernels have it.
 fn count(number: usize) -> Result<u32, Error> {
     u32::try_from(number).map_err(|_| Error::TooLargeForDevice)
 }
 
-/// The number of items of a shape, if kernels can count them: an index that wraps reads what nobody asked for.
+/// Returns the number of items of a shape, if kernels can count them: an index that wraps would
+/// read other memory.
 pub(super) fn area(shape: &[usize]) -> Result<usize, Error> {
     let length = shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
     length.filter(|&length| u32::try_from(length).is_ok()).ok_or(Error::TooLargeForDevice)
@@ -209,8 +212,8 @@ impl Launcher {
         self.launch(kernel, (blocks_of(layout.n), 0), &arguments)
     }
 
-    /// Turns queries and keys to the positions at `positions_offset` of `positions`, by their rows of `turns` (positions, D), and puts them and the
-    /// values where they belong.
+    /// Turns queries and keys to the positions at `positions_offset` of `positions`, by their rows
+    /// of `turns` (positions, D), and puts them and the values where they belong.
     pub(super) fn rope(
         &self,
         turn: Turn,
@@ -280,7 +283,7 @@ impl Launcher {
     }
 }
 
-/// Blocks for `n` numbers that are treated one by one.
+/// Returns the blocks for `n` numbers that are treated one by one.
 fn blocks_of(n: u32) -> u32 {
     n.div_ceil(LANES).min(MOST_BLOCKS)
 }

@@ -1,6 +1,7 @@
 //! The constants that kernels are launched with.
 //!
-//! `layout_fields.rs` has the only list; the build script makes the C++ text of it, `kernels/layout.h`.
+//! `layout_fields.rs` has the only list; the build script makes the C++ text of it,
+//! `kernels/layout.h`.
 
 /// The type of a field for the host.
 macro_rules! field {
@@ -34,7 +35,7 @@ macro_rules! constants {
         impl $name {
             const N_FIELDS: usize = [$(stringify!($field)),*].len();
 
-            /// The fields in order, as a launch hands them over.
+            /// Returns the fields in order, as a launch hands them over.
             pub(super) fn words(&self) -> [u32; Self::N_FIELDS] {
                 [$(bits!($type, self.$field)),*]
             }

@@ -1,6 +1,9 @@
-// The fields of the structs that kernels are launched with and the numbers that they share with the host, for `layout.rs`, which has macros `constants!` and `numbers!` of its own, and for the build script, which has those of ns-device-build.
+// The fields of the structs that kernels are launched with and the numbers that they share with the
+// host, for `layout.rs`, which has macros `constants!` and `numbers!` of its own, and for the build
+// script, which has those of ns-device-build.
 //
-// After a change here: `UPDATE_LAYOUT=1 cargo build -p torchless` writes `kernels/layout.h` anew; a build with an old one says so.
+// After a change here: `UPDATE_LAYOUT=1 cargo build -p torchless` writes `kernels/layout.h` anew; a
+// build with an old one says so.
 
 constants! {
     /// A matrix, and which vectors it is multiplied with.

@@ -1,5 +1,5 @@
-//! Memory on a device: tensors, batches of tokens, keys and values, and the pool that all of it comes
-//! from.
+//! Memory on a device: tensors, batches of tokens, keys and values, and the pool that all of it
+//! comes from.
 
 use ns_device::{Buffer, Counters, Device, DeviceError, Item, PoolStatistics};
 
@@ -7,7 +7,7 @@ use super::launch::area;
 use crate::config::Config;
 use crate::error::Error;
 
-/// Where a device's memory comes from, with statistics. Copies are the same pool.
+/// The pool that a device's memory is taken from, with statistics. Clones share it.
 ///
 /// ```
 /// # #[cfg(feature = "emulated")] {
@@ -57,8 +57,8 @@ impl DeviceMemoryPool {
         Ok(DeviceTensor { buffer: self.device.zeroed(length)?, shape: shape.to_vec() })
     }
 
-    /// Returns room for `n_batch` tokens of `width` numbers each, which are undefined until a kernel
-    /// writes them.
+    /// Returns room for `n_batch` tokens of `width` numbers each, which are undefined until a
+    /// kernel writes them.
     pub fn batch(&self, n_batch: usize, width: usize) -> Result<DeviceTensorBatch, Error> {
         let buffer = self.device.uninitialised(area(&[n_batch, width])?)?;
         Ok(DeviceTensorBatch { buffer, n_batch, width })
@@ -132,8 +132,8 @@ impl DeviceTensorBatch {
         self.buffer.len() as u64 * 4
     }
 
-    /// Copies the numbers of the first tokens to the host, as many as fill `to`; waits for the work that
-    /// was asked for.
+    /// Copies the numbers of the first tokens to the host, as many as fill `to`; waits for the work
+    /// that was asked for.
     pub fn download(&self, to: &mut [f32]) -> Result<(), DeviceError> {
         self.buffer.download_into(to)
     }

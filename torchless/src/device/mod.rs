@@ -1,6 +1,8 @@
-//! Transformers on an accelerator: one kernel text for CUDA, Metal and the emulation on the host, in single precision on all of them.
+//! Transformers on an accelerator: one kernel text for CUDA, Metal and the emulation on the host,
+//! in single precision on all of them.
 //!
-//! [`DeviceBackend`] has the kernels one by one; the engine keeps weights, keys and values on the device, and only token ids and logits cross.
+//! [`DeviceBackend`] has the kernels one by one; the engine keeps weights, keys and values on the
+//! device, and only token ids and logits cross.
 
 mod backend;
 mod engine;
@@ -25,7 +27,8 @@ use ns_device::{Backend, Device, DeviceError, OpenOptions, Precision};
 
 use crate::error::Error;
 
-/// Opens a device for transformers: in single precision, and after its kernels have been held against the CPU's, once in a process.
+/// Opens a device for transformers: in single precision, and after its kernels have been compared
+/// with the CPU's, once in a process.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The names that the interface had when it served Metal alone: aliases, for programs that use them.
+//! The names that the interface had when it served Metal alone: aliases, for programs that use
+//! them.
 
 /// The original name of [`DeviceBackend`](super::DeviceBackend).
 pub type MetalBackend = super::DeviceBackend;

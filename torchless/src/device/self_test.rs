@@ -1,4 +1,5 @@
-//! Proof, before a device is used, that its kernels compute what the CPU does: products of every format, norms, positions, attention, one by one and as the engine asks for them.
+//! The self-test of a device before it is used: its kernels compute what the CPU does, for products
+//! of every format, norms, positions and attention, one by one and as the engine launches them.
 
 mod engine_kernels;
 
@@ -14,10 +15,11 @@ use crate::error::Error;
 use crate::weights::Matrix;
 use crate::weights::format::Format;
 
-/// What single precision may lose in sums of a few hundred numbers, in parts of their root mean square; a wrong kernel is off by a part of 1.
+/// What single precision may lose in sums of a few hundred numbers, in parts of their root mean
+/// square; a wrong kernel is off by a part of 1.
 const TOLERANCE: f64 = 1e-4;
 
-/// What became of the devices that were tested.
+/// The verdicts on the devices that were tested.
 static DONE: Mutex<Vec<Verdict>> = Mutex::new(Vec::new());
 
 #[derive(Debug, Clone)]
@@ -34,7 +36,7 @@ struct Failure {
     expected: f32,
 }
 
-/// Tests a device the first time in a process; afterwards remembers the verdict.
+/// Tests a device the first time in a process, and remembers the verdict.
 pub(super) fn once(device: &Device) -> Result<(), Error> {
     let (backend, index) = (device.backend(), device.index());
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +84,7 @@ fn compare(device: &Device) -> Result<Option<Failure>, Error> {
     engine_kernels::compare(device, &mut here)
 }
 
-/// The first number that is off by more than its part's numbers may be.
+/// Returns the first number that is off by more than its part's numbers may be.
 fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Failure> {
     for (found, expected) in found.iter().zip(expected) {
         let squares: f64 = expected.iter().map(|number| f64::from(*number).powi(2)).sum();
@@ -98,7 +100,7 @@ fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Fail
     None
 }
 
-/// Numbers between -1 and 1 that look random.
+/// Returns the numbers between -1 and 1 that look random.
 fn numbers(length: usize, seed: u32) -> Vec<f32> {
     let hash = |index: u32| (index.wrapping_add(seed).wrapping_mul(2_654_435_761) ^ seed).wrapping_mul(2_246_822_519);
     (0..length as u32).map(|index| (hash(index) >> 8) as f32 / (1 << 23) as f32 - 1.0).collect()

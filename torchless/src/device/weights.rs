@@ -1,4 +1,4 @@
-//! A model's weights on a device: uploaded once, as they are stored, and resident from then on.
+//! A model's weights on a device: uploaded once, as they are stored, and resident afterwards.
 
 use ns_device::{Buffer, Device};
 
@@ -30,7 +30,7 @@ pub(super) struct DeviceMatrix {
 }
 
 impl DeviceMatrix {
-    /// The rows of `matrices`, which have one format and one width, one after the other.
+    /// Returns the rows of `matrices`, which have one format and one width, one after the other.
     pub(super) fn upload(device: &Device, matrices: &[&Matrix]) -> Result<DeviceMatrix, Error> {
         let (format, columns) = (matrices[0].format(), matrices[0].columns());
         debug_assert!(matrices.iter().all(|matrix| (matrix.format(), matrix.columns()) == (format, columns)));
@@ -49,7 +49,7 @@ impl DeviceMatrix {
     }
 }
 
-/// Words of 16 bits of several matrices.
+/// Returns the words of 16 bits of several matrices.
 fn n_words(matrices: &[&Matrix]) -> usize {
     matrices.iter().map(|matrix| matrix.n_bytes() / 2).sum()
 }
@@ -77,7 +77,7 @@ pub(super) struct DeviceLinear {
 }
 
 impl DeviceLinear {
-    /// Where one of several has no bias, zeros are added.
+    /// Returns where one of several has no bias, zeros are added.
     fn upload(device: &Device, linears: &[&Linear]) -> Result<DeviceLinear, Error> {
         let matrices: Vec<&Matrix> = linears.iter().map(|linear| &linear.matrix).collect();
         let bias = has_bias(linears).then(|| {
@@ -92,7 +92,7 @@ fn has_bias(linears: &[&Linear]) -> bool {
     linears.iter().any(|linear| linear.bias.is_some())
 }
 
-/// Matrices that share their inputs; their outputs stand side by side.
+/// Matrices that share their inputs; their outputs are side by side.
 #[derive(Debug)]
 pub(super) struct JoinedLinear {
     /// Neighbours of one format are one matrix of more rows, so that one launch computes them.
@@ -108,7 +108,8 @@ impl JoinedLinear {
     }
 }
 
-/// Neighbours that can be one matrix: of one format, and together no more than kernels can count.
+/// Returns the neighbours that can be one matrix: of one format, and together no more than kernels
+/// can count.
 fn runs<'a, 'b>(linears: &'b [&'a Linear]) -> impl Iterator<Item = &'b [&'a Linear]> {
     let mut rest = linears;
     std::iter::from_fn(move || {
@@ -137,7 +138,7 @@ pub(super) struct DeviceLayer {
     pub(super) down: JoinedLinear,
 }
 
-/// The matrices of a layer, those together that share their inputs.
+/// Returns the matrices of a layer, those together that share their inputs.
 fn groups(layer: &Layer) -> [Vec<&Linear>; 4] {
     let Layer { query, key, value, output, gate, up, down, .. } = layer;
     [vec![query, key, value], vec![output], vec![gate, up], vec![down]]
@@ -176,7 +177,7 @@ impl Weights {
         })
     }
 
-    /// The matrix of the logits.
+    /// Returns the matrix of the logits.
     pub(super) fn head(&self) -> &DeviceMatrix {
         self.head.as_ref().unwrap_or(&self.embedding)
     }
@@ -194,13 +195,14 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// All of it.
+    /// Returns all of it.
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.cache).saturating_add(self.work)
     }
 }
 
-/// What `model` takes with room for `positions`, at most `chunk` tokens at once. Blocks of the pool waste a fifth at most, which is counted.
+/// Returns what `model` takes with room for `positions`, at most `chunk` tokens at once. Blocks of
+/// the pool waste a fifth at most, which is counted.
 ///
 /// Without positions, whole sequences are computed: `chunk` tokens of them at once.
 pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> DeviceMemory {
@@ -222,9 +224,9 @@ pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> 
     }
 }
 
-/// Numbers of one token's rows.
+/// Returns the numbers of one token's rows.
 fn row_width(config: &Config) -> usize {
-    // And three numbers that say which token it is, and where.
+    // And three numbers for the token and its place.
     2 * config.hidden
         + joined_width(config)
         + 2 * config.query_width()
@@ -233,7 +235,8 @@ fn row_width(config: &Config) -> usize {
         + 3
 }
 
-/// Outputs that stand side by side at one time: queries, keys and values, then gates and what they let through.
+/// Returns the number of outputs that are side by side at one time: queries, keys and values, then
+/// the gate and up projections.
 pub(super) fn joined_width(config: &Config) -> usize {
     (config.query_width() + 2 * config.kv_width()).max(2 * config.intermediate)
 }

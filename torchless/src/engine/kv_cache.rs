@@ -1,4 +1,5 @@
-//! Keys and values of one sequence, where its engine computes: in the machine's memory, or on a device.
+//! Keys and values of one sequence, where its engine computes: in the machine's memory or on a
+//! device.
 
 use crate::config::{Config, KvShape};
 use crate::cpu::CpuKvCache;
@@ -33,8 +34,8 @@ impl KvCache {
         KvCache::within(config, capacity, None)
     }
 
-    /// Returns a cache as [`KvCache::new`] does, beside weights within the limit for both: the bytes
-    /// of the weights and the limit.
+    /// Returns a cache as [`KvCache::new`] does, beside weights within the limit for both: the
+    /// bytes of the weights and the limit.
     pub(super) fn within(config: &Config, capacity: usize, limit: Option<(u64, u64)>) -> Result<KvCache, Error> {
         check_context(config, capacity)?;
         let cache = memory::estimate_kv_cache_memory(config, capacity);

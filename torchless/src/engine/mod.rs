@@ -1,8 +1,8 @@
-//! The engine: tokens in, logits out, on the CPU or on a device, with the same bits for any number of
-//! tokens at once.
+//! The engine: tokens in, logits out, on the CPU or on a device, with the same bits for any number
+//! of tokens at once.
 //!
-//! What computes is one of two: `cpu::CpuEngine` or `device::DeviceEngine`. Here is what both have in
-//! common: what may be asked, passes of at most a chunk of tokens, caches and counters.
+//! What computes is one of two: `cpu::CpuEngine` or `device::DeviceEngine`. Here is what both have
+//! in common: what may be asked, passes of at most a chunk of tokens, caches and counters.
 
 mod kv_cache;
 
@@ -66,7 +66,7 @@ pub struct Engine {
 /// What computes the passes.
 #[derive(Debug)]
 enum Processor {
-    Cpu(CpuEngine),
+    Cpu(Box<CpuEngine>),
     Device(Box<DeviceEngine>),
 }
 
@@ -78,25 +78,25 @@ impl Engine {
 
     /// Returns an engine that computes `model` on the CPU.
     pub fn new(model: Arc<Model>, threads: Threads) -> Engine {
-        let processor = Processor::Cpu(CpuEngine::new(threads.clone()));
+        let processor = Processor::Cpu(Box::new(CpuEngine::new(threads.clone())));
         Engine { model, threads, chunk: Self::DEFAULT_CHUNK, counters: EngineCounters::default(), processor }
     }
 
-    /// Returns an engine that computes `model` on a device that [`device::open`](crate::device::open)
-    /// gave. The weights are uploaded once, and stay.
+    /// Returns an engine that computes `model` on a device that
+    /// [`device::open`](crate::device::open) gave. The weights are uploaded once, and stay.
     ///
     /// # Errors
     ///
-    /// More memory than the device has for the weights and the keys and values of `positions`, before
-    /// anything is uploaded.
+    /// More memory than the device has for the weights and the keys and values of `positions`,
+    /// before anything is uploaded.
     pub fn on_device(model: Arc<Model>, device: &Device, positions: usize) -> Result<Engine, Error> {
         // Without positions, whole sequences are computed, as many at once as `score` takes.
         let chunk = if positions == 0 { Self::DEFAULT_SEQUENCE_TOKENS } else { Self::DEFAULT_CHUNK };
         Ok(Engine::on_device_with_chunk(model, device, positions, chunk)?.with_chunk(Self::DEFAULT_CHUNK))
     }
 
-    /// Returns an engine on a device as [`Engine::on_device`] does, with memory for passes of at most
-    /// `chunk` tokens.
+    /// Returns an engine on a device as [`Engine::on_device`] does, with memory for passes of at
+    /// most `chunk` tokens.
     pub fn on_device_with_chunk(
         model: Arc<Model>,
         device: &Device,
@@ -109,7 +109,7 @@ impl Engine {
         Ok(Engine { model, threads, chunk: chunk.max(1), counters, processor })
     }
 
-    /// Returns the memory of the device that computes, with its counters; none if the CPU does.
+    /// Returns the memory of the device that computes, with its counters, or none if the CPU does.
     pub fn device_pool(&self) -> Option<&DeviceMemoryPool> {
         match &self.processor {
             Processor::Cpu(_) => None,
@@ -171,21 +171,21 @@ impl Engine {
         }
     }
 
-    /// Continues the sequence of `cache` with `tokens`, and returns logits (rows, vocabulary), row by
-    /// row.
+    /// Continues the sequence of `cache` with `tokens`, and returns logits (rows, vocabulary), row
+    /// by row.
     ///
     /// # Errors
     ///
-    /// No tokens, tokens that the model does not know, or more than the cache has room for; the cache
-    /// is then as it was.
+    /// No tokens, tokens that the model does not know, or more than the cache has room for; the
+    /// cache is then as it was.
     pub fn logits(&mut self, cache: &mut KvCache, tokens: &[u32], rows: LogitRows) -> Result<Vec<f32>, Error> {
         let mut all = Vec::new();
         self.each_logits(cache, tokens, rows, &mut |_, logits| all.extend_from_slice(logits))?;
         Ok(all)
     }
 
-    /// Continues the sequence of `cache`, and calls `each` with every row of logits and the place of
-    /// its token in `tokens`.
+    /// Continues the sequence of `cache`, and calls `each` with every row of logits and the place
+    /// of its token in `tokens`.
     pub fn each_logits(
         &mut self,
         cache: &mut KvCache,
@@ -196,8 +196,8 @@ impl Engine {
         self.each_pass(cache, tokens, rows, each, None)
     }
 
-    /// Continues the sequence of `cache` as [`Engine::each_logits`] does, and calls `observer` with the
-    /// residual stream of every pass.
+    /// Continues the sequence of `cache` as [`Engine::each_logits`] does, and calls `observer` with
+    /// the residual stream of every pass.
     pub fn observed(
         &mut self,
         cache: &mut KvCache,

@@ -1,4 +1,5 @@
-//! GGUF: keys with typed values, tensors with names, and the weights, all in one file. Every length is held against what is left of the file.
+//! GGUF: keys with typed values, tensors with names, and the weights, all in one file. Every length
+//! is checked against the rest of the file.
 //!
 //! Format: the GGUF specification, version 3 (version 2 differs in nothing that is read here).
 
@@ -147,7 +148,7 @@ struct Listed {
     bytes: u64,
 }
 
-/// The keys and the tensors of a file.
+/// Returns the keys and the tensors of a file.
 pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
     let file = MappedFile::open(path)?;
     let mut reader = Reader { file: &file, at: 0, field: "the header".into(), elements_left: MOST_ELEMENTS };
@@ -169,7 +170,7 @@ pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
         let kind = reader.u32()?;
         let value = reader.value(kind, 2)?;
         if by_name.insert(name, value).is_some() {
-            return Err(reader.error(Problem::there_twice()));
+            return Err(reader.error(Problem::Duplicate));
         }
     }
     let mut listed = Vec::new();
@@ -245,7 +246,7 @@ fn place(
     let range = range.start as usize..range.end as usize;
     let stored = StoredTensor { file: file.clone(), dtype: format.name().into(), shape, range };
     if tensors.insert(name.clone(), stored).is_some() {
-        return Err(file.malformed(format!("tensor `{name}`"), Problem::there_twice()));
+        return Err(file.malformed(format!("tensor `{name}`"), Problem::Duplicate));
     }
     Ok(())
 }
@@ -363,7 +364,7 @@ impl Keys {
         id.map(|id| u32::try_from(id).map_err(|_| self.unexpected(name, "a token id"))).transpose()
     }
 
-    /// A token that has a row in the embedding.
+    /// Returns a token that has a row in the embedding.
     fn token_below(&self, name: &str, vocabulary: usize) -> Result<Option<u32>, Error> {
         match self.token(name)? {
             Some(id) if id as usize >= vocabulary => {
@@ -380,7 +381,7 @@ impl Keys {
     }
 }
 
-/// The model that a file's keys describe.
+/// Returns the model that a file's keys describe.
 pub(crate) fn config(keys: &Keys, tensors: &Tensors) -> Result<Config, Error> {
     let name = keys.text("general.architecture")?.ok_or_else(|| keys.missing("general.architecture"))?;
     let known = Architecture::ALL.into_iter().find(|architecture| architecture.name() == name);
@@ -455,7 +456,7 @@ fn rope(keys: &Keys, tensors: &Tensors, architecture: Architecture, head_dim: us
     Ok(Rope { theta, scaling, pairs })
 }
 
-/// By what every frequency is divided: 1 if the file says `none`; a file that names no way means this one.
+/// Returns the divisor of every frequency: 1 if the scaling is `none`; linear is the default.
 fn linear_factor(keys: &Keys, architecture: Architecture) -> Result<f64, Error> {
     let key = |suffix: &str| format!("{architecture}.rope.{suffix}");
     // The older name counts where the newer one is missing.
@@ -470,7 +471,7 @@ fn linear_factor(keys: &Keys, architecture: Architecture) -> Result<f64, Error> 
     }
 }
 
-/// By what each frequency is divided on its own, if the file has such numbers.
+/// Returns the divisor of each frequency, if the file has such numbers.
 fn rope_factors(keys: &Keys, tensors: &Tensors, head_dim: usize) -> Result<Option<Vec<f64>>, Error> {
     if !tensors.has("rope_freqs.weight") {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! `config.json` of Hugging Face folders, old and new: every field is found, checked and named when it is wrong.
+//! `config.json` of Hugging Face folders, old and new: every field is found, checked and named when
+//! it is wrong.
 //!
 //! Defaults are those of the configuration classes of each family in transformers 5.
 
@@ -16,7 +17,7 @@ pub(crate) const LARGEST_SIZE: u64 = 1 << 31;
 /// A JSON object of a file, whose fields are read by name.
 struct Fields<'a> {
     path: &'a Path,
-    /// What stands before names in messages: `rope_parameters.`
+    /// What precedes names in messages: `rope_parameters.`
     prefix: &'static str,
     object: &'a Map<String, Value>,
 }
@@ -31,7 +32,7 @@ impl Fields<'_> {
         self.error(name, Problem::Unexpected { expected: expected.into(), found })
     }
 
-    /// A value that is neither missing nor null.
+    /// Returns a value that is neither missing nor null.
     fn get(&self, name: &str) -> Option<&Value> {
         self.object.get(name).filter(|value| !value.is_null())
     }
@@ -75,7 +76,7 @@ impl Fields<'_> {
         Ok(Some(Fields { path: self.path, prefix, object }))
     }
 
-    /// One id or several, of tokens that there are.
+    /// Returns one or several ids of tokens in the vocabulary.
     fn ids(&self, name: &str, vocabulary: usize) -> Result<Vec<u32>, Error> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
@@ -94,7 +95,7 @@ impl Fields<'_> {
     }
 }
 
-/// The model that a folder's `config.json` describes.
+/// Returns the model that a folder's `config.json` describes.
 pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     let path: PathBuf = folder.join("config.json");
     let object = json::read_object(&path)?;
@@ -220,7 +221,7 @@ fn rope(fields: &Fields<'_>, context: usize) -> Result<Rope, Error> {
 fn windows(fields: &Fields<'_>, architecture: Architecture, n_layers: usize) -> Result<Windows, Error> {
     match architecture {
         Architecture::Llama => Ok(Windows::None),
-        // Files that say nothing have the window of the first Mistral; files that say null have none.
+        // Files without the field have the window of the first Mistral; files with null have none.
         Architecture::Mistral if !fields.object.contains_key("sliding_window") => Ok(Windows::All(4096)),
         Architecture::Mistral if fields.get("sliding_window").is_none() => Ok(Windows::None),
         Architecture::Mistral => fields.size("sliding_window").map(Windows::All),
@@ -260,7 +261,8 @@ fn listed_windows(fields: &Fields<'_>, listed: &Value, n_layers: usize, window: 
     Ok(Windows::Listed { has_window, window })
 }
 
-/// The first token and the last ones; `generation_config.json` knows better than `config.json`.
+/// Returns the first token and the last ones; `generation_config.json` knows better than
+/// `config.json`.
 fn ends(folder: &Path, fields: &Fields<'_>, vocabulary: usize) -> Result<(Option<u32>, Vec<u32>), Error> {
     let both = |fields: &Fields<'_>| -> Result<_, Error> {
         Ok((fields.ids("bos_token_id", vocabulary)?, fields.ids("eos_token_id", vocabulary)?))

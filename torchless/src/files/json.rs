@@ -1,6 +1,8 @@
-//! JSON of files: a name that stands twice in one object is an error, as everything that can be read in two ways.
+//! JSON of files: a duplicate key in one object is an error, as everything that can be read in two
+//! ways.
 //!
-//! The format leaves open which of two values counts, and readers differ; what else is wrong is `serde_json`'s to say.
+//! The format leaves open which of two values counts, and readers differ. All other errors are
+//! `serde_json`'s.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -13,28 +15,28 @@ use serde_json::{Map, Value};
 use super::mapped::{read_input, read_text};
 use crate::error::{Error, Problem};
 
-/// The document in the file at `path`.
+/// Returns the document in the file at `path`.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(&read_text(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
 }
 
-/// The document in a file or a pipe that the user names.
+/// Returns the document in a file or a pipe that the user names.
 pub(crate) fn read_given<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(&read_input(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
 }
 
-/// The object in the file at `path`.
+/// Returns the object in the file at `path`.
 pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
     read(path)
 }
 
-/// The document that `text` is; its problem says line and column.
+/// Parses a document; the problem has line and column.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     refuse_duplicate_keys(text)?;
     serde_json::from_str(text).map_err(|error| Problem::Json { message: error.to_string() })
 }
 
-/// Refuses a document with an object in which a name stands twice; nothing of it is kept.
+/// Refuses a document with a duplicate key in one object; nothing of it is kept.
 pub(crate) fn refuse_duplicate_keys(text: &str) -> Result<(), Problem> {
     let (mut reader, path) = (serde_json::Deserializer::from_str(text), RefCell::new(String::new()));
     let read = Each { path: &path }.deserialize(&mut reader).and_then(|()| reader.end());
@@ -115,7 +117,7 @@ impl<'de> Visitor<'de> for Each<'_> {
         while let Some(name) = map.next_key::<String>()? {
             self.enter(&name);
             if names.contains(&name) {
-                return Err(A::Error::custom(format_args!("`{}` is there twice", self.path.borrow())));
+                return Err(A::Error::custom(format_args!("duplicate key `{}`", self.path.borrow())));
             }
             names.insert(name);
             map.next_value_seed(self)?;
@@ -134,23 +136,25 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_there_twice_is_refused_with_its_place() {
-        assert_eq!(message("{\"a\": 1,\n\"a\": 2}"), "`/a` is there twice at line 2 column 3");
-        assert!(message(r#"[{"a": {"b": {}, "c": 0, "b": []}}]"#).starts_with("`/0/a/b` is there twice at line 1"));
-        assert!(message(r#"{"x": [{}, {"events": [[1], [2]], "events": 0}]}"#).starts_with("`/x/1/events` is there"));
-        assert!(message(r#"[[], [[{"a/b~1": 0, "a/b~1": 0}], 1]]"#).starts_with("`/1/0/0/a~1b~01` is there twice"));
-        assert!(message(r#"{"é": 1, "\u00e9": 1}"#).starts_with("`/é` is there twice"));
+    fn a_duplicate_key_is_refused_with_its_place() {
+        assert_eq!(message("{\"a\": 1,\n\"a\": 2}"), "duplicate key `/a` at line 2 column 3");
+        assert!(message(r#"[{"a": {"b": {}, "c": 0, "b": []}}]"#).starts_with("duplicate key `/0/a/b` at line 1"));
+        assert!(
+            message(r#"{"x": [{}, {"events": [[1], [2]], "events": 0}]}"#).starts_with("duplicate key `/x/1/events`")
+        );
+        assert!(message(r#"[[], [[{"a/b~1": 0, "a/b~1": 0}], 1]]"#).starts_with("duplicate key `/1/0/0/a~1b~01`"));
+        assert!(message(r#"{"é": 1, "\u00e9": 1}"#).starts_with("duplicate key `/é`"));
     }
 
     #[test]
-    fn names_of_different_objects_may_be_the_same() {
+    fn different_objects_may_have_the_same_keys() {
         let text = r#"{"a": {"a": [1, -2, 3.5, true, null, "a"], "b": 0}, "b": [{"a": 1}, {"a": 2}]}"#;
         let found: Value = parse(text).expect("JSON");
         assert_eq!(found["b"][1]["a"], 2);
     }
 
     #[test]
-    fn what_is_no_json_is_refused_as_before() {
+    fn text_that_is_not_json_is_refused() {
         for text in ["", "[", "{} {}", "{\"a\" 1}", "nul", &"[".repeat(100_000)] {
             assert!(message(text).contains("at line 1 column"), "{text}");
         }

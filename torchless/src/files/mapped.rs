@@ -27,8 +27,9 @@ impl MappedFile {
             let problem = Problem::Unexpected { expected: "a file with contents".into(), found: "empty".into() };
             return Err(Error::malformed(path, "the file", problem));
         }
-        // SAFETY: the mapping is private and read-only, and bytes of any value are valid. Whoever changes or cuts a model's file while it is
-        // used changes what is computed or ends the process, as with every program that maps its input; we never write to one.
+        // SAFETY: the mapping is private and read-only, and bytes of any value are valid. A program
+        // that changes or truncates a model's file while it is used changes what is computed or
+        // ends the process, as with every program that maps its input; we never write to one.
         let bytes = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
         Ok(MappedFile { path: path.into(), bytes: Arc::new(bytes) })
     }
@@ -37,7 +38,7 @@ impl MappedFile {
         Error::malformed(&*self.path, field, problem)
     }
 
-    /// Its name without folders.
+    /// Returns its name without folders.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
@@ -49,11 +50,11 @@ fn require_file(path: &Path) -> Result<(), Error> {
     if std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Ok(());
     }
-    let problem = Problem::Unexpected { expected: "a file with contents".into(), found: "no regular file".into() };
+    let problem = Problem::Unexpected { expected: "a file with contents".into(), found: "not a regular file".into() };
     Err(Error::malformed(path, "the file", problem))
 }
 
-/// Reads a text file of a model; refuses one that is larger than any configuration is.
+/// Reads a text file of a model, and refuses one that is larger than any configuration.
 pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     require_file(path)?;
     read_input(path)
@@ -66,7 +67,7 @@ pub(crate) fn read_input(path: &Path) -> Result<String, Error> {
     let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    // What a file says of its size may be wrong: devices have none, and other programs append.
+    // The size of a file may be wrong: devices have none, and other programs append.
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LIMIT {
         let problem = Problem::OutOfRange { value: "its size".into(), expected: "at most 256 MiB are read" };

@@ -1,4 +1,5 @@
-//! What model files contain, read without trust: every length and shape is checked against the file.
+//! What model files contain, read without trust: every length and shape is checked against the
+//! file.
 
 pub(crate) mod gguf;
 pub(crate) mod hugging_face;

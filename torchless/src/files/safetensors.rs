@@ -187,7 +187,8 @@ struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
-/// The tensors of a model's folder: `model.safetensors`, or the files that `model.safetensors.index.json` lists.
+/// Returns the tensors of a model's folder: `model.safetensors`, or the files that
+/// `model.safetensors.index.json` lists.
 pub(crate) fn read_folder(folder: &Path) -> Result<Tensors, Error> {
     let mut by_name = HashMap::new();
     let single = folder.join("model.safetensors");

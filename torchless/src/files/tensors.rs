@@ -32,7 +32,8 @@ impl StoredTensor {
     }
 }
 
-/// Refuses tensors of a file that share bytes: no writer makes them, and they would let a small file claim to be a large model.
+/// Refuses tensors of a file that share bytes: no writer makes them, and they would let a small
+/// file claim to be a large model.
 pub(crate) fn refuse_overlaps(tensors: &HashMap<String, StoredTensor>) -> Result<(), Error> {
     let mut ranges: Vec<(&StoredTensor, &String)> =
         tensors.iter().map(|(name, tensor)| (tensor, name)).filter(|(tensor, _)| !tensor.range.is_empty()).collect();
@@ -46,7 +47,7 @@ pub(crate) fn refuse_overlaps(tensors: &HashMap<String, StoredTensor>) -> Result
     Ok(())
 }
 
-/// What is wrong with a tensor that shares bytes with another.
+/// Returns what is wrong with a tensor that shares bytes with another.
 pub(crate) fn in_bytes_of(other: &str) -> Problem {
     Problem::Unexpected { expected: "in bytes of its own".into(), found: format!("in those of `{other}`, too") }
 }
@@ -64,7 +65,7 @@ impl Tensors {
         self.by_name.contains_key(name)
     }
 
-    /// Bytes of all tensors.
+    /// Returns the bytes of all tensors.
     pub(crate) fn n_bytes(&self) -> u64 {
         self.by_name.values().map(|tensor| tensor.range.len() as u64).sum()
     }
@@ -79,7 +80,7 @@ impl Tensors {
         Ok((tensor, tensor.format(name)?))
     }
 
-    /// A matrix that stays in its file.
+    /// Returns a matrix that stays in its file.
     pub(crate) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix, Error> {
         let (tensor, format) = self.get(name, &[rows, columns])?;
         let bytes = Bytes::Mapped(Arc::clone(&tensor.file.bytes), tensor.range.clone());
@@ -89,7 +90,7 @@ impl Tensors {
         })
     }
 
-    /// A few numbers, as single precision.
+    /// Returns a few numbers, as single precision.
     pub(crate) fn vector(&self, name: &str, length: usize) -> Result<Vec<f32>, Error> {
         let (tensor, format) = self.get(name, &[length])?;
         let bytes = &tensor.file.bytes[tensor.range.clone()];

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::error::Error;
 
-/// Bytes of the keys and values of `positions` positions, in single precision.
+/// Returns the bytes of the keys and values of `positions` positions, in single precision.
 ///
 /// ```
 /// # use torchless::config::*;
@@ -14,12 +14,13 @@ use crate::error::Error;
 /// assert_eq!(torchless::memory::estimate_kv_cache_memory(&config, 100), 2 * 2 * 2 * 16 * 4 * 100);
 /// ```
 pub fn estimate_kv_cache_memory(config: &Config, positions: usize) -> u64 {
-    // A file can claim any sizes, and nobody has looked at its tensors yet.
+    // A file can claim any sizes, and its tensors have not been looked at yet.
     let sizes = [config.n_layers, 2, config.n_kv_heads, config.head_dim, 4, positions];
     sizes.iter().fold(1_u64, |bytes, &size| bytes.saturating_mul(size as u64))
 }
 
-/// Bytes of a model's weights, were they all of `bytes_per_weight`; norms and biases are not counted.
+/// Returns the bytes of a model's weights if all of them take `bytes_per_weight`, without norms and
+/// biases.
 pub fn estimate_model_memory(config: &Config, bytes_per_weight: f64) -> u64 {
     let hidden = config.hidden as f64;
     let attention = 2.0 * hidden * (config.query_width() as f64 + config.kv_width() as f64);
@@ -28,30 +29,31 @@ pub fn estimate_model_memory(config: &Config, bytes_per_weight: f64) -> u64 {
     ((config.n_layers as f64 * layer + ends) * bytes_per_weight) as u64
 }
 
-/// Bytes that programs can still have on this machine, where the system says it.
+/// Returns the bytes of memory that are available on this machine, if the system reports it.
 pub fn available_memory() -> Option<u64> {
     kibibytes("/proc/meminfo", "MemAvailable:")
 }
 
-/// Bytes that a model is held against if no limit is given: those that are available or, on a system that does not say that, all that the machine has.
-/// None where the system says neither.
+/// Returns the limit of a model's memory if none is given: the bytes that are available or, on a
+/// system that does not report that, all that the machine has. None if the system reports neither.
 pub fn memory_of_machine() -> Option<u64> {
     available_memory().or_else(ns_device::physical_memory)
 }
 
-/// The most bytes that this process ever had in memory, mapped files included, where the system says it.
+/// Returns the peak of this process's memory in bytes, mapped files included, if the system reports
+/// it.
 pub fn peak_memory() -> Option<u64> {
     kibibytes("/proc/self/status", "VmHWM:")
 }
 
-/// The number behind `name` in a file of the system's.
+/// Returns the number after `name` in a file of the system.
 fn kibibytes(path: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Refuses what does not fit: `limit`, or what the machine has.
+/// Refuses more than `limit`, or than the machine has if no limit is given.
 pub(crate) fn check(weights: u64, cache: u64, limit: Option<u64>) -> Result<(), Error> {
     let Some(available) = limit.or_else(memory_of_machine) else { return Ok(()) };
     let needed = weights.saturating_add(cache);

@@ -1,4 +1,4 @@
-//! A model: what it is, and its weights where they lie in their files.
+//! A model: its configuration, and its weights where they lie in their files.
 
 pub mod memory;
 mod pass;
@@ -61,12 +61,14 @@ pub struct Model {
     pub(crate) frequencies: Vec<f64>,
     pub(crate) source: Source,
     weight_bytes: u64,
-    /// Bytes of all tensors of its files, and what they, keys and values may take, if that was said.
+    /// Bytes of all tensors of its files, and the limit for them with keys and values, if one was
+    /// given.
     memory_limit: Option<(u64, u64)>,
 }
 
 impl Model {
-    /// Opens a Hugging Face folder, a GGUF file, or one `.safetensors` file beside its `config.json`.
+    /// Opens a Hugging Face folder, a GGUF file, or one `.safetensors` file beside its
+    /// `config.json`.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
         Model::open_with(path, &LoadOptions::default())
     }
@@ -75,7 +77,8 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Whatever is wrong with the files, with its place; a model that needs more memory than there is, before anything is read of its weights.
+    /// Whatever is wrong with the files, with its place; a model that needs more memory than there
+    /// is, before anything is read of its weights.
     pub fn open_with(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Model, Error> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -115,7 +118,8 @@ impl Model {
         let head = (!config.is_tied || tensors.has(names.head))
             .then(|| tensors.matrix(names.head, config.vocabulary, config.hidden))
             .transpose()?;
-        // A file may say that its head is the embedding and have another one, which then counts.
+        // A file may claim that its head is the embedding and have a different one, which then
+        // counts.
         let head = head.filter(|head| !config.is_tied || head.stored() != embedding.stored());
         config.is_tied = head.is_none();
         let frequencies = config.rope.frequencies(config.head_dim);
@@ -125,12 +129,12 @@ impl Model {
         Ok(Model { config, embedding, layers, norm, head, frequencies, source, weight_bytes, memory_limit })
     }
 
-    /// What it is.
+    /// Returns what it is.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Where it is from.
+    /// Returns where it is from.
     pub fn path(&self) -> &Path {
         match &self.source {
             Source::Folder(folder) => folder,
@@ -138,22 +142,24 @@ impl Model {
         }
     }
 
-    /// Bytes of its files' tensors, and the limit for them with keys and values, if there is one.
+    /// Returns the bytes of its files' tensors, and the limit for them with keys and values, if
+    /// there is one.
     pub(crate) fn memory_limit(&self) -> Option<(u64, u64)> {
         self.memory_limit
     }
 
-    /// Bytes of all matrices, as they are stored.
+    /// Returns the bytes of all matrices, as they are stored.
     pub fn weight_bytes(&self) -> u64 {
         self.weight_bytes
     }
 
-    /// Bytes that are read for every token: all matrices but the embedding, unless that is the output matrix, too.
+    /// Returns the bytes that are read for every token: all matrices but the embedding, unless that
+    /// is the output matrix, too.
     pub fn bytes_per_token(&self) -> u64 {
         if self.head.is_some() { self.weight_bytes - self.embedding.n_bytes() as u64 } else { self.weight_bytes }
     }
 
-    /// How many weights are in matrices.
+    /// Returns how many weights are in matrices.
     pub fn n_weights(&self) -> u64 {
         self.matrices().map(|matrix| matrix.rows() as u64 * matrix.columns() as u64).sum()
     }
@@ -162,12 +168,14 @@ impl Model {
         self.layers.iter().flat_map(Layer::matrices).chain(&self.head).chain([&self.embedding])
     }
 
-    /// The matrices that have products: all but the embedding, unless that is the output matrix, too.
+    /// Returns the matrices that have products: all but the embedding, unless that is the output
+    /// matrix, too.
     pub(crate) fn multiplied(&self) -> impl Iterator<Item = &Matrix> {
         self.layers.iter().flat_map(Layer::matrices).chain([self.head.as_ref().unwrap_or(&self.embedding)])
     }
 
-    /// The formats of the matrices with how many there are of each, the most frequent first.
+    /// Returns the formats of the matrices with how many there are of each, the most frequent
+    /// first.
     pub fn formats(&self) -> Vec<(crate::weights::format::Format, usize)> {
         let mut counts: Vec<(crate::weights::format::Format, usize)> = Vec::new();
         for matrix in self.matrices() {
@@ -182,7 +190,7 @@ impl Model {
 }
 
 impl Layer {
-    /// How many weights are in its matrices: multiplications for each token.
+    /// Returns how many weights are in its matrices: multiplications for each token.
     pub(crate) fn n_weights(&self) -> usize {
         self.matrices().map(|matrix| matrix.rows() * matrix.columns()).sum()
     }

@@ -1,8 +1,10 @@
-//! Sixteen numbers at a time: the vectors that every kernel is written in, and the instruction set they are compiled for.
+//! Sixteen numbers at a time: the vectors that every kernel is written in, and the instruction set
+//! they are compiled for.
 //!
-//! There is one body per kernel, generic over [`Simd`]. `dispatch` runs it inside a function that enables an instruction set which was
-//! detected at run time. A vector always has sixteen lanes, however many registers that takes, so sums have one order on every
-//! machine: AVX-512, AVX2 and NEON give the same bits. Machines without fused multiply-add round twice.
+//! There is one body per kernel, generic over [`Simd`]. `dispatch` runs it inside a function that
+//! enables an instruction set which was detected at run time. A vector always has sixteen lanes,
+//! however many registers that takes, so sums have one order on every machine: AVX-512, AVX2 and
+//! NEON give the same bits. Machines without fused multiply-add round twice.
 
 use std::sync::OnceLock;
 
@@ -23,7 +25,8 @@ pub enum InstructionSet {
     Avx2,
     /// Four 128-bit registers to a vector, with fused multiply-add: every aarch64 processor.
     Neon,
-    /// What the compiler makes of arrays with what the target always has: SSE2 on x86-64, fused multiply-add on aarch64.
+    /// What the compiler makes of arrays with what the target always has: SSE2 on x86-64, fused
+    /// multiply-add on aarch64.
     Baseline,
 }
 
@@ -32,7 +35,7 @@ impl InstructionSet {
     const ALL: [InstructionSet; 4] =
         [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Neon, InstructionSet::Baseline];
 
-    /// The name that `NEXTSTAT_ISA` knows.
+    /// Returns the name that `NEXTSTAT_ISA` knows.
     pub fn name(self) -> &'static str {
         match self {
             InstructionSet::Avx512 => "avx512",
@@ -42,7 +45,8 @@ impl InstructionSet {
         }
     }
 
-    /// The best one here, but none above the one that `NEXTSTAT_ISA=baseline|neon|avx2|avx512` names.
+    /// Returns the best one here, but none above the one that
+    /// `NEXTSTAT_ISA=baseline|neon|avx2|avx512` names.
     pub fn best() -> InstructionSet {
         static BEST: OnceLock<InstructionSet> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -52,7 +56,7 @@ impl InstructionSet {
         })
     }
 
-    /// What this machine can run, best first.
+    /// Returns what this machine can run, best first.
     pub fn available() -> Vec<InstructionSet> {
         Self::ALL.into_iter().filter(|isa| isa.is_available()).collect()
     }
@@ -90,15 +94,17 @@ impl InstructionSet {
     }
 }
 
-/// Sixteen `f32`, and the operations that kernels are made of. Nothing here reads outside its arguments.
+/// Sixteen `f32`, and the operations that kernels are made of. Nothing here reads outside its
+/// arguments.
 pub(crate) trait Simd: Copy {
     /// Sixteen `f32`.
     type Vector: Copy;
     /// Sixteen unsigned numbers of at most eight bits.
     type Numbers: Copy;
-    /// What sixteen codes of four bits stand for.
+    /// The numbers of sixteen codes of four bits.
     type Table: Copy;
-    /// Whether there are 32 registers that hold a whole vector each: how large a tile of sums stays in registers.
+    /// Whether there are 32 registers that hold a whole vector each: how large a tile of sums stays
+    /// in registers.
     const IS_WIDE: bool;
 
     fn splat(self, value: f32) -> Self::Vector;
@@ -117,19 +123,21 @@ pub(crate) trait Simd: Copy {
     /// Signed bytes.
     fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
     fn table(self, line: Line<Self::Vector>) -> Self::Table;
-    /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high` which its high four bits choose.
+    /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high`
+    /// which its high four bits choose.
     fn look_up(self, codes: &[u8; LANES], low: Self::Table, high: Self::Table) -> [Self::Vector; 2];
 
-    /// Bytes as numbers.
+    /// Returns the bytes as numbers.
     fn numbers(self, from: &[u8; LANES]) -> Self::Numbers;
     /// Ones and zeros: bit after bit, the lowest first.
     fn number_of_bits(self, bits: u16) -> Self::Numbers;
-    /// The bits of `mask`, after `right` others.
+    /// Returns the bits of `mask`, after `right` others.
     fn bits_of(self, numbers: Self::Numbers, right: usize, mask: u32) -> Self::Numbers;
     /// `low` | `high` << 4, less `offset`: at most 127 in size.
     fn joined(self, low: Self::Numbers, high: Self::Numbers, offset: i32) -> Self::Vector;
 
-    /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need not be anything's.
+    /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need
+    /// not be anything's.
     #[inline(always)]
     fn prefetch(self, _bytes: &[u8], _ahead: usize) {}
 
@@ -155,7 +163,8 @@ pub(crate) trait Simd: Copy {
         lanes
     }
 
-    /// The sum of the lanes, always in the same order: halves are added until one number is left.
+    /// Returns the sum of the lanes, always in the same order: halves are added until one number is
+    /// left.
     #[inline(always)]
     fn sum(self, vector: Self::Vector) -> f32 {
         let mut lanes = self.lanes(vector);
@@ -167,14 +176,15 @@ pub(crate) trait Simd: Copy {
         lanes[0]
     }
 
-    /// The sums of four vectors, each in that order.
+    /// Returns the sums of four vectors, each in that order.
     #[inline(always)]
     fn sum4(self, vectors: [Self::Vector; 4]) -> [f32; 4] {
         [self.sum(vectors[0]), self.sum(vectors[1]), self.sum(vectors[2]), self.sum(vectors[3])]
     }
 }
 
-/// What codes of four bits stand for, if all of them lie on a line: `factor`·(code − `zero`), and `offset` more if there is one. Both are rounded.
+/// The numbers of codes of four bits that lie on a line: `factor`·(code − `zero`), plus `offset` if
+/// there is one. Both are rounded.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<V> {
     pub(crate) factor: V,
@@ -182,7 +192,7 @@ pub(crate) struct Line<V> {
     pub(crate) offset: Option<V>,
 }
 
-/// The code that stands for 0 where there is no offset.
+/// The code of 0 if there is no offset.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Zero {
     First,
@@ -190,7 +200,7 @@ pub(crate) enum Zero {
 }
 
 impl<V: Copy> Line<V> {
-    /// The numbers of all sixteen codes.
+    /// Returns the numbers of all sixteen codes.
     #[inline(always)]
     fn numbers<S: Simd<Vector = V>>(self, simd: S) -> V {
         const FIRST: [f32; LANES] =

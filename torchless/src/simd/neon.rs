@@ -1,7 +1,9 @@
-//! Vectors of NEON: four registers of four lanes each. Made only by `dispatch`, inside a function that enables it.
+//! Vectors of NEON: four registers of four lanes each. Made only by `dispatch`, inside a function
+//! that enables it.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
-// PERF: these choices (four registers for a vector, no prefetching) ran under emulation only and have never been timed.
+// PERF: these choices (four registers for a vector, no prefetching) ran under emulation only and
+// have never been timed.
 
 use super::{LANES, Line, Simd, Zero};
 use std::arch::aarch64::*;
@@ -19,7 +21,7 @@ impl Neon {
     }
 }
 
-/// One for each register.
+/// Returns one for each register.
 #[inline(always)]
 pub(crate) fn each<T>(of: impl Fn(usize) -> T) -> [T; 4] {
     [of(0), of(1), of(2), of(3)]
@@ -67,7 +69,8 @@ impl Simd for Neon {
     #[inline(always)]
     fn load_f32(self, from: &[u8; 64]) -> [float32x4_t; 4] {
         let (quarters, _) = from.as_chunks::<16>();
-        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any
+        // address.
         each(|at| unsafe { vreinterpretq_f32_u8(vld1q_u8(quarters[at].as_ptr())) })
     }
     #[inline(always)]
@@ -82,14 +85,16 @@ impl Simd for Neon {
     }
     #[inline(always)]
     fn load_i8(self, from: &[u8; LANES]) -> [float32x4_t; 4] {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe { floats(vld1q_u8(from.as_ptr())) }
     }
     #[inline(always)]
     fn table(self, line: Line<[float32x4_t; 4]>) -> Line<[float32x4_t; 4]> {
         line
     }
-    /// Computed: a table of sixteen floats takes four registers, and looking one up as long as that.
+    /// Computed: a table of sixteen floats takes four registers, and looking one up as long as
+    /// that.
     #[inline(always)]
     fn look_up(
         self,
@@ -97,7 +102,8 @@ impl Simd for Neon {
         low: Line<[float32x4_t; 4]>,
         high: Line<[float32x4_t; 4]>,
     ) -> [[float32x4_t; 4]; 2] {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         let (first, second) = unsafe {
             let codes = vld1q_u8(codes.as_ptr());
             (vandq_u8(codes, vdupq_n_u8(15)), vshrq_n_u8::<4>(codes))
@@ -106,7 +112,8 @@ impl Simd for Neon {
     }
     #[inline(always)]
     fn numbers(self, from: &[u8; LANES]) -> uint8x16_t {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe { vld1q_u8(from.as_ptr()) }
     }
     #[inline(always)]
@@ -147,7 +154,7 @@ impl Simd for Neon {
     }
 }
 
-/// Numbers 4·`at` … 4·`at` + 3 of sixteen, at any address.
+/// Returns the numbers 4·`at` … 4·`at` + 3 of sixteen, at any address.
 #[target_feature(enable = "neon")]
 #[inline]
 fn quarter(from: &[u8; 32], at: usize) -> uint16x4_t {
@@ -161,7 +168,8 @@ fn quarter(from: &[u8; 32], at: usize) -> uint16x4_t {
 #[inline]
 fn floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
     let quarter = |at: u64| {
-        // Each byte to the top of a lane, zeros (from places that there are not) below it; the conversion divides by 2^24.
+        // Each byte to the top of a lane, zeros (from places that there are not) below it; the
+        // conversion divides by 2^24.
         let places = |lane: u64| 0x00ff_ffff_00ff_ffff | lane << 24 | (lane + 1) << 56;
         let places = vcombine_u8(vcreate_u8(places(4 * at)), vcreate_u8(places(4 * at + 2)));
         vcvtq_n_f32_s32::<24>(vreinterpretq_s32_u8(vqtbl1q_u8(bytes, places)))
@@ -169,7 +177,7 @@ fn floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
     [quarter(0), quarter(1), quarter(2), quarter(3)]
 }
 
-/// What codes stand for, with the roundings of a table.
+/// Returns the numbers of codes, with the roundings of a table.
 #[inline(always)]
 fn on_line(simd: Neon, codes: uint8x16_t, line: Line<[float32x4_t; 4]>) -> [float32x4_t; 4] {
     // SAFETY: `Neon::new` promises the features.
@@ -186,7 +194,7 @@ fn on_line(simd: Neon, codes: uint8x16_t, line: Line<[float32x4_t; 4]>) -> [floa
     }
 }
 
-/// All ones in each byte whose bit is set, the lowest first.
+/// Returns all ones in each byte whose bit is set, the lowest first.
 #[target_feature(enable = "neon")]
 #[inline]
 pub(crate) fn spread(bits: u16) -> uint8x16_t {
@@ -202,7 +210,7 @@ fn four(vector: [float32x4_t; 4]) -> float32x4_t {
     vaddq_f32(vaddq_f32(vector[0], vector[2]), vaddq_f32(vector[1], vector[3]))
 }
 
-/// The halves of `a`, added, then those of `b`.
+/// Returns the halves of `a`, added, then those of `b`.
 #[target_feature(enable = "neon")]
 #[inline]
 fn halves(a: float32x4_t, b: float32x4_t) -> float32x4_t {

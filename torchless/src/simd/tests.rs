@@ -1,4 +1,5 @@
-//! Every instruction set against plain arrays, bit by bit, and sums against the order that they are defined in.
+//! Every instruction set against plain arrays, bit by bit, and sums against the order that they are
+//! defined in.
 
 use super::*;
 
@@ -23,7 +24,7 @@ pub(crate) fn bits(lanes: [f32; LANES]) -> [u32; LANES] {
     lanes.map(|lane| if lane.is_nan() { f32::NAN.to_bits() } else { lane.to_bits() })
 }
 
-/// Bytes with every bit.
+/// Returns the bytes with every bit.
 pub(crate) fn random_bytes<const N: usize>(state: &mut u64) -> [u8; N] {
     std::array::from_fn(|_| {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -101,7 +102,7 @@ impl Body for Sums {
     }
 }
 
-/// The sum of lanes as it is defined.
+/// Returns the sum of lanes as it is defined.
 fn halved(lanes: &[f32]) -> f32 {
     let (low, high) = lanes.split_at(lanes.len() / 2);
     let sums: Vec<f32> = low.iter().zip(high).map(|(low, high)| low + high).collect();

@@ -1,4 +1,5 @@
-//! Vectors of AVX-512 and AVX2. Made only by `dispatch`, inside functions that enable their features.
+//! Vectors of AVX-512 and AVX2. Made only by `dispatch`, inside functions that enable their
+//! features.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
 use super::{LANES, Line, Simd};
@@ -68,17 +69,20 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn load_f32(self, from: &[u8; 64]) -> __m512 {
-        // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any
+        // address.
         unsafe { _mm512_loadu_ps(from.as_ptr().cast()) }
     }
     #[inline(always)]
     fn load_f16(self, from: &[u8; 32]) -> __m512 {
-        // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any
+        // address.
         unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast())) }
     }
     #[inline(always)]
     fn load_bf16(self, from: &[u8; 32]) -> __m512 {
-        // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the load takes any
+        // address.
         unsafe {
             let words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.as_ptr().cast()));
             _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words))
@@ -86,7 +90,8 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn load_i8(self, from: &[u8; LANES]) -> __m512 {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
     }
     #[inline(always)]
@@ -95,7 +100,8 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn look_up(self, codes: &[u8; LANES], low: __m512, high: __m512) -> [__m512; 2] {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe {
             // A permutation heeds the low four bits of its indices only.
             let codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(codes)));
@@ -104,7 +110,8 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn numbers(self, from: &[u8; LANES]) -> __m512i {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(from))) }
     }
     #[inline(always)]
@@ -132,7 +139,8 @@ impl Simd for Avx512 {
     fn sum4(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
         // SAFETY: `new` promises the features; the array has 16 bytes.
         unsafe {
-            // Quarters of registers: 0 + 2 and 1 + 3 of two vectors side by side, then those two, then pairs, then neighbours.
+            // Quarters of registers: 0 + 2 and 1 + 3 of two vectors side by side, then those two,
+            // then pairs, then neighbours.
             let halves = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
             let (ab, cd) = (halves(a, b), halves(c, d));
             let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xdd>(ab, cd));
@@ -205,12 +213,14 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn load_f32(self, from: &[u8; 64]) -> [__m256; 2] {
-        // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 64 bytes, and the load takes any
+        // address.
         unsafe { [_mm256_loadu_ps(from.as_ptr().cast()), _mm256_loadu_ps(from.as_ptr().add(32).cast())] }
     }
     #[inline(always)]
     fn load_f16(self, from: &[u8; 32]) -> [__m256; 2] {
-        // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any
+        // address.
         unsafe {
             [
                 _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
@@ -220,7 +230,8 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn load_bf16(self, from: &[u8; 32]) -> [__m256; 2] {
-        // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the array has 32 bytes, and the loads take any
+        // address.
         unsafe {
             let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().cast()));
             let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.as_ptr().add(16).cast()));
@@ -229,7 +240,8 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn load_i8(self, from: &[u8; LANES]) -> [__m256; 2] {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe {
             let bytes = _mm_loadu_si128(from.as_ptr().cast());
             [
@@ -244,7 +256,8 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn look_up(self, codes: &[u8; LANES], low: [__m256; 2], high: [__m256; 2]) -> [[__m256; 2]; 2] {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe {
             let codes = _mm_loadu_si128(from_bytes(codes));
             let codes = [_mm256_cvtepu8_epi32(codes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(codes))];
@@ -254,7 +267,8 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn numbers(self, from: &[u8; LANES]) -> [__m256i; 2] {
-        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe {
             let bytes = _mm_loadu_si128(from_bytes(from));
             [_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(bytes))]
@@ -312,7 +326,7 @@ impl Simd for Avx2 {
     }
 }
 
-/// The address that loads of sixteen bytes take.
+/// Returns the address that loads of sixteen bytes take.
 #[inline(always)]
 fn from_bytes(bytes: &[u8; LANES]) -> *const __m128i {
     bytes.as_ptr().cast()
@@ -320,15 +334,16 @@ fn from_bytes(bytes: &[u8; LANES]) -> *const __m128i {
 
 #[inline(always)]
 fn prefetch(bytes: &[u8], ahead: usize) {
-    // SAFETY: every processor of this target has the instruction, and it reads nothing: any address will do.
+    // SAFETY: every processor of this target has the instruction, and it reads nothing: any address
+    // will do.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(ahead).cast()) }
 }
 
-/// The numbers of `from` that the low four bits of `codes` choose.
+/// Returns the numbers of `from` that the low four bits of `codes` choose.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn choose(codes: __m256i, from: [__m256; 2]) -> __m256 {
-    // A permutation heeds three bits; the fourth, moved to the sign, says which half.
+    // A permutation uses three bits; the fourth, moved to the sign, chooses the half.
     let (low, high) = (_mm256_permutevar8x32_ps(from[0], codes), _mm256_permutevar8x32_ps(from[1], codes));
     _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32::<28>(codes)))
 }

@@ -1,4 +1,5 @@
-//! Chat templates: messages in, the text that a model was trained on out. Jinja as Hugging Face renders it.
+//! Chat templates: messages in, the text that a model was trained on out. Jinja as Hugging Face
+//! renders it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,13 +15,14 @@ use crate::error::{Error, quoted_sentence};
 use crate::files::{json, read_text};
 use crate::model::{Model, Source};
 
-/// One message of a conversation. Further fields, such as calls of tools, are refused: a template that asks for them would take the wrong branch.
+/// One message of a conversation. Further fields, such as calls of tools, are refused: a template
+/// that asks for them would take the wrong branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
     /// Who speaks: `system`, `user` or `assistant`.
     pub role: String,
-    /// What they say.
+    /// The text of the message.
     pub content: String,
 }
 
@@ -34,7 +36,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// The template that comes with `model`.
+    /// Returns the template that comes with `model`.
     pub fn of(model: &Model) -> Result<ChatTemplate, Error> {
         match &model.source {
             Source::Folder(folder) => {
@@ -53,7 +55,7 @@ impl ChatTemplate {
         }
     }
 
-    /// The text of `messages`, ready for the answer if `wants_answer`.
+    /// Returns the text of `messages`, ready for the answer if `wants_answer`.
     pub fn render(&self, messages: &[Message], wants_answer: bool) -> Result<String, Error> {
         let mut environment = Environment::new();
         environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
@@ -72,7 +74,7 @@ impl ChatTemplate {
             environment,
             &without_generation(&self.template),
             context! { messages, add_generation_prompt => wants_answer, bos_token => self.bos, eos_token => self.eos,
-            // As when nobody gives any.
+            // As if the caller gave none.
             tools => (), documents => () },
         );
         let message = |error: minijinja::Error| quoted_sentence(&error.to_string());
@@ -80,11 +82,11 @@ impl ChatTemplate {
     }
 }
 
-/// The local time in the words of `strftime`.
+/// Returns the local time in the words of `strftime`.
 fn now(format: &str) -> Result<String, minijinja::Error> {
     let (mut text, time) = (String::new(), chrono::Local::now());
     write!(text, "{}", time.format(format)).map_err(|_| {
-        minijinja::Error::new(ErrorKind::InvalidOperation, format!("`{format}` is no format of a time"))
+        minijinja::Error::new(ErrorKind::InvalidOperation, format!("`{format}` is not a valid time format"))
     })?;
     Ok(text)
 }

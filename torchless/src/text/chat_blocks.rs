@@ -1,8 +1,10 @@
 //! `{% generation %} … {% endgeneration %}` of chat templates, as blocks that every Jinja knows.
 //!
-//! Transformers marks with them what the model itself says, to train on it; rendered, they are what is in them, and names that are set inside end
-//! inside. So are `{% with %} … {% endwith %}`, and only the words are changed: whitespace control stays. Comments, raw blocks and texts of
-//! expressions are left alone; so is a template in which one kind of block is ended as the other, for its reader to refuse.
+//! Transformers marks the model's own answers with them, for training. Rendered, they are their
+//! contents, and names that are set inside are local. The same holds for `{% with %} … {% endwith
+//! %}`, so only the words are replaced: whitespace control stays. Comments, raw blocks and texts of
+//! expressions are not changed; neither is a template in which one kind of block is ended as the
+//! other, which the parser then refuses.
 
 use std::borrow::Cow;
 
@@ -32,7 +34,8 @@ pub(crate) fn without_generation(template: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a block of the first word `word` ends what it should of the blocks that are `open`, if it ends any; keeps them up to date.
+/// Returns whether a block of the first word `word` ends what it should of the blocks that are
+/// `open`, if it ends any; keeps them up to date.
 fn is_in_pairs<'a>(word: &'a str, open: &mut Vec<&'a str>) -> bool {
     match word {
         "generation" | "with" => open.push(word),
@@ -42,19 +45,21 @@ fn is_in_pairs<'a>(word: &'a str, open: &mut Vec<&'a str>) -> bool {
     true
 }
 
-/// The first word of a block: `with` of `{%- with a = 1 %}`. Comments and expressions have none.
+/// Returns the first word of a block: `with` of `{%- with a = 1 %}`. Comments and expressions have
+/// none.
 fn first_word(tag: &str) -> &str {
     let inside = tag.strip_prefix("{%").unwrap_or_default();
     let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside).trim_start();
     inside.split(|character: char| character != '_' && !character.is_alphanumeric()).next().unwrap_or_default()
 }
 
-/// Where the next comment, expression or block begins.
+/// Returns where the next comment, expression or block begins.
 fn next_tag(text: &str) -> Option<usize> {
     ["{%", "{{", "{#"].iter().filter_map(|start| text.find(start)).min()
 }
 
-/// The bytes of the tag that `text` begins with, those of a raw block with all that is in it. What has no end goes to the end of the text.
+/// Returns the bytes of the tag that `text` begins with, those of a raw block with all that is in
+/// it. What has no end goes to the end of the text.
 fn length(text: &str) -> usize {
     match text.as_bytes().get(1) {
         // `{#}` begins a comment and does not end it.
@@ -65,7 +70,7 @@ fn length(text: &str) -> usize {
     }
 }
 
-/// The word of a block that has nothing else: `{%- word +%}`.
+/// Returns the word of a block that has nothing else: `{%- word +%}`.
 fn word_of(block: &str) -> Option<&str> {
     let inside = block.strip_prefix("{%")?;
     let inside = inside.split_once("%}")?.0;

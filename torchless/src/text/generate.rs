@@ -1,17 +1,17 @@
-//! Text that goes on: one token after another, until it ends, is stopped or is long enough.
+//! Generation: one token after another, until the text ends, is stopped or is long enough.
 
 use super::sampling::Sampler;
 use super::tokenizer::{TextStream, Tokenizer};
 use crate::engine::{Engine, LogitRows};
 use crate::error::Error;
 
-/// Why no more tokens came. None of them is an error.
+/// Why generation ended. None of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// The model ended the text.
     End,
-    /// A stop string came.
+    /// A stop string was found.
     Stop,
     /// As many tokens as were asked for.
     Length,
@@ -19,7 +19,7 @@ pub enum Finish {
     Context,
 }
 
-/// How long to go on.
+/// When to end.
 #[derive(Debug, Clone)]
 pub struct GenerateOptions {
     /// Tokens at most.
@@ -36,7 +36,7 @@ impl Default for GenerateOptions {
     }
 }
 
-/// What came.
+/// The tokens and the text that were generated.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Generation {
     /// The new tokens, the one that ended the text not among them.
@@ -47,11 +47,12 @@ pub struct Generation {
     pub finish: Finish,
 }
 
-/// Goes on after `prompt`; `each` is given the text piece by piece, whole characters only.
+/// Generates after `prompt`, and calls `each` with the text piece by piece, whole characters only.
 ///
 /// # Errors
 ///
-/// A prompt that is empty, has unknown tokens or does not fit into the context; texts to end before, and no tokenizer to find them with.
+/// A prompt that is empty, has unknown tokens or does not fit into the context; texts to end
+/// before, and no tokenizer to find them with.
 pub fn generate(
     engine: &mut Engine,
     tokenizer: Option<&Tokenizer>,
@@ -107,7 +108,7 @@ pub fn generate(
     Ok(Generation { tokens, text: tokenizer.map(|_| text), finish })
 }
 
-/// The ids of those stops that are tokens and that no text has.
+/// Returns the ids of the stops that are special tokens, which have no text.
 fn special_tokens(engine: &Engine, tokenizer: Option<&Tokenizer>, stops: &[String]) -> Result<Vec<u32>, Error> {
     let Some(tokenizer) = tokenizer else {
         let path = || engine.model().path().to_owned();

@@ -1,13 +1,16 @@
-//! From logits to the next token: the usual changes of a distribution, in double precision, and draws that a seed repeats.
+//! From logits to the next token: the usual changes of a distribution, in double precision, and
+//! draws that a seed repeats.
 //!
-//! Each step is defined as in Hugging Face's transformers; steps are done in the order in which they are listed.
+//! Each step is defined as in Hugging Face's transformers; steps are done in the order in which
+//! they are listed.
 
 use crate::error::Error;
 
 /// One change of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Logits of tokens that were there before are divided by this if positive, multiplied if negative.
+    /// Logits of tokens that were there before are divided by this if positive, multiplied if
+    /// negative.
     RepetitionPenalty(f64),
     /// Logits are divided by this.
     Temperature(f64),
@@ -62,7 +65,7 @@ fn remove(logits: &mut [f64], is_out: impl Fn(f64) -> bool) {
     logits.iter_mut().filter(|logit| is_out(**logit)).for_each(|logit| *logit = f64::NEG_INFINITY);
 }
 
-/// Indices, the greatest logit first, the lower index first among equals.
+/// Returns the indices, the greatest logit first, the lower index first among equals.
 fn descending(logits: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..logits.len()).collect();
     order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
@@ -91,7 +94,8 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
     probabilities
 }
 
-/// The distribution of the next token after `steps`: (vocabulary). `before` are the tokens so far.
+/// Returns the distribution of the next token after `steps`: (vocabulary). `before` are the tokens
+/// so far.
 ///
 /// ```
 /// use torchless::sampling::{Step, distribution};
@@ -102,7 +106,8 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
 ///
 /// # Errors
 ///
-/// A step with a setting that means nothing; no logits; logits that are no numbers or infinite, at first or after a step.
+/// A step with an invalid setting; no logits; logits that are NaN or infinite, at first or after a
+/// step.
 pub fn distribution(logits: &[f32], before: &[u32], steps: &[Step]) -> Result<Vec<f64>, Error> {
     if logits.is_empty() {
         return Err(Error::NoTokens);
@@ -117,7 +122,7 @@ pub fn distribution(logits: &[f32], before: &[u32], steps: &[Step]) -> Result<Ve
     Ok(softmax(&logits))
 }
 
-/// Refuses logits that leave no distribution: one that is no number or infinite, or nothing but −∞.
+/// Refuses logits that leave no distribution: one that is NaN or infinite, or only −∞.
 fn check(logits: impl Iterator<Item = f64>) -> Result<(), Error> {
     let mut is_possible = false;
     for (token, value) in logits.enumerate() {
@@ -129,7 +134,7 @@ fn check(logits: impl Iterator<Item = f64>) -> Result<(), Error> {
     if is_possible { Ok(()) } else { Err(Error::Logit { token: 0, value: f64::NEG_INFINITY }) }
 }
 
-/// The token of the greatest logit; the first one among equals.
+/// Returns the token of the greatest logit; the first one among equals.
 pub fn greedy(logits: &[f32]) -> u32 {
     let mut best = 0;
     for (token, logit) in logits.iter().enumerate() {
@@ -160,11 +165,11 @@ impl Sampler {
         Ok(Sampler { steps: Some(steps), state: seed })
     }
 
-    /// The next token.
+    /// Returns the next token.
     ///
     /// # Errors
     ///
-    /// Logits that are no numbers or infinite.
+    /// Logits that are NaN or infinite.
     pub fn choose(&mut self, logits: &[f32], before: &[u32]) -> Result<u32, Error> {
         let Some(steps) = &self.steps else {
             check(logits.iter().map(|&logit| f64::from(logit)))?;

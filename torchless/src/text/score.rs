@@ -1,7 +1,8 @@
 //! Exact log-probabilities of many short sequences of tokens, and their ratio under two prefixes.
 //!
-//! `log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i]`, and the ratio of two classes is the best possible test of one against the
-//! other (Neyman and Pearson) as far as the model knows them. Sequences are computed many at once; no result depends on how many.
+//! `log p(x | c) = Σ log softmax(logits after c, x₁ … x_{i−1})[x_i]`, and the ratio of two classes
+//! is the best possible test of one against the other (Neyman and Pearson) as far as the model
+//! knows them. Sequences are computed many at once; no result depends on how many.
 
 use crate::config::Config;
 use crate::engine::Engine;
@@ -27,7 +28,8 @@ pub const DEFAULT_BATCH: usize = Engine::DEFAULT_SEQUENCE_TOKENS;
 pub struct ScoreOptions {
     /// Tokens before every sequence; at least one.
     pub prefix: Vec<u32>,
-    /// Tokens after every sequence, which count: a sequence that ends is another than one that goes on.
+    /// Tokens after every sequence, which count: a sequence that ends differs from one that
+    /// continues.
     pub end: Vec<u32>,
     /// Tokens that are computed at once, about.
     pub batch: usize,
@@ -40,14 +42,16 @@ impl Default for ScoreOptions {
 }
 
 impl ScoreOptions {
-    /// Tokens of one pass at most: a sequence is not divided, and there is one of any length in each.
+    /// Returns the tokens of one pass at most: a sequence is not divided, and there is one of any
+    /// length in each.
     pub fn most_at_once(&self, sequences: &[Vec<u32>]) -> usize {
         let longest = sequences.iter().map(|sequence| self.n_computed(sequence)).max().unwrap_or(0);
         let all = sequences.iter().fold(0_usize, |sum, sequence| sum.saturating_add(self.n_computed(sequence)));
         all.min(self.batch.saturating_add(longest))
     }
 
-    /// Tokens that are computed for a sequence: all but the last, after which nothing is asked.
+    /// Returns the tokens that are computed for a sequence: all but the last, after which nothing
+    /// is asked.
     fn n_computed(&self, sequence: &[u32]) -> usize {
         (self.prefix.len() + sequence.len() + self.end.len()).saturating_sub(1)
     }
@@ -56,7 +60,8 @@ impl ScoreOptions {
     ///
     /// # Errors
     ///
-    /// An empty prefix; a token that the model does not know; a sequence that does not fit into its context.
+    /// An empty prefix; a token that the model does not know; a sequence that does not fit into its
+    /// context.
     pub fn check(&self, config: &Config, sequences: &[Vec<u32>]) -> Result<(), Error> {
         if self.prefix.is_empty() {
             return Err(Error::NoTokens);
@@ -78,7 +83,8 @@ impl ScoreOptions {
 ///
 /// # Errors
 ///
-/// An empty prefix; a token that the model does not know; a sequence that does not fit into its context: all before anything is computed.
+/// An empty prefix; a token that the model does not know; a sequence that does not fit into its
+/// context: all before anything is computed.
 pub fn log_probabilities(
     engine: &mut Engine,
     sequences: &[Vec<u32>],
@@ -121,8 +127,8 @@ fn batch(
     })
 }
 
-/// How many of `values` are in each bin; bin i is from `edges[i]` (included) to `edges[i + 1]` (not included). What is in none is not counted.
-/// Edges ascend.
+/// Returns how many of `values` are in each bin; bin i is from `edges[i]` (included) to `edges[i +
+/// 1]` (not included). What is in none is not counted. Edges ascend.
 ///
 /// ```
 /// use torchless::score::histogram;

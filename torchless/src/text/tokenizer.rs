@@ -1,4 +1,5 @@
-//! Text and token ids: the tokenizer of a folder or a GGUF file, and text that comes token by token without breaking a character.
+//! Text and token ids: the tokenizer of a folder or a GGUF file, and text that grows token by token
+//! without splitting a character.
 
 use std::path::{Path, PathBuf};
 
@@ -23,14 +24,15 @@ struct Cut {
     /// What splits it; without a pattern of its own GPT-2's follows.
     split: Option<Value>,
     has_pattern: bool,
-    /// Whether a word that is a token stays whole, whatever the merges say.
+    /// Whether a word that is a token stays whole, whatever the merges would do.
     ignores_merges: bool,
-    /// Whether texts begin with the token for that where the file does not say.
+    /// Whether texts begin with the BOS token if the file does not specify it.
     adds_bos: bool,
 }
 
 impl Cut {
-    /// By the name that GGUF files have for it (`tokenizer.ggml.pre`), as the models' own tokenizers do it.
+    /// By the name that GGUF files have for it (`tokenizer.ggml.pre`), as the models' own
+    /// tokenizers do it.
     fn named(pre: &str) -> Option<Cut> {
         let pattern = |pattern: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
         let with = |text: &str| Cut { split: Some(pattern(text)), has_pattern: true, ..Cut::default() };
@@ -56,7 +58,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokenizer that comes with `model`.
+    /// Returns the tokenizer that comes with `model`.
     pub fn of(model: &Model) -> Result<Tokenizer, Error> {
         match &model.source {
             Source::Folder(folder) => {
@@ -87,29 +89,30 @@ impl Tokenizer {
         Error::Tokenizer { path: self.path.clone(), message: error.to_string() }
     }
 
-    /// The ids of `text`, with what the tokenizer puts before and after it if `with_special`.
+    /// Returns the ids of `text`, with what the tokenizer puts before and after it if
+    /// `with_special`.
     pub fn encode(&self, text: &str, with_special: bool) -> Result<Vec<u32>, Error> {
         let encoding = self.inner.encode_fast(text, with_special).map_err(|error| self.error(&error))?;
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The text of `ids`, special tokens written out or left out.
+    /// Returns the text of `ids`, special tokens written out or left out.
     pub fn decode(&self, ids: &[u32], with_special: bool) -> Result<String, Error> {
         self.inner.decode(ids, !with_special).map_err(|error| self.error(&error))
     }
 
-    /// A token as the vocabulary has it.
+    /// Returns a token as the vocabulary has it.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }
 
-    /// The id of a token.
+    /// Returns the id of a token.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
 }
 
-/// The `tokenizer.json` that a GGUF file's keys amount to.
+/// Returns the `tokenizer.json` that a GGUF file's keys amount to.
 fn of_gguf(keys: &Keys) -> Result<Value, Error> {
     let kind = keys.text("tokenizer.ggml.model")?;
     let kind = kind.ok_or_else(|| Error::NoTokenizer { path: keys.path().to_owned() })?;
@@ -132,7 +135,7 @@ fn of_gguf(keys: &Keys) -> Result<Value, Error> {
     document["added_tokens"] = added.collect();
     document["version"] = "1.0".into();
     let pre = keys.text("tokenizer.ggml.pre")?.unwrap_or("default");
-    // As llama.cpp has it where the file does not say.
+    // As llama.cpp does if the file does not specify it.
     let is_usual = kind == "llama" || Cut::named(pre).is_some_and(|cut| cut.adds_bos);
     let end = |id: &str, adds: bool| -> Result<Option<(u32, &str)>, Error> {
         let id = keys.token(id)?.filter(|_| adds);
@@ -221,12 +224,14 @@ fn sentence_piece(keys: &Keys, tokens: &[&str], types: &[f64]) -> Result<Value, 
     }))
 }
 
-/// Text that grows token by token. A character that is spread over tokens comes when it is whole.
+/// Text that grows token by token. A character that is spread over tokens is returned when it is
+/// whole.
 #[derive(Debug)]
 pub struct TextStream<'a> {
     tokenizer: &'a Tokenizer,
     ids: Vec<u32>,
-    /// Ids before this are context only: some tokenizers write a token differently at the beginning of a text.
+    /// Ids before this are context only: some tokenizers write a token differently at the beginning
+    /// of a text.
     first: usize,
     /// Ids before this have been written.
     written: usize,
@@ -237,31 +242,31 @@ pub struct TextStream<'a> {
 }
 
 impl<'a> TextStream<'a> {
-    /// Text after nothing, that ends before any of `stops`.
+    /// Returns the text after nothing, that ends before any of `stops`.
     pub fn new(tokenizer: &'a Tokenizer, stops: &[String]) -> TextStream<'a> {
         let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
         TextStream { tokenizer, ids: Vec::new(), first: 0, written: 0, held: String::new(), stops, is_stopped: false }
     }
 
-    /// Whether a stop string was found: nothing comes any more.
+    /// Returns whether a stop string was found; no more text follows.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// The text that is certain now that `id` was added.
+    /// Returns the text that is certain now that `id` was added.
     pub fn push(&mut self, id: u32) -> Result<String, Error> {
         self.ids.push(id);
         let fresh = self.fresh(false)?;
         Ok(self.release(&fresh, false))
     }
 
-    /// The rest of the text. Bytes that are no whole character become U+FFFD.
+    /// Returns the rest of the text. Bytes that do not form a character become U+FFFD.
     pub fn finish(&mut self) -> Result<String, Error> {
         let fresh = self.fresh(true)?;
         Ok(self.release(&fresh, true))
     }
 
-    /// What the ids since the last call add, if it is whole characters.
+    /// Returns what the ids since the last call add, if it is whole characters.
     fn fresh(&mut self, is_last: bool) -> Result<String, Error> {
         let before = self.tokenizer.decode(&self.ids[self.first..self.written], false)?;
         let now = self.tokenizer.decode(&self.ids[self.first..], false)?;

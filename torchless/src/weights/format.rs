@@ -1,7 +1,9 @@
-//! How weights are stored: plain numbers, and blocks of quantised ones, unpacked to vectors of `f32` where they are used.
+//! How weights are stored: plain numbers, and blocks of quantised ones, unpacked to vectors of
+//! `f32` where they are used.
 //!
-//! A format has blocks of `LEN` weights in `BYTES` bytes. Unpacking is exact in the sense of the format: the scale is widened to `f32` and
-//! multiplied in `f32`, as the reference implementation of each format does. Layouts: the GGUF specification's tensor types.
+//! A format has blocks of `LEN` weights in `BYTES` bytes. Unpacking is exact in the sense of the
+//! format: the scale is widened to `f32` and multiplied in `f32`, as the reference implementation
+//! of each format does. Layouts: the GGUF specification's tensor types.
 
 use std::fmt;
 
@@ -47,7 +49,7 @@ impl Format {
         Format::Q6K,
     ];
 
-    /// Its name, the weights of a block and the bytes of a block.
+    /// Returns its name, the weights of a block and the bytes of a block.
     const fn facts(self) -> (&'static str, usize, usize) {
         match self {
             Format::F32 => ("F32", 1, 4),
@@ -63,22 +65,23 @@ impl Format {
         }
     }
 
-    /// The name that the file formats use.
+    /// Returns the name that the file formats use.
     pub fn name(self) -> &'static str {
         self.facts().0
     }
 
-    /// Weights of one block; rows are made of whole blocks.
+    /// Returns the weights of one block; rows are made of whole blocks.
     pub fn block_len(self) -> usize {
         self.facts().1
     }
 
-    /// Bytes of one block.
+    /// Returns the bytes of one block.
     pub fn block_bytes(self) -> usize {
         self.facts().2
     }
 
-    /// Bytes of a row of `columns` weights; none if they are no whole blocks or too many to count.
+    /// Returns the bytes of a row of `columns` weights; `None` if these are not whole blocks, or
+    /// too many to count.
     pub fn row_bytes(self, columns: usize) -> Option<usize> {
         columns.is_multiple_of(self.block_len()).then_some(columns / self.block_len())?.checked_mul(self.block_bytes())
     }
@@ -95,11 +98,13 @@ pub(crate) trait Layout: Copy {
     const LEN: usize;
     const BYTES: usize;
 
-    /// Hands the vectors of one block to `each`, in order, with their indices. `block` has `BYTES` bytes.
+    /// Hands the vectors of one block to `each`, in order, with their indices. `block` has `BYTES`
+    /// bytes.
     fn unpack<S: Simd>(simd: S, block: &[u8], each: impl Taker<S>);
 }
 
-/// What vectors of weights are handed to. Not a closure: one that is called often is not inlined, and then not compiled for the instruction set.
+/// Receives vectors of weights. Not a closure: a closure that is called often is not inlined, and
+/// then not compiled for the instruction set.
 pub(crate) trait Taker<S: Simd> {
     fn take(&mut self, simd: S, index: usize, vector: S::Vector);
 }
@@ -133,7 +138,8 @@ macro_rules! with_layout {
 }
 pub(crate) use with_layout;
 
-/// Declares a [`Layout`]: what its blocks are, its name, `LEN`, `BYTES`, and how a block is unpacked.
+/// Declares a [`Layout`]: what its blocks are, its name, `LEN`, `BYTES`, and how a block is
+/// unpacked.
 macro_rules! layout {
     ($(#[$doc:meta])* $name:ident, $len:expr, $bytes:expr, |$simd:ident, $block:ident, $each:ident| $unpack:block) => {
         $(#[$doc])*
@@ -148,7 +154,8 @@ macro_rules! layout {
     };
 }
 
-/// Does the same for each number: loops that are too long for the compiler to unroll would count and shift at run time.
+/// Does the same for each number: loops that are too long for the compiler to unroll would count
+/// and shift at run time.
 macro_rules! for_each {
     ($name:ident of $($number:literal)* => $body:block) => {
         $({
@@ -158,19 +165,19 @@ macro_rules! for_each {
     };
 }
 
-/// The array at `at` of a block; blocks have the length of their format.
+/// Returns the array at `at` of a block; blocks have the length of their format.
 #[inline(always)]
 pub(crate) fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
     block[at..].first_chunk().expect("a whole block")
 }
 
-/// The half-precision number at `at` of a block.
+/// Returns the half-precision number at `at` of a block.
 #[inline(always)]
 fn scale<S: Simd>(simd: S, block: &[u8], at: usize) -> f32 {
     simd.half1(u16::from_le_bytes(*part(block, at)))
 }
 
-/// The same, in every lane.
+/// Returns the half-precision number at `at` of a block, in every lane.
 #[inline(always)]
 fn splat_scale<S: Simd>(simd: S, block: &[u8], at: usize) -> S::Vector {
     simd.splat_half(u16::from_le_bytes(*part(block, at)))
@@ -235,7 +242,8 @@ struct Groups {
     offsets: [f32; 8],
 }
 
-/// Those of a block: six bits each, packed in twelve bytes behind the two scales that they share.
+/// Returns those of a block: six bits each, packed in twelve bytes behind the two scales that they
+/// share.
 #[inline(always)]
 fn groups<S: Simd>(simd: S, block: &[u8]) -> Groups {
     let (scale, minimum) = (scale(simd, block, 0), scale(simd, block, 2));
@@ -253,7 +261,7 @@ fn groups<S: Simd>(simd: S, block: &[u8]) -> Groups {
     groups
 }
 
-/// What the sixteen codes of a group stand for.
+/// Returns the weights of the sixteen codes of a group.
 #[inline(always)]
 fn group_weights<S: Simd>(simd: S, groups: &Groups, at: usize) -> S::Table {
     let (factor, offset) = (simd.splat(groups.factors[at]), simd.splat(groups.offsets[at]));
@@ -261,7 +269,8 @@ fn group_weights<S: Simd>(simd: S, groups: &Groups, at: usize) -> S::Table {
 }
 
 layout! {
-    /// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers, two groups, share 32 bytes.
+    /// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers, two groups,
+    /// share 32 bytes.
     Q4K, 256, 144, |simd, block, each| {
         let groups = groups(simd, block);
         for_each!(PAIR of 0 1 2 3 => {
@@ -291,7 +300,8 @@ layout! {
     }
 }
 layout! {
-    /// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`; halves of 128 numbers.
+    /// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`;
+    /// halves of 128 numbers.
     Q6K, 256, 210, |simd, block, each| {
         let (scale, groups) = (scale(simd, block, 208), part::<16>(block, 192));
         for_each!(GROUP of 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
@@ -306,8 +316,8 @@ layout! {
     }
 }
 
-/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros to whole vectors; one vector goes to every
-/// `stride`-th place of `out`.
+/// Unpacks one row of whole blocks, and of single numbers what is left of them, padded with zeros
+/// to whole vectors; one vector goes to every `stride`-th place of `out`.
 #[inline(always)]
 pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lanes], stride: usize) {
     let blocks = row.chunks_exact(L::BYTES);
@@ -323,7 +333,8 @@ pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lan
     }
 }
 
-/// What is left of a row of single numbers, with zeros after it: one vector. Formats of blocks leave nothing.
+/// Returns what is left of a row of single numbers, with zeros after it: one vector. Formats of
+/// blocks leave nothing.
 #[inline(always)]
 pub(crate) fn padded<L: Layout>(rest: &[u8]) -> [u8; 64] {
     let mut padded = [0; 64];

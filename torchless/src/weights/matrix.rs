@@ -7,7 +7,7 @@ use memmap2::Mmap;
 
 use super::format::{Format, unpack};
 
-/// Bytes that nobody copies: a part of a mapped file, or memory.
+/// Bytes that are not copied: a part of a mapped file, or memory.
 #[derive(Clone)]
 pub(crate) enum Bytes {
     Mapped(Arc<Mmap>, Range<usize>),
@@ -47,28 +47,30 @@ impl Matrix {
         Some(Matrix { bytes, format, rows, columns, row_bytes })
     }
 
-    /// A matrix of a copy of `bytes`; none if they are not `rows` whole rows, or there are none.
+    /// Returns a matrix of a copy of `bytes`, or none if they are not `rows` whole rows, or there
+    /// are none.
     pub fn from_bytes(bytes: &[u8], format: Format, rows: usize, columns: usize) -> Option<Matrix> {
         Matrix::new(Bytes::Owned(bytes.into()), format, rows, columns)
     }
 
-    /// A matrix of single precision; none if `values` are not `rows`·`columns`, or there are none.
+    /// Returns a matrix of single precision, or none if `values` are not `rows`·`columns`, or there
+    /// are none.
     pub fn from_values(values: &[f32], rows: usize, columns: usize) -> Option<Matrix> {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         Matrix::new(Bytes::Owned(bytes.into()), Format::F32, rows, columns)
     }
 
-    /// How many outputs a product has.
+    /// Returns how many outputs a product has.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many inputs a product has.
+    /// Returns how many inputs a product has.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// How it is stored.
+    /// Returns how it is stored.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -78,7 +80,7 @@ impl Matrix {
         self.row_bytes
     }
 
-    /// Bytes of all rows.
+    /// Returns the bytes of all rows.
     pub fn n_bytes(&self) -> usize {
         self.bytes.as_slice().len()
     }
@@ -88,7 +90,7 @@ impl Matrix {
         unpack(self.format, self.rows_of(row..row + 1), out);
     }
 
-    /// Its bytes, as they lie in their file.
+    /// Returns its bytes, as they lie in their file.
     pub(crate) fn stored(&self) -> &[u8] {
         self.bytes.as_slice()
     }

@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::random_model::{RandomModel, Stored, fresh_folder};
 use crate::support::{distance, ids, json, program, reference, tensors};
-use crate::twin::{Stored, Twin, fresh_folder};
 
 pub(crate) fn torchless(arguments: &[&str]) -> Output {
     Command::new(program()).args(arguments).output().expect("the command")
@@ -29,8 +29,8 @@ fn rows(answer: &Value) -> Vec<f32> {
 
 #[test]
 fn logits_are_one_row_for_each_position() {
-    let twin = Twin::new("qwen2").drawn();
-    let folder = twin.write_folder("command-logits", true, 1);
+    let small = RandomModel::new("qwen2").drawn();
+    let folder = small.write_folder("command-logits", true, 1);
     let found = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]);
     assert_eq!(found["logits"].as_array().expect("rows").len(), 3);
     let all = rows(&found);
@@ -38,7 +38,7 @@ fn logits_are_one_row_for_each_position() {
     let said = torchless(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--all", "--json"]).stdout;
     let said = String::from_utf8(said).expect("UTF-8");
     assert!(said.split([',', '[', ']']).all(|number| number.len() < 16), "{said}");
-    assert!(distance(&all, &twin.logits(&[0, 52, 29])) < 1e-4);
+    assert!(distance(&all, &small.logits(&[0, 52, 29])) < 1e-4);
     let last = answer(&["logits", "--model", text(&folder), "--tokens", "0,52,29", "--json"]);
     assert_eq!(rows(&last), all[2 * 70..]);
 }
@@ -46,7 +46,7 @@ fn logits_are_one_row_for_each_position() {
 #[test]
 #[cfg(unix)]
 fn a_standard_output_that_takes_nothing_is_an_error() {
-    let folder = Twin::new("llama").drawn().write_folder("command-closed", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("command-closed", true, 1);
     let logits = format!("logits --model {} --tokens 1", text(&folder));
     let full = Path::new("/dev/full").exists().then_some(">/dev/full");
     if full.is_none() {
@@ -67,15 +67,15 @@ fn a_standard_output_that_takes_nothing_is_an_error() {
 }
 
 #[test]
-fn the_commonest_mistakes_are_named() {
-    let folder = Twin::new("llama").drawn().write_folder("command-mistakes", true, 1);
+fn common_mistakes_are_named() {
+    let folder = RandomModel::new("llama").drawn().write_folder("command-mistakes", true, 1);
     let model = ["--model", text(&folder)];
     let cases: [(&[&str], &str); 6] = [
         (&["logits", "--tokens", "1,70"], "error: token 1 is 70, and the vocabulary has 70 (ids 0 to 69)\n"),
         (&["logits"], "error: neither --tokens nor --prompt is given\n"),
         (
             &["logits", "--tokens", "1", "--memory-limit", "lots"],
-            "error: `lots` is no size: say bytes, or KiB, MiB, GiB\n",
+            "error: `lots` is not a valid size\nhint: a size is a number of bytes, or a number with KiB, MiB or GiB\n",
         ),
         (&["generate", "--prompt", "hello"], "has no tokenizer\nhint: give token ids with --tokens, and no --stop\n"),
         (
@@ -97,22 +97,29 @@ fn the_commonest_mistakes_are_named() {
     assert!(String::from_utf8_lossy(&absent.stderr).starts_with("error: cannot read `/nowhere`\n"));
 }
 
-/// Weights, keys and values, 15 % more, and what the program takes with a model of no size.
+/// Weights, keys and values, 15 % more, and what the program takes with an empty model.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_peak_of_memory_is_that_of_weights_keys_and_values() {
-    let shape = Twin { hidden: 256, heads: 8, kv_heads: 2, head_dim: 32, intermediate: 768, ..Twin::new("llama") };
+    let shape = RandomModel {
+        hidden: 256,
+        heads: 8,
+        kv_heads: 2,
+        head_dim: 32,
+        intermediate: 768,
+        ..RandomModel::new("llama")
+    };
     let measured = |path: &Path, prefill: &str| {
         let words = ["bench", "--model", text(path), "--prefill", prefill, "--decode", "4", "--threads", "1", "--json"];
         let memory = answer(&words)["memory"].clone();
         let number = |name: &str| memory[name].as_u64().expect("a number");
         (number("peak"), number("weights") + number("keys_and_values"))
     };
-    let small = Twin::new("llama").drawn().write_folder("memory-small", true, 1);
+    let small = RandomModel::new("llama").drawn().write_folder("memory-small", true, 1);
     let (program, _) = measured(&small, "1");
     for (name, stored) in [("memory-f32", Stored::F32), ("memory-f16", Stored::F16)] {
-        let twin = Twin { stored, layers: 10, windows: vec![None; 10], vocabulary: 4000, ..shape.clone() };
-        let path = twin.drawn().write_folder(name, true, 1);
+        let small = RandomModel { stored, layers: 10, windows: vec![None; 10], vocabulary: 4000, ..shape.clone() };
+        let path = small.drawn().write_folder(name, true, 1);
         for prefill in ["1", "48"] {
             let (peak, needed) = measured(&path, prefill);
             println!("{name}, {prefill} tokens: {:.3}", (peak - program) as f64 / needed as f64);
@@ -129,7 +136,7 @@ fn the_peak_of_memory_is_that_of_weights_keys_and_values() {
 #[test]
 #[cfg(not(target_os = "macos"))]
 fn a_device_that_is_not_there_is_an_error() {
-    let folder = Twin::new("llama").drawn().write_folder("command-device", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("command-device", true, 1);
     for flag in ["--device", "--gpu"] {
         let output = torchless(&["logits", "--model", text(&folder), "--tokens", "1", flag, "metal"]);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -140,8 +147,8 @@ fn a_device_that_is_not_there_is_an_error() {
 
 #[test]
 fn scores_are_ratios_of_likelihoods_with_the_end() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("command-score", true, 1);
+    let small = RandomModel::new("llama").drawn();
+    let folder = small.write_folder("command-score", true, 1);
     let events = fresh_folder("command-events").join("events.json");
     std::fs::write(&events, "[[5, 9], [], [7]]").expect("a writable folder");
     let found = answer(&[
@@ -160,7 +167,7 @@ fn scores_are_ratios_of_likelihoods_with_the_end() {
     ]);
     let probability = |prefix: u32, event: &[u32]| -> f64 {
         let tokens = [&[prefix], event, &[2]].concat();
-        let logits = twin.logits(&tokens);
+        let logits = small.logits(&tokens);
         let rows = logits.chunks(70).zip(&tokens[1..]);
         rows.map(|(row, &next)| torchless::score::log_probability(row, next)).sum()
     };
@@ -214,7 +221,7 @@ fn a_reference_is_verified_layer_by_layer() {
 
 #[test]
 #[ignore = "needs the reference models"]
-fn text_goes_on_as_in_the_reference() {
+fn text_continues_as_in_the_reference() {
     let folder = reference("tiny-llama-f32");
     let case = &json(&folder.join("reference.json"))["prompts"][0];
     let prompt = case["text"].as_str().expect("text");
@@ -244,7 +251,7 @@ fn text_goes_on_as_in_the_reference() {
 
 #[test]
 fn every_verb_that_computes_does_it_on_the_device_that_is_named() {
-    let folder = Twin::new("qwen2").drawn().write_folder("command-emulated", true, 1);
+    let folder = RandomModel::new("qwen2").drawn().write_folder("command-emulated", true, 1);
     let model = text(&folder);
     let both = |arguments: &[&str]| {
         let on = |device| answer(&[arguments, &["--model", model, "--json", "--device", device]].concat());
@@ -282,8 +289,8 @@ fn the_reference_is_verified_layer_by_layer_on_a_device() {
 
 #[cfg(unix)]
 #[test]
-fn pipes_and_devices_are_no_files_of_models() {
-    let twin = Twin::new("llama").drawn();
+fn pipes_and_devices_are_refused_as_model_files() {
+    let small = RandomModel::new("llama").drawn();
     let info = |folder: &Path| {
         let output = torchless(&["info", "--model", text(folder)]);
         assert_eq!(output.status.code(), Some(2));
@@ -293,27 +300,27 @@ fn pipes_and_devices_are_no_files_of_models() {
         assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
     };
     for name in ["config.json", "model.safetensors", "generation_config.json"] {
-        let folder = twin.write_folder(&format!("command-pipe-{name}"), true, 1);
+        let folder = small.write_folder(&format!("command-pipe-{name}"), true, 1);
         let path = folder.join(name);
         let _ = std::fs::remove_file(&path);
         make_pipe(&path);
         let said = info(&folder);
-        assert!(said.contains(name) && said.contains("no regular file"), "{said}");
+        assert!(said.contains(name) && said.contains("not a regular file"), "{said}");
         std::fs::remove_file(&path).expect("a pipe");
         std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
         let said = info(&folder);
-        assert!(said.contains(name) && said.contains("no regular file"), "{said}");
+        assert!(said.contains(name) && said.contains("not a regular file"), "{said}");
     }
     // A model file itself.
     let pipe = fresh_folder("command-pipe").join("model.gguf");
     make_pipe(&pipe);
-    assert!(info(&pipe).contains("no regular file"));
+    assert!(info(&pipe).contains("not a regular file"));
 }
 
 #[cfg(unix)]
 #[test]
 fn events_may_come_from_a_device_but_not_without_end() {
-    let folder = Twin::new("llama").drawn().write_folder("command-endless", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("command-endless", true, 1);
     let score = |events: &str| {
         torchless(&[
             "score",
@@ -338,7 +345,7 @@ fn events_may_come_from_a_device_but_not_without_end() {
 
 #[test]
 fn an_unknown_instruction_set_is_a_warning() {
-    let folder = Twin::new("llama").drawn().write_folder("command-isa", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("command-isa", true, 1);
     let said = |isa: &str| {
         let output = Command::new(program())
             .args(["info", "--model", text(&folder)])

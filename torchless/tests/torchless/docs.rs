@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::twin::fresh_folder;
+use crate::random_model::fresh_folder;
 use crate::support::program;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

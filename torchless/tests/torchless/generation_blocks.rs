@@ -3,9 +3,10 @@
 use torchless::chat::{ChatTemplate, Message};
 use torchless::{Error, Model};
 
-use crate::twin::Twin;
+use crate::random_model::RandomModel;
 
-/// Templates, and what `render_jinja_template` of transformers 5.23.0 (jinja2 3.1.6) makes of the messages below.
+/// Templates, and what `render_jinja_template` of transformers 5.23.0 (jinja2 3.1.6) makes of the
+/// messages below.
 const RENDERED: [(&str, &str); 13] = [
     (
         "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}|{% endgeneration %}{% else %}{{ m.role }}:{{ m.content }}\n{% endif %}{% endfor %}",
@@ -53,8 +54,8 @@ const REFUSED: [&str; 4] =
 const MESSAGES: [(&str, &str); 3] = [("system", "S"), ("user", "Hi"), ("assistant", "A{}")];
 
 #[test]
-fn what_a_model_says_is_rendered_as_transformers_does() {
-    let folder = Twin::new("llama").drawn().write_folder("generation", true, 1);
+fn generation_blocks_are_rendered_as_in_transformers() {
+    let folder = RandomModel::new("llama").drawn().write_folder("generation", true, 1);
     let messages = MESSAGES.map(|(role, content)| Message { role: role.into(), content: content.into() });
     let rendered = |template: &str| -> Result<String, Error> {
         std::fs::write(folder.join("chat_template.jinja"), template).expect("a writable folder");

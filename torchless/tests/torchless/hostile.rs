@@ -1,4 +1,4 @@
-//! Damaged and dishonest files: an error that names file and field, never a panic.
+//! Damaged files and files with false claims: an error that names file and field, never a panic.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use torchless::chat::ChatTemplate;
 use torchless::text::Tokenizer;
 use torchless::{Engine, LoadOptions, LogitRows, Model, Threads};
 
+use crate::random_model::{RandomModel, fresh_folder};
 use crate::support::reference;
-use crate::twin::{Twin, fresh_folder};
 
 /// Opens the model and computes a token with it; the message if something refuses.
 pub(crate) fn tried(path: &Path) -> Result<(), String> {
@@ -30,7 +30,7 @@ pub(crate) fn refused(path: &Path) -> String {
 
 #[test]
 fn a_file_that_ends_anywhere_is_an_error_that_names_it() {
-    let twin = Twin {
+    let small = RandomModel {
         hidden: 8,
         heads: 2,
         kv_heads: 1,
@@ -38,11 +38,11 @@ fn a_file_that_ends_anywhere_is_an_error_that_names_it() {
         intermediate: 8,
         vocabulary: 9,
         layers: 1,
-        ..Twin::new("llama")
+        ..RandomModel::new("llama")
     };
-    let twin = twin.drawn();
-    let folder = twin.write_folder("cut", true, 1);
-    let gguf = twin.write_gguf("cut-gguf");
+    let small = small.drawn();
+    let folder = small.write_folder("cut", true, 1);
+    let gguf = small.write_gguf("cut-gguf");
     for path in [folder.join("model.safetensors"), gguf] {
         let whole = std::fs::read(&path).expect("a readable file");
         tried(&path).expect("whole");
@@ -57,9 +57,9 @@ fn a_file_that_ends_anywhere_is_an_error_that_names_it() {
 
 #[test]
 fn absurd_claims_are_refused_by_name() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("claims", true, 1);
-    let config = twin.config(true);
+    let small = RandomModel::new("llama").drawn();
+    let folder = small.write_folder("claims", true, 1);
+    let config = small.config(true);
     let cases: [(&str, Value, &str); 14] = [
         ("hidden_size", json!(0), "`hidden_size`: 0 is out of range"),
         ("hidden_size", json!(1_u64 << 60), "`hidden_size`: 1152921504606846976 is out of range"),
@@ -87,39 +87,39 @@ fn absurd_claims_are_refused_by_name() {
 
 #[test]
 fn tokens_that_end_or_begin_a_text_are_tokens_of_the_model() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("ends", true, 1);
+    let small = RandomModel::new("llama").drawn();
+    let folder = small.write_folder("ends", true, 1);
     let (config, generation) = (folder.join("config.json"), folder.join("generation_config.json"));
     for (name, value, odd) in
         [("eos_token_id", json!([2, 70]), 70), ("bos_token_id", json!(4_294_967_295_u32), u32::MAX)]
     {
-        let mut wrong = twin.config(true);
+        let mut wrong = small.config(true);
         wrong[name] = value.clone();
         std::fs::write(&config, wrong.to_string()).expect("a writable file");
         let expected = format!("config.json`: `{name}`: {odd} is out of range: ids are below `vocab_size`");
         assert!(refused(&folder).contains(&expected), "{}", refused(&folder));
-        std::fs::write(&config, twin.config(true).to_string()).expect("a writable file");
+        std::fs::write(&config, small.config(true).to_string()).expect("a writable file");
         std::fs::write(&generation, json!({ name: value }).to_string()).expect("a writable file");
         assert!(refused(&folder).contains(&format!("generation_{expected}")), "{}", refused(&folder));
         std::fs::remove_file(&generation).expect("a file");
     }
     tried(&folder).expect("whole");
     for name in ["eos", "eot", "bos"].map(|name| format!("tokenizer.ggml.{name}_token_id")) {
-        tried(&twin.write_gguf_with("ends-gguf", &[(&name, json!(69))])).expect("whole");
-        let message = refused(&twin.write_gguf_with("ends-gguf", &[(&name, json!(70))]));
+        tried(&small.write_gguf_with("ends-gguf", &[(&name, json!(69))])).expect("whole");
+        let message = refused(&small.write_gguf_with("ends-gguf", &[(&name, json!(70))]));
         let expected = format!("`{name}`: 70 is out of range: ids are below the rows of `token_embd.weight`");
         assert!(message.contains(&expected), "{message}");
     }
 }
 
 #[test]
-fn names_that_are_there_twice_are_refused_in_every_document() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("twice", true, 2);
+fn duplicate_keys_are_refused_in_every_document() {
+    let small = RandomModel::new("llama").drawn();
+    let folder = small.write_folder("twice", true, 2);
     let tokenizer = json!({ "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null,
         "post_processor": null, "decoder": null, "model": { "type": "WordLevel", "vocab": { "a": 0 }, "unk_token": "a" } });
     let documents = [
-        ("config.json", twin.config(true).to_string(), "\"hidden_size\":48", "/hidden_size"),
+        ("config.json", small.config(true).to_string(), "\"hidden_size\":48", "/hidden_size"),
         ("generation_config.json", "{\"eos_token_id\":2}".to_owned(), "\"eos_token_id\":2", "/eos_token_id"),
         ("model.safetensors.index.json", String::new(), "\"lm_head.weight\":\"x\"", "/weight_map/lm_head.weight"),
         ("tokenizer.json", tokenizer.to_string(), "\"a\":0", "/model/vocab/a"),
@@ -136,9 +136,9 @@ fn names_that_are_there_twice_are_refused_in_every_document() {
             let tokenizer = model_parts(&model);
             tokenizer.map(|()| model)
         });
-        let message = opened.expect_err("a name is there twice").to_string();
+        let message = opened.expect_err("a duplicate key").to_string();
         assert!(
-            message.contains(name) && message.contains(&format!("`{pointer}` is there twice at line ")),
+            message.contains(name) && message.contains(&format!("duplicate key `{pointer}` at line ")),
             "{message}"
         );
         match before {
@@ -148,7 +148,7 @@ fn names_that_are_there_twice_are_refused_in_every_document() {
     }
 }
 
-/// Reads what stands beside a model, where it is.
+/// Reads the tokenizer and the template of a model, if it has them.
 fn model_parts(model: &Model) -> Result<(), torchless::Error> {
     let is_absent = |error: &torchless::Error| {
         matches!(error, torchless::Error::NoTokenizer { .. } | torchless::Error::NoChatTemplate { .. })
@@ -160,8 +160,8 @@ fn model_parts(model: &Model) -> Result<(), torchless::Error> {
 
 #[test]
 fn a_part_of_a_head_that_is_turned_is_refused_with_and_without_scaling() {
-    let folder = Twin::new("llama").drawn().write_folder("partial", false, 1);
-    let config = Twin::new("llama").config(false);
+    let folder = RandomModel::new("llama").drawn().write_folder("partial", false, 1);
+    let config = RandomModel::new("llama").config(false);
     for scaling in [Value::Null, json!({ "rope_type": "default" })] {
         let mut config = config.clone();
         config["partial_rotary_factor"] = json!(0.5);
@@ -172,9 +172,9 @@ fn a_part_of_a_head_that_is_turned_is_refused_with_and_without_scaling() {
 }
 
 #[test]
-fn sizes_whose_products_nobody_can_count_are_refused() {
-    let folder = Twin::new("llama").drawn().write_folder("products", true, 1);
-    let mut config = Twin::new("llama").config(true);
+fn sizes_whose_products_overflow_are_refused() {
+    let folder = RandomModel::new("llama").drawn().write_folder("products", true, 1);
+    let mut config = RandomModel::new("llama").config(true);
     for (field, value) in [("num_attention_heads", 2_147_483_647_u64), ("num_key_value_heads", 2_147_483_647)] {
         config[field] = json!(value);
     }
@@ -189,8 +189,8 @@ fn sizes_whose_products_nobody_can_count_are_refused() {
 }
 
 #[test]
-fn how_a_tokenizer_cut_and_filled_batches_is_not_done_to_prompts() {
-    let folder = Twin::new("llama").drawn().write_folder("batches", true, 1);
+fn truncation_and_padding_of_a_tokenizer_are_not_applied_to_prompts() {
+    let folder = RandomModel::new("llama").drawn().write_folder("batches", true, 1);
     let padding = |strategy: Value| {
         json!({ "strategy": strategy, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
             "pad_type_id": 0, "pad_token": "a" })
@@ -247,7 +247,7 @@ fn gguf(key: &[u8], tensors: &[Listed<'_>], claimed: Counts) -> String {
 }
 
 #[test]
-fn dishonest_gguf_files_are_refused_by_name() {
+fn false_gguf_files_are_refused_by_name() {
     const MOST: u64 = u64::MAX;
     let array =
         |kind: u32, length: u64| [&9_u32.to_le_bytes()[..], &kind.to_le_bytes(), &length.to_le_bytes()].concat();
@@ -259,7 +259,7 @@ fn dishonest_gguf_files_are_refused_by_name() {
         (&array(4, 1 << 20), None, "`key`: it needs 4 bytes, and the file has"),
         (&nested, None, "`key`: the depth `arrays in arrays in arrays` is not supported"),
         (&99_u32.to_le_bytes(), None, "`key`: the value type `99` is not supported"),
-        (&[], Some([0, MOST]), "``: it should be there once, and is there twice"),
+        (&[], Some([0, MOST]), "``: it occurs more than once"),
         (&[], Some([MOST, 0]), "tensor 3: it needs 8 bytes"),
     ];
     for (key, claimed, expected) in cases {
@@ -281,8 +281,8 @@ fn dishonest_gguf_files_are_refused_by_name() {
 /// Keys of a whole file, made wrong one by one.
 #[test]
 fn wrong_values_of_gguf_keys_are_refused_by_name() {
-    let twin = Twin::new("llama").drawn();
-    let path = twin.write_gguf("gguf-values");
+    let small = RandomModel::new("llama").drawn();
+    let path = small.write_gguf("gguf-values");
     let whole = std::fs::read(&path).expect("a readable file");
     let cases: [(&str, [u8; 4], &str); 9] = [
         ("llama.attention.layer_norm_rms_epsilon", f32::NAN.to_le_bytes(), "NaN is out of range: it must be positive"),
@@ -298,7 +298,7 @@ fn wrong_values_of_gguf_keys_are_refused_by_name() {
     for (key, value, expected) in cases {
         let found = whole.windows(key.len()).position(|window| window == key.as_bytes()).expect("the key");
         let mut bytes = whole.clone();
-        // Behind the name stands the type.
+        // The type is behind the name.
         bytes[found + key.len() + 4..][..4].copy_from_slice(&value);
         std::fs::remove_file(&path).expect("a file");
         std::fs::write(&path, &bytes).expect("a writable file");
@@ -307,10 +307,10 @@ fn wrong_values_of_gguf_keys_are_refused_by_name() {
     }
 }
 
-/// A few thousand damaged files: what comes is a model or an error, not a panic.
+/// A few thousand damaged files: the result is a model or an error, not a panic.
 #[test]
 fn no_damage_makes_a_panic() {
-    let twin = Twin {
+    let small = RandomModel {
         hidden: 8,
         heads: 2,
         kv_heads: 1,
@@ -318,11 +318,11 @@ fn no_damage_makes_a_panic() {
         intermediate: 8,
         vocabulary: 9,
         layers: 1,
-        ..Twin::new("llama")
+        ..RandomModel::new("llama")
     };
-    let twin = twin.drawn();
-    let folder = twin.write_folder("damage", true, 1);
-    damage(&[folder.join("config.json"), folder.join("model.safetensors"), twin.write_gguf("damage-gguf")]);
+    let small = small.drawn();
+    let folder = small.write_folder("damage", true, 1);
+    damage(&[folder.join("config.json"), folder.join("model.safetensors"), small.write_gguf("damage-gguf")]);
 }
 
 #[test]
@@ -375,14 +375,14 @@ fn damage(files: &[PathBuf]) {
 }
 
 #[test]
-fn a_weight_that_is_no_number_is_seen_in_every_logit() {
-    let sound = Twin::new("llama").drawn();
+fn a_weight_that_is_nan_shows_in_every_logit() {
+    let sound = RandomModel::new("llama").drawn();
     for part in ["q", "k", "v", "o"] {
         for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let mut twin = sound.clone();
-            let weights = twin.weights.get_mut(&format!("model.layers.0.self_attn.{part}_proj.weight"));
+            let mut small = sound.clone();
+            let weights = small.weights.get_mut(&format!("model.layers.0.self_attn.{part}_proj.weight"));
             weights.expect("a matrix").1[0] = number;
-            let model = Arc::new(Model::open(twin.write_folder("no-number", true, 1)).expect("a model"));
+            let model = Arc::new(Model::open(small.write_folder("no-number", true, 1)).expect("a model"));
             let mut engine = Engine::new(model, Threads::new(1));
             let mut cache = engine.cache(4).expect("a cache");
             let logits = engine.logits(&mut cache, &[3, 14, 15, 9], LogitRows::All).expect("logits");
@@ -392,14 +392,14 @@ fn a_weight_that_is_no_number_is_seen_in_every_logit() {
 }
 
 #[test]
-fn a_head_of_its_own_counts_though_the_configuration_ties_it() {
-    let apart = Twin::new("llama").drawn();
-    let claims = Twin { tied: true, ..apart.clone() };
+fn a_separate_head_counts_though_the_configuration_ties_it() {
+    let apart = RandomModel::new("llama").drawn();
+    let claims = RandomModel { tied: true, ..apart.clone() };
     let mut equal = claims.clone();
     let embedding = equal.weights["model.embed_tokens.weight"].clone();
     equal.weights.insert("lm_head.weight".to_owned(), embedding);
-    for (name, twin, expected, is_tied) in [("claims", &claims, &apart, false), ("equal", &equal, &equal, true)] {
-        let model = Arc::new(Model::open(twin.write_folder(name, true, 1)).expect("a model"));
+    for (name, small, expected, is_tied) in [("claims", &claims, &apart, false), ("equal", &equal, &equal, true)] {
+        let model = Arc::new(Model::open(small.write_folder(name, true, 1)).expect("a model"));
         assert_eq!(model.config().is_tied, is_tied, "{name}");
         let mut engine = Engine::new(model, Threads::new(1));
         let mut cache = engine.cache(3).expect("a cache");

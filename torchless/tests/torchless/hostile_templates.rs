@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use torchless::Model;
 use torchless::chat::{ChatTemplate, Message};
 
-use crate::twin::Twin;
+use crate::random_model::RandomModel;
 
 /// What `template` makes of two messages.
 fn rendered(template: &str) -> Result<String, String> {
     static MODEL: OnceLock<(PathBuf, Arc<Model>)> = OnceLock::new();
     let (folder, model) = MODEL.get_or_init(|| {
-        let folder = Twin::new("llama").drawn().write_folder("hostile-templates", true, 1);
+        let folder = RandomModel::new("llama").drawn().write_folder("hostile-templates", true, 1);
         let model = Arc::new(Model::open(&folder).expect("a model"));
         (folder, model)
     });
@@ -124,7 +124,7 @@ fn values_cannot_be_nested_deeply_or_hold_themselves() {
 }
 
 #[test]
-fn templates_that_the_compiler_would_choke_on_are_refused() {
+fn templates_too_complex_to_compile_are_refused() {
     is_refused(&"x".repeat(1 << 20), "128 KiB");
     is_refused(&format!("{{{{ x{} }}}}", " ~ x".repeat(20_000)), "2000 words");
     is_refused(&format!("{{{{ x{} }}}}", ".a".repeat(20_000)), "2000 words");
@@ -141,7 +141,7 @@ fn templates_that_the_compiler_would_choke_on_are_refused() {
 }
 
 #[test]
-fn what_templates_say_is_escaped() {
+fn messages_of_templates_are_escaped() {
     let error = rendered("{{ raise_exception('\x1b[31mred\u{202e}\u{200b}') }}").expect_err("it raises");
     assert!(error.contains("\\u{1b}[31mred\\u{202e}\\u{200b}"), "{error:?}");
     let error = rendered(&format!("{{{{ raise_exception('{}') }}}}", "x".repeat(100_000))).expect_err("it raises");

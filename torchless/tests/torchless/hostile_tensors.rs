@@ -1,20 +1,20 @@
-//! Safetensors files and indices of shards that lie: an error that names file and field.
+//! Safetensors files and indices of shards with false claims: an error that names file and field.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::hostile::{refused, tried};
-use crate::twin::Twin;
+use crate::random_model::RandomModel;
 
-/// A header as it stands, and as many bytes of numbers.
+/// Returns a file of the header and `n_bytes` bytes of numbers.
 fn file(header: &str, n_bytes: usize) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; n_bytes]].concat()
 }
 
 /// What is said of a model of one such file.
 fn said(header: &str, n_bytes: usize) -> String {
-    let folder = Twin::new("llama").drawn().write_folder("headers", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("headers", true, 1);
     std::fs::write(folder.join("model.safetensors"), file(header, n_bytes)).expect("a writable file");
     let message = refused(&folder);
     assert!(message.contains("model.safetensors"), "{message}");
@@ -26,7 +26,7 @@ fn entry(n_numbers: usize, first: usize, last: usize) -> Value {
 }
 
 #[test]
-fn dishonest_headers_of_safetensors_are_refused_by_name() {
+fn false_headers_of_safetensors_are_refused_by_name() {
     let tensor = |dtype: &str, shape: &str, offsets: &str| {
         said(&format!(r#"{{"x": {{"dtype": "{dtype}", "shape": {shape}, "data_offsets": {offsets}}}}}"#), 64)
     };
@@ -36,9 +36,9 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     assert!(tensor("Q4", "[4]", "[0, 16]").contains("tensor `x`: the type `Q4` is not supported"));
     assert!(tensor("F32", "[9223372036854775807, 9223372036854775807]", "[0, 16]").contains("tensor `x`"));
     let twice = r#"{"x": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}, "x": {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}}"#;
-    assert!(said(twice, 32).contains("the header: `/x` is there twice at line 1 column "));
+    assert!(said(twice, 32).contains("the header: duplicate key `/x` at line 1 column "));
     let twice = r#"{"x": {"dtype": "F32", "shape": [4], "shape": [2, 2], "data_offsets": [0, 16]}}"#;
-    assert!(said(twice, 16).contains("the header: `/x/shape` is there twice"));
+    assert!(said(twice, 16).contains("the header: duplicate key `/x/shape`"));
     for (header, found) in [("[", r#""[""#), (" {}", r#"" ""#), ("\n{}", r#""\n""#), ("", "empty")] {
         let message = said(header, 64);
         let expected = format!("the header: it should be an object, from `{{` on, and is {found}");
@@ -48,7 +48,7 @@ fn dishonest_headers_of_safetensors_are_refused_by_name() {
     assert!(odd.contains("tensor `\\u{1b}[2Jxxx") && odd.contains("x…x") && odd.contains("x`: it needs 1000"), "{odd}");
     assert!(said(&format!("{{\"a\":{}", "[".repeat(100_000)), 64).contains("the header: recursion limit exceeded"));
     assert!(said(r#"{"__metadata__": {"a": 1}}"#, 0).contains("`__metadata__`: it should be texts with names"));
-    let folder = Twin::new("llama").drawn().write_folder("lengths", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("lengths", true, 1);
     let path = folder.join("model.safetensors");
     std::fs::write(&path, u64::MAX.to_le_bytes()).expect("a writable file");
     assert!(refused(&folder).contains("the length of the header: 18446744073709551615 is out of range"));
@@ -72,7 +72,8 @@ fn bytes_of_two_tensors_or_of_none_are_refused() {
     let longer = two(entry(4, 16, 32), entry(4, 0, 16), 33);
     assert!(longer.contains("what is behind tensor `x`: it should be the end of the file, and is 1 bytes"), "{longer}");
     assert!(said("{}", 8).contains("what is behind the header: it should be the end of the file, and is 8 bytes"));
-    // In any order, with spaces behind the header, with nothing in a tensor and with words about the file, all is well but what is missing.
+    // In any order, with spaces behind the header, with nothing in a tensor and with words about
+    // the file, all is well but what is missing.
     let header = json!({ "x": entry(4, 16, 32), "y": entry(4, 0, 16), "z": entry(0, 16, 16), "__metadata__": { "format": "pt" } });
     assert!(said(&format!("{header}   "), 32).contains("tensor `model.embed_tokens.weight`: it is missing"));
 }
@@ -91,16 +92,16 @@ fn indexed(folder: &Path, change: impl FnOnce(&mut Value)) -> String {
 }
 
 #[test]
-fn an_index_that_lies_is_refused_by_file_and_field() {
+fn a_false_index_is_refused_by_file_and_field() {
     const NORM: &str = "model.norm.weight";
-    let folder = Twin::new("llama").drawn().write_folder("shards", true, 3);
+    let folder = RandomModel::new("llama").drawn().write_folder("shards", true, 3);
     let in_index = |message: &str, rest: &str| {
         let expected = format!("model.safetensors.index.json`: `weight_map.{rest}");
         assert!(message.contains(&expected), "{message}, not {expected}");
     };
     for name in ["../model-00002-of-00003.safetensors", "a/b", "a\\b", "..", ".", "", "/etc/passwd", "x/"] {
         let message = indexed(&folder, |map| map[NORM] = json!(name));
-        in_index(&message, &format!("{NORM}`: `{name}` is no plain file name"));
+        in_index(&message, &format!("{NORM}`: `{name}` is not a plain file name"));
     }
     let message = indexed(&folder, |map| map[NORM] = json!("model-00001-of-00003.safetensors"));
     in_index(
@@ -121,12 +122,12 @@ fn an_index_that_lies_is_refused_by_file_and_field() {
 
 #[test]
 fn a_tensor_of_two_shards_is_refused_though_the_index_chooses_one() {
-    let twin = Twin::new("llama").drawn();
-    let folder = twin.write_folder("two-shards", true, 2);
-    let names: Vec<&String> = twin.weights.keys().collect();
+    let small = RandomModel::new("llama").drawn();
+    let folder = small.write_folder("two-shards", true, 2);
+    let names: Vec<&String> = small.weights.keys().collect();
     let (first, second) = names.split_at(names.len().div_ceil(2));
     let more: Vec<&String> = second.iter().chain(&first[..1]).copied().collect();
-    std::fs::write(folder.join("model-00002-of-00002.safetensors"), twin.safetensors(&more)).expect("a writable file");
+    std::fs::write(folder.join("model-00002-of-00002.safetensors"), small.safetensors(&more)).expect("a writable file");
     let message = refused(&folder);
     let expected =
         format!("tensor `{}`: it should be in one file, and is in `model-00001-of-00002.safetensors`, too", first[0]);
@@ -135,14 +136,14 @@ fn a_tensor_of_two_shards_is_refused_though_the_index_chooses_one() {
 
 #[test]
 fn a_missing_shard_is_refused_by_its_name() {
-    let folder = Twin::new("llama").drawn().write_folder("missing-shard", true, 3);
+    let folder = RandomModel::new("llama").drawn().write_folder("missing-shard", true, 3);
     std::fs::remove_file(folder.join("model-00002-of-00003.safetensors")).expect("a file");
     assert!(refused(&folder).contains("there is no file `model-00002-of-00003.safetensors` beside it"));
 }
 
 #[test]
 fn a_file_that_the_index_does_not_name_is_not_read() {
-    let folder = Twin::new("llama").drawn().write_folder("other-files", true, 3);
+    let folder = RandomModel::new("llama").drawn().write_folder("other-files", true, 3);
     std::fs::write(folder.join("consolidated.safetensors"), "nothing").expect("a writable folder");
     tried(&folder).expect("whole");
 }

@@ -1,4 +1,5 @@
-//! What the library and the command do, held against references that were not made here and against plain twins.
+//! Compares the library and the command with references that other programs made, and with plain
+//! reference implementations.
 
 mod command;
 mod devices;
@@ -13,8 +14,8 @@ mod models;
 mod modules;
 mod original_names;
 mod properties;
+mod random_model;
 mod reference;
 mod rounded;
 mod support;
 mod text;
-mod twin;

@@ -1,4 +1,5 @@
-//! References, events and settings that say nothing or something wrong: the command never calls them good.
+//! References, events and settings that say nothing or something wrong: the command never calls
+//! them good.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::command::{answer, text, torchless};
+use crate::random_model::{RandomModel, Stored, fresh_folder};
 use crate::support::program;
-use crate::twin::{Stored, Twin, fresh_folder};
 
 const TOKENS: [u32; 4] = [5, 9, 61, 7];
 
@@ -22,7 +23,7 @@ fn reference(prompts: &Value, tensors: &[(&str, usize, &[f32])]) -> PathBuf {
         let shape = vec![*rows, values.len() / rows.max(&1)];
         ((*name).to_owned(), (shape, values.to_vec()))
     };
-    let file = Twin { weights: tensors.iter().map(stored).collect(), ..Twin::new("llama") };
+    let file = RandomModel { weights: tensors.iter().map(stored).collect(), ..RandomModel::new("llama") };
     let names: Vec<&String> = file.weights.keys().collect();
     std::fs::write(folder.join("reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
     folder
@@ -35,10 +36,10 @@ fn verified(model: &Path, reference: &Path) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_reference_is_compared_row_by_row_or_is_not_good() {
-    let twin = Twin::new("llama").drawn();
-    let model = twin.write_folder("verify-model", true, 1);
-    let all = twin.logits(&TOKENS);
+fn a_reference_is_compared_row_by_row() {
+    let small = RandomModel::new("llama").drawn();
+    let model = small.write_folder("verify-model", true, 1);
+    let all = small.logits(&TOKENS);
     let rows = |rows: &[usize]| -> Vec<f32> { rows.iter().flat_map(|row| all[row * 70..][..70].to_vec()).collect() };
     let prompt = |rows: Value| json!([{ "name": "p", "ids": TOKENS, "logit_rows": rows }]);
     let code = |prompts: Value, tensors: &[(&str, usize, &[f32])]| verified(&model, &reference(&prompts, tensors));
@@ -79,7 +80,7 @@ fn scored(model: &Path, events: &Value, more: &[&str]) -> Result<Value, String> 
 
 #[test]
 fn events_that_cannot_be_scored_are_named_before_anything_is_computed() {
-    let folder = Twin::new("llama").drawn().write_folder("mistaken-score", true, 1);
+    let folder = RandomModel::new("llama").drawn().write_folder("mistaken-score", true, 1);
     let score = |events: Value, more: &[&str]| scored(&folder, &events, more);
     let named = score(json!({ "a": [[1]], "b": [[1], [2, 70]] }), &[]).expect_err("an error");
     assert!(named.contains("event 1 of b in `") && named.contains("events.json`: token 1 is 70, and"), "{named}");
@@ -100,23 +101,23 @@ fn events_that_cannot_be_scored_are_named_before_anything_is_computed() {
 }
 
 #[test]
-fn events_with_a_name_that_is_there_twice_are_refused_with_their_place() {
-    let folder = Twin::new("llama").drawn().write_folder("mistaken-names", true, 1);
+fn events_with_a_duplicate_key_are_refused_with_their_place() {
+    let folder = RandomModel::new("llama").drawn().write_folder("mistaken-names", true, 1);
     let file = fresh_folder("mistaken-names-events").join("events.json");
     std::fs::write(&file, "{\"signal\": [[1]],\n \"background\": [],\n \"signal\": [[2]]}").expect("a folder");
     let arguments = ["score", "--model", text(&folder), "--prefix", "65", "--against", "64", "--events", text(&file)];
     let output = torchless(&arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("events.json`: the file: `/signal` is there twice at line 3 column 9\n"), "{said}");
+    assert!(said.contains("events.json`: the file: duplicate key `/signal` at line 3 column 9\n"), "{said}");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
 }
 
 #[test]
-fn tolerances_that_forbid_all_or_nothing_are_refused() {
-    let twin = Twin::new("llama").drawn();
-    let model = twin.write_folder("verify-tolerance", true, 1);
+fn tolerances_that_are_not_finite_or_negative_are_refused() {
+    let small = RandomModel::new("llama").drawn();
+    let model = small.write_folder("verify-tolerance", true, 1);
     let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [3] }]);
-    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let last = small.logits(&TOKENS)[3 * 70..].to_vec();
     let reference = reference(&prompts, &[("p.logits", 1, &last)]);
     let said = |tolerance: &str| {
         let arguments = ["verify", "--model", text(&model), "--reference", text(&reference), "--tolerance", tolerance];
@@ -134,16 +135,17 @@ fn tolerances_that_forbid_all_or_nothing_are_refused() {
 
 /// A reference of two sets without prompts, beside a folder that has them; and a quantised model.
 fn sets_of_quantised_models(name: &str) -> (PathBuf, PathBuf) {
-    let shape = Twin { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..Twin::new("llama") };
-    let twin = Twin { stored: Stored::Q8_0, ..shape }.drawn();
-    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let shape =
+        RandomModel { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..RandomModel::new("llama") };
+    let small = RandomModel { stored: Stored::Q8_0, ..shape }.drawn();
+    let last = small.logits(&TOKENS)[3 * 70..].to_vec();
     let parent = fresh_folder(name);
     let move_to = |folder: PathBuf, name: &str| std::fs::rename(folder, parent.join(name)).expect("a folder");
     let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [0] }]);
     move_to(reference(&prompts, &[]), "plain");
     let mut wrong = last.clone();
     wrong[69] += 1.0;
-    let embedding = &twin.weights["model.embed_tokens.weight"].1;
+    let embedding = &small.weights["model.embed_tokens.weight"].1;
     let stream: Vec<f32> = TOKENS.iter().flat_map(|&token| embedding[token as usize * 64..][..64].to_vec()).collect();
     let mut streams = vec![("q8_0.p.hidden0".to_owned(), (vec![4, 64], stream.clone()))];
     streams.push(("q4_0.p.hidden0".to_owned(), (vec![4, 64], stream.iter().map(|x| x + 1.0).collect())));
@@ -151,19 +153,19 @@ fn sets_of_quantised_models(name: &str) -> (PathBuf, PathBuf) {
         ("q8_0.p.last_logits".to_owned(), (vec![70], last.clone())),
         ("q4_0.p.last_logits".to_owned(), (vec![70], wrong)),
     ];
-    let file = Twin { weights: streams.into_iter().chain(logits).collect(), ..Twin::new("llama") };
+    let file = RandomModel { weights: streams.into_iter().chain(logits).collect(), ..RandomModel::new("llama") };
     let names: Vec<&String> = file.weights.keys().collect();
     let sets = parent.join("gguf");
     std::fs::create_dir(&sets).expect("a folder");
     std::fs::write(sets.join("reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
     std::fs::write(sets.join("reference.json"), r#"{"q8_0": {"mean_nll": 1}, "q4_0": {}, "other": {}}"#)
         .expect("a folder");
-    std::fs::copy(twin.write_gguf(&format!("{name}-model")), sets.join("model.gguf")).expect("a folder");
+    std::fs::copy(small.write_gguf(&format!("{name}-model")), sets.join("model.gguf")).expect("a folder");
     (parent, sets.join("model.gguf"))
 }
 
 #[test]
-fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_them() {
+fn sets_of_quantised_models_use_the_prompts_of_the_folder_beside_them() {
     let (parent, model) = sets_of_quantised_models("verify-sets");
     let said = |more: &[&str]| {
         let output = torchless(&[&["verify", "--model", text(&model)], more].concat());
@@ -212,10 +214,10 @@ fn sets_of_quantised_models_are_compared_with_the_prompts_of_the_folder_beside_t
 }
 
 #[test]
-fn tensors_of_no_prompt_are_of_no_folder_beside_them() {
+fn tensors_without_prompts_choose_no_folder_beside_them() {
     let (parent, model) = sets_of_quantised_models("verify-no-prompt");
     let tensors = ("q8_0.last_logits".to_owned(), (vec![1], vec![0.0]));
-    let file = Twin { weights: [tensors].into_iter().collect(), ..Twin::new("llama") };
+    let file = RandomModel { weights: [tensors].into_iter().collect(), ..RandomModel::new("llama") };
     let names: Vec<&String> = file.weights.keys().collect();
     std::fs::write(parent.join("gguf/reference_logits.safetensors"), file.safetensors(&names)).expect("a folder");
     let output = torchless(&["verify", "--model", text(&model)]);
@@ -226,9 +228,9 @@ fn tensors_of_no_prompt_are_of_no_folder_beside_them() {
 
 #[test]
 fn a_document_with_prompts_has_no_sets_unless_one_is_named() {
-    let twin = Twin::new("llama").drawn();
-    let model = twin.write_folder("verify-named", true, 1);
-    let last = twin.logits(&TOKENS)[3 * 70..].to_vec();
+    let small = RandomModel::new("llama").drawn();
+    let model = small.write_folder("verify-named", true, 1);
+    let last = small.logits(&TOKENS)[3 * 70..].to_vec();
     let prompts = json!([{ "name": "p", "ids": TOKENS, "logit_rows": [3] }]);
     let folder = reference(&prompts, &[("p.logits", 1, &last), ("f32.p.logits", 1, &last)]);
     let document = json!({ "prompts": prompts, "p": { "of": "the prompt" }, "f32": {} });
@@ -272,8 +274,8 @@ fn the_reference_of_quantised_models_is_verified() {
 }
 
 #[test]
-fn numbers_of_tokens_that_overflow_are_said_or_do_not_matter() {
-    let folder = Twin::new("llama").drawn().write_folder("mistaken-sizes", true, 1);
+fn counts_of_tokens_that_overflow_are_refused_or_harmless() {
+    let folder = RandomModel::new("llama").drawn().write_folder("mistaken-sizes", true, 1);
     let most = usize::MAX.to_string();
     let said = |arguments: &[&str]| {
         let output = torchless(&[arguments, &["--model", text(&folder)]].concat());

@@ -1,4 +1,5 @@
-//! Models made here, of every family and every kind of file, against a plain forward pass in double precision.
+//! Models made here, of every family and every kind of file, against a plain forward pass in double
+//! precision.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 use serde_json::json;
 use torchless::{Engine, InstructionSet, KvCache, LoadOptions, LogitRows, Model, Threads};
 
+use crate::random_model::{RandomModel, Stored};
 use crate::support::distance;
-use crate::twin::{Stored, Twin};
 
 const TOKENS: [u32; 23] = [1, 7, 3, 69, 12, 12, 40, 5, 33, 8, 61, 2, 19, 44, 44, 50, 27, 6, 9, 13, 68, 31, 22];
 
@@ -19,51 +20,52 @@ fn logits(path: &Path, chunk: usize, threads: Threads) -> Vec<f32> {
 }
 
 #[track_caller]
-fn agrees(path: &Path, twin: &Twin) {
-    let off = distance(&logits(path, 100, Threads::new(1)), &twin.logits(&TOKENS));
+fn agrees(path: &Path, small: &RandomModel) {
+    let off = distance(&logits(path, 100, Threads::new(1)), &small.logits(&TOKENS));
     // Logits of these models reach 30; single precision's own noise in them is 3e-5.
     assert!(off < 6e-5, "{}: {off}", path.display());
 }
 
 #[test]
-fn llama_of_old_and_new_folders_and_gguf_is_the_twin() {
-    let twin = Twin::new("llama").drawn();
-    agrees(&twin.write_folder("llama-new", true, 1), &twin);
-    agrees(&twin.write_folder("llama-old", false, 3), &twin);
-    agrees(&twin.write_gguf("llama-gguf"), &twin);
+fn llama_of_old_and_new_folders_and_gguf_matches_the_reference_implementation() {
+    let small = RandomModel::new("llama").drawn();
+    agrees(&small.write_folder("llama-new", true, 1), &small);
+    agrees(&small.write_folder("llama-old", false, 3), &small);
+    agrees(&small.write_gguf("llama-gguf"), &small);
 }
 
 #[test]
-fn frequencies_are_scaled_as_the_file_says() {
+fn frequencies_are_scaled_as_the_file_specifies() {
     // Some wavelengths below the band, some inside, some above.
-    let twin = Twin { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..Twin::new("llama") }.drawn();
-    agrees(&twin.write_folder("llama3-new", true, 1), &twin);
-    agrees(&twin.write_folder("llama3-old", false, 1), &twin);
-    agrees(&twin.write_gguf("llama3-gguf"), &twin);
-    let twin = Twin { linear: Some(4.0), ..Twin::new("llama") }.drawn();
-    agrees(&twin.write_folder("linear-new", true, 1), &twin);
-    agrees(&twin.write_folder("linear-old", false, 1), &twin);
+    let small = RandomModel { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..RandomModel::new("llama") }.drawn();
+    agrees(&small.write_folder("llama3-new", true, 1), &small);
+    agrees(&small.write_folder("llama3-old", false, 1), &small);
+    agrees(&small.write_gguf("llama3-gguf"), &small);
+    let small = RandomModel { linear: Some(4.0), ..RandomModel::new("llama") }.drawn();
+    agrees(&small.write_folder("linear-new", true, 1), &small);
+    agrees(&small.write_folder("linear-old", false, 1), &small);
 }
 
 #[test]
-fn heads_of_keys_that_are_null_are_as_many_as_there_are_heads() {
+fn a_null_number_of_key_heads_is_the_number_of_heads() {
     for family in ["llama", "mistral", "qwen2"] {
-        let twin = Twin { kv_heads: 6, ..Twin::new(family) }.drawn();
-        let folder = twin.write_folder(&format!("null-{family}"), true, 1);
-        let mut config = twin.config(true);
+        let small = RandomModel { kv_heads: 6, ..RandomModel::new(family) }.drawn();
+        let folder = small.write_folder(&format!("null-{family}"), true, 1);
+        let mut config = small.config(true);
         config["num_key_value_heads"] = json!(null);
         std::fs::write(folder.join("config.json"), config.to_string()).expect("a writable file");
-        agrees(&folder, &twin);
+        agrees(&folder, &small);
     }
 }
 
 /// As llama.cpp's loader reads them.
 #[test]
-fn frequencies_of_gguf_files_are_scaled_as_their_keys_say() {
+fn frequencies_of_gguf_files_are_scaled_as_their_keys_specify() {
     let (kind, factor, older) = ("llama.rope.scaling.type", "llama.rope.scaling.factor", "llama.rope.scale_linear");
-    let (plain, linear) = (Twin::new("llama").drawn(), Twin { linear: Some(4.0), ..Twin::new("llama") }.drawn());
+    let (plain, linear) =
+        (RandomModel::new("llama").drawn(), RandomModel { linear: Some(4.0), ..RandomModel::new("llama") }.drawn());
     // After the linear factor, so that both read the same wavelengths.
-    let both = Twin { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..linear.clone() };
+    let both = RandomModel { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..linear.clone() };
     let none = || (kind, json!("none"));
     agrees(&linear.write_gguf_with("gguf-unnamed", &[(factor, json!(4))]), &linear);
     agrees(&linear.write_gguf_with("gguf-linear", &[(kind, json!("linear")), (factor, json!(4))]), &linear);
@@ -76,28 +78,28 @@ fn frequencies_of_gguf_files_are_scaled_as_their_keys_say() {
 
 #[test]
 fn mistral_sees_its_window_and_no_more() {
-    let twin = Twin { windows: vec![Some(5); 3], ..Twin::new("mistral") }.drawn();
-    agrees(&twin.write_folder("mistral", true, 1), &twin);
-    let twin = Twin::new("mistral").drawn();
-    agrees(&twin.write_folder("mistral-all", false, 1), &twin);
+    let small = RandomModel { windows: vec![Some(5); 3], ..RandomModel::new("mistral") }.drawn();
+    agrees(&small.write_folder("mistral", true, 1), &small);
+    let small = RandomModel::new("mistral").drawn();
+    agrees(&small.write_folder("mistral-all", false, 1), &small);
 }
 
 #[test]
 fn qwen2_has_biases_and_windows_in_its_last_layers() {
-    let twin = Twin { tied: true, ..Twin::new("qwen2") }.drawn();
-    agrees(&twin.write_folder("qwen2", true, 1), &twin);
-    agrees(&twin.write_gguf("qwen2-gguf"), &twin);
-    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
-    agrees(&twin.write_folder("qwen2-window", true, 1), &twin);
+    let small = RandomModel { tied: true, ..RandomModel::new("qwen2") }.drawn();
+    agrees(&small.write_folder("qwen2", true, 1), &small);
+    agrees(&small.write_gguf("qwen2-gguf"), &small);
+    let small = RandomModel { windows: vec![None, Some(4), Some(4)], ..RandomModel::new("qwen2") }.drawn();
+    agrees(&small.write_folder("qwen2-window", true, 1), &small);
 }
 
 #[test]
 fn halves_are_read_exactly() {
     for (name, stored) in [("f16", Stored::F16), ("bf16", Stored::Bf16)] {
-        let twin = Twin { stored, tied: true, ..Twin::new("llama") }.drawn();
-        agrees(&twin.write_folder(&format!("folder-{name}"), true, 2), &twin);
-        let twin = Twin { stored, hidden: 64, ..Twin::new("llama") }.drawn();
-        agrees(&twin.write_folder(&format!("wide-{name}"), true, 1), &twin);
+        let small = RandomModel { stored, tied: true, ..RandomModel::new("llama") }.drawn();
+        agrees(&small.write_folder(&format!("folder-{name}"), true, 2), &small);
+        let small = RandomModel { stored, hidden: 64, ..RandomModel::new("llama") }.drawn();
+        agrees(&small.write_folder(&format!("wide-{name}"), true, 1), &small);
     }
 }
 
@@ -105,10 +107,10 @@ fn halves_are_read_exactly() {
 fn no_number_of_threads_or_tokens_at_once_changes_a_bit() {
     // Large enough to be shared: every product has more than 2^15 multiplications.
     for hidden in [192, 200] {
-        let twin = Twin { hidden, intermediate: 328, ..Twin::new("llama") }.drawn();
-        let path = twin.write_folder(&format!("bits-{hidden}"), true, 1);
+        let small = RandomModel { hidden, intermediate: 328, ..RandomModel::new("llama") }.drawn();
+        let path = small.write_folder(&format!("bits-{hidden}"), true, 1);
         let expected = logits(&path, 100, Threads::new(1));
-        assert!(distance(&expected, &twin.logits(&TOKENS)) < 1e-4);
+        assert!(distance(&expected, &small.logits(&TOKENS)) < 1e-4);
         for (chunk, n_threads) in [(1, 1), (1, 3), (2, 2), (7, 1), (7, 4), (100, 2), (100, 5)] {
             let found = logits(&path, chunk, Threads::new(n_threads));
             let is_same = found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
@@ -117,7 +119,8 @@ fn no_number_of_threads_or_tokens_at_once_changes_a_bit() {
         for isa in InstructionSet::available() {
             let found = logits(&path, 7, Threads::new(1).with_instruction_set(isa));
             assert!(distance(&found, &expected) < 1e-4, "{isa:?}");
-            // Products and sums are fused by all but x86-64 without AVX2, and `expected` is of the best.
+            // Products and sums are fused by all but x86-64 without AVX2, and `expected` is of the
+            // best.
             let fuses = |isa| isa != InstructionSet::Baseline || cfg!(target_arch = "aarch64");
             let is_same = found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
             assert!(is_same || !(fuses(isa) && fuses(InstructionSet::best())), "{isa:?}");
@@ -127,7 +130,7 @@ fn no_number_of_threads_or_tokens_at_once_changes_a_bit() {
 
 #[test]
 fn a_model_that_does_not_fit_is_refused_before_it_is_loaded() {
-    let path = Twin::new("llama").drawn().write_folder("refused", true, 1);
+    let path = RandomModel::new("llama").drawn().write_folder("refused", true, 1);
     let options = LoadOptions { memory_limit: Some(1000), positions: 0 };
     let error = Model::open_with(&path, &options).expect_err("too large");
     assert!(error.to_string().starts_with("the model needs about "), "{error}");
@@ -140,14 +143,14 @@ fn a_model_that_does_not_fit_is_refused_before_it_is_loaded() {
     engine.cache(1).expect("fits");
     let error = engine.cache(64).expect_err("keys and values do not fit");
     assert!(error.to_string().starts_with("the model needs about "), "{error}");
-    // No sequence is longer than the context, whatever was asked for.
+    // No sequence is longer than the context, even if more is asked for.
     let options = LoadOptions { memory_limit: Some(2 * weights), positions: usize::MAX };
     Model::open_with(&path, &options).expect("fits");
 }
 
 #[test]
-fn what_cannot_be_computed_is_an_error_and_leaves_the_cache_as_it_was() {
-    let path = Twin::new("llama").drawn().write_folder("errors", true, 1);
+fn a_failed_call_leaves_the_cache_unchanged() {
+    let path = RandomModel::new("llama").drawn().write_folder("errors", true, 1);
     let mut engine = Engine::new(Arc::new(Model::open(&path).expect("a model")), Threads::new(1));
     let mut cache = engine.cache(4).expect("a cache");
     let mut message = |tokens: &[u32]| {
@@ -159,11 +162,11 @@ fn what_cannot_be_computed_is_an_error_and_leaves_the_cache_as_it_was() {
     assert_eq!(message(&[1, 70]), "token 1 is 70, and the vocabulary has 70 (ids 0 to 69)");
     assert_eq!(message(&[1; 5]), "5 tokens do not fit into a context of 4");
     for (name, other) in [
-        ("errors-shallow", Twin { layers: 2, windows: vec![None; 2], ..Twin::new("llama") }),
-        ("errors-deep", Twin { layers: 4, windows: vec![None; 4], ..Twin::new("llama") }),
-        ("errors-wide", Twin { kv_heads: 3, ..Twin::new("llama") }),
+        ("errors-shallow", RandomModel { layers: 2, windows: vec![None; 2], ..RandomModel::new("llama") }),
+        ("errors-deep", RandomModel { layers: 4, windows: vec![None; 4], ..RandomModel::new("llama") }),
+        ("errors-wide", RandomModel { kv_heads: 3, ..RandomModel::new("llama") }),
         // As many numbers to a position, which lie elsewhere.
-        ("errors-heads", Twin { kv_heads: 1, head_dim: 24, ..Twin::new("llama") }),
+        ("errors-heads", RandomModel { kv_heads: 1, head_dim: 24, ..RandomModel::new("llama") }),
     ] {
         let other = Model::open(other.drawn().write_folder(name, true, 1)).expect("a model");
         let mut cache = KvCache::new(other.config(), 4).expect("a cache");

@@ -1,4 +1,5 @@
-//! Kernels of random shapes against plain loops in double precision, and products against themselves, divided otherwise.
+//! Kernels of random shapes against plain loops in double precision, and products against
+//! themselves, divided otherwise.
 
 use proptest::prelude::*;
 use torchless::backend::{BackendPreference, CpuBackend, Heads, KernelBackend, init_backend};
@@ -61,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn products_are_sums_whatever_the_shape(
+    fn products_are_sums_for_every_shape(
         (format, rows, blocks, n_vectors) in (0..Format::ALL.len(), 1..23_usize, 1..40_usize, 1..15_usize),
         seed in any::<u64>(),
     ) {

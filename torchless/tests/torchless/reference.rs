@@ -1,6 +1,7 @@
 //! Logits, continuations and likelihoods of the reference models.
 //!
-//! Tolerances are the reference's own: 1e-4 in a logit separates every right engine from every classic mistake.
+//! Tolerances are the reference's own: 1e-4 in a logit separates every right engine from every
+//! classic mistake.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! The fast mode: the same bits as a plain loop over the same arithmetic, however it is computed, and how far it is from the exact mode.
+//! The fast mode: the same bits as a plain loop over the same arithmetic, however it is computed,
+//! and how far it is from the exact mode.
 //!
-//! The plain loop is written from the formats and from the formula, with nothing of the library in it.
+//! The plain loop is written from the formats and from the formula, with nothing of the library in
+//! it.
 
 use std::sync::Arc;
 
@@ -12,8 +14,8 @@ use torchless::{Activations, Engine, InstructionSet, IntegerSet, LogitRows, Matr
 
 use crate::command::{answer, text, torchless};
 use crate::properties::{numbers, stored};
+use crate::random_model::{RandomModel, Stored};
 use crate::support::{ids, json, reference};
-use crate::twin::{Stored, Twin};
 
 const QUANTISED: [Format; 7] =
     [Format::Q8_0, Format::Q4_0, Format::Q4_1, Format::Q5_0, Format::Q4K, Format::Q5K, Format::Q6K];
@@ -235,7 +237,7 @@ fn greatest_codes_and_inputs_do_not_overflow() {
 }
 
 #[test]
-fn inputs_that_are_no_numbers_are_not_hidden() {
+fn inputs_that_are_nan_show_in_the_outputs() {
     for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for format in QUANTISED {
             let columns = 256;
@@ -254,9 +256,10 @@ fn inputs_that_are_no_numbers_are_not_hidden() {
 }
 
 /// A model of Q8_0 whose rows are whole blocks.
-fn quantised() -> Twin {
-    let shape = Twin { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..Twin::new("llama") };
-    Twin { stored: Stored::Q8_0, ..shape }.drawn()
+fn quantised() -> RandomModel {
+    let shape =
+        RandomModel { hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, intermediate: 96, ..RandomModel::new("llama") };
+    RandomModel { stored: Stored::Q8_0, ..shape }.drawn()
 }
 
 fn engine(path: &std::path::Path, n_threads: usize, activations: Activations) -> Engine {
@@ -279,11 +282,11 @@ fn differences(a: &[f32], b: &[f32]) -> (f64, f64) {
 
 #[test]
 fn logits_are_near_the_exact_ones_and_the_same_for_any_threads_chunks_and_batches() {
-    let twin = quantised();
-    let path = twin.write_gguf("rounded");
+    let small = quantised();
+    let path = small.write_gguf("rounded");
     let tokens: Vec<u32> = (0..23).map(|index| index * 37 % 70).collect();
     let exact = logits(&mut engine(&path, 1, Activations::Exact), &tokens, 23);
-    assert!(differences(&exact, &twin.logits(&tokens)).0 < 1e-4);
+    assert!(differences(&exact, &small.logits(&tokens)).0 < 1e-4);
     let fast = logits(&mut engine(&path, 1, Activations::Int8), &tokens, 23);
     let (most, mean) = differences(&exact, &fast);
     println!("at most {most:.4}, {mean:.5} on average");
@@ -303,7 +306,7 @@ fn logits_are_near_the_exact_ones_and_the_same_for_any_threads_chunks_and_batche
 
 #[test]
 fn weights_that_are_not_quantised_are_computed_exactly() {
-    let path = Twin { stored: Stored::F16, ..Twin::new("llama") }.drawn().write_gguf("rounded-f16");
+    let path = RandomModel { stored: Stored::F16, ..RandomModel::new("llama") }.drawn().write_gguf("rounded-f16");
     let tokens = [3, 1, 4, 1, 5];
     let [exact, fast] = [Activations::Exact, Activations::Int8]
         .map(|activations| logits(&mut engine(&path, 1, activations), &tokens, 5));
@@ -311,9 +314,9 @@ fn weights_that_are_not_quantised_are_computed_exactly() {
 }
 
 #[test]
-fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
+fn the_command_reports_what_is_rounded_and_refuses_devices() {
     let (plain, quantised) =
-        (Twin::new("llama").drawn().write_gguf("rounded-plain"), quantised().write_gguf("rounded-command"));
+        (RandomModel::new("llama").drawn().write_gguf("rounded-plain"), quantised().write_gguf("rounded-command"));
     let ask = |verb: &str, path: &std::path::Path, more: &[&str]| {
         torchless(&[&[verb, "--model", text(path), "--activations", "int8"], more].concat())
     };
@@ -325,7 +328,7 @@ fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
     assert!(output.status.success() && output.stderr.is_empty());
     let output = ask("logits", &quantised, &["--tokens", "1", "--device", "cuda"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    let expected = "error: int8 activations are computed on the CPU only, and not on cuda\nhint: leave out --activations, or say --device cpu\n";
+    let expected = "error: int8 activations are computed on the CPU only, and not on cuda\nhint: leave out --activations, or pass --device cpu\n";
     assert_eq!((&*said, output.status.code()), (expected, Some(2)));
     let device =
         |more: &[&str]| answer(&[&["info", "--model", text(&quantised), "--json"], more].concat())["device"].clone();
@@ -339,12 +342,13 @@ fn the_command_says_what_is_rounded_and_refuses_what_it_cannot_do() {
 
 #[test]
 #[ignore = "needs the reference models"]
-fn the_reference_models_are_as_near_as_the_documentation_says() {
+fn the_reference_models_differ_as_much_as_documented() {
     let folder = reference("gguf");
     let plain = reference("tiny-llama-f32/reference.json");
     let plain = json(&plain);
     let sets = InstructionSet::available();
-    // The docs' last digits and a little more: instruction sets round sums differently, and rounded inputs go up or down with them.
+    // The docs' last digits and a little more: instruction sets round sums differently, and rounded
+    // inputs go up or down with them.
     for ((kind, most_allowed, mean_nlls), isa) in
         [("q8_0", 0.28, [0.70793, 0.70746]), ("q4_0", 0.34, [0.70052, 0.70016])]
             .into_iter()

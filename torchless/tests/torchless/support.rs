@@ -26,7 +26,7 @@ pub(crate) fn program() -> PathBuf {
     let Ok(emulator) = std::env::var("NEXTSTAT_EMULATOR") else { return program };
     static SCRIPT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     let script = || {
-        let script = crate::twin::fresh_folder("emulated").join("torchless");
+        let script = crate::random_model::fresh_folder("emulated").join("torchless");
         let lines = format!("#!/bin/sh\nexec {emulator} '{}' \"$@\"\n", program.display());
         std::fs::write(&script, lines).expect("a fresh folder");
         let made = std::process::Command::new("chmod").arg("+x").arg(&script).status();

@@ -9,8 +9,8 @@ use torchless::sampling::{Sampler, Step, distribution};
 use torchless::text::{TextStream, Tokenizer};
 use torchless::{Engine, LogitRows, Model, Threads};
 
+use crate::random_model::RandomModel;
 use crate::support::{ids, json, reference, tensors};
-use crate::twin::Twin;
 
 #[test]
 #[ignore = "needs the reference models"]
@@ -30,7 +30,7 @@ fn text_becomes_the_ids_of_the_reference_from_a_folder_and_from_gguf() {
 
 #[test]
 #[ignore = "needs the reference models"]
-fn text_that_comes_token_by_token_is_the_text_at_once() {
+fn text_streamed_token_by_token_is_the_whole_text() {
     let folder = reference("tiny-llama-f32");
     let tokenizer = Tokenizer::of(&Model::open(&folder).expect("a model")).expect("a tokenizer");
     for case in json(&folder.join("reference.json"))["tokenizer"].as_array().expect("cases") {
@@ -65,7 +65,7 @@ fn a_stop_string_ends_the_text_wherever_tokens_end() {
 
 #[test]
 #[ignore = "needs the reference models"]
-fn conversations_are_rendered_as_the_reference_has_them() {
+fn conversations_are_rendered_as_in_the_reference() {
     let (folder, gguf) = (reference("tiny-llama-f32"), reference("gguf/tiny-q8_0.gguf"));
     for path in [folder.clone(), gguf] {
         let model = Model::open(&path).expect("a model");
@@ -162,7 +162,7 @@ fn events_get_the_ratios_and_histograms_of_the_reference() {
 }
 
 #[test]
-fn logits_that_are_no_numbers_choose_no_token() {
+fn logits_that_are_nan_choose_no_token() {
     let draw = |temperature| Sampler::new(vec![Step::Temperature(temperature)], 1).expect("a sampler");
     for bad in [[1.0, f32::NAN], [f32::NAN, 1.0], [1.0, f32::INFINITY], [f32::NEG_INFINITY; 2]] {
         for mut sampler in [Sampler::greedy(), draw(1.0)] {
@@ -176,8 +176,8 @@ fn logits_that_are_no_numbers_choose_no_token() {
 }
 
 /// A folder whose tokens are `w0 w1 …`, one of which is special.
-fn words(twin: &Twin, name: &str, special: u32) -> std::path::PathBuf {
-    let folder = twin.write_folder(name, true, 1);
+fn words(small: &RandomModel, name: &str, special: u32) -> std::path::PathBuf {
+    let folder = small.write_folder(name, true, 1);
     let word = |id: u32| if id == special { "<|stop|>".to_owned() } else { format!("w{id}") };
     let vocabulary: serde_json::Map<String, Value> = (0..70).map(|id| (word(id), id.into())).collect();
     let added = json!([{ "id": special, "content": "<|stop|>", "single_word": false, "lstrip": false, "rstrip": false,
@@ -191,7 +191,7 @@ fn words(twin: &Twin, name: &str, special: u32) -> std::path::PathBuf {
 
 #[test]
 fn a_special_token_stops_the_text_and_needs_a_tokenizer() {
-    let twin = Twin::new("llama").drawn();
+    let small = RandomModel::new("llama").drawn();
     let go_on = |folder: &std::path::Path, stops: &[&str], has_tokenizer: bool| {
         let model = Arc::new(Model::open(folder).expect("a model"));
         let tokenizer = has_tokenizer.then(|| Tokenizer::of(&model).expect("a tokenizer"));
@@ -200,10 +200,10 @@ fn a_special_token_stops_the_text_and_needs_a_tokenizer() {
         let options = GenerateOptions { max_tokens: 12, stops, ends: false };
         generate(&mut engine, tokenizer.as_ref(), &[1, 7], &mut Sampler::greedy(), &options, &mut |_| ())
     };
-    let free = go_on(&words(&twin, "stop-none", 0), &[], true).expect("text").tokens;
+    let free = go_on(&words(&small, "stop-none", 0), &[], true).expect("text").tokens;
     let special = free[3];
     let first = free.iter().position(|&token| token == special).expect("it comes");
-    let folder = words(&twin, "stop-special", special);
+    let folder = words(&small, "stop-special", special);
     let stopped = go_on(&folder, &["<|stop|>"], true).expect("text");
     assert_eq!((stopped.tokens.as_slice(), stopped.finish), (&free[..first], Finish::Stop));
     // Without being asked for, it stops nothing.
@@ -213,8 +213,8 @@ fn a_special_token_stops_the_text_and_needs_a_tokenizer() {
 }
 
 #[test]
-fn templates_know_that_there_are_no_tools_and_indent_json() {
-    let folder = Twin::new("llama").drawn().write_folder("template", true, 1);
+fn templates_see_no_tools_and_indent_json() {
+    let folder = RandomModel::new("llama").drawn().write_folder("template", true, 1);
     let rendered = |template: &str| {
         std::fs::write(folder.join("chat_template.jinja"), template).expect("a writable folder");
         let template = ChatTemplate::of(&Model::open(&folder).expect("a model")).expect("a template");
@@ -236,8 +236,8 @@ fn templates_know_that_there_are_no_tools_and_indent_json() {
 }
 
 #[test]
-fn text_is_cut_as_the_gguf_file_names_it() {
-    let twin = Twin::new("llama").drawn();
+fn text_is_split_as_the_gguf_file_names_it() {
+    let small = RandomModel::new("llama").drawn();
     let ids = |pre: &str, text: &str| {
         // The last two are the bytes of an e with an accent.
         let tokens = ["a", "B", "aB", "1", "2", "12", "\u{c3}", "\u{a9}"];
@@ -247,7 +247,7 @@ fn text_is_cut_as_the_gguf_file_names_it() {
             ("tokenizer.ggml.tokens", json!(tokens)),
             ("tokenizer.ggml.merges", json!(["a B", "1 2"])),
         ];
-        let model = Model::open(twin.write_gguf_with("cut", &keys)).map_err(|error| error.to_string())?;
+        let model = Model::open(small.write_gguf_with("cut", &keys)).map_err(|error| error.to_string())?;
         let tokenizer = Tokenizer::of(&model).map_err(|error| error.to_string())?;
         Ok::<_, String>(tokenizer.encode(text, false).expect("ids"))
     };
@@ -265,8 +265,8 @@ fn text_is_cut_as_the_gguf_file_names_it() {
 }
 
 #[test]
-fn ends_of_text_are_added_as_the_gguf_file_says_or_as_its_kind_usually_has_them() {
-    let twin = Twin::new("llama").drawn();
+fn bos_and_eos_are_added_as_the_gguf_file_specifies_or_by_default() {
+    let small = RandomModel::new("llama").drawn();
     let (add_bos, add_eos) = ("tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token");
     let ids = |pre: &str, more: &[(&str, Value)]| {
         let keys = [
@@ -277,7 +277,7 @@ fn ends_of_text_are_added_as_the_gguf_file_says_or_as_its_kind_usually_has_them(
             ("tokenizer.ggml.bos_token_id", json!(2)),
             ("tokenizer.ggml.eos_token_id", json!(3)),
         ];
-        let model = Model::open(twin.write_gguf_with("ends", &[&keys[..], more].concat())).expect("a model");
+        let model = Model::open(small.write_gguf_with("ends", &[&keys[..], more].concat())).expect("a model");
         Tokenizer::of(&model).expect("a tokenizer").encode("ab", true).expect("ids")
     };
     assert_eq!(ids("llama-bpe", &[]), [2, 0, 1]);
@@ -288,7 +288,7 @@ fn ends_of_text_are_added_as_the_gguf_file_says_or_as_its_kind_usually_has_them(
 }
 
 #[test]
-fn fields_of_messages_that_templates_would_miss_are_refused() {
+fn unknown_fields_of_messages_are_refused() {
     let message = |text: &str| serde_json::from_str::<Message>(text).map_err(|error| error.to_string());
     assert!(message(r#"{"role": "user", "content": "x"}"#).is_ok());
     let error =

@@ -1,7 +1,9 @@
-//! Quantised weights as unsigned bytes with scales and minima: what a block of each format is to a product of integers.
+//! Quantised weights as unsigned bytes with scales and minima: what a block of each format is to a
+//! product of integers.
 //!
-//! A block has groups of 32 weights, or of 16: weight = scale·(code − c₀) + minimum. Scales and minima are products of a half-precision number
-//! and one of at most eight bits, which single precision has room for: they are exact.
+//! A block has groups of 32 weights, or of 16: weight = scale·(code − c₀) + minimum. Scales and
+//! minima are products of a half-precision number and one of at most eight bits, which single
+//! precision has room for: they are exact.
 
 use super::simd::Integers;
 use crate::weights::format::{Layout, Q4_0, Q4_1, Q4K, Q5_0, Q5K, Q6K, Q8_0, part};
@@ -32,7 +34,7 @@ pub(crate) trait Coded: Layout {
         groups.scales[0] = halves(simd, blocks, 0);
     }
 
-    /// Codes 32·`at` … 32·`at` + 31 of two blocks.
+    /// Returns the codes 32·`at` … 32·`at` + 31 of two blocks.
     fn codes<S: Integers>(simd: S, a: &[u8], b: &[u8], at: usize) -> S::Codes;
 }
 
@@ -54,7 +56,7 @@ macro_rules! with_coded {
 }
 pub(crate) use with_coded;
 
-/// The half-precision numbers at `at` of four blocks.
+/// Returns the half-precision numbers at `at` of four blocks.
 #[inline(always)]
 fn halves<S: Integers>(simd: S, blocks: [&[u8]; 4], at: usize) -> [f32; 4] {
     let [a, b, c, d] = blocks;
@@ -62,7 +64,7 @@ fn halves<S: Integers>(simd: S, blocks: [&[u8]; 4], at: usize) -> [f32; 4] {
     simd.halves([bits(a), bits(b), bits(c), bits(d)])
 }
 
-/// The words at `at` of four blocks.
+/// Returns the words at `at` of four blocks.
 #[inline(always)]
 fn words(blocks: [&[u8]; 4], at: usize) -> [u32; 4] {
     let [a, b, c, d] = blocks;
@@ -135,7 +137,7 @@ fn packed_groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) 
     }
 }
 
-/// Codes of four bits: 64 share 32 bytes, half of them the low halves.
+/// Returns the codes of four bits: 64 share 32 bytes, half of them the low halves.
 #[inline(always)]
 fn shared_nibbles<S: Integers>(simd: S, a: &[u8], b: &[u8], at: usize) -> S::Codes {
     let both = simd.join(part(a, 32 * (at / 2)), part(b, 32 * (at / 2)));
@@ -200,7 +202,8 @@ impl Coded for Q6K {
     }
     #[inline(always)]
     fn codes<S: Integers>(simd: S, a: &[u8], b: &[u8], at: usize) -> S::Codes {
-        // Halves of 128 weights: four quarters, of which two share 64 bytes of low bits, and all 32 of high ones.
+        // Halves of 128 weights: four quarters, of which two share 64 bytes of low bits, and all 32
+        // of high ones.
         let (low, high) = (64 * (at / 4) + 32 * (at % 2), 128 + 32 * (at / 4));
         let (low, high) = (simd.join(part(a, low), part(b, low)), simd.join(part(a, high), part(b, high)));
         let low = if at % 4 < 2 { simd.bits::<0, 0>(low, 15) } else { simd.bits::<4, 0>(low, 15) };

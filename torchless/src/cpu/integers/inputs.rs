@@ -14,7 +14,7 @@ pub(super) struct Block {
     pub(super) sums: [i32; 2],
     /// The sum of all, exact.
     pub(super) total: f32,
-    /// Not a number if one of the inputs is none, or infinite.
+    /// NaN if one of the inputs is NaN or infinite.
     pub(super) size: f32,
 }
 
@@ -24,7 +24,8 @@ const NOTHING: Block = Block { numbers: [0; BLOCK], sums: [0; 2], total: 0.0, si
 #[derive(Debug, Default)]
 pub(crate) struct InputMemory(Vec<Block>);
 
-/// Inputs in the order in which tiles read them: (panels, blocks of a row, `width` inputs), padded with zeros.
+/// Inputs in the order in which tiles read them: (panels, blocks of a row, `width` inputs), padded
+/// with zeros.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(super) blocks: &'a [Block],
@@ -75,12 +76,13 @@ impl Body for Round<'_> {
     }
 }
 
-/// The nearest multiples of max |x| / 127, ties to even. What is below 2^-100 counts as nothing.
+/// Rounds to the nearest multiples of max |x| / 127, ties to even. Numbers below 2^-100 count as 0.
 #[inline(always)]
 fn round(x: &[f32; BLOCK]) -> Block {
     const ROUND: f32 = 12_582_912.0; // 1.5·2^23: adding it leaves the nearest integer in the low bits
     const LEAST: f32 = f32::from_bits(27 << 23);
-    // Positive numbers are ordered as their bits are, and whatever is not finite is above them.
+    // Positive numbers are ordered as their bits are, and numbers that are not finite are above
+    // them.
     let mut most = 0;
     for x in x {
         most = most.max(x.to_bits() & 0x7fff_ffff);

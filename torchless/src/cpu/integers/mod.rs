@@ -1,15 +1,18 @@
-//! The fast mode: products of quantised weights with inputs that are rounded to bytes. Off unless it is asked for.
+//! The fast mode: products of quantised weights with inputs that are rounded to bytes. Off by
+//! default.
 //!
-//! Inputs are rounded in blocks of 32: d = max |x| / 127 and q the integers nearest to x/d. A format's weights are groups of 16 or 32 codes c,
-//! c₀ that of 0, with a scale s and perhaps a minimum m. An output is the sum over the groups, one after the other, of
+//! Inputs are rounded in blocks of 32: d = max |x| / 127 and q the integers nearest to x/d. A
+//! format's weights are groups of 16 or 32 codes c, c₀ that of 0, with a scale s and perhaps a
+//! minimum m. An output is the sum over the groups, one after the other, of
 //!
 //! ```text
 //! (s · Σ (c − c₀)·q  +  m · Σ q) · d
 //! ```
 //!
-//! Both inner sums are integers below 2^24, thus exact, in single precision too; each product and each sum outside is rounded by itself. So there is one
-//! result, to the bit, for every instruction set, any number of threads and any number of inputs at once. An input that is not finite makes d, and with
-//! it every output, not a number.
+//! Both inner sums are integers below 2^24, thus exact, in single precision too; each product and
+//! each sum outside is rounded by itself. So there is one result, to the bit, for every instruction
+//! set, any number of threads and any number of inputs at once. An input that is not finite makes
+//! d, and with it every output, NaN.
 
 mod codes;
 mod inputs;
@@ -36,18 +39,19 @@ pub enum Activations {
     /// Single precision.
     #[default]
     Exact,
-    /// Bytes with one scale to 32 of them, where weights are quantised; single precision where they are not.
+    /// Bytes with one scale to 32 of them, where weights are quantised; single precision where they
+    /// are not.
     Int8,
 }
 
 impl Activations {
-    /// Whether inputs of a matrix of `format` are rounded.
+    /// Returns whether inputs of a matrix of `format` are rounded.
     pub fn rounds(self, format: Format) -> bool {
         self == Activations::Int8 && format.block_len() > 1
     }
 }
 
-/// How many inputs a tile has.
+/// Returns how many inputs a tile has.
 pub(crate) fn width(set: IntegerSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,

@@ -1,6 +1,8 @@
-//! Products of coded rows with rounded inputs: four rows with one input, or tiles of sixteen rows with several.
+//! Products of coded rows with rounded inputs: four rows with one input, or tiles of sixteen rows
+//! with several.
 //!
-//! Both add the same terms in the same order, and no product is fused with a sum, so both give the same bits.
+//! Both add the same terms in the same order, and no product is fused with a sum, so both give the
+//! same bits.
 
 use std::marker::PhantomData;
 
@@ -32,7 +34,7 @@ pub(crate) struct Unpacked {
     minima: Vec<Lanes>,
 }
 
-/// How many inputs stand side by side in a tile of `S`.
+/// The number of inputs in a tile, unless registers are many.
 pub(crate) const NARROW: usize = 2;
 
 impl<L: Coded> IntegerBody for Rows<'_, L> {
@@ -54,7 +56,7 @@ impl<L: Coded> Rows<'_, L> {
     fn one<S: Integers>(self, simd: S) {
         let Rows { bytes, row_bytes, x, out, .. } = self;
         for (out, rows) in out.chunks_mut(4).zip(bytes.chunks(4 * row_bytes)) {
-            // Where rows end, the last one stands for those that are not there.
+            // Behind the last row, the last row takes the place of the missing ones.
             let row = |index: usize| &rows[index.min(out.len() - 1) * row_bytes..][..row_bytes];
             let sums = Self::four(simd, [row(0), row(1), row(2), row(3)], x.blocks);
             out.copy_from_slice(&sums[..out.len()]);
@@ -124,7 +126,8 @@ impl<L: Coded> Rows<'_, L> {
 }
 
 impl Unpacked {
-    /// Puts up to sixteen rows side by side. Rows that are not there keep what is there: nobody reads their sums.
+    /// Puts up to sixteen rows side by side. The places of missing rows keep their contents: their
+    /// sums are not read.
     #[inline(always)]
     fn fill<S: Integers, L: Coded>(&mut self, simd: S, rows: &[u8], row_bytes: usize, length: usize) {
         let n_groups = length * Rows::<'_, L>::GROUPS;
@@ -159,7 +162,7 @@ impl Unpacked {
         }
     }
 
-    /// The sums of sixteen rows with `T` inputs.
+    /// Returns the sums of sixteen rows with `T` inputs.
     #[inline(always)]
     fn times<S: Integers, L: Coded, const T: usize>(&self, simd: S, x: &[Block]) -> [Lanes; T] {
         let floats = simd.floats();

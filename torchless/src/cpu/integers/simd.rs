@@ -1,7 +1,9 @@
-//! Bytes times bytes, summed in 32 bits: the vectors that the products of rounded inputs are written in.
+//! Bytes times bytes, summed in 32 bits: the vectors that the products of rounded inputs are
+//! written in.
 //!
-//! As in `simd` there is one body for each kernel, generic over [`Integers`], run inside a function that enables what was detected at run time.
-//! Sums of integers are exact, so the order in which an instruction adds them changes nothing.
+//! As in `simd` there is one body for each kernel, generic over [`Integers`], run inside a function
+//! that enables what was detected at run time. Sums of integers are exact, so the order in which an
+//! instruction adds them changes nothing.
 
 use crate::simd::{Array, InstructionSet, LANES, Simd};
 
@@ -41,7 +43,7 @@ impl IntegerSet {
         IntegerSet::Baseline,
     ];
 
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             IntegerSet::Avx512Vnni => "avx512-vnni",
@@ -53,7 +55,7 @@ impl IntegerSet {
         }
     }
 
-    /// The best one of this machine that goes with `isa`.
+    /// Returns the best one of this machine that goes with `isa`.
     pub fn best(isa: InstructionSet) -> IntegerSet {
         let first = match isa {
             InstructionSet::Avx512 => 0,
@@ -64,7 +66,7 @@ impl IntegerSet {
         Self::ALL[first..].iter().copied().find(|set| set.is_available()).unwrap_or(IntegerSet::Baseline)
     }
 
-    /// What this machine can run, best first.
+    /// Returns what this machine can run, best first.
     pub fn available() -> Vec<IntegerSet> {
         Self::ALL.into_iter().filter(|set| set.is_available()).collect()
     }
@@ -101,7 +103,8 @@ impl IntegerSet {
     }
 }
 
-/// 64 bytes, sixteen sums of 32 bits, and what kernels make of them. Codes are unsigned or below 128, inputs signed and at most 127 in size.
+/// 64 bytes, sixteen sums of 32 bits, and what kernels make of them. Codes are unsigned or below
+/// 128, inputs signed and at most 127 in size.
 pub(crate) trait Integers: Copy {
     /// Sixteen `f32`, and operations on them.
     type Floats: Simd;
@@ -116,23 +119,26 @@ pub(crate) trait Integers: Copy {
     fn zero(self) -> Self::Sums;
     fn load(self, codes: &Codes) -> Self::Codes;
     fn store(self, codes: Self::Codes) -> Codes;
-    /// The bytes of `a`, then those of `b`.
+    /// Returns the bytes of `a`, then those of `b`.
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> Self::Codes;
-    /// The low halves of the bytes of `a`, then their high halves, then those of `b`.
+    /// Returns the low halves of the bytes of `a`, then their high halves, then those of `b`.
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> Self::Codes;
     /// 16 where a bit is set, from the lowest bit of `a` to the highest of `b`.
     fn sixteens(self, a: u32, b: u32) -> Self::Codes;
-    /// Signed bytes as codes: with the highest bit turned, thus counted from -128, where products want unsigned codes.
+    /// Signed bytes as codes: with the highest bit turned, thus counted from -128, where products
+    /// want unsigned codes.
     fn flip(self, codes: Self::Codes) -> Self::Codes;
-    /// `RIGHT` bits to the right, then what `mask` keeps, then `LEFT` bits to the left; what is kept stays within its byte.
+    /// `RIGHT` bits to the right, then what `mask` keeps, then `LEFT` bits to the left; what is
+    /// kept stays within its byte.
     fn bits<const RIGHT: u32, const LEFT: u32>(self, codes: Self::Codes, mask: u8) -> Self::Codes;
     fn or(self, a: Self::Codes, b: Self::Codes) -> Self::Codes;
     /// Adds to each sum four codes times the same four inputs. Without `FULL` no code is above 127.
     fn dot_each<const FULL: bool>(self, sums: Self::Sums, codes: Self::Codes, x: &[i8; 4]) -> Self::Sums;
-    /// The sums of two times 32 codes, each times the same 32 inputs, of both halves of 16: [first halves, second halves],
-    /// each of the two of `ab`, then of the two of `cd`. Without `FULL` no code is above 127.
+    /// Returns the sums of two times 32 codes, each times the same 32 inputs, of both halves of 16:
+    /// [first halves, second halves], each of the two of `ab`, then of the two of `cd`. Without
+    /// `FULL` no code is above 127.
     fn dot_rows<const FULL: bool>(self, ab: Self::Codes, cd: Self::Codes, x: &[i8; 32]) -> [[i32; 4]; 2];
-    /// Each sum less `offset`, as a float; exact below 2^24.
+    /// Returns each sum less `offset`, as a float; exact below 2^24.
     fn to_floats(self, sums: Self::Sums, offset: i32) -> <Self::Floats as Simd>::Vector;
     /// Half precision to single, four at once; exact.
     fn halves(self, bits: [u16; 4]) -> [f32; 4];

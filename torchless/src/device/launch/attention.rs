@@ -1,7 +1,9 @@
-//! Launches of attention, and the rule that says whether a block walks over all positions of a head or each tile of them has a block of its own.
+//! Launches of attention, and the rule that decides whether one block walks over all positions of a
+//! head or each tile of them has its own block.
 //!
-//! The rule changes no bit: both ways do the same sums in the same order. It is there because one block for each head of one token leaves most of a
-//! large GPU idle, and takes as long as all its tiles one after the other.
+//! The rule changes no bit: both ways do the same sums in the same order. It exists because one
+//! block for each head of one token leaves most of a large GPU idle, and takes as long as all its
+//! tiles in sequence.
 
 use ns_device::{Argument, Buffer, WARP};
 
@@ -25,8 +27,9 @@ pub(in crate::device) struct Attend<'a> {
     pub(in crate::device) kv_rows: usize,
     pub(in crate::device) window: Option<usize>,
     pub(in crate::device) scale: f32,
-    /// Positions of the tokens, then the rows where their sequences' keys begin, (2, T), from an offset on. That none is beyond `n_positions`, and no
-    /// row of a sequence beyond `kv_rows`, is the caller's promise.
+    /// Positions of the tokens, then the rows where their sequences' keys begin, (2, T), from an
+    /// offset on. That none is beyond `n_positions`, and no row of a sequence beyond `kv_rows`, is
+    /// the caller's promise.
     pub(in crate::device) places: (&'a Buffer<u32>, usize),
     /// (T, heads, D)
     pub(in crate::device) queries: &'a Buffer<f32>,
@@ -35,24 +38,26 @@ pub(in crate::device) struct Attend<'a> {
     pub(in crate::device) values: &'a Buffer<f32>,
 }
 
-/// The tiles of `n_seen` positions, if each is to have a block of its own: there are several, and heads of tokens alone keep no large GPU busy.
+/// Returns the tiles of `n_seen` positions, if each is to have a block of its own: there are
+/// several, and heads of tokens alone keep no large GPU busy.
 fn tiles_apart(heads: Heads, n_rows: usize, n_seen: usize) -> Option<usize> {
     let n_tiles = n_seen.div_ceil(LANES as usize);
     (n_tiles > 1 && heads.n_heads.saturating_mul(n_rows) < BUSY_BLOCKS).then_some(n_tiles)
 }
 
-/// Numbers of a tile: its greatest score, its sum, its values.
+/// Returns the numbers of a tile: its greatest score, its sum, its values.
 fn tile_width(heads: Heads) -> usize {
     2 + heads.head_dim
 }
 
-/// Numbers that the tiles of `n_rows` tokens take, of which each sees `n_seen` positions at most.
+/// Returns the numbers that the tiles of `n_rows` tokens take, of which each sees `n_seen`
+/// positions at most.
 pub(in crate::device) fn room_of_tiles(heads: Heads, n_rows: usize, n_seen: usize) -> usize {
     let n_tiles = tiles_apart(heads, n_rows, n_seen).unwrap_or(0);
     [n_tiles, heads.n_heads, tile_width(heads)].iter().fold(n_rows, |room, &size| room.saturating_mul(size))
 }
 
-/// The same of the number of tokens that takes most, up to `n_rows`.
+/// Returns the most that [`room_of_tiles`] gives for any number of tokens up to `n_rows`.
 pub(in crate::device) fn most_room_of_tiles(heads: Heads, n_rows: usize, n_seen: usize) -> usize {
     room_of_tiles(heads, n_rows.min((BUSY_BLOCKS - 1) / heads.n_heads.max(1)), n_seen)
 }
@@ -71,12 +76,12 @@ impl Attend<'_> {
         })
     }
 
-    /// Heads of all tokens, each of which is a block at least.
+    /// Returns the heads of all tokens, each of which is a block at least.
     fn n_heads(&self) -> Result<usize, Error> {
         area(&[self.n_rows, self.heads.n_heads])
     }
 
-    /// What a kernel that looks at keys and values is launched with.
+    /// Returns what a kernel that looks at keys and values is launched with.
     fn arguments<'b>(&'b self, words: &'b [u32], out: &'b mut Buffer<f32>) -> [Argument<'b>; 6] {
         [
             Argument::uints(words),
@@ -124,7 +129,8 @@ impl Launcher {
         self.launch(kernel, (count(attend.n_heads()?)?, shared), &attend.arguments(&words, out))
     }
 
-    /// A block for each tile of each head of each token, `n_tiles` for every token whether it sees as many or not; then one for each head.
+    /// A block for each tile of each head of each token, `n_tiles` for every token whether it sees
+    /// as many or not; then one for each head.
     pub(in crate::device) fn attention_of_tiles(
         &self,
         attend: Attend<'_>,
@@ -187,7 +193,8 @@ impl Launcher {
     }
 }
 
-/// Numbers of shared memory that a tile takes: the query, scores, and what each warp has of the greatest and of the values.
+/// Returns the numbers of shared memory that a tile takes: the query, scores, and what each warp
+/// has of the greatest and of the values.
 fn room_of_block(head_dim: u32) -> u32 {
     head_dim + LANES + LANES / WARP * (1 + head_dim)
 }
@@ -235,7 +242,7 @@ mod emulated {
 
     use super::*;
 
-    /// Numbers between -1 and 1.
+    /// Returns the numbers between -1 and 1.
     fn numbers(length: usize, mut state: u64) -> Vec<f32> {
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -244,7 +251,8 @@ mod emulated {
         (0..length).map(|_| next()).collect()
     }
 
-    /// Attention of two tokens that see 200 and 300 positions of 420 rows, with buffers so much shorter than that.
+    /// Attention of two tokens that see 200 and 300 positions of 420 rows, with buffers so much
+    /// shorter than that.
     fn refused(short_keys: usize, short_values: usize, n_tiles: usize) -> Option<(&'static str, usize, usize)> {
         let device = crate::device::open(ns_device::Backend::Emulated, 0).expect("the emulation");
         let launcher = Launcher::new(device.clone()).expect("single precision");

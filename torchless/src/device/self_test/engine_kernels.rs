@@ -1,5 +1,6 @@
-//! The launches that only the engine makes: products of joined matrices with biases, side by side or added to what is there, positions and gates of what
-//! stands side by side, and fused attention with a window, in one walk and tile by tile.
+//! Tests the launches that only the engine makes: products of joined matrices with biases, side by
+//! side or added to the output, positions and gates of joined outputs, and fused attention with a
+//! window, in one walk and tile by tile.
 
 use ns_device::Device;
 
@@ -18,7 +19,8 @@ const ROWS: [usize; 2] = [4, 3];
 /// Outputs of a vector before and behind those of the matrices.
 const AROUND: [usize; 2] = [2, 1];
 const HEADS: Heads = Heads { n_heads: 6, n_kv_heads: 2, head_dim: 40 };
-/// Two tokens see three tiles of positions each, the last one of them in part, or two with the window.
+/// Two tokens see three tiles of positions each, the last one of them in part, or two with the
+/// window.
 const POSITIONS: [usize; 2] = [270, 299];
 const WINDOW: usize = 200;
 /// Scores reach 5, so that it matters which one weights are taken against.
@@ -29,7 +31,7 @@ const START: usize = 3;
 /// Numbers from the device, and as they should be.
 type Pair = [Parts; 2];
 
-/// What differs first.
+/// Returns what differs first.
 pub(super) fn compare(device: &Device, here: &mut CpuBackend) -> Result<Option<Failure>, Error> {
     let launcher = &Launcher::new(device.clone())?;
     let mut cases = Vec::new();
@@ -59,7 +61,8 @@ struct Asked {
     adds: bool,
 }
 
-/// Products of vectors behind another one, with a bias, in columns between others that stay: from the device, and as they should be.
+/// Returns the products of vectors behind another one, with a bias, in columns between others that
+/// stay: from the device, and as they should be.
 fn products(device: &Device, launcher: &Launcher, here: &mut CpuBackend, asked: Asked) -> Result<Pair, Error> {
     let Asked { n_vectors, is_tiled, adds } = asked;
     let (rows, stride) = (ROWS[0] + ROWS[1], AROUND[0] + ROWS[0] + ROWS[1] + AROUND[1]);
@@ -91,7 +94,8 @@ fn products(device: &Device, launcher: &Launcher, here: &mut CpuBackend, asked: 
     Ok([vec![out.download()?], vec![expected]])
 }
 
-/// Two tokens' queries, keys and values, turned to their positions, keys and values behind rows that stay.
+/// Two tokens' queries, keys and values, turned to their positions, keys and values behind rows
+/// that stay.
 fn positions(device: &Device, launcher: &Launcher, here: &mut CpuBackend, pairs: RopePairs) -> Result<Pair, Error> {
     let Heads { n_heads, n_kv_heads, head_dim } = HEADS;
     let (width, kv_width) = (n_heads * head_dim, n_kv_heads * head_dim);
@@ -124,7 +128,7 @@ fn positions(device: &Device, launcher: &Launcher, here: &mut CpuBackend, pairs:
     Ok([found, vec![turned, of_keys, of_values]])
 }
 
-/// Gates of three tokens.
+/// Returns the gates of three tokens.
 fn gates(device: &Device, launcher: &Launcher, here: &mut CpuBackend) -> Result<Pair, Error> {
     let (n_rows, width) = (3, 100);
     let joined = numbers(n_rows * 2 * width, 20);
@@ -139,7 +143,8 @@ fn gates(device: &Device, launcher: &Launcher, here: &mut CpuBackend) -> Result<
     Ok([vec![out.download()?], vec![expected]])
 }
 
-/// Attention of two tokens over several tiles of positions: from the device in one walk and tile by tile, and as it should be.
+/// Attention of two tokens over several tiles of positions: from the device in one walk and tile by
+/// tile, and as it should be.
 fn attention(
     device: &Device,
     launcher: &Launcher,
@@ -172,7 +177,7 @@ fn attention(
     Ok([vec![walk.download()?, by_tiles.download()?], vec![expected.clone(), expected]])
 }
 
-/// The same on the CPU.
+/// Computes the same attention on the CPU.
 fn attention_here(
     here: &mut CpuBackend,
     window: Option<usize>,

@@ -88,7 +88,7 @@ fn only(given: &[Value]) -> Result<Value, Error> {
     given.first().cloned().ok_or_else(|| refused("a value is missing"))
 }
 
-/// The name that was pushed behind the arguments.
+/// Returns the name that was pushed behind the arguments.
 fn with_name(given: &[Value]) -> Result<(&str, &[Value]), Error> {
     let (name, arguments) = given.split_last().ok_or_else(|| refused("a value is missing"))?;
     Ok((name.as_str().unwrap_or_default(), arguments))
@@ -113,7 +113,7 @@ pub(super) fn guarded<'a>(instructions: &Instructions<'a>) -> Result<Instruction
     Ok(guarded)
 }
 
-/// Where an instruction jumps to.
+/// Returns where an instruction jumps to.
 fn target<'i>(instruction: &'i mut Instruction<'_>) -> Option<&'i mut u32> {
     match instruction {
         Instruction::Iterate(target)

@@ -101,14 +101,14 @@ fn too_large() -> Error {
     refused(format!("a text or a value has more than {} MiB", LARGEST >> 20))
 }
 
-/// Objects that are no data and may refer to themselves: namespaces, loops, macros.
+/// Returns whether an object is not data and may refer to itself: a namespace, a loop, a macro.
 fn is_opaque(object: &DynObject) -> bool {
     let name = object.type_name();
     matches!(object.repr(), ObjectRepr::Plain)
         || ["Namespace", "Loop", "Macro", "Module", "Closure"].iter().any(|kind| name.ends_with(kind))
 }
 
-/// The length of a text, and of a list or a map without what is in its items.
+/// Returns the length of a text, and of a list or a map without what is in its items.
 fn surface(value: &Value) -> u64 {
     match value.as_str() {
         Some(text) => text.len() as u64,
@@ -116,7 +116,7 @@ fn surface(value: &Value) -> u64 {
     }
 }
 
-/// The whole numbers among arguments, named ones included, added without their signs.
+/// Returns the whole numbers among arguments, named ones included, added without their signs.
 fn numbers(arguments: &[Value]) -> u64 {
     let one = |value: &Value| value.as_i64().map_or(0, i64::unsigned_abs);
     let named = |value: &Value| {
@@ -126,7 +126,7 @@ fn numbers(arguments: &[Value]) -> u64 {
     arguments.iter().fold(0, |sum, value| sum.saturating_add(one(value)).saturating_add(named(value)))
 }
 
-/// The numbers that stand in a text, added: no width of a format is larger.
+/// Returns the sum of the numbers in a text: no width of a format is larger.
 fn digits(text: &str) -> u64 {
     let numbers = text.split(|character: char| !character.is_ascii_digit()).filter(|digits| !digits.is_empty());
     numbers.fold(0, |sum, digits| sum.saturating_add(digits.parse().unwrap_or(u64::MAX)))
@@ -142,7 +142,7 @@ impl Meter {
         spent.map(|_| ()).map_err(|_| too_much())
     }
 
-    /// The bytes of `value` and of all that is in it, counted as often as it occurs.
+    /// Returns the bytes of `value` and of all that is in it, counted as often as it occurs.
     fn weigh(&self, value: &Value, depth: usize) -> Result<u64, Error> {
         self.spend(VISIT)?;
         let Some(object) = value.as_object() else {
@@ -219,7 +219,7 @@ impl Meter {
         if made > LARGEST { Err(too_large()) } else { self.spend(made) }
     }
 
-    /// The result of a filter; of `map`, that of the filter that it applies to each item.
+    /// Returns the result of a filter; of `map`, that of the filter that it applies to each item.
     pub(super) fn filter(&self, state: &State<'_, '_>, name: &str, arguments: &[Value]) -> Result<Value, Error> {
         if let ("map", [items, filter, rest @ ..]) = (name, arguments)
             && let Some(filter) = filter.as_str()
@@ -236,7 +236,7 @@ impl Meter {
         state.apply_filter(name, arguments).map_err(|error| named(error, "filter", name))
     }
 
-    /// The answer of a test.
+    /// Returns the answer of a test.
     pub(super) fn test(&self, state: &State<'_, '_>, name: &str, arguments: &[Value]) -> Result<bool, Error> {
         if !OF_KIND.contains(&name) {
             arguments.iter().try_for_each(|argument| self.read(argument))?;
@@ -244,7 +244,7 @@ impl Meter {
         state.perform_test(name, arguments).map_err(|error| named(error, "test", name))
     }
 
-    /// The result of a method of Python's texts, lists and dictionaries.
+    /// Returns the result of a method of Python's texts, lists and dictionaries.
     pub(super) fn method(
         &self,
         state: &State<'_, '_>,
@@ -287,7 +287,8 @@ impl Meter {
         self.spend(self.growth(name, arguments))
     }
 
-    /// The bytes that a filter or a method makes or reads beyond a small multiple of its input.
+    /// Returns the bytes that a filter or a method makes or reads beyond a small multiple of its
+    /// input.
     fn growth(&self, name: &str, arguments: &[Value]) -> u64 {
         let text = |i: usize| arguments.get(i).and_then(Value::as_str);
         let size = arguments.first().map_or(0, surface);
@@ -314,7 +315,7 @@ impl Meter {
     }
 }
 
-/// The same error with the name that is not known.
+/// Returns the error with the unknown name.
 fn named(error: Error, what: &str, name: &str) -> Error {
     use minijinja::ErrorKind::{UnknownFilter, UnknownTest};
     match error.kind() {

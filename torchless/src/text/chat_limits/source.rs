@@ -40,7 +40,7 @@ impl Tag {
         }
     }
 
-    /// A bound of the constants that are products of text.
+    /// Returns a bound of the constants that are products of text.
     fn constants(&self) -> f64 {
         if self.n_products == 0 || self.text == 0 { 0.0 } else { self.factor * self.text as f64 }
     }

@@ -1,4 +1,5 @@
-//! Whole models on a device: against twins in double precision, in any division of the tokens, and who did the work.
+//! Whole models on a device: against reference implementations in double precision, in any division
+//! of the tokens, and who did the work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use torchless::score::{ScoreOptions, log_probabilities};
 use torchless::{Engine, Error, LogitRows, Model, Threads};
 
 use super::device;
+use crate::random_model::{RandomModel, Stored};
 use crate::support::{distance, json};
-use crate::twin::{Stored, Twin};
 
 const TOKENS: [u32; 23] = [1, 7, 3, 69, 12, 12, 40, 5, 33, 8, 61, 2, 19, 44, 44, 50, 27, 6, 9, 13, 68, 31, 22];
 
@@ -30,10 +31,10 @@ fn is_same(a: &[f32], b: &[f32]) -> bool {
 }
 
 #[track_caller]
-fn agrees(path: &Path, twin: &Twin) {
+fn agrees(path: &Path, small: &RandomModel) {
     let mut engine = engine(path, &device());
     let whole = logits(&mut engine, TOKENS.len());
-    let off = distance(&whole, &twin.logits(&TOKENS));
+    let off = distance(&whole, &small.logits(&TOKENS));
     // Logits of these models reach 30; single precision's own noise in them is 3e-5.
     assert!(off < 6e-5, "{}: {off}", path.display());
     for chunk in [1, 7] {
@@ -43,35 +44,35 @@ fn agrees(path: &Path, twin: &Twin) {
 }
 
 #[test]
-fn llama_of_folders_and_gguf_is_the_twin() {
-    let twin = Twin { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..Twin::new("llama") }.drawn();
-    agrees(&twin.write_folder("device-llama", true, 1), &twin);
-    agrees(&twin.write_gguf("device-llama-gguf"), &twin);
+fn llama_of_folders_and_gguf_matches_the_reference_implementation() {
+    let small = RandomModel { llama3: Some([8.0, 1.0, 4.0, 24.0]), ..RandomModel::new("llama") }.drawn();
+    agrees(&small.write_folder("device-llama", true, 1), &small);
+    agrees(&small.write_gguf("device-llama-gguf"), &small);
 }
 
 #[test]
 fn mistral_sees_its_window_and_no_more() {
-    let twin = Twin { windows: vec![Some(5); 3], ..Twin::new("mistral") }.drawn();
-    agrees(&twin.write_folder("device-mistral", true, 1), &twin);
+    let small = RandomModel { windows: vec![Some(5); 3], ..RandomModel::new("mistral") }.drawn();
+    agrees(&small.write_folder("device-mistral", true, 1), &small);
 }
 
 #[test]
 fn qwen2_has_biases_and_windows_in_its_last_layers() {
-    let twin = Twin { tied: true, windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
-    agrees(&twin.write_folder("device-qwen2", true, 1), &twin);
+    let small = RandomModel { tied: true, windows: vec![None, Some(4), Some(4)], ..RandomModel::new("qwen2") }.drawn();
+    agrees(&small.write_folder("device-qwen2", true, 1), &small);
 }
 
 #[test]
 fn halves_are_read_exactly() {
     for (name, stored) in [("f16", Stored::F16), ("bf16", Stored::Bf16)] {
-        let twin = Twin { stored, ..Twin::new("llama") }.drawn();
-        agrees(&twin.write_folder(&format!("device-{name}"), true, 2), &twin);
+        let small = RandomModel { stored, ..RandomModel::new("llama") }.drawn();
+        agrees(&small.write_folder(&format!("device-{name}"), true, 2), &small);
     }
 }
 
-/// A folder of `twin` with a context of so many positions.
-fn write_long(twin: &Twin, name: &str, context: usize) -> PathBuf {
-    let path = twin.write_folder(name, true, 1);
+/// A folder of `small` with a context of so many positions.
+fn write_long(small: &RandomModel, name: &str, context: usize) -> PathBuf {
+    let path = small.write_folder(name, true, 1);
     let mut config = json(&path.join("config.json"));
     config["max_position_embeddings"] = context.into();
     std::fs::write(path.join("config.json"), config.to_string()).expect("a folder");
@@ -80,17 +81,25 @@ fn write_long(twin: &Twin, name: &str, context: usize) -> PathBuf {
 
 #[test]
 fn heads_may_be_wide_and_attention_longer_than_a_tile() {
-    let twin =
-        Twin { head_dim: 136, layers: 1, windows: vec![None], heads: 2, kv_heads: 1, ..Twin::new("llama") }.drawn();
-    let model = Arc::new(Model::open(write_long(&twin, "device-wide", 300)).expect("a model"));
+    let small = RandomModel {
+        head_dim: 136,
+        layers: 1,
+        windows: vec![None],
+        heads: 2,
+        kv_heads: 1,
+        ..RandomModel::new("llama")
+    }
+    .drawn();
+    let model = Arc::new(Model::open(write_long(&small, "device-wide", 300)).expect("a model"));
     // Three tiles of positions.
     let tokens: Vec<u32> = (0..300_u32).map(|index| index * 37 % 70).collect();
     let mut engine = Engine::on_device(model, &device(), tokens.len()).expect("it fits").with_chunk(300);
     let mut cache = engine.cache(tokens.len()).expect("a cache");
     let found = engine.logits(&mut cache, &tokens, LogitRows::All).expect("logits");
-    let off = distance(&found, &twin.logits(&tokens));
+    let off = distance(&found, &small.logits(&tokens));
     assert!(off < 1e-4, "{off}");
-    // 600 heads of tokens are blocks that walk over tiles; of fewer tokens at once, each tile has a block.
+    // 600 heads of tokens are blocks that walk over tiles; of fewer tokens at once, each tile has a
+    // block.
     let mut cache = engine.cache(tokens.len()).expect("a cache");
     let mut in_parts = Vec::new();
     for part in [&tokens[..120], &tokens[120..240], &tokens[240..298], &tokens[298..299], &tokens[299..]] {
@@ -101,8 +110,8 @@ fn heads_may_be_wide_and_attention_longer_than_a_tile() {
 
 #[test]
 fn attention_over_several_tiles_is_one_launch_more_and_its_memory_is_counted() {
-    let twin = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn();
-    let model = Arc::new(Model::open(write_long(&twin, "device-tiles", 4096)).expect("a model"));
+    let small = RandomModel { layers: 1, windows: vec![None], ..RandomModel::new("llama") }.drawn();
+    let model = Arc::new(Model::open(write_long(&small, "device-tiles", 4096)).expect("a model"));
     // 85 tokens of six heads are the most whose tiles have blocks of their own.
     let estimate = estimate_device_memory(&model, 4096, 85);
     let enough = with_memory(estimate.total());
@@ -121,20 +130,20 @@ fn attention_over_several_tiles_is_one_launch_more_and_its_memory_is_counted() {
 
 #[test]
 fn formats_may_be_mixed_at_a_launch_more() {
-    let twin = Twin { stored: Stored::F16, ..Twin::new("qwen2") }.drawn();
-    let path = twin.write_folder("device-mixed", true, 2);
-    let plain = Twin { stored: Stored::F32, ..twin.clone() };
+    let small = RandomModel { stored: Stored::F16, ..RandomModel::new("qwen2") }.drawn();
+    let path = small.write_folder("device-mixed", true, 2);
+    let plain = RandomModel { stored: Stored::F32, ..small.clone() };
     let is_wide = |name: &str| name.contains("v_proj.weight") || name.contains("gate_proj");
-    let (wide, halves): (Vec<&String>, Vec<&String>) = twin.weights.keys().partition(|name| is_wide(name));
+    let (wide, halves): (Vec<&String>, Vec<&String>) = small.weights.keys().partition(|name| is_wide(name));
     let mut map = serde_json::Map::new();
-    for (index, (twin, names)) in [(&plain, wide), (&twin, halves)].into_iter().enumerate() {
+    for (index, (small, names)) in [(&plain, wide), (&small, halves)].into_iter().enumerate() {
         let file = format!("model-{:05}-of-00002.safetensors", index + 1);
-        std::fs::write(path.join(&file), twin.safetensors(&names)).expect("a folder");
+        std::fs::write(path.join(&file), small.safetensors(&names)).expect("a folder");
         map.extend(names.into_iter().map(|name| (name.clone(), file.clone().into())));
     }
     let index = serde_json::json!({ "metadata": {}, "weight_map": map }).to_string();
     std::fs::write(path.join("model.safetensors.index.json"), index).expect("a folder");
-    agrees(&path, &twin);
+    agrees(&path, &small);
     let mut engine = engine(&path, &device());
     let mut cache = engine.cache(1).expect("a cache");
     engine.logits(&mut cache, &TOKENS[..1], LogitRows::Last).expect("logits");
@@ -145,8 +154,8 @@ fn formats_may_be_mixed_at_a_launch_more() {
 
 #[test]
 fn lanes_in_any_order_give_the_same_bits() {
-    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
-    let path = twin.write_folder("device-orders", true, 1);
+    let small = RandomModel { windows: vec![None, Some(4), Some(4)], ..RandomModel::new("qwen2") }.drawn();
+    let path = small.write_folder("device-orders", true, 1);
     let mut all = [Schedule::Ascending, Schedule::Descending, Schedule::Shuffled].map(|schedule| {
         let emulation = EmulationOptions { schedule, ..EmulationOptions::default() };
         let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
@@ -159,8 +168,8 @@ fn lanes_in_any_order_give_the_same_bits() {
 
 #[test]
 fn a_token_costs_one_copy_there_and_one_back_and_no_work_of_the_cpu() {
-    let twin = Twin::new("llama").drawn();
-    let mut engine = engine(&twin.write_folder("device-counters", true, 1), &device());
+    let small = RandomModel::new("llama").drawn();
+    let mut engine = engine(&small.write_folder("device-counters", true, 1), &device());
     let mut cache = engine.cache(TOKENS.len()).expect("a cache");
     engine.logits(&mut cache, &TOKENS[..4], LogitRows::Last).expect("logits");
     // The second pass of one token has all that it needs.
@@ -194,9 +203,9 @@ fn with_memory(memory_bytes: u64) -> Device {
 }
 
 #[test]
-fn many_tokens_at_once_are_counted_before_anything_is_uploaded() {
-    let twin = Twin::new("llama").drawn();
-    let model = Arc::new(Model::open(write_long(&twin, "device-long", 4096)).expect("a model"));
+fn the_memory_of_many_tokens_is_checked_before_anything_is_uploaded() {
+    let small = RandomModel::new("llama").drawn();
+    let model = Arc::new(Model::open(write_long(&small, "device-long", 4096)).expect("a model"));
     // Whole sequences, as many as `score` takes: the estimate is enough, and not by far.
     let estimate = estimate_device_memory(&model, 0, 1024);
     let enough = with_memory(estimate.total());
@@ -215,9 +224,9 @@ fn many_tokens_at_once_are_counted_before_anything_is_uploaded() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_uploaded() {
-    let twin = Twin::new("llama").drawn();
-    let model = Arc::new(Model::open(twin.write_folder("device-memory", true, 1)).expect("a model"));
+fn a_model_that_does_not_fit_is_refused_before_anything_is_uploaded() {
+    let small = RandomModel::new("llama").drawn();
+    let model = Arc::new(Model::open(small.write_folder("device-memory", true, 1)).expect("a model"));
     let estimate = estimate_device_memory(&model, 64, Engine::DEFAULT_CHUNK);
     let small = with_memory(estimate.total() - 1);
     let refused = Engine::on_device(Arc::clone(&model), &small, 64).expect_err("too little memory");
@@ -234,8 +243,8 @@ fn what_does_not_fit_is_refused_before_anything_is_uploaded() {
 
 #[test]
 fn keys_and_values_stay_where_they_were_computed() {
-    let twin = Twin::new("llama").drawn();
-    let path = twin.write_folder("device-cache", true, 1);
+    let small = RandomModel::new("llama").drawn();
+    let path = small.write_folder("device-cache", true, 1);
     let mut there = engine(&path, &device());
     let mut here = Engine::new(Arc::clone(there.model()), Threads::new(1));
     let (mut of_there, mut of_here) = (there.cache(8).expect("a cache"), here.cache(8).expect("a cache"));
@@ -248,9 +257,13 @@ fn keys_and_values_stay_where_they_were_computed() {
 }
 
 #[test]
-fn what_is_not_the_engines_is_refused() {
-    let mut three = engine(&Twin::new("llama").drawn().write_folder("device-three", true, 1), &device());
-    let one = Twin { layers: 1, windows: vec![None], ..Twin::new("llama") }.drawn().write_folder("device-one", true, 1);
+fn a_cache_of_another_engine_is_refused() {
+    let mut three = engine(&RandomModel::new("llama").drawn().write_folder("device-three", true, 1), &device());
+    let one = RandomModel { layers: 1, windows: vec![None], ..RandomModel::new("llama") }.drawn().write_folder(
+        "device-one",
+        true,
+        1,
+    );
     let one = engine(&one, three.device_pool().expect("a device").device());
     let mut of_one = one.cache(8).expect("a cache");
     assert!(matches!(three.logits(&mut of_one, &[1], LogitRows::Last), Err(Error::CacheOfAnother { .. })));
@@ -261,9 +274,9 @@ fn what_is_not_the_engines_is_refused() {
 }
 
 #[test]
-fn a_cache_that_was_cut_goes_on_as_if_it_had_never_been_longer() {
-    let twin = Twin::new("llama").drawn();
-    let mut engine = engine(&twin.write_folder("device-cut", true, 1), &device());
+fn a_truncated_cache_continues_as_if_it_had_never_been_longer() {
+    let small = RandomModel::new("llama").drawn();
+    let mut engine = engine(&small.write_folder("device-cut", true, 1), &device());
     let mut cache = engine.cache(TOKENS.len()).expect("a cache");
     let first = engine.logits(&mut cache, &TOKENS[..9], LogitRows::Last).expect("logits");
     engine.logits(&mut cache, &TOKENS[9..], LogitRows::Last).expect("logits");
@@ -273,9 +286,9 @@ fn a_cache_that_was_cut_goes_on_as_if_it_had_never_been_longer() {
 }
 
 #[test]
-fn sequences_are_scored_as_on_the_cpu_whatever_their_company() {
-    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
-    let mut there = engine(&twin.write_folder("device-score", true, 1), &device());
+fn sequences_are_scored_as_on_the_cpu_in_any_batch() {
+    let small = RandomModel { windows: vec![None, Some(4), Some(4)], ..RandomModel::new("qwen2") }.drawn();
+    let mut there = engine(&small.write_folder("device-score", true, 1), &device());
     let mut here = Engine::new(Arc::clone(there.model()), Threads::new(1));
     let sequences: Vec<Vec<u32>> = (0..9).map(|n| TOKENS[n..2 * n].to_vec()).collect();
     let options = |batch| ScoreOptions { prefix: vec![5, 6], end: vec![2], batch };
@@ -287,9 +300,9 @@ fn sequences_are_scored_as_on_the_cpu_whatever_their_company() {
 }
 
 #[test]
-fn the_residual_stream_can_be_watched() {
-    let twin = Twin::new("llama").drawn();
-    let mut there = engine(&twin.write_folder("device-watched", true, 1), &device());
+fn the_residual_stream_can_be_observed() {
+    let small = RandomModel::new("llama").drawn();
+    let mut there = engine(&small.write_folder("device-watched", true, 1), &device());
     let mut here = Engine::new(Arc::clone(there.model()), Threads::new(1));
     let watch = |engine: &mut Engine| {
         let (mut cache, mut layers) = (engine.cache(5).expect("a cache"), Vec::new());
@@ -314,7 +327,7 @@ fn tensors_come_from_a_pool_that_keeps_count() {
     assert!(pool.tensor(&[2, 2], &[1.0]).is_err() && pool.zeros(&[1 << 20, 1 << 20]).is_err());
     let batch = pool.batch(4, 100).expect("rows");
     assert_eq!((batch.n_batch(), batch.width(), batch.n_bytes()), (4, 100, 1600));
-    let model = Model::open(Twin::new("llama").drawn().write_folder("device-pool", true, 1)).expect("a model");
+    let model = Model::open(RandomModel::new("llama").drawn().write_folder("device-pool", true, 1)).expect("a model");
     let cache = DeviceKvCache::new(&pool, model.config(), 10).expect("a cache");
     assert_eq!(cache.n_bytes(), torchless::memory::estimate_kv_cache_memory(model.config(), 10));
     let during = pool.statistics();

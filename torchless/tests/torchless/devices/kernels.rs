@@ -16,7 +16,7 @@ fn backend() -> DeviceBackend {
 
 #[test]
 fn every_half_precision_number_is_widened_to_the_bit() {
-    // Infinities and NaN are left out: products of them are nobody's weights.
+    // Without infinities and NaN, which are not weights.
     let halves: Vec<u16> = (0..=u16::MAX).filter(|half| half & 0x7c00 != 0x7c00).collect();
     let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
     for format in [Format::F16, Format::Bf16] {
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn products_are_the_cpus_whatever_the_shape_and_the_same_bits_in_any_company(
+    fn products_match_the_cpu_for_every_shape_with_the_same_bits_in_any_batch(
         (format, rows, blocks, n_vectors) in (0..Format::ALL.len(), 1..40_usize, 1..60_usize, 1..12_usize),
         seed in any::<u64>(),
     ) {
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn the_rest_is_the_cpus_whatever_the_shape(
+    fn other_kernels_match_the_cpu_for_every_shape(
         (n_kv_heads, group, half, n_positions) in (1..4_usize, 1..4_usize, 1..100_usize, 1..60_usize),
         seed in any::<u64>(),
     ) {
@@ -166,7 +166,7 @@ fn arguments_that_do_not_fit_are_errors() {
 }
 
 #[test]
-fn shapes_without_numbers_are_errors_wherever_they_come_from() {
+fn empty_shapes_are_errors_in_every_kernel() {
     for (rows, columns) in [(0, 3), (3, 0), (0, 0)] {
         assert!(Matrix::from_values(&[], rows, columns).is_none());
         assert!(Matrix::from_bytes(&[], Format::Q8_0, rows, columns * 32).is_none());
@@ -174,10 +174,10 @@ fn shapes_without_numbers_are_errors_wherever_they_come_from() {
     let backends: [Box<dyn KernelBackend>; 2] = [Box::new(CpuBackend::new(Threads::new(1))), Box::new(backend())];
     for mut backend in backends {
         let message = |result: Result<(), torchless::Error>| result.expect_err("an error").to_string();
-        let nothing = "rmsnorm: the rows of `x` have no numbers";
+        let nothing = "rmsnorm: the rows of `x` are empty";
         assert_eq!(message(backend.rmsnorm(&mut [], &[], 1e-5)), nothing);
         assert_eq!(message(backend.rmsnorm(&mut [1.0], &[], 1e-5)), nothing);
-        let nothing = "rope: the rows of `x` have no numbers";
+        let nothing = "rope: the rows of `x` are empty";
         assert_eq!(message(backend.rope(&mut [], RopePairs::Halves, &[], 3)), nothing);
         backend.softmax(&mut []).expect("nothing to do");
         for [n_heads, n_kv_heads, head_dim] in [[3, 2, 4], [0, 1, 4], [1, 0, 4], [1, 1, 0]] {

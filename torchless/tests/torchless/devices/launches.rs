@@ -1,4 +1,5 @@
-//! Launches of every kernel, small enough to be replayed under sanitizers (`make kernels-sanitize` records them).
+//! Launches of every kernel, small enough to be replayed under sanitizers (`make kernels-sanitize`
+//! records them).
 
 use std::sync::Arc;
 
@@ -9,21 +10,22 @@ use torchless::device::DeviceBackend;
 use torchless::{Engine, LogitRows, Matrix, Model};
 
 use super::device;
+use crate::random_model::{RandomModel, fresh_folder};
 use crate::support::distance;
-use crate::twin::{Twin, fresh_folder};
 
 #[test]
 fn recorded_for_the_sanitizers() {
-    // Three layers, windows, biases, several tokens and one: the engine's kernels. Opening the device adds every format.
-    let twin = Twin { windows: vec![None, Some(4), Some(4)], ..Twin::new("qwen2") }.drawn();
-    let model = Arc::new(Model::open(twin.write_folder("device-recorded", true, 1)).expect("a model"));
+    // Three layers, windows, biases, several tokens and one: the engine's kernels. Opening the
+    // device adds every format.
+    let small = RandomModel { windows: vec![None, Some(4), Some(4)], ..RandomModel::new("qwen2") }.drawn();
+    let model = Arc::new(Model::open(small.write_folder("device-recorded", true, 1)).expect("a model"));
     let device = device();
     torchless::device::self_test(&device).expect("kernels that compute what the CPU does");
     let mut engine = Engine::on_device(model, &device, 8).expect("it fits");
     let mut cache = engine.cache(8).expect("a cache");
     engine.logits(&mut cache, &[3, 1, 4, 1, 5, 9, 2], LogitRows::Last).expect("logits");
     let found = engine.logits(&mut cache, &[6], LogitRows::Last).expect("logits");
-    let all = twin.logits(&[3, 1, 4, 1, 5, 9, 2, 6]);
+    let all = small.logits(&[3, 1, 4, 1, 5, 9, 2, 6]);
     assert!(distance(&found, &all[7 * 70..]) < 6e-5);
     tiles(&mut DeviceBackend::new(device).expect("a backend").with_tiles(true));
 }
@@ -52,7 +54,7 @@ fn tiles(backend: &mut DeviceBackend) {
 }
 
 #[test]
-fn a_device_is_tried_with_every_kernel() {
+fn the_self_test_launches_every_kernel() {
     let folder = fresh_folder("self-test-launches");
     let emulation = EmulationOptions { record_to: Some(folder.clone()), ..EmulationOptions::default() };
     let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };

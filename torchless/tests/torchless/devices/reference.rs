@@ -1,7 +1,8 @@
 //! The reference models on a device: logits, continuations and scores.
 //!
-//! Tolerances are the reference's own: 1e-4 in a logit separates every right engine from every classic mistake. The emulation computes lane by
-//! lane, so that long texts are shortened here; with `TORCHLESS_TEST_ALL`, and on a real device, they are whole.
+//! Tolerances are the reference's own: 1e-4 in a logit separates every right engine from every
+//! classic mistake. The emulation computes lane by lane, so that long texts are shortened here;
+//! with `TORCHLESS_TEST_ALL`, and on a real device, they are whole.
 
 use std::path::Path;
 use std::sync::Arc;

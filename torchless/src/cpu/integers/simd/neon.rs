@@ -1,6 +1,8 @@
-//! Products of bytes with NEON, with and without `dotprod`. Made only by `dispatch_integers`, inside functions that enable their features.
+//! Products of bytes with NEON, with and without `dotprod`. Made only by `dispatch_integers`,
+//! inside functions that enable their features.
 //!
-//! Both factors are signed here: codes of whole bytes stay as they are stored, and all others are below 128 anyway.
+//! Both factors are signed here: codes of whole bytes stay as they are stored, and all others are
+//! below 128 anyway.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
 use super::{BYTES, Codes, IntegerBody, Integers, quad};
@@ -14,7 +16,8 @@ pub(super) struct Quarters<const DOT: bool>(Neon);
 impl<const DOT: bool> Quarters<DOT> {
     /// # Safety
     ///
-    /// The processor has the features of `IntegerSet::Neon`, and with `DOT` those of `IntegerSet::NeonDot`.
+    /// The processor has the features of `IntegerSet::Neon`, and with `DOT` those of
+    /// `IntegerSet::NeonDot`.
     unsafe fn new() -> Quarters<DOT> {
         // SAFETY: the caller promises these features.
         Quarters(unsafe { Neon::new() })
@@ -61,14 +64,16 @@ impl<const DOT: bool> Integers for Quarters<DOT> {
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> [uint8x16_t; 4] {
         let ((a, _), (b, _)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
         let load = |from: &[u8; 16]| {
-            // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any address.
+            // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+            // address.
             unsafe { vld1q_u8(from.as_ptr()) }
         };
         [load(&a[0]), load(&a[1]), load(&b[0]), load(&b[1])]
     }
     #[inline(always)]
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> [uint8x16_t; 4] {
-        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any
+        // address.
         unsafe {
             let (a, b, low) = (vld1q_u8(a.as_ptr()), vld1q_u8(b.as_ptr()), vdupq_n_u8(15));
             [vandq_u8(a, low), vshrq_n_u8::<4>(a), vandq_u8(b, low), vshrq_n_u8::<4>(b)]
@@ -144,8 +149,8 @@ impl<const DOT: bool> Integers for Quarters<DOT> {
 #[target_feature(enable = "neon,dotprod")]
 #[inline]
 fn dot(mut sums: int32x4_t, codes: uint8x16_t, x: int8x16_t) -> int32x4_t {
-    // SAFETY: this function can only be called where the feature is; the instruction reads and writes these registers alone. It has no stable
-    // name in Rust.
+    // SAFETY: this function can only be called where the feature is; the instruction reads and
+    // writes these registers alone. It has no stable name in Rust.
     unsafe {
         asm!("sdot {sums:v}.4s, {codes:v}.16b, {x:v}.16b", sums = inout(vreg) sums, codes = in(vreg) codes, x = in(vreg) x,
             options(pure, nomem, nostack, preserves_flags));
@@ -153,7 +158,7 @@ fn dot(mut sums: int32x4_t, codes: uint8x16_t, x: int8x16_t) -> int32x4_t {
     sums
 }
 
-/// The same, product by product. Two of them fit into 16 bits because no input is -128.
+/// Returns the sums, product by product. Two products fit into 16 bits because no input is -128.
 #[target_feature(enable = "neon")]
 #[inline]
 fn dot_of_pairs(sums: int32x4_t, codes: uint8x16_t, x: int8x16_t) -> int32x4_t {

@@ -1,4 +1,5 @@
-//! Products of bytes with AVX-512 VNNI, AVX-VNNI and AVX2. Made only by `dispatch_integers`, inside functions that enable their features.
+//! Products of bytes with AVX-512 VNNI, AVX-VNNI and AVX2. Made only by `dispatch_integers`, inside
+//! functions that enable their features.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
 use super::{BYTES, Codes, IntegerBody, Integers, quad};
@@ -26,7 +27,8 @@ impl Wide {
 impl<const VNNI: bool> Narrow<VNNI> {
     /// # Safety
     ///
-    /// The processor has the features of `IntegerSet::Avx2`, and with `VNNI` those of `IntegerSet::AvxVnni`.
+    /// The processor has the features of `IntegerSet::Avx2`, and with `VNNI` those of
+    /// `IntegerSet::AvxVnni`.
     unsafe fn new() -> Narrow<VNNI> {
         // SAFETY: the caller promises these features.
         Narrow(unsafe { Avx2::new() })
@@ -68,7 +70,8 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> __m512i {
-        // SAFETY: `new` promises the features; the arrays have 32 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 32 bytes, and the loads take any
+        // address.
         unsafe {
             let (a, b) = (_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast()));
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b)
@@ -76,7 +79,8 @@ impl Integers for Wide {
     }
     #[inline(always)]
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> __m512i {
-        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any
+        // address.
         unsafe {
             let a = _mm256_broadcastsi128_si256(_mm_loadu_si128(a.as_ptr().cast()));
             let b = _mm256_broadcastsi128_si256(_mm_loadu_si128(b.as_ptr().cast()));
@@ -120,7 +124,8 @@ impl Integers for Wide {
             let x = _mm512_broadcast_i64x4(_mm256_loadu_si256(x.as_ptr().cast()));
             let zero = _mm512_setzero_si512();
             let (ab, cd) = (_mm512_dpbusd_epi32(zero, ab, x), _mm512_dpbusd_epi32(zero, cd, x));
-            // Quarters of registers are halves of rows: a with c and b with d side by side, then what is left of each.
+            // Quarters of registers are halves of rows: a with c and b with d side by side, then
+            // what is left of each.
             let two = _mm512_add_epi32(_mm512_unpacklo_epi32(ab, cd), _mm512_unpackhi_epi32(ab, cd));
             let one = _mm512_add_epi32(two, _mm512_shuffle_epi32::<0x4e>(two));
             let order = _mm512_setr_epi32(0, 8, 1, 9, 4, 12, 5, 13, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -151,7 +156,8 @@ impl<const VNNI: bool> Narrow<VNNI> {
             if VNNI {
                 return _mm256_dpbusd_avx_epi32(sums, codes, x);
             }
-            // Two products fit into 16 bits if their codes have seven; the eighth is multiplied apart.
+            // Two products fit into 16 bits if their codes have seven; the eighth is multiplied
+            // apart.
             let ones = _mm256_set1_epi16(1);
             let low = if FULL { _mm256_and_si256(codes, _mm256_set1_epi8(127)) } else { codes };
             let sums = _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(low, x), ones));
@@ -195,12 +201,14 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> [__m256i; 2] {
-        // SAFETY: `new` promises the features; the arrays have 32 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 32 bytes, and the loads take any
+        // address.
         unsafe { [_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast())] }
     }
     #[inline(always)]
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> [__m256i; 2] {
-        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any address.
+        // SAFETY: `new` promises the features; the arrays have 16 bytes, and the loads take any
+        // address.
         unsafe {
             let (a, b) = (_mm_loadu_si128(a.as_ptr().cast()), _mm_loadu_si128(b.as_ptr().cast()));
             [nibbles(a), nibbles(b)]
@@ -221,7 +229,8 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
     #[inline(always)]
     fn bits<const RIGHT: u32, const LEFT: u32>(self, codes: [__m256i; 2], mask: u8) -> [__m256i; 2] {
-        // SAFETY: `new` promises the features; shifts are counted in registers because those of this width want another type.
+        // SAFETY: `new` promises the features; shifts are counted in registers because those of
+        // this width want another type.
         unsafe {
             let (right, left) = (_mm_cvtsi32_si128(RIGHT as i32), _mm_cvtsi32_si128(LEFT as i32));
             let mask = _mm256_set1_epi8(mask as i8);
@@ -270,7 +279,7 @@ impl<const VNNI: bool> Integers for Narrow<VNNI> {
     }
 }
 
-/// The low halves of the bytes, then the high ones.
+/// Returns the low halves of the bytes, then the high ones.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn nibbles(bytes: __m128i) -> __m256i {

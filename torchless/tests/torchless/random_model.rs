@@ -1,6 +1,7 @@
-//! Small random models: written as files of every kind, and computed by a plain forward pass in double precision.
+//! Small random models: written as files of every kind, and computed by a plain forward pass in
+//! double precision.
 //!
-//! The twin is written from the formulas, with nothing of the library in it.
+//! The reference implementation is written from the formulas and uses nothing of the library.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,9 @@ pub(crate) enum Stored {
     Q8_0,
 }
 
-/// A model to be made.
+/// A model to make.
 #[derive(Clone)]
-pub(crate) struct Twin {
+pub(crate) struct RandomModel {
     pub(crate) family: &'static str,
     pub(crate) hidden: usize,
     pub(crate) heads: usize,
@@ -41,9 +42,9 @@ pub(crate) struct Twin {
     pub(crate) weights: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
 }
 
-impl Twin {
-    pub(crate) fn new(family: &'static str) -> Twin {
-        Twin {
+impl RandomModel {
+    pub(crate) fn new(family: &'static str) -> RandomModel {
+        RandomModel {
             family,
             hidden: 48,
             heads: 6,
@@ -65,7 +66,7 @@ impl Twin {
     }
 
     /// Draws the weights.
-    pub(crate) fn drawn(mut self) -> Twin {
+    pub(crate) fn drawn(mut self) -> RandomModel {
         let mut state = 88_172_645_463_325_252_u64;
         let stored = self.stored;
         let mut weights = BTreeMap::new();
@@ -244,7 +245,7 @@ impl Twin {
                 config["max_window_layers"] =
                     json!(self.windows.iter().position(Option::is_some).unwrap_or(self.layers));
             }
-            // Llama has no window, whatever its file says.
+            // Llama has no window, even if its file has one.
             _ => config["sliding_window"] = json!(2),
         }
         config
@@ -351,7 +352,7 @@ impl Twin {
         let mut tensors: Vec<(String, Vec<usize>, Vec<f32>)> =
             self.weights.iter().map(|(name, (shape, values))| self.as_gguf(name, shape, values)).collect();
         if self.llama3.is_some() {
-            let plain = Twin { llama3: None, ..self.clone() }.frequencies();
+            let plain = RandomModel { llama3: None, ..self.clone() }.frequencies();
             let factors = plain.iter().zip(self.frequencies()).map(|(plain, scaled)| (plain / scaled) as f32).collect();
             tensors.push(("rope_freqs.weight".into(), vec![self.head_dim / 2], factors));
         }
