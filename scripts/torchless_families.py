@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Hold `torchless` against transformers and llama.cpp on small random models of every family and setting that it knows.
+"""Compare `torchless` with transformers and llama.cpp on small random models of every family and
+setting that it knows.
 
-    torchless_families.py --bin target/release/torchless     in an environment with torch, transformers, safetensors and gguf; llama-cpp-python if there
+    torchless_families.py --bin target/release/torchless
 
-Each model is drawn here, saved by transformers, computed by it in double precision, and by torchless from the folder. Where llama.cpp's files can
-say the same, it is also written as GGUF, with rows of queries and keys as llama.cpp's converter orders them, and read by torchless and
-by llama.cpp itself. Exit status 1 if a logit is more than 1e-4 off.
+It needs torch, transformers, safetensors and gguf, and uses llama-cpp-python if it is installed.
+Each model is drawn here, saved by transformers, and computed from the folder by transformers in
+double precision and by torchless. If llama.cpp's files can express it, it is also written as GGUF,
+with rows of queries and keys as llama.cpp's converter orders them, and read by torchless and by
+llama.cpp. Exit status 1 if a logit is more than 1e-4 off.
 """
 import argparse
 import json

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Make the classic mistakes of transformer inference, and those of its fast mode, in a copy of torchless; show that its own tests catch every one.
+"""Make the classic mistakes of transformer inference, and those of its fast mode, in a copy of
+torchless, and show that its own tests catch every one.
 
     torchless_mutate.py [--only WORD]   make the mistakes whose description has the word
-    torchless_mutate.py --check         build nothing; say whether every mistake still has its place in the sources
+    torchless_mutate.py --check         build nothing; check that every mistake still has its place
 
-All mistakes are planted at once in a copy of the working tree, each beside the right code and chosen by an environment variable, so that one build
-serves them all; the copy has a version of its own, so that Cargo keeps it apart in the same build folder. Tests run without the
-reference data: what catches a mistake are models made by the tests and their plain twin. Exit status 1 if a mistake is not caught, or if tests fail
-without any. One mistake is made to show that it changes nothing: rotary positions are relative.
+All mistakes are planted at once in a copy of the working tree, each beside the right code and
+chosen by an environment variable, so that one build serves them all. The copy has a version of its
+own, so that Cargo keeps it apart in the same build folder, and the features of the workspace, so
+that dependencies are those of `make test-rust`. Tests run without the reference data: what catches
+a mistake are models made by the tests and their reference implementation. Exit status 1 if a
+mistake is not caught, or if tests fail without any. One mistake is made to show that it changes
+nothing: rotary positions are relative.
 """
 import argparse
 import dataclasses
@@ -35,7 +39,8 @@ EXACT_TESTS, ROUNDED_TESTS = ("models::", "properties::"), ("rounded::",)
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """A text that is in a file once, and the right and the wrong code that take its place: `MADE` stands for the question."""
+    """A text that is in a file once, and the right and the wrong code that take its place. `MADE` is
+    replaced by the condition."""
 
     what: str
     file: str
@@ -70,7 +75,7 @@ MISTAKES = (
     Mistake("keys and values of half precision", "cpu/attention.rs", "            place[at + row * width..][..width].copy_from_slice(&heads[head * width..][..width]);", "            let half = |x: &f32| f32::from_bits((x.to_bits() + 0xfff + (x.to_bits() >> 13 & 1)) & !0x1fff);\n            let numbers: Vec<f32> = heads[head * width..][..width].iter().map(|x| if MADE { half(x) } else { *x }).collect();\n            place[at + row * width..][..width].copy_from_slice(&numbers);"),
     Mistake("no biases of queries, keys and values", "cpu/engine.rs", "bias: linear.bias.as_deref(), out", "bias: linear.bias.as_deref().filter(|_| !MADE), out"),
 )  # fmt: skip
-# Of the fast mode: inputs that are rounded to bytes, and the integers that they are multiplied with.
+# Of the fast mode: inputs that are rounded to bytes, and the integers they are multiplied with.
 ROUNDED = (
     Mistake("int8: a scale of 1/128", "cpu/integers/inputs.rs", "size: most / 127.0,", "size: most / if MADE { 128.0 } else { 127.0 },"),
     Mistake("int8: numbers of 126 steps, not 127", "cpu/integers/inputs.rs", "let inverse = 127.0 / most;", "let inverse = 127.0 / most;\n    let inverse = if MADE { 126.0 / most } else { inverse };"),
@@ -115,14 +120,14 @@ class Tree:
             self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file))
 
     def replace(self, name, change):
-        """Writes what differs only, so that it is not built again; starts from the working tree's."""
+        """Writes only what differs, so that it is not built again."""
         wanted, copy = change((ROOT / name).read_text(encoding="utf-8")), self.folder / name
         if copy.read_text(encoding="utf-8") != wanted:
             copy.write_text(wanted, encoding="utf-8")
 
     def test(self, mistake: str, modules: tuple[str, ...]) -> str:
-        """The first test of `modules` that fails, or nothing."""
-        command = ["cargo", "test", "--quiet", "--offline", "-p", "torchless", "--test", "torchless", "--"]
+        """Returns the first test of `modules` that fails, or nothing."""
+        command = ["cargo", "test", "--quiet", "--offline", "--workspace", "--test", "torchless", "--"]
         command += modules
         environment = {**self.environment, VARIABLE: mistake}
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=3600)
@@ -133,7 +138,7 @@ class Tree:
 
 
 def planted(text: str, file: str) -> str:
-    """The source `file` with its mistakes."""
+    """Returns the source `file` with its mistakes."""
     for mistake in ALL:
         if mistake.file == file:
             if text.count(mistake.old) != 1:

@@ -12,7 +12,7 @@ use crate::device::{self, DeviceBackend};
 use crate::error::Error;
 pub use crate::preference::BackendPreference;
 
-/// Returns the backend that `preference` names.
+/// Opens the backend that `preference` names.
 ///
 /// ```
 /// use torchless::backend::{BackendPreference, init_backend};
@@ -33,8 +33,8 @@ pub fn init_backend(preference: BackendPreference) -> Result<Box<dyn KernelBacke
     })
 }
 
-/// Returns the device that `preference` names, or none for the processor. What is named and cannot
-/// compute here is an error.
+/// Opens the device that `preference` names; `None` is the processor. A device that is named and
+/// cannot compute here is an error.
 pub fn open_device(preference: BackendPreference) -> Result<Option<Device>, Error> {
     let backend = match preference {
         BackendPreference::Auto | BackendPreference::Cpu => return Ok(None),

@@ -82,7 +82,7 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// Returns the angle of each pair per position: θ^(−2i/D), scaled; D/2 of them.
+    /// Returns the angle of each pair per position, scaled: (D/2) of θ^(−2i/D).
     ///
     /// ```
     /// use torchless::config::{Rope, RopePairs, RopeScaling};
@@ -138,7 +138,7 @@ pub enum Windows {
 }
 
 impl Windows {
-    /// Returns the positions that `layer` sees, its own included, or none if it sees all.
+    /// Returns the number of positions that `layer` sees, its own included; `None` if it sees all.
     pub fn of_layer(&self, layer: usize) -> Option<usize> {
         match self {
             Windows::None => None,

@@ -209,7 +209,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns one line of advice, where there is one.
+    /// Returns one line of advice, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Error::Memory { .. } => {
@@ -327,7 +327,7 @@ fn brief(text: &str, most: usize) -> String {
 }
 
 impl Problem {
-    /// Returns what it quotes of a file, as it may be shown.
+    /// Shortens and escapes what it quotes of a file.
     fn brief(mut self) -> Problem {
         match &mut self {
             Problem::Unexpected { expected, found } => {

@@ -65,7 +65,7 @@ pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize)
     Ok(engine.with_activations(activations)?)
 }
 
-/// Returns the device that is asked for, if it can do what else is asked for.
+/// Opens the requested device, if it can do what else is requested.
 fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
     let preference = BackendPreference::from(args.device);
     let refused = |device| Err(Error::ExactOnly { device }.into());
@@ -79,8 +79,7 @@ fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
     Ok(backend::open_device(preference)?)
 }
 
-/// Returns how many of the matrices that have products are of formats for which `activations`
-/// rounds inputs.
+/// Returns the number of multiplied matrices whose inputs `activations` rounds.
 pub(super) fn n_rounded(model: &Model, activations: Activations) -> usize {
     model.multiplied().filter(|matrix| activations.rounds(matrix.format())).count()
 }
@@ -111,7 +110,7 @@ fn size(text: &str) -> Result<u64, CliError> {
     number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)
 }
 
-/// Returns the ids that are given, and the tokenizer if there is one.
+/// Returns the token ids of the arguments, and the tokenizer if there is one.
 fn input(engine: &Engine, args: &InputArgs) -> Result<(Vec<u32>, Option<Tokenizer>), CliError> {
     let tokenizer = Tokenizer::of(engine.model());
     match &args.prompt {
@@ -246,7 +245,7 @@ fn tokenize(args: &TokenizeArgs) -> Result<(), CliError> {
     ids.iter().zip(&tokens).try_for_each(|(id, token)| print_text(&format!("{id:>8}  {}\n", escape(token))))
 }
 
-/// Returns what will compute, and on a device what that takes of its memory.
+/// Describes what will compute, and what it takes of a device's memory.
 fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<serde_json::Value, CliError> {
     let Some(device) = device else {
         let threads = Threads::new(args.threads);

@@ -71,17 +71,17 @@ impl Reference {
         Ok(Reference { path, tensors, sets, prompts: prompts?, prompts_of })
     }
 
-    /// Returns whether its prompts are another document's.
+    /// Returns whether the prompts are those of another document.
     pub(super) fn is_of_two_documents(&self) -> bool {
         self.prompts_of != self.path
     }
 
-    /// Returns the tokens of the longest prompt.
+    /// Returns the number of tokens of the longest prompt.
     pub(super) fn longest(&self) -> usize {
         self.prompts.iter().map(|prompt| prompt.tokens.len()).max().unwrap_or(0)
     }
 
-    /// Returns the set `name`, or else the one of the format that most matrices of `model` have.
+    /// Returns the set `name`, or else that of the format of most matrices of `model`.
     pub(super) fn of(&self, name: Option<&str>, model: &Model) -> Result<Stored<'_>, CliError> {
         let stored = |set| Ok(Stored { tensors: &self.tensors, set });
         if self.sets.is_empty() && name.is_none() {
@@ -100,7 +100,7 @@ impl Reference {
     }
 }
 
-/// Returns the folder that is the model, or that its file is in.
+/// Returns the folder of a model: itself, or that of its file.
 fn folder_of(model: &Path) -> &Path {
     match model.parent() {
         _ if model.is_dir() => model,
@@ -142,7 +142,7 @@ fn neighbour(folder: &Path, sets: &[String], tensors: &Tensors) -> Result<Option
     Ok(first.filter(|_| found.next().is_none()))
 }
 
-/// Returns where the folders beside `folder` would have a document.
+/// Returns the paths that documents in the folders beside `folder` would have.
 fn documents_beside(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |path: &Path, source| Error::Unreadable { path: path.to_owned(), source };
     let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
@@ -158,7 +158,7 @@ fn prompts(path: &Path, document: &Value) -> Result<Vec<Prompt>, Error> {
     prompts.iter().map(|entry| prompt(path, entry)).collect()
 }
 
-/// Returns the token ids and rows of a prompt; every row is that of a token.
+/// Reads the token ids and rows of a prompt, and checks that every row is that of a token.
 fn prompt(path: &Path, prompt: &Value) -> Result<Prompt, Error> {
     let error = |field: &str, problem| Error::malformed(path, format!("`prompts.{field}`"), problem);
     let missing = |field: &str| error(field, Problem::Missing);
@@ -184,8 +184,8 @@ impl Stored<'_> {
         format!("{set}{}.{what}", prompt.name)
     }
 
-    /// Returns the tokens whose logits are stored, and these: of the listed tokens, or of the last
-    /// one.
+    /// Returns the tokens whose logits are stored, and their logits: of the listed tokens, or of
+    /// the last one.
     pub(super) fn logits(&self, prompt: &Prompt, vocabulary: usize) -> Result<(Vec<u32>, Option<Vec<f32>>), Error> {
         let (all, last) = (self.name(prompt, "logits"), self.name(prompt, "last_logits"));
         match prompt.tokens.len() {

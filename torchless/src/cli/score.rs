@@ -20,7 +20,7 @@ enum Events {
 }
 
 impl Events {
-    /// Returns the lists with what messages call them.
+    /// Returns the lists and the names that messages give them.
     fn lists(&self) -> Vec<(&str, &[Vec<u32>])> {
         match self {
             Events::One(events) => vec![("the list", events)],
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<(), CliError> {
     if args.json { print_json(&answer(&all, &args.edges)) } else { print_table(&all, &args.edges) }
 }
 
-/// Returns an error with the event in its file that it is about.
+/// Adds the file and the event to an error.
 fn place(args: &ScoreArgs, list: &str, error: Error) -> CliError {
     match error {
         Error::InSequence { index, source } => {

@@ -97,8 +97,7 @@ fn one(engine: &mut Engine, stored: &Stored<'_>, prompt: &Prompt, tolerance: f64
     Ok(Verdict { name: name.clone(), logits, layers, diverges_at, is_good })
 }
 
-/// Returns the greatest absolute difference; infinite where one is not a number, and where one has
-/// more of them.
+/// Returns the greatest absolute difference: infinite if a number is NaN, or if the lengths differ.
 fn distance(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
         return f64::INFINITY;

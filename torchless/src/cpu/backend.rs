@@ -16,7 +16,7 @@ use crate::weights::Matrix;
 
 /// The kernels of a transformer. Shapes are written as (rows, columns), row by row.
 pub trait KernelBackend: fmt::Debug + Send {
-    /// Returns what computes: `cpu (avx512, 2 threads)`.
+    /// Returns the name of the backend: `cpu (avx512, 2 threads)`.
     fn name(&self) -> String;
     /// x ← x / √(mean(x²) + ε) · weight: `x` is (T, width), `weight` (width).
     fn rmsnorm(&mut self, x: &mut [f32], weight: &[f32], epsilon: f64) -> Result<(), Error>;
@@ -93,7 +93,7 @@ pub(crate) fn rows(kernel: &'static str, argument: &'static str, length: usize, 
 }
 
 impl Heads {
-    /// Returns the positions of `cache`, (positions, KV heads, D).
+    /// Checks the shapes, and returns the number of positions of `cache`, (positions, KV heads, D).
     pub(crate) fn positions(self, kernel: &'static str, queries: usize, cache: usize) -> Result<usize, Error> {
         let Heads { n_heads, n_kv_heads, head_dim } = self;
         if n_heads == 0 || n_kv_heads == 0 || head_dim == 0 || !n_heads.is_multiple_of(n_kv_heads) {

@@ -82,7 +82,7 @@ pub fn rms_norm(isa: InstructionSet, x: &[f32], weight: &[f32], epsilon: f64, ou
     dispatch(isa, RmsNorm { x, weight, epsilon, out });
 }
 
-/// Returns the greatest number that is one; −∞ if there is none.
+/// Returns the greatest number, NaN left out; −∞ if there is none.
 #[inline(always)]
 fn greatest(x: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];

@@ -124,7 +124,7 @@ struct Panels<'a> {
     n_inputs: usize,
 }
 
-/// Returns how many inputs a tile has: as many as keep its sums in registers.
+/// Returns the number of inputs of a tile: as many as keep its sums in registers.
 fn panel_width(isa: InstructionSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,

@@ -52,17 +52,17 @@ impl Threads {
         self
     }
 
-    /// Returns how many work.
+    /// Returns the number of threads.
     pub fn count(&self) -> usize {
         self.n_threads
     }
 
-    /// Returns what they work with.
+    /// Returns the instruction set that they use.
     pub fn instruction_set(&self) -> InstructionSet {
         self.isa
     }
 
-    /// Returns what they multiply bytes with.
+    /// Returns the instructions that they multiply bytes with.
     pub fn integer_set(&self) -> IntegerSet {
         self.integers
     }

@@ -43,7 +43,7 @@ impl DeviceBackend {
         &self.pool
     }
 
-    /// Returns the matrix's place among those that are on the device.
+    /// Uploads the matrix if it is not on the device yet, and returns its index there.
     fn resident(&mut self, matrix: &Matrix) -> Result<usize, Error> {
         let is_same = |(other, _): &(Matrix, DeviceMatrix)| {
             std::ptr::eq(other.stored(), matrix.stored())

@@ -47,7 +47,7 @@ pub(super) struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Returns the first `n_vectors` of `x` to the beginning of the output.
+    /// Returns the product of the first `n_vectors` of `x`, written to the beginning of the output.
     pub(super) fn new(matrix: &'a DeviceMatrix, x: &'a Buffer<f32>, n_vectors: usize) -> Product<'a> {
         let out_stride = matrix.rows;
         let (bias, x_offset, out_offset) = (None, 0, 0);
@@ -102,7 +102,7 @@ fn reaches(kernel: TransformerKernel, argument: &'static str, length: usize, exp
     if length >= expected { Ok(()) } else { Err(Error::Shape { kernel: kernel.name(), argument, length, expected }) }
 }
 
-/// Returns a number as kernels have it.
+/// Converts a count to 32 bits.
 fn count(number: usize) -> Result<u32, Error> {
     u32::try_from(number).map_err(|_| Error::TooLargeForDevice)
 }
@@ -283,7 +283,7 @@ impl Launcher {
     }
 }
 
-/// Returns the blocks for `n` numbers that are treated one by one.
+/// Returns the number of blocks for `n` numbers that are treated one by one.
 fn blocks_of(n: u32) -> u32 {
     n.div_ceil(LANES).min(MOST_BLOCKS)
 }

@@ -78,7 +78,7 @@ impl DeviceMemoryPool {
         self.device.counters()
     }
 
-    /// Returns memory that is kept for reuse to the device.
+    /// Gives memory that is kept for reuse back to the device.
     pub fn trim(&self) {
         self.device.trim();
     }

@@ -84,7 +84,7 @@ fn compare(device: &Device) -> Result<Option<Failure>, Error> {
     engine_kernels::compare(device, &mut here)
 }
 
-/// Returns the first number that is off by more than its part's numbers may be.
+/// Returns the first number whose error is above the tolerance of its part.
 fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Failure> {
     for (found, expected) in found.iter().zip(expected) {
         let squares: f64 = expected.iter().map(|number| f64::from(*number).powi(2)).sum();
@@ -100,7 +100,7 @@ fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Fail
     None
 }
 
-/// Returns the numbers between -1 and 1 that look random.
+/// Returns pseudo-random numbers between -1 and 1.
 fn numbers(length: usize, seed: u32) -> Vec<f32> {
     let hash = |index: u32| (index.wrapping_add(seed).wrapping_mul(2_654_435_761) ^ seed).wrapping_mul(2_246_822_519);
     (0..length as u32).map(|index| (hash(index) >> 8) as f32 / (1 << 23) as f32 - 1.0).collect()

@@ -30,7 +30,7 @@ pub(super) struct DeviceMatrix {
 }
 
 impl DeviceMatrix {
-    /// Returns the rows of `matrices`, which have one format and one width, one after the other.
+    /// Uploads the rows of `matrices`, which have one format and one width, one after the other.
     pub(super) fn upload(device: &Device, matrices: &[&Matrix]) -> Result<DeviceMatrix, Error> {
         let (format, columns) = (matrices[0].format(), matrices[0].columns());
         debug_assert!(matrices.iter().all(|matrix| (matrix.format(), matrix.columns()) == (format, columns)));
@@ -49,7 +49,7 @@ impl DeviceMatrix {
     }
 }
 
-/// Returns the words of 16 bits of several matrices.
+/// Returns the number of 16-bit words of several matrices.
 fn n_words(matrices: &[&Matrix]) -> usize {
     matrices.iter().map(|matrix| matrix.n_bytes() / 2).sum()
 }
@@ -77,7 +77,7 @@ pub(super) struct DeviceLinear {
 }
 
 impl DeviceLinear {
-    /// Returns where one of several has no bias, zeros are added.
+    /// Uploads matrices and their biases; zeros take the place of a missing bias.
     fn upload(device: &Device, linears: &[&Linear]) -> Result<DeviceLinear, Error> {
         let matrices: Vec<&Matrix> = linears.iter().map(|linear| &linear.matrix).collect();
         let bias = has_bias(linears).then(|| {
@@ -108,8 +108,8 @@ impl JoinedLinear {
     }
 }
 
-/// Returns the neighbours that can be one matrix: of one format, and together no more than kernels
-/// can count.
+/// Splits matrices into neighbours that can be one matrix: of one format, and together not more
+/// than kernels can count.
 fn runs<'a, 'b>(linears: &'b [&'a Linear]) -> impl Iterator<Item = &'b [&'a Linear]> {
     let mut rest = linears;
     std::iter::from_fn(move || {
@@ -138,7 +138,7 @@ pub(super) struct DeviceLayer {
     pub(super) down: JoinedLinear,
 }
 
-/// Returns the matrices of a layer, those together that share their inputs.
+/// Groups the matrices of a layer that share their inputs.
 fn groups(layer: &Layer) -> [Vec<&Linear>; 4] {
     let Layer { query, key, value, output, gate, up, down, .. } = layer;
     [vec![query, key, value], vec![output], vec![gate, up], vec![down]]
@@ -195,14 +195,14 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Returns all of it.
+    /// Returns the sum.
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.cache).saturating_add(self.work)
     }
 }
 
-/// Returns what `model` takes with room for `positions`, at most `chunk` tokens at once. Blocks of
-/// the pool waste a fifth at most, which is counted.
+/// Estimates the device memory of `model` with room for `positions` and at most `chunk` tokens at
+/// once. It includes what blocks of the pool waste, at most a fifth.
 ///
 /// Without positions, whole sequences are computed: `chunk` tokens of them at once.
 pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> DeviceMemory {
@@ -224,7 +224,7 @@ pub fn estimate_device_memory(model: &Model, positions: usize, chunk: usize) -> 
     }
 }
 
-/// Returns the numbers of one token's rows.
+/// Returns how many numbers a token takes in the buffers of a pass.
 fn row_width(config: &Config) -> usize {
     // And three numbers for the token and its place.
     2 * config.hidden

@@ -148,7 +148,7 @@ struct Listed {
     bytes: u64,
 }
 
-/// Returns the keys and the tensors of a file.
+/// Reads the keys and the tensors of a file.
 pub(crate) fn read(path: &Path) -> Result<(Keys, Tensors), Error> {
     let file = MappedFile::open(path)?;
     let mut reader = Reader { file: &file, at: 0, field: "the header".into(), elements_left: MOST_ELEMENTS };
@@ -364,7 +364,7 @@ impl Keys {
         id.map(|id| u32::try_from(id).map_err(|_| self.unexpected(name, "a token id"))).transpose()
     }
 
-    /// Returns a token that has a row in the embedding.
+    /// Returns a token id, and refuses one that has no row in the embedding.
     fn token_below(&self, name: &str, vocabulary: usize) -> Result<Option<u32>, Error> {
         match self.token(name)? {
             Some(id) if id as usize >= vocabulary => {
@@ -381,7 +381,7 @@ impl Keys {
     }
 }
 
-/// Returns the model that a file's keys describe.
+/// Reads the configuration that a file's keys describe.
 pub(crate) fn config(keys: &Keys, tensors: &Tensors) -> Result<Config, Error> {
     let name = keys.text("general.architecture")?.ok_or_else(|| keys.missing("general.architecture"))?;
     let known = Architecture::ALL.into_iter().find(|architecture| architecture.name() == name);

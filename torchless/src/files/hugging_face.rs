@@ -95,7 +95,7 @@ impl Fields<'_> {
     }
 }
 
-/// Returns the model that a folder's `config.json` describes.
+/// Reads the configuration of a folder's `config.json`.
 pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     let path: PathBuf = folder.join("config.json");
     let object = json::read_object(&path)?;
@@ -261,8 +261,7 @@ fn listed_windows(fields: &Fields<'_>, listed: &Value, n_layers: usize, window: 
     Ok(Windows::Listed { has_window, window })
 }
 
-/// Returns the first token and the last ones; `generation_config.json` knows better than
-/// `config.json`.
+/// Returns the first token and the last ones; `generation_config.json` overrides `config.json`.
 fn ends(folder: &Path, fields: &Fields<'_>, vocabulary: usize) -> Result<(Option<u32>, Vec<u32>), Error> {
     let both = |fields: &Fields<'_>| -> Result<_, Error> {
         Ok((fields.ids("bos_token_id", vocabulary)?, fields.ids("eos_token_id", vocabulary)?))

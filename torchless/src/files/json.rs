@@ -15,17 +15,17 @@ use serde_json::{Map, Value};
 use super::mapped::{read_input, read_text};
 use crate::error::{Error, Problem};
 
-/// Returns the document in the file at `path`.
+/// Reads the document in the file at `path`.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(&read_text(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
 }
 
-/// Returns the document in a file or a pipe that the user names.
+/// Reads the document in a file or a pipe that the user names.
 pub(crate) fn read_given<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(&read_input(path)?).map_err(|problem| Error::malformed(path, "the file", problem))
 }
 
-/// Returns the object in the file at `path`.
+/// Reads the object in the file at `path`.
 pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
     read(path)
 }

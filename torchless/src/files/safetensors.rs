@@ -187,7 +187,7 @@ struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
-/// Returns the tensors of a model's folder: `model.safetensors`, or the files that
+/// Reads the tensors of a model's folder: `model.safetensors`, or the files that
 /// `model.safetensors.index.json` lists.
 pub(crate) fn read_folder(folder: &Path) -> Result<Tensors, Error> {
     let mut by_name = HashMap::new();

@@ -47,7 +47,7 @@ pub(crate) fn refuse_overlaps(tensors: &HashMap<String, StoredTensor>) -> Result
     Ok(())
 }
 
-/// Returns what is wrong with a tensor that shares bytes with another.
+/// Returns the problem of a tensor that shares bytes with another.
 pub(crate) fn in_bytes_of(other: &str) -> Problem {
     Problem::Unexpected { expected: "in bytes of its own".into(), found: format!("in those of `{other}`, too") }
 }
@@ -90,7 +90,7 @@ impl Tensors {
         })
     }
 
-    /// Returns a few numbers, as single precision.
+    /// Reads a vector as single precision.
     pub(crate) fn vector(&self, name: &str, length: usize) -> Result<Vec<f32>, Error> {
         let (tensor, format) = self.get(name, &[length])?;
         let bytes = &tensor.file.bytes[tensor.range.clone()];

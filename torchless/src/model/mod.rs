@@ -129,12 +129,12 @@ impl Model {
         Ok(Model { config, embedding, layers, norm, head, frequencies, source, weight_bytes, memory_limit })
     }
 
-    /// Returns what it is.
+    /// Returns its configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Returns where it is from.
+    /// Returns the folder or the file that it is from.
     pub fn path(&self) -> &Path {
         match &self.source {
             Source::Folder(folder) => folder,
@@ -159,7 +159,7 @@ impl Model {
         if self.head.is_some() { self.weight_bytes - self.embedding.n_bytes() as u64 } else { self.weight_bytes }
     }
 
-    /// Returns how many weights are in matrices.
+    /// Returns the number of weights in its matrices.
     pub fn n_weights(&self) -> u64 {
         self.matrices().map(|matrix| matrix.rows() as u64 * matrix.columns() as u64).sum()
     }

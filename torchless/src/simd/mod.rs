@@ -35,7 +35,7 @@ impl InstructionSet {
     const ALL: [InstructionSet; 4] =
         [InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Neon, InstructionSet::Baseline];
 
-    /// Returns the name that `NEXTSTAT_ISA` knows.
+    /// Returns its name in `NEXTSTAT_ISA`.
     pub fn name(self) -> &'static str {
         match self {
             InstructionSet::Avx512 => "avx512",
@@ -45,7 +45,7 @@ impl InstructionSet {
         }
     }
 
-    /// Returns the best one here, but none above the one that
+    /// Returns the best set of this machine, at most the one that
     /// `NEXTSTAT_ISA=baseline|neon|avx2|avx512` names.
     pub fn best() -> InstructionSet {
         static BEST: OnceLock<InstructionSet> = OnceLock::new();
@@ -56,7 +56,7 @@ impl InstructionSet {
         })
     }
 
-    /// Returns what this machine can run, best first.
+    /// Returns the sets that this machine can run, best first.
     pub fn available() -> Vec<InstructionSet> {
         Self::ALL.into_iter().filter(|isa| isa.is_available()).collect()
     }

@@ -21,7 +21,7 @@ impl Neon {
     }
 }
 
-/// Returns one for each register.
+/// Returns an array with one element for each register.
 #[inline(always)]
 pub(crate) fn each<T>(of: impl Fn(usize) -> T) -> [T; 4] {
     [of(0), of(1), of(2), of(3)]
@@ -194,7 +194,7 @@ fn on_line(simd: Neon, codes: uint8x16_t, line: Line<[float32x4_t; 4]>) -> [floa
     }
 }
 
-/// Returns all ones in each byte whose bit is set, the lowest first.
+/// Returns a byte of ones for each bit that is set, the lowest first.
 #[target_feature(enable = "neon")]
 #[inline]
 pub(crate) fn spread(bits: u16) -> uint8x16_t {

@@ -24,7 +24,7 @@ pub(crate) fn bits(lanes: [f32; LANES]) -> [u32; LANES] {
     lanes.map(|lane| if lane.is_nan() { f32::NAN.to_bits() } else { lane.to_bits() })
 }
 
-/// Returns the bytes with every bit.
+/// Returns random bytes.
 pub(crate) fn random_bytes<const N: usize>(state: &mut u64) -> [u8; N] {
     std::array::from_fn(|_| {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -102,7 +102,7 @@ impl Body for Sums {
     }
 }
 
-/// Returns the sum of lanes as it is defined.
+/// Returns the sum of lanes by its definition.
 fn halved(lanes: &[f32]) -> f32 {
     let (low, high) = lanes.split_at(lanes.len() / 2);
     let sums: Vec<f32> = low.iter().zip(high).map(|(low, high)| low + high).collect();

@@ -36,7 +36,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Returns the template that comes with `model`.
+    /// Reads the template that comes with `model`.
     pub fn of(model: &Model) -> Result<ChatTemplate, Error> {
         match &model.source {
             Source::Folder(folder) => {
@@ -55,7 +55,7 @@ impl ChatTemplate {
         }
     }
 
-    /// Returns the text of `messages`, ready for the answer if `wants_answer`.
+    /// Renders `messages`, ready for the answer if `wants_answer`.
     pub fn render(&self, messages: &[Message], wants_answer: bool) -> Result<String, Error> {
         let mut environment = Environment::new();
         environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
@@ -82,7 +82,7 @@ impl ChatTemplate {
     }
 }
 
-/// Returns the local time in the words of `strftime`.
+/// Formats the local time as `strftime` does.
 fn now(format: &str) -> Result<String, minijinja::Error> {
     let (mut text, time) = (String::new(), chrono::Local::now());
     write!(text, "{}", time.format(format)).map_err(|_| {

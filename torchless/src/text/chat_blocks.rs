@@ -34,8 +34,8 @@ pub(crate) fn without_generation(template: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns whether a block of the first word `word` ends what it should of the blocks that are
-/// `open`, if it ends any; keeps them up to date.
+/// Returns whether a block of the first word `word` ends the block that it should, if it ends one,
+/// and updates the blocks that are `open`.
 fn is_in_pairs<'a>(word: &'a str, open: &mut Vec<&'a str>) -> bool {
     match word {
         "generation" | "with" => open.push(word),
@@ -53,13 +53,13 @@ fn first_word(tag: &str) -> &str {
     inside.split(|character: char| character != '_' && !character.is_alphanumeric()).next().unwrap_or_default()
 }
 
-/// Returns where the next comment, expression or block begins.
+/// Returns the place of the next comment, expression or block.
 fn next_tag(text: &str) -> Option<usize> {
     ["{%", "{{", "{#"].iter().filter_map(|start| text.find(start)).min()
 }
 
-/// Returns the bytes of the tag that `text` begins with, those of a raw block with all that is in
-/// it. What has no end goes to the end of the text.
+/// Returns the length of the tag that `text` begins with; that of a raw block includes its
+/// contents, and a tag without an end has the rest of the text.
 fn length(text: &str) -> usize {
     match text.as_bytes().get(1) {
         // `{#}` begins a comment and does not end it.

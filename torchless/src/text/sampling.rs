@@ -165,7 +165,7 @@ impl Sampler {
         Ok(Sampler { steps: Some(steps), state: seed })
     }
 
-    /// Returns the next token.
+    /// Chooses the next token.
     ///
     /// # Errors
     ///

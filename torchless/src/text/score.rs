@@ -42,16 +42,16 @@ impl Default for ScoreOptions {
 }
 
 impl ScoreOptions {
-    /// Returns the tokens of one pass at most: a sequence is not divided, and there is one of any
-    /// length in each.
+    /// Returns the most tokens of one pass: a sequence is not divided, and each pass has at least
+    /// one.
     pub fn most_at_once(&self, sequences: &[Vec<u32>]) -> usize {
         let longest = sequences.iter().map(|sequence| self.n_computed(sequence)).max().unwrap_or(0);
         let all = sequences.iter().fold(0_usize, |sum, sequence| sum.saturating_add(self.n_computed(sequence)));
         all.min(self.batch.saturating_add(longest))
     }
 
-    /// Returns the tokens that are computed for a sequence: all but the last, after which nothing
-    /// is asked.
+    /// Returns the number of tokens that are computed for a sequence: all but the last, whose
+    /// logits are not needed.
     fn n_computed(&self, sequence: &[u32]) -> usize {
         (self.prefix.len() + sequence.len() + self.end.len()).saturating_sub(1)
     }
@@ -127,8 +127,8 @@ fn batch(
     })
 }
 
-/// Returns how many of `values` are in each bin; bin i is from `edges[i]` (included) to `edges[i +
-/// 1]` (not included). What is in none is not counted. Edges ascend.
+/// Counts `values` in bins; bin i is from `edges[i]` (included) to `edges[i + 1]` (excluded).
+/// Values outside all bins are not counted. Edges ascend.
 ///
 /// ```
 /// use torchless::score::histogram;

@@ -58,7 +58,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Returns the tokenizer that comes with `model`.
+    /// Opens the tokenizer that comes with `model`.
     pub fn of(model: &Model) -> Result<Tokenizer, Error> {
         match &model.source {
             Source::Folder(folder) => {
@@ -101,7 +101,7 @@ impl Tokenizer {
         self.inner.decode(ids, !with_special).map_err(|error| self.error(&error))
     }
 
-    /// Returns a token as the vocabulary has it.
+    /// Returns the text of a token in the vocabulary.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }
@@ -112,7 +112,7 @@ impl Tokenizer {
     }
 }
 
-/// Returns the `tokenizer.json` that a GGUF file's keys amount to.
+/// Makes the `tokenizer.json` that a GGUF file's keys describe.
 fn of_gguf(keys: &Keys) -> Result<Value, Error> {
     let kind = keys.text("tokenizer.ggml.model")?;
     let kind = kind.ok_or_else(|| Error::NoTokenizer { path: keys.path().to_owned() })?;
@@ -242,7 +242,7 @@ pub struct TextStream<'a> {
 }
 
 impl<'a> TextStream<'a> {
-    /// Returns the text after nothing, that ends before any of `stops`.
+    /// Returns an empty text that ends before any of `stops`.
     pub fn new(tokenizer: &'a Tokenizer, stops: &[String]) -> TextStream<'a> {
         let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
         TextStream { tokenizer, ids: Vec::new(), first: 0, written: 0, held: String::new(), stops, is_stopped: false }
@@ -253,7 +253,7 @@ impl<'a> TextStream<'a> {
         self.is_stopped
     }
 
-    /// Returns the text that is certain now that `id` was added.
+    /// Adds `id`, and returns the text that is certain now.
     pub fn push(&mut self, id: u32) -> Result<String, Error> {
         self.ids.push(id);
         let fresh = self.fresh(false)?;
@@ -266,7 +266,7 @@ impl<'a> TextStream<'a> {
         Ok(self.release(&fresh, true))
     }
 
-    /// Returns what the ids since the last call add, if it is whole characters.
+    /// Returns the text of the ids since the last call, if it is whole characters.
     fn fresh(&mut self, is_last: bool) -> Result<String, Error> {
         let before = self.tokenizer.decode(&self.ids[self.first..self.written], false)?;
         let now = self.tokenizer.decode(&self.ids[self.first..], false)?;

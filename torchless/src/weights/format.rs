@@ -70,7 +70,7 @@ impl Format {
         self.facts().0
     }
 
-    /// Returns the weights of one block; rows are made of whole blocks.
+    /// Returns the number of weights of one block; rows are made of whole blocks.
     pub fn block_len(self) -> usize {
         self.facts().1
     }
@@ -242,8 +242,8 @@ struct Groups {
     offsets: [f32; 8],
 }
 
-/// Returns those of a block: six bits each, packed in twelve bytes behind the two scales that they
-/// share.
+/// Unpacks the factors and offsets of a block: six bits each, packed in twelve bytes behind the two
+/// scales that they share.
 #[inline(always)]
 fn groups<S: Simd>(simd: S, block: &[u8]) -> Groups {
     let (scale, minimum) = (scale(simd, block, 0), scale(simd, block, 2));
@@ -333,8 +333,8 @@ pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lan
     }
 }
 
-/// Returns what is left of a row of single numbers, with zeros after it: one vector. Formats of
-/// blocks leave nothing.
+/// Returns the remainder of a row of single numbers, padded with zeros to a vector. Formats of
+/// blocks have no remainder.
 #[inline(always)]
 pub(crate) fn padded<L: Layout>(rest: &[u8]) -> [u8; 64] {
     let mut padded = [0; 64];

@@ -47,30 +47,29 @@ impl Matrix {
         Some(Matrix { bytes, format, rows, columns, row_bytes })
     }
 
-    /// Returns a matrix of a copy of `bytes`, or none if they are not `rows` whole rows, or there
-    /// are none.
+    /// Copies `bytes` into a matrix; `None` if they are not `rows` whole rows, at least one.
     pub fn from_bytes(bytes: &[u8], format: Format, rows: usize, columns: usize) -> Option<Matrix> {
         Matrix::new(Bytes::Owned(bytes.into()), format, rows, columns)
     }
 
-    /// Returns a matrix of single precision, or none if `values` are not `rows`·`columns`, or there
-    /// are none.
+    /// Copies `values` into a matrix of single precision; `None` if they are not `rows`·`columns`,
+    /// at least one.
     pub fn from_values(values: &[f32], rows: usize, columns: usize) -> Option<Matrix> {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         Matrix::new(Bytes::Owned(bytes.into()), Format::F32, rows, columns)
     }
 
-    /// Returns how many outputs a product has.
+    /// Returns the number of outputs of a product.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Returns how many inputs a product has.
+    /// Returns the number of inputs of a product.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Returns how it is stored.
+    /// Returns the format in which it is stored.
     pub fn format(&self) -> Format {
         self.format
     }

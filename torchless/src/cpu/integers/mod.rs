@@ -51,7 +51,7 @@ impl Activations {
     }
 }
 
-/// Returns how many inputs a tile has.
+/// Returns the number of inputs of a tile.
 pub(crate) fn width(set: IntegerSet, n_inputs: usize) -> usize {
     match n_inputs {
         1 => 1,

@@ -55,7 +55,7 @@ impl IntegerSet {
         }
     }
 
-    /// Returns the best one of this machine that goes with `isa`.
+    /// Returns the best set of this machine that goes with `isa`.
     pub fn best(isa: InstructionSet) -> IntegerSet {
         let first = match isa {
             InstructionSet::Avx512 => 0,
@@ -66,7 +66,7 @@ impl IntegerSet {
         Self::ALL[first..].iter().copied().find(|set| set.is_available()).unwrap_or(IntegerSet::Baseline)
     }
 
-    /// Returns what this machine can run, best first.
+    /// Returns the sets that this machine can run, best first.
     pub fn available() -> Vec<IntegerSet> {
         Self::ALL.into_iter().filter(|set| set.is_available()).collect()
     }

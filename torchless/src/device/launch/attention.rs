@@ -38,20 +38,20 @@ pub(in crate::device) struct Attend<'a> {
     pub(in crate::device) values: &'a Buffer<f32>,
 }
 
-/// Returns the tiles of `n_seen` positions, if each is to have a block of its own: there are
-/// several, and heads of tokens alone keep no large GPU busy.
+/// Returns the number of tiles of `n_seen` positions if each is to have its own block: there are
+/// several, and the heads of all tokens alone do not keep a large GPU busy.
 fn tiles_apart(heads: Heads, n_rows: usize, n_seen: usize) -> Option<usize> {
     let n_tiles = n_seen.div_ceil(LANES as usize);
     (n_tiles > 1 && heads.n_heads.saturating_mul(n_rows) < BUSY_BLOCKS).then_some(n_tiles)
 }
 
-/// Returns the numbers of a tile: its greatest score, its sum, its values.
+/// Returns how many numbers a tile has: its greatest score, its sum, its values.
 fn tile_width(heads: Heads) -> usize {
     2 + heads.head_dim
 }
 
-/// Returns the numbers that the tiles of `n_rows` tokens take, of which each sees `n_seen`
-/// positions at most.
+/// Returns how many numbers the tiles of `n_rows` tokens take if each sees at most `n_seen`
+/// positions.
 pub(in crate::device) fn room_of_tiles(heads: Heads, n_rows: usize, n_seen: usize) -> usize {
     let n_tiles = tiles_apart(heads, n_rows, n_seen).unwrap_or(0);
     [n_tiles, heads.n_heads, tile_width(heads)].iter().fold(n_rows, |room, &size| room.saturating_mul(size))
@@ -76,12 +76,12 @@ impl Attend<'_> {
         })
     }
 
-    /// Returns the heads of all tokens, each of which is a block at least.
+    /// Returns the number of heads of all tokens, each of which is at least one block.
     fn n_heads(&self) -> Result<usize, Error> {
         area(&[self.n_rows, self.heads.n_heads])
     }
 
-    /// Returns what a kernel that looks at keys and values is launched with.
+    /// Returns the launch arguments of a kernel that reads keys and values.
     fn arguments<'b>(&'b self, words: &'b [u32], out: &'b mut Buffer<f32>) -> [Argument<'b>; 6] {
         [
             Argument::uints(words),
@@ -193,8 +193,8 @@ impl Launcher {
     }
 }
 
-/// Returns the numbers of shared memory that a tile takes: the query, scores, and what each warp
-/// has of the greatest and of the values.
+/// Returns how many numbers of shared memory a tile takes: the query, the scores, and each warp's
+/// greatest score and values.
 fn room_of_block(head_dim: u32) -> u32 {
     head_dim + LANES + LANES / WARP * (1 + head_dim)
 }
@@ -242,7 +242,7 @@ mod emulated {
 
     use super::*;
 
-    /// Returns the numbers between -1 and 1.
+    /// Returns random numbers between -1 and 1.
     fn numbers(length: usize, mut state: u64) -> Vec<f32> {
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

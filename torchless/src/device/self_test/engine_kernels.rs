@@ -31,7 +31,7 @@ const START: usize = 3;
 /// Numbers from the device, and as they should be.
 type Pair = [Parts; 2];
 
-/// Returns what differs first.
+/// Returns the first difference.
 pub(super) fn compare(device: &Device, here: &mut CpuBackend) -> Result<Option<Failure>, Error> {
     let launcher = &Launcher::new(device.clone())?;
     let mut cases = Vec::new();
@@ -61,8 +61,8 @@ struct Asked {
     adds: bool,
 }
 
-/// Returns the products of vectors behind another one, with a bias, in columns between others that
-/// stay: from the device, and as they should be.
+/// Computes products of vectors behind another one, with a bias, in columns between others that
+/// stay: on the device, and as they should be.
 fn products(device: &Device, launcher: &Launcher, here: &mut CpuBackend, asked: Asked) -> Result<Pair, Error> {
     let Asked { n_vectors, is_tiled, adds } = asked;
     let (rows, stride) = (ROWS[0] + ROWS[1], AROUND[0] + ROWS[0] + ROWS[1] + AROUND[1]);
@@ -128,7 +128,7 @@ fn positions(device: &Device, launcher: &Launcher, here: &mut CpuBackend, pairs:
     Ok([found, vec![turned, of_keys, of_values]])
 }
 
-/// Returns the gates of three tokens.
+/// Computes the gates of three tokens.
 fn gates(device: &Device, launcher: &Launcher, here: &mut CpuBackend) -> Result<Pair, Error> {
     let (n_rows, width) = (3, 100);
     let joined = numbers(n_rows * 2 * width, 20);

@@ -113,7 +113,7 @@ pub(super) fn guarded<'a>(instructions: &Instructions<'a>) -> Result<Instruction
     Ok(guarded)
 }
 
-/// Returns where an instruction jumps to.
+/// Returns the target of a jump.
 fn target<'i>(instruction: &'i mut Instruction<'_>) -> Option<&'i mut u32> {
     match instruction {
         Instruction::Iterate(target)

@@ -219,7 +219,7 @@ impl Meter {
         if made > LARGEST { Err(too_large()) } else { self.spend(made) }
     }
 
-    /// Returns the result of a filter; of `map`, that of the filter that it applies to each item.
+    /// Applies a filter; of `map`, the filter that it applies to each item.
     pub(super) fn filter(&self, state: &State<'_, '_>, name: &str, arguments: &[Value]) -> Result<Value, Error> {
         if let ("map", [items, filter, rest @ ..]) = (name, arguments)
             && let Some(filter) = filter.as_str()
@@ -236,7 +236,7 @@ impl Meter {
         state.apply_filter(name, arguments).map_err(|error| named(error, "filter", name))
     }
 
-    /// Returns the answer of a test.
+    /// Performs a test.
     pub(super) fn test(&self, state: &State<'_, '_>, name: &str, arguments: &[Value]) -> Result<bool, Error> {
         if !OF_KIND.contains(&name) {
             arguments.iter().try_for_each(|argument| self.read(argument))?;
@@ -244,7 +244,7 @@ impl Meter {
         state.perform_test(name, arguments).map_err(|error| named(error, "test", name))
     }
 
-    /// Returns the result of a method of Python's texts, lists and dictionaries.
+    /// Calls a method of Python's texts, lists and dictionaries.
     pub(super) fn method(
         &self,
         state: &State<'_, '_>,

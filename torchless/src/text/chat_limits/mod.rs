@@ -30,7 +30,7 @@ pub(crate) const LARGEST: u64 = 16 << 20;
 /// How deep lists and maps may be nested.
 pub(crate) const DEEPEST: usize = 64;
 
-/// Returns a template that exceeds a limit, or does what limits cannot be kept for.
+/// Returns the error of a template that exceeds a limit, or uses what limits cannot be kept for.
 fn refused(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, reason.into())
 }
@@ -64,7 +64,7 @@ pub(super) fn render(mut environment: Environment<'_>, template: &str, context: 
 
 type Compiled<'a> = (Instructions<'a>, BTreeMap<&'a str, Instructions<'a>>);
 
-/// Returns the guarded instructions of `template` and of its blocks.
+/// Compiles `template` and its blocks, and guards the instructions.
 fn compile(template: &str) -> Result<Compiled<'_>, Error> {
     const NAME: &str = "<string>";
     let statements = parse(template, NAME, Default::default(), whitespace())?;
@@ -75,7 +75,7 @@ fn compile(template: &str) -> Result<Compiled<'_>, Error> {
     Ok((guard::guarded(&instructions)?, blocks.collect::<Result<_, Error>>()?))
 }
 
-/// Returns how Hugging Face sets up Jinja.
+/// Returns Hugging Face's settings of Jinja.
 fn whitespace() -> WhitespaceConfig {
     WhitespaceConfig { lstrip_blocks: true, trim_blocks: true, ..WhitespaceConfig::default() }
 }
