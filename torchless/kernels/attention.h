@@ -1,11 +1,14 @@
-// Attention of one head of one token: scores, their softmax, and the weighted sum of values, tile by tile of positions.
+// Attention of one head of one token: scores, their softmax, and the weighted sum of values, tile
+// by tile of positions.
 //
-// Legend: D width of a head. A tile has N_LANES positions, the first of them the first that the token sees; the last tile may have fewer. GROUP lanes share
-// a position's score, the lanes of a warp share a position's values. A tile is weighed against its own greatest score, and tiles are added in order by
-// `add_tile` and `added_value`, whether one block walks over them or each has a block of its own: the bits are the same, and depend on the positions alone.
+// Legend: D width of a head. A tile has N_LANES positions, the first of them the first that the
+// token sees; the last tile may have fewer. GROUP lanes share a position's score, the lanes of a
+// warp share a position's values. A tile is weighed against its own greatest score, and tiles are
+// added in order by `add_tile` and `added_value`, whether one block walks over them or each has a
+// block of its own: the bits are the same, and depend on the positions alone.
 
-// What a lane loads before it computes, so that as much is on its way at once: keys of as many positions, as many numbers of each; as many numbers of
-// rows of values; as many tiles.
+// What a lane loads before it computes, so that as much is on its way at once: keys of as many
+// positions, as many numbers of each; as many numbers of rows of values; as many tiles.
 #define SCORES_AT_ONCE 8u
 #define NUMBERS_OF_KEY 4u
 #define NUMBERS_OF_VALUES 16u
@@ -13,11 +16,12 @@
 
 // What one head of one token sees.
 struct Attended {
-    uint first; // where the first position's key, and its value, stand
+    uint first; // where the first position's key and value are
     uint n; // positions
 };
 
-// `index` counts the heads of all tokens. Head h of queries uses head h / (heads / KV heads) of keys and values.
+// `index` counts the heads of all tokens. Head h of queries uses head h / (heads / KV heads) of
+// keys and values.
 FN Attended attended_by(CONSTANT AttentionLayout& layout, GLOBAL const uint* places, uint index) {
     const uint row = index / layout.n_heads, head = index % layout.n_heads;
     const uint kv_head = head / (layout.n_heads / layout.n_kv_heads);
@@ -27,7 +31,7 @@ FN Attended attended_by(CONSTANT AttentionLayout& layout, GLOBAL const uint* pla
     return attended;
 }
 
-// Adds numbers d, d + GROUP, … (NUMBERS) of query . key for AT_ONCE keys, which stand at `at`.
+// Adds numbers d, d + GROUP, … (NUMBERS) of query . key for AT_ONCE keys, which are at `at`.
 template <uint AT_ONCE, uint NUMBERS, class Q>
 FN void add_numbers(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint d, PRIVATE real* scores) {
     real numbers[NUMBERS * AT_ONCE];
@@ -51,7 +55,8 @@ FN void scores_of(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint
     UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = sum_of_lanes(scores[i], GROUP LANES_ARG);
 }
 
-// Scores of `n` positions from `keys` on, `stride` apart: scores (n). Every lane takes part, so that no shuffle misses one.
+// Scores of `n` positions from `keys` on, `stride` apart: scores (n). Every lane takes part, so
+// that no shuffle misses one.
 FN void scores_of_tile(CONSTANT AttentionLayout& layout, SHARED const real* query, GLOBAL const real* keys, uint n, uint stride,
                        SHARED real* scores LANES_PARAM) {
     const uint n_groups = N_LANES / GROUP;
@@ -68,12 +73,13 @@ FN void scores_of_tile(CONSTANT AttentionLayout& layout, SHARED const real* quer
     BARRIER();
 }
 
-// Adds the weights of ROWS rows from `row` on, `step` apart, times their values to a lane's sums (SUMS).
+// Adds the weights of ROWS rows from `row` on, `step` apart, times their values to a lane's sums
+// (SUMS).
 template <uint ROWS, uint SUMS, class P>
 FN void add_rows(P weights, uint row, uint step, GLOBAL const real* values, uint stride, uint head_dim, PRIVATE real* sums LANES_PARAM) {
     real numbers[ROWS * SUMS];
     UNROLLED for (uint i = 0u; i < ROWS; ++i) {
-        // Past the end of the head is the last number again; nobody keeps its sum.
+        // Past the end of the head is the last number again; its sum is not used.
         UNROLLED for (uint j = 0u; j < SUMS; ++j)
             numbers[i * SUMS + j] = values[(row + i * step) * stride + MIN(j * WARP + LANE % WARP, head_dim - 1u)];
     }
@@ -99,7 +105,8 @@ FN void sum_rows(P weights, uint n, GLOBAL const real* values, uint stride, uint
     }
 }
 
-// The warps' sums of weights (n) times rows of values, `stride` apart: parts (warps, D). Warp w has the rows w, w + warps, …
+// The warps' sums of weights (n) times rows of values, `stride` apart: parts (warps, D). Warp w has
+// the rows w, w + warps, …
 template <class P>
 FN void sum_values(P weights, uint n, GLOBAL const real* values, uint stride, uint head_dim, SHARED real* parts LANES_PARAM) {
     if (head_dim <= 2u * WARP) {
@@ -139,7 +146,8 @@ struct Shares {
     real before, tile;
 };
 
-// Adds a tile to those before it. Source of the running softmax: Milakov and Gimelshein, arXiv:1805.02867.
+// Adds a tile to those before it. Source of the running softmax: Milakov and Gimelshein,
+// arXiv:1805.02867.
 FN Shares add_tile(PRIVATE RunningSoftmax* all, RunningSoftmax tile) {
     const real greatest = MAX(all->greatest, tile.greatest);
     const Shares shares = {all->greatest == -INF ? R(0.0) : EXP(all->greatest - greatest),
@@ -184,7 +192,8 @@ FN RunningSoftmax weigh_tile(CONSTANT AttentionLayout& layout, Room room, uint n
     return softmax;
 }
 
-// All `n` positions, one tile after the other: `query` and `out` (D), keys and values (n, KV heads, D).
+// All `n` positions, one tile after the other: `query` and `out` (D), keys and values (n, KV heads,
+// D).
 FN void attend(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
                GLOBAL real* out, SHARED real* shared LANES_PARAM) {
     const uint head_dim = layout.head_dim, stride = layout.n_kv_heads * head_dim;

@@ -1,4 +1,5 @@
-// Numbers from their bits, each front end in its own words, and the half-precision and small numbers that are made of them.
+// Numbers from their bits, each front end in its own words, and the half-precision and small
+// numbers that are made of them.
 
 #if defined(__METAL_VERSION__)
 FN real real_of_bits(uint bits) { return as_type<float>(bits); }
@@ -16,8 +17,9 @@ FN real real_of_bits(uint bits) {
 }
 #endif
 
-// IEEE half precision, subnormal numbers, infinities and NaN included. No step makes a subnormal float, which some devices flush, and none
-// branches: a subnormal number is 2^-14 + m 2^-24 less 2^-14.
+// IEEE half precision, subnormal numbers, infinities and NaN included. No step makes a subnormal
+// float, which some devices flush, and none branches: a subnormal number is 2^-14 + m 2^-24 less
+// 2^-14.
 FN real real_of_half(uint half_bits) {
     const uint exponent = half_bits & 0x7c00u;
     const uint bias = exponent == 0u ? 113u : (exponent == 0x7c00u ? 224u : 112u);
@@ -26,7 +28,8 @@ FN real real_of_half(uint half_bits) {
     return (half_bits & 0x8000u) == 0u ? magnitude : -magnitude;
 }
 
-// A whole number below 2^23: the bits of 2^23 + n, less 2^23. Cheaper than a conversion where those are slow.
+// A whole number below 2^23: the bits of 2^23 + n, less 2^23. Cheaper than a conversion where those
+// are slow.
 FN real real_of_small(uint n) { return real_of_bits(0x4b000000u | n) - R(8388608.0); }
 
 // A signed byte.

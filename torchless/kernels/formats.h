@@ -1,8 +1,10 @@
 // How weights are stored, read two bytes at a time and never expanded in memory.
 //
-// A format has blocks of LEN weights in WORDS words of 16 bits. A block is shared by PARTS lanes, each of which unpacks N weights: those at
-// at(part, 0) to at(part, N - 1); with one vector, DEPTH parts are on their way at once. The scale is widened and multiplied as the format's reference implementation does, so that a weight has the
-// same bits on every device. Layouts: the GGUF specification's tensor types.
+// A format has blocks of LEN weights in WORDS words of 16 bits. A block is shared by PARTS lanes,
+// each of which unpacks N weights: those at at(part, 0) to at(part, N - 1); with one vector, DEPTH
+// parts are on their way at once. The scale is widened and multiplied as the format's reference
+// implementation does, so that a weight has the same bits on every device. Layouts: the GGUF
+// specification's tensor types.
 
 struct WeightsF32 {
     enum { LEN = 1, WORDS = 2, PARTS = 1, N = 1, DEPTH = 8 };
@@ -38,7 +40,8 @@ struct WeightsQ8_0 {
     }
 };
 
-// Of 32 numbers of 4 bits in 16 bytes: the first 16 in the low halves of the bytes. A part has two bytes.
+// Of 32 numbers of 4 bits in 16 bytes: the first 16 in the low halves of the bytes. A part has two
+// bytes.
 FN uint nibble_at(uint part, uint i) { return 2u * part + (i & 1u) + 16u * (i >> 1u); }
 FN uint nibble(uint numbers, uint i) { return (numbers >> (8u * (i & 1u) + 4u * (i >> 1u))) & 15u; }
 
@@ -84,7 +87,8 @@ struct WeightsQ5_0 {
 // Byte `i` of a block.
 FN uint byte_of(GLOBAL const ushort* block, uint i) { return (uint(block[i >> 1u]) >> (8u * (i & 1u))) & 0xffu; }
 
-// Scale and minimum of one of the 8 groups of a block of 256, 6 bits each, in the 12 bytes from byte 4 on.
+// Scale and minimum of one of the 8 groups of a block of 256, 6 bits each, in the 12 bytes from
+// byte 4 on.
 FN uint group_scale(GLOBAL const ushort* block, uint group) {
     if (group < 4u) return byte_of(block, 4u + group) & 63u;
     return (byte_of(block, 8u + group) & 15u) | ((byte_of(block, group) >> 6u) << 4u);
@@ -94,7 +98,8 @@ FN uint group_minimum(GLOBAL const ushort* block, uint group) {
     return (byte_of(block, 8u + group) >> 4u) | ((byte_of(block, 4u + group) >> 6u) << 4u);
 }
 
-// Of 256 numbers of 4 bits: 64 share 32 bytes, the first 32 of them in the low halves. A part has two bytes.
+// Of 256 numbers of 4 bits: 64 share 32 bytes, the first 32 of them in the low halves. A part has
+// two bytes.
 FN uint wide_at(uint part, uint i) { return 64u * (part / 16u) + 2u * (part % 16u) + (i & 1u) + 32u * (i >> 1u); }
 
 // scale: half, minimum: half, groups: 12 bytes, numbers.
@@ -114,7 +119,8 @@ struct WeightsQ4K {
     }
 };
 
-// scale: half, minimum: half, groups: 12 bytes, fifth bits: 32 bytes with a bit for each group, numbers.
+// scale: half, minimum: half, groups: 12 bytes, fifth bits: 32 bytes with a bit for each group,
+// numbers.
 struct WeightsQ5K {
     enum { LEN = 256, WORDS = 88, PARTS = 64, N = 4, DEPTH = 2 };
     FN uint at(uint part, uint i) { return wide_at(part, i); }
@@ -132,8 +138,9 @@ struct WeightsQ5K {
     }
 };
 
-// low four bits: 128 bytes, high two bits: 64 bytes, group scales: 16 signed bytes, scale: half. Halves of 128 numbers; a half's low bits are in 64
-// bytes, the first 64 numbers in their low halves, and its high bits in 32 bytes, a pair of bits for each quarter of 32 numbers.
+// low four bits: 128 bytes, high two bits: 64 bytes, group scales: 16 signed bytes, scale: half.
+// Halves of 128 numbers; a half's low bits are in 64 bytes, the first 64 numbers in their low
+// halves, and its high bits in 32 bytes, a pair of bits for each quarter of 32 numbers.
 struct WeightsQ6K {
     enum { LEN = 256, WORDS = 105, PARTS = 64, N = 4, DEPTH = 2 };
     FN uint at(uint part, uint i) { return 128u * (part / 32u) + 2u * (part % 32u) + (i & 1u) + 64u * (i >> 1u); }

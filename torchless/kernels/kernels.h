@@ -26,7 +26,8 @@ KERNEL(silu)(CONSTANTS(ElementLayout, layout, 0), OUT(real, x, 1) LANES) {
     for (uint i = BLOCK * N_LANES + LANE; i < layout.n; i += N_LANES * N_BLOCKS) x[i] = silu_of(x[i]);
 }
 
-// out (T, width) = silu(gates) * what they let through: joined (T, 2 width) has a row's gates, then its other numbers.
+// out (T, width) = silu(gates) * what they let through: joined (T, 2 width) has a row's gates, then
+// its other numbers.
 KERNEL(silu_mul)(CONSTANTS(GateLayout, layout, 0), IN(real, joined, 1), OUT(real, out, 2) LANES) {
     ENTER(shared);
     for (uint i = BLOCK * N_LANES + LANE; i < layout.n; i += N_LANES * N_BLOCKS) {
@@ -41,8 +42,9 @@ KERNEL(add)(CONSTANTS(ElementLayout, layout, 0), OUT(real, x, 1), IN(real, y, 2)
     for (uint i = BLOCK * N_LANES + LANE; i < layout.n; i += N_LANES * N_BLOCKS) x[i] += y[i];
 }
 
-// joined (T, heads + 2 KV heads, D) has a token's queries, keys and values. Queries and keys are turned to the token's position: queries (T, heads, D);
-// keys and values (positions, KV heads, D) from a row on. turns (positions, D) has D/2 cosines, then D/2 sines.
+// joined (T, heads + 2 KV heads, D) has a token's queries, keys and values. Queries and keys are
+// turned to the token's position: queries (T, heads, D); keys and values (positions, KV heads, D)
+// from a row on. turns (positions, D) has D/2 cosines, then D/2 sines.
 KERNEL(rope)(CONSTANTS(RopeLayout, layout, 0), IN(real, turns, 1), IN(uint, positions, 2), IN(real, joined, 3), OUT(real, queries, 4),
              OUT(real, keys, 5), OUT(real, values, 6) LANES) {
     ENTER(shared);
@@ -81,8 +83,8 @@ KERNEL(matmul)(CONSTANTS(ProductLayout, layout, 0), IN(ushort, matrix, 1), IN(re
     WITH_FORMAT(layout.format, tiled_vectors, layout, matrix, x, bias, out, shared LANES_ARG)
 }
 
-// out (T, heads, D): attention of every head of every token, each a block that walks over its positions. places (T positions, T rows of position 0 in
-// keys and values) begins at an offset.
+// out (T, heads, D): attention of every head of every token, each a block that walks over its
+// positions. places (T positions, T rows of position 0 in keys and values) begins at an offset.
 KERNEL(attention)(CONSTANTS(AttentionLayout, layout, 0), IN(uint, places, 1), IN(real, queries, 2), IN(real, keys, 3), IN(real, values, 4),
                   OUT(real, out, 5) LANES) {
     ENTER(shared);
@@ -91,7 +93,8 @@ KERNEL(attention)(CONSTANTS(AttentionLayout, layout, 0), IN(uint, places, 1), IN
     attend(layout, attended.n, queries + at, keys + attended.first, values + attended.first, out + at, shared LANES_ARG);
 }
 
-// The same in two launches. tiles (T, heads, tiles, 2 + D): every tile of positions that a head of a token sees, weighed by a block of its own.
+// The same in two launches. tiles (T, heads, tiles, 2 + D): every tile of positions that a head of
+// a token sees, weighed by a block of its own.
 KERNEL(attention_tiles)(CONSTANTS(AttentionLayout, layout, 0), IN(uint, places, 1), IN(real, queries, 2), IN(real, keys, 3), IN(real, values, 4),
                         OUT(real, tiles, 5) LANES) {
     ENTER(shared);

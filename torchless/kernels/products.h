@@ -1,7 +1,9 @@
-// Products of a stored matrix with vectors: every output is one sum in one order, whichever kernel computes it.
+// Products of a stored matrix with vectors: every output is one sum in one order, whichever kernel
+// computes it.
 //
-// A warp has ROWS rows and VECTORS vectors. Its lanes go along the rows together: lane l has the parts l, l + 32, … of a row, whose sums are added
-// at the end. Neither tiles nor the number of vectors change that order, so a token's numbers do not depend on its company.
+// A warp has ROWS rows and VECTORS vectors. Its lanes go along the rows together: lane l has the
+// parts l, l + 32, … of a row, whose sums are added at the end. Neither tiles nor the number of
+// vectors change that order, so a token's numbers do not depend on its company.
 
 
 // The weights of part `item` of ROWS rows: weights (ROWS, N).
@@ -9,13 +11,14 @@ template <class W, uint ROWS>
 FN void unpack_part(GLOBAL const ushort* matrix, CONSTANT ProductLayout& layout, uint first_row, uint item, PRIVATE real* weights) {
     const uint block = item / uint(W::PARTS), part = item % uint(W::PARTS);
     UNROLLED for (uint row = 0u; row < ROWS; ++row) {
-        // Rows past the end repeat the last one; nobody keeps their sums.
+        // Rows past the end repeat the last one; their sums are not used.
         const uint at = MIN(first_row + row, layout.rows - 1u);
         W::unpack(matrix + at * layout.row_words + block * uint(W::WORDS), part, weights + row * uint(W::N));
     }
 }
 
-// Adds the weights' products to `sums` (ROWS, VECTORS); `x` (VECTORS, x_stride) begins at `first_column`.
+// Adds the weights' products to `sums` (ROWS, VECTORS); `x` (VECTORS, x_stride) begins at
+// `first_column`.
 template <class W, uint ROWS, uint VECTORS, class X>
 FN void add_part(PRIVATE const real* weights, uint item, X x, uint x_stride, uint first_column, PRIVATE real* sums) {
     const uint block = item / uint(W::PARTS), part = item % uint(W::PARTS);
@@ -31,7 +34,8 @@ FN void add_part(PRIVATE const real* weights, uint item, X x, uint x_stride, uin
     }
 }
 
-// Adds the products of the parts from `first` to `last`, DEPTH of a lane's at a time, so that as many loads are on their way; in the same order.
+// Adds the products of the parts from `first` to `last`, DEPTH of a lane's at a time, so that as
+// many loads are on their way; in the same order.
 template <class W, uint ROWS, uint VECTORS, uint DEPTH, class X>
 FN void add_products(GLOBAL const ushort* matrix, CONSTANT ProductLayout& layout, uint first_row, uint first, uint last, X x,
                      uint x_stride, uint first_column, PRIVATE real* sums LANES_PARAM) {
@@ -53,7 +57,8 @@ FN void add_products(GLOBAL const ushort* matrix, CONSTANT ProductLayout& layout
     }
 }
 
-// Adds up what the lanes of a warp have, and writes it: bias added, and what was there before if the layout says so.
+// Adds up what the lanes of a warp have, and writes it: bias added, and what was there before if
+// the layout says so.
 template <uint ROWS, uint VECTORS>
 FN void write_sums(CONSTANT ProductLayout& layout, uint first_row, uint first_vector, PRIVATE real* sums,
                    GLOBAL const real* bias, GLOBAL real* out LANES_PARAM) {
@@ -83,7 +88,8 @@ FN void plain_product(CONSTANT ProductLayout& layout, GLOBAL const ushort* matri
     write_sums<ROWS_OF_VECTOR, 1u>(layout, first_row, 0u, sums, bias, out LANES_ARG);
 }
 
-// Copies columns of VECTORS vectors to `tile` (VECTORS, TILE); what is past the end of a vector, or past the last vector, is 0.
+// Copies columns of VECTORS vectors to `tile` (VECTORS, TILE); what is past the end of a vector, or
+// past the last vector, is 0.
 template <uint VECTORS>
 FN void load_tile(CONSTANT ProductLayout& layout, uint first_vector, uint first_column, GLOBAL const real* x,
                   SHARED real* tile LANES_PARAM) {
@@ -95,7 +101,8 @@ FN void load_tile(CONSTANT ProductLayout& layout, uint first_vector, uint first_
     BARRIER();
 }
 
-// VECTORS vectors, tile by tile through shared memory, which the block's warps read with rows of their own.
+// VECTORS vectors, tile by tile through shared memory, which the block's warps read with rows of
+// their own.
 template <class W, uint ROWS, uint VECTORS, uint DEPTH>
 FN void tiled_product(CONSTANT ProductLayout& layout, GLOBAL const ushort* matrix, GLOBAL const real* x,
                       GLOBAL const real* bias, GLOBAL real* out, SHARED real* tile LANES_PARAM) {

@@ -1,4 +1,5 @@
-// Sums and maxima over the lanes of a warp, a group or a block, in one order whatever the lanes' own order is.
+// Sums and maxima over the lanes of a warp, a group or a block, in one order whatever the lanes'
+// own order is.
 
 // Over `width` neighbouring lanes (a power of two, a warp at most); each of them gets it.
 FN real sum_of_lanes(real value, uint width LANES_PARAM) {
@@ -11,7 +12,8 @@ FN real greatest_of_lanes(real value LANES_PARAM) {
     return value;
 }
 
-// Over the block; every lane gets it. `partial` has a real for each warp, free again when this returns.
+// Over the block; every lane gets it. `partial` has a real for each warp, free again when this
+// returns.
 FN real sum_of_block(SHARED real* partial, real value LANES_PARAM) {
     value = sum_of_lanes(value, WARP LANES_ARG);
     if (LANE % WARP == 0u) partial[LANE / WARP] = value;

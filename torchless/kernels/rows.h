@@ -1,6 +1,8 @@
-// What is done to rows of numbers between the products: norm, softmax, activation, rotary positions.
+// What is done to rows of numbers between the products: norm, softmax, activation, rotary
+// positions.
 
-// to = x / sqrt(mean(x^2) + epsilon) * weight, a row (width) by a block. Source: Zhang and Sennrich, arXiv:1910.07467, eq. 4.
+// to = x / sqrt(mean(x^2) + epsilon) * weight, a row (width) by a block. Source: Zhang and
+// Sennrich, arXiv:1910.07467, eq. 4.
 FN void norm_of_row(CONSTANT RowLayout& layout, GLOBAL const real* x, GLOBAL const real* weight, GLOBAL real* to,
                     SHARED real* partial LANES_PARAM) {
     real squares = R(0.0);
@@ -10,7 +12,8 @@ FN void norm_of_row(CONSTANT RowLayout& layout, GLOBAL const real* x, GLOBAL con
     for (uint i = LANE; i < layout.width; i += N_LANES) to[i] = x[i] * factor * weight[i];
 }
 
-// x <- exp(x - max x) / sum, a row (width) by a block. Entries of -infinity become 0; nothing but them, all 0.
+// x <- exp(x - max x) / sum, a row (width) by a block. Entries of -infinity become 0; nothing but
+// them, all 0.
 FN void softmax_of_row(uint width, GLOBAL real* x, SHARED real* partial LANES_PARAM) {
     real greatest = -INF;
     for (uint i = LANE; i < width; i += N_LANES) greatest = MAX(greatest, x[i]);
