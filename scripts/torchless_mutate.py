@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -114,7 +115,7 @@ class Tree:
         self.folder = target / "mistakes"
         self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "TORCHLESS_DATA": str(self.folder / "absent")}
         copy_the_tree(self.folder)
-        self.replace("Cargo.toml", lambda text: text.replace('version = "0.1.0"', 'version = "0.1.0-mistakes"', 1))
+        self.replace("Cargo.toml", lambda text: re.sub(r'^version = "([^"]+)"$', r'version = "\1-mistakes"', text, count=1, flags=re.MULTILINE))
         self.replace(f"{SOURCES}/lib.rs", lambda text: text + SWITCH)
         for file in FILES:
             self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file))
