@@ -146,3 +146,20 @@ fuzz: ## fuzz each target for FUZZ_SECONDS seconds (needs nightly Rust and cargo
 
 clean: ## remove what was built
 	$(CARGO) clean
+
+.PHONY: dist dist-test data
+
+# Where Rust's standard libraries for the targets cannot be fetched: `DIST_FLAGS=--build-std`.
+DIST_FLAGS ?=
+
+dist: ## build the Linux wheels, the static command and the source distribution into dist/ (needs Rust's targets; tools from PyPI)
+	$(PYTHON) scripts/dist.py $(DIST_FLAGS)
+
+dist-test: ## test what `make dist` built in bare Debian roots without Rust, on aarch64 under QEMU, and in an empty root
+	$(PYTHON) scripts/dist_test.py
+
+# A mirror with the layout of DATA_DIR, in place of the public records.
+DATA_MIRROR ?=
+
+data: ## fetch the published likelihoods into DATA_DIR, by DOI or URL, and check them
+	$(PYTHON) scripts/fetch_data.py $(DATA_DIR) $(if $(DATA_MIRROR),--base-url $(DATA_MIRROR))

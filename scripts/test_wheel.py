@@ -10,6 +10,7 @@ such as the PyTorch of a distribution, and of the package index only pytest and 
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
 import venv
@@ -26,7 +27,7 @@ def main():
     parser.add_argument("--no-tests", action="store_true", help="only install it")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
     parser.add_argument("--system-packages", action="store_true", help="use what is installed for this Python; no extras")
-    parser.add_argument("--tests", type=Path, default=PACKAGE / "tests", help="the tests to run")
+    parser.add_argument("--tests", type=Path, action="append", help="the tests to run; repeatable (default: the package's and the scripts')")
     parser.add_argument("--extras", default="test", help="extras of the package to install, comma-separated")
     own, for_pytest = sys.argv[1:], []
     if "--" in own:
@@ -42,16 +43,20 @@ def main():
         features = "" if arguments.no_tests else " --features emulated"
         environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
-    wheels = sorted(arguments.folder.glob("nextstat-*.whl"), key=lambda path: path.stat().st_mtime)
+    # `dist` has wheels for other processors, too.
+    machine = platform.machine().lower()
+    wheels = sorted(arguments.folder.glob(f"nextstat_rs-*{machine}.whl"), key=lambda path: path.stat().st_mtime)
     if not wheels:
-        sys.exit(f"error: no wheel in `{arguments.folder}`")
+        sys.exit(f"error: no wheel for {machine} in `{arguments.folder}`")
     wheel = str(wheels[-1].resolve())
-    wanted = [wheel, "pytest>=8"] if arguments.system_packages else [f"{wheel}[{arguments.extras}]"]
+    extras = f"[{arguments.extras}]" if arguments.extras else ""
+    wanted = [wheel, "pytest>=8"] if arguments.system_packages else [f"{wheel}{extras}"]
     subprocess.run([*pip, "install", *wanted], check=True)
     if arguments.no_tests:
         return
     # From a folder where no `nextstat` lies about, so that it is the installed one that is tested.
-    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", arguments.tests.resolve(), *for_pytest]
+    wanted = [path.resolve() for path in arguments.tests or (PACKAGE / "tests", ROOT / "scripts/tests")]
+    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", *wanted, *for_pytest]
     environment = {**os.environ, "NEXTSTAT_COMMAND": str(scripts / "nextstat")}
     environment.pop("PYTHONPATH", None)
     sys.exit(subprocess.run(tests, cwd=arguments.venv, env=environment, check=False).returncode)
