@@ -10,11 +10,14 @@ from pathlib import Path
 
 import nextstat
 import pytest
+from nextstat import _installed
+from nextstat._command import _IN_PYTHON
+from nextstat._installed import other_distribution
 
 
 def _distribution():
     try:
-        found = importlib.metadata.distribution("nextstat")
+        found = importlib.metadata.distribution("nextstat-rs")
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the package is not installed, but imported from its sources")
     return found
@@ -72,3 +75,63 @@ def test_exit_codes_and_standard_input(root):
     assert nextstat.command(["check", "--strict", root / "testdata/check/suspicious.json"]).exit_code == 1
     with pytest.raises(nextstat.NextstatError, match="unrecognized subcommand"):
         nextstat.command(["fitt"])
+
+
+VERBS = re.compile(r"^  ([a-z][a-z-]*) {2,}\S", re.MULTILINE)
+
+
+def _verbs(help_text):
+    """The verbs of a help text, in its order."""
+    return VERBS.findall(help_text.partition("\nCommands:\n")[2].partition("\nOptions:\n")[0])
+
+
+def test_the_verbs_are_those_of_the_page(root):
+    """docs/cli.md has the help of the command that cargo builds."""
+    page = (root / "docs/cli.md").read_text("utf-8")
+    verbs = _verbs(nextstat.command(["--help"]).output)
+    assert len(verbs) > 20 and verbs == _verbs(page)
+
+
+def _built_by_cargo(root):
+    """The newest command of this version that cargo has built."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    name = "nextstat.exe" if os.name == "nt" else "nextstat"
+    built = [path for profile in ("debug", "release") if (path := target / profile / name).is_file()]
+    for path in sorted(built, key=lambda path: path.stat().st_mtime, reverse=True):
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        if done.stdout.split() == ["nextstat", nextstat.__version__]:
+            return path
+    pytest.skip("cargo has built no command of this version")
+
+
+def test_the_verbs_are_those_of_the_command_that_cargo_builds(root):
+    done = subprocess.run([_built_by_cargo(root), "--help"], capture_output=True, text=True, check=True)
+    assert _verbs(nextstat.command(["--help"]).output) == _verbs(done.stdout)
+
+
+def test_the_verbs_of_python_are_named_by_the_command_that_cargo_builds(root):
+    built = _built_by_cargo(root)
+    for verb in _IN_PYTHON:
+        assert nextstat.command([verb, "--help"]).exit_code == 0
+        refused = subprocess.run([built, verb], capture_output=True, text=True, check=False)
+        assert refused.returncode == 2 and f"`{verb}` comes with the Python package" in refused.stderr
+
+
+@pytest.mark.parametrize("entry", ["nextstat-0.10.1.dist-info", "nextstat-0.10.1-py3.11.egg-info"])
+def test_the_other_distribution_is_found(tmp_path, entry):
+    (tmp_path / entry).mkdir()
+    assert other_distribution(str(tmp_path)) == "nextstat 0.10.1"
+
+
+def test_this_distribution_is_not_taken_for_the_other(tmp_path):
+    for entry in ("nextstat_rs-0.2.0.dist-info", "nextstat_tools-1.0.dist-info", "nextstat", "nextstat-notes"):
+        (tmp_path / entry).mkdir()
+    assert other_distribution(str(tmp_path)) is None
+    assert other_distribution(str(tmp_path / "absent")) is None
+
+
+def test_a_mixed_environment_is_warned_of(monkeypatch):
+    monkeypatch.setattr(_installed, "_warned", False)
+    monkeypatch.setattr(_installed, "other_distribution", lambda folder: "nextstat 0.10.1")
+    with pytest.warns(RuntimeWarning, match=r"`nextstat 0\.10\.1` is installed in the same environment"):
+        _installed.warn_if_mixed()

@@ -16,6 +16,7 @@ from ._curves import contours, profile_scan, ranking
 from ._devices import devices, has_cuda, has_metal
 from ._documents import PatchSet, apply_patch, check, digest, every_patch, inspect
 from ._fits import fit, goodness_of_fit, report, yields
+from ._installed import warn_if_mixed as _warn_if_mixed
 from ._models import asimov_data, load_workspace, model_of
 from ._nextstat import (
     DataError,
@@ -56,6 +57,8 @@ from ._toys import (
     load_toys,
     throw_toys,
 )
+
+_warn_if_mixed()
 
 if TYPE_CHECKING:
     from . import differentiable as differentiable

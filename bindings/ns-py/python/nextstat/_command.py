@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _nextstat
 from ._common import shown
+from ._installed import warn_if_mixed
 from ._nextstat import NextstatError
 from ._results import CommandResult
 
@@ -23,6 +24,8 @@ _IN_PYTHON = ("xml2json", "json2xml", "contrib")
 
 def main() -> int:
     """Runs the command with the arguments of this process."""
+    # `nextstat/__init__.py` may be the other distribution's.
+    warn_if_mixed()
     if sys.argv[1:2] and sys.argv[1] in _IN_PYTHON:
         from .pyhf._cli import main as verb
 
