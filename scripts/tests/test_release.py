@@ -1,0 +1,33 @@
+"""What a release publishes has one version and one name."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text("utf-8"), re.MULTILINE).group(1)
+
+
+def _found(pattern, name):
+    return re.findall(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_version_of_the_workspace_is_the_one_source():
+    assert _found(r"^version: (.+)$", "CITATION.cff") == [VERSION]
+    assert _found(r'^  version: "(.+)"$', "recipe/recipe.yaml") == [VERSION]
+    assert _found(r'^dynamic = \["version"\]$', "bindings/ns-py/pyproject.toml")
+    assert not _found(r"^version\b", "bindings/ns-py/pyproject.toml")
+    for manifest in [*ROOT.glob("crates/*/Cargo.toml"), ROOT / "bindings/ns-py/Cargo.toml"]:
+        assert _found(r"^version\.workspace = true$", manifest.relative_to(ROOT)), manifest
+    own = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} | {"ns-py", "ns-benches"}
+    locked = dict(_found(r'^name = "(.+)"\nversion = "(.+)"$', "Cargo.lock"))
+    assert {locked[name] for name in own} == {VERSION}
+
+
+def test_the_page_names_the_files_of_this_version():
+    assert set(_found(r"nextstat-([0-9.]+)-x86_64-unknown-linux-musl", "docs/install.md")) == {VERSION}
+
+
+def test_no_workflow_publishes_another_name():
+    assert _found(r'^name = "(.+)"$', "bindings/ns-py/pyproject.toml") == ["nextstat-rs"]
+    workflow = (ROOT / ".github/workflows/wheels.yml").read_text("utf-8")
+    assert "dist/nextstat_rs-*" in workflow and "pypi.org/p/nextstat" not in workflow
