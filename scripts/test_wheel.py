@@ -39,8 +39,8 @@ def main():
     python = scripts / ("python.exe" if os.name == "nt" else "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     if arguments.build:
-        # An optimised build, by what pyproject.toml names as its builder; for tests with the emulation of a GPU.
-        features = "" if arguments.no_tests else " --features emulated"
+        # An optimised build, by what pyproject.toml names as its builder; for tests with the emulation of a GPU, which needs POSIX.
+        features = "" if arguments.no_tests or os.name == "nt" else " --features emulated"
         environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
     # `dist` has wheels for other processors, too.
