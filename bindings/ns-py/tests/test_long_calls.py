@@ -137,7 +137,7 @@ def test_a_bar_is_shown_if_asked_for(root, capsys):
 def test_the_bar_says_what_it_needs(root, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"pip install '\./bindings/ns-py\[progress\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'nextstat-rs\[progress\]'"):
         nextstat.fit_toys(nextstat.load_workspace(root / "examples/simple.json"), n_toys=1, progress=True)
 
 

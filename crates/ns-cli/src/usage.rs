@@ -39,7 +39,7 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         let verb = arguments.get(1).and_then(|arg| IN_PYTHON.into_iter().find(|verb| arg == *verb));
         if let Some(verb) = verb {
             let hint = format!(
-                "`{verb}` comes with the Python package: `pip install './bindings/ns-py[xmlio]'` in its sources, then `nextstat {verb}`"
+                "`{verb}` comes with the Python package: `pip install 'nextstat-rs[xmlio]'`, then `nextstat {verb}`"
             );
             crate::report::talk::hint(&hint);
         }

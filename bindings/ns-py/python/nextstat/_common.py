@@ -224,8 +224,8 @@ def confidence(level: float) -> str:
 
 
 def extra(name: str) -> str:
-    """How the packages of the extra `name` are installed: the name `nextstat` belongs to another project on PyPI."""
-    return f"`pip install './bindings/ns-py[{name}]'` in the sources of this package, or its wheel's file with `[{name}]` after the name"
+    """Returns how the packages of the extra `name` are installed: on PyPI the name `nextstat` belongs to another project."""
+    return f"`pip install 'nextstat-rs[{name}]'`"
 
 
 def first_done(futures: Collection[Future[_T]]) -> set[Future[_T]]:

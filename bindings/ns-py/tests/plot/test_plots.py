@@ -346,4 +346,4 @@ def test_the_package_does_without_matplotlib():
     code = "import sys, nextstat; assert not {'matplotlib', 'mplhep', 'pyplot'} & set(sys.modules)"
     assert run(code).returncode == 0
     hidden = "import sys; sys.modules['matplotlib'] = None; import nextstat.plot"
-    assert "nextstat.plot needs matplotlib and mplhep: `pip install './bindings/ns-py[plot]'`" in run(hidden).stderr
+    assert "nextstat.plot needs matplotlib and mplhep: `pip install 'nextstat-rs[plot]'`" in run(hidden).stderr

@@ -335,4 +335,4 @@ def test_bars_are_for_terminals(tmp_path):
 def test_without_uproot_the_extra_is_named():
     code = "import sys; sys.modules['uproot'] = None; from nextstat.pyhf import readxml; readxml.parse('a.xml', '.')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install './bindings/ns-py[xmlio]'" in done.stderr
+    assert "pip install 'nextstat-rs[xmlio]'" in done.stderr

@@ -1,7 +1,7 @@
 """The procedures of the package on many processes or machines, with the results of one, to the bit.
 
 Every function takes `on`, who does the work: a number of processes of this machine, an executor of `concurrent.futures`, or a client of `dask.distributed`
-(the extra `dask`: ``pip install './bindings/ns-py[dask]'`` in the sources). Models travel to a worker once. A worker that is killed costs the part it was
+(the extra `dask`: ``pip install 'nextstat-rs[dask]'``). Models travel to a worker once. A worker that is killed costs the part it was
 at, which another one does again.
 
 >>> import nextstat, nextstat.distributed

@@ -2,7 +2,7 @@
 
 Each function takes a result and, if wished, the axes to draw on; it returns the axes, whose `.figure` has `savefig`. Colours can be told apart by readers
 with colour vision deficiencies. Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies. matplotlib and mplhep
-come with the extra `plot`: ``pip install './bindings/ns-py[plot]'`` in the sources.
+come with the extra `plot`: ``pip install 'nextstat-rs[plot]'``.
 """
 
 from ._style import COLOURS
