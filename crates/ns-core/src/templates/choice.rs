@@ -455,7 +455,7 @@ fn check_variations(model: &Model, selections: &[Selection], chosen: &[Option<&V
     for selection in selections {
         let Variations::Named(wanted) = &selection.variations else { continue };
         if let Some(parameter) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-            let similar = similar_name(parameter, known.into_iter()).map(str::to_owned);
+            let similar = similar_name(parameter, known).map(str::to_owned);
             return Err(InputError::UnknownVariation { parameter: parameter.clone(), similar });
         }
     }
