@@ -40,11 +40,18 @@ py: ## build the Python package and install it into .venv
 
 test: test-rust test-python test-torch ## run all tests: Rust's, and the Python package's from its wheel in a clean .venv
 
+# Tests that need published likelihoods, or the reference models of torchless, are ignored unless
+# these are there; then absent ones are failures. What takes many minutes (`many_models`) stays
+# ignored.
+HAS_DATA = $(wildcard $(DATA_DIR))
+HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
+WITH_DATA = --include-ignored --skip many_models
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
-	$(CARGO) test --workspace --locked
-	@if [ -d "$(TORCHLESS_DATA)" ]; \
-	then TORCHLESS_DATA="$(abspath $(TORCHLESS_DATA))" $(CARGO) test --workspace --locked --test torchless -- --ignored; \
-	else echo "note: the tests of torchless that need the reference models are ignored: there is no $(TORCHLESS_DATA)"; fi
+	$(CARGO) test --workspace --locked $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
+ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))
+	$(if $(HAS_DATA),$(CARGO) test --workspace --exclude torchless --locked -- $(WITH_DATA),@echo "note: tests that need the published likelihoods are ignored: there is no $(DATA_DIR)")
+	$(if $(HAS_TORCHLESS_DATA),$(CARGO) test --package torchless --locked -- $(WITH_DATA),@echo "note: tests that need the reference models of torchless are ignored: there is no $(TORCHLESS_DATA)")
+endif
 
 test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)

@@ -88,7 +88,7 @@ pub struct EmulatedLaunch {
 /// Empty where the client's own feature `emulated` is off. The names must be `EXPORT`ed by the C++ file that the client's build
 /// script compiles (`ns-device-build`); one that is not fails to link.
 ///
-/// ```ignore
+/// ```text
 /// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], ..NOTHING };
 /// ```
 #[macro_export]
