@@ -57,7 +57,7 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
 
 fn backend(name: &Bound<'_, PyAny>) -> PyResult<Backend> {
     let name: String = name.extract()?;
-    name.parse().map_err(|()| error::unknown_device(&name))
+    name.parse().map_err(|_| error::unknown_device(&name))
 }
 
 fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -1,4 +1,7 @@
-//! The kinds of devices and what is known about one before any work is given to it.
+//! Lists the kinds of devices, and what is known about a device before any work is given to it.
+//!
+//! [`Backend`] is the only list of backends. The command, the Python package, torchless and the
+//! benchmarks derive their options and their messages from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,17 +17,81 @@ pub enum Backend {
     Emulated,
 }
 
+/// What is said of a backend wherever it is offered.
+struct Description {
+    name: &'static str,
+    devices: &'static str,
+    requirement: &'static str,
+    precision: Precision,
+    is_built: bool,
+}
+
 impl Backend {
     /// Every backend, in the order in which they are listed and preferred.
     pub const ALL: [Backend; 3] = [Backend::Cuda, Backend::Metal, Backend::Emulated];
 
-    /// The name as a user writes it, which is also the feature's.
-    pub fn name(self) -> &'static str {
+    fn description(self) -> Description {
         match self {
-            Backend::Cuda => "cuda",
-            Backend::Metal => "metal",
-            Backend::Emulated => "emulated",
+            Backend::Cuda => Description {
+                name: "cuda",
+                devices: "NVIDIA GPU",
+                requirement: "an NVIDIA driver of version 525 or later",
+                precision: Precision::Double,
+                is_built: cfg!(feature = "cuda"),
+            },
+            Backend::Metal => Description {
+                name: "metal",
+                devices: "Apple GPU",
+                requirement: "macOS",
+                precision: Precision::Single,
+                is_built: cfg!(all(feature = "metal", target_os = "macos")),
+            },
+            Backend::Emulated => Description {
+                name: "emulated",
+                devices: "GPU emulated by the processor, for tests: slow",
+                requirement: "a build with the feature `emulated`",
+                precision: Precision::Double,
+                is_built: cfg!(feature = "emulated"),
+            },
         }
+    }
+
+    /// Returns the backends that a program offers its users: all but those for tests that this
+    /// build lacks.
+    ///
+    /// A backend that is offered can be unavailable still: then opening a device says why.
+    pub fn offered() -> impl Iterator<Item = Backend> {
+        Backend::ALL.into_iter().filter(|backend| backend.is_built() || !backend.is_for_tests())
+    }
+
+    /// Returns the name as a user writes it, which is also the name of the cargo feature.
+    pub fn name(self) -> &'static str {
+        self.description().name
+    }
+
+    /// Returns what its devices are, in the singular and without an article: "NVIDIA GPU".
+    pub fn devices(self) -> &'static str {
+        self.description().devices
+    }
+
+    /// Returns what a machine must have for this backend: "an NVIDIA driver of version 525 or later".
+    pub fn requirement(self) -> &'static str {
+        self.description().requirement
+    }
+
+    /// Returns the precision in which kernels run if nothing else is asked for: the best of its devices.
+    pub fn precision(self) -> Precision {
+        self.description().precision
+    }
+
+    /// Returns `true` for a backend that is only for tests, and hidden from lists of choices.
+    pub fn is_for_tests(self) -> bool {
+        self == Backend::Emulated
+    }
+
+    /// Returns `true` if this build contains the backend.
+    pub fn is_built(self) -> bool {
+        self.description().is_built
     }
 }
 
@@ -34,11 +101,38 @@ impl fmt::Display for Backend {
     }
 }
 
-impl FromStr for Backend {
-    type Err = ();
+/// The error of a name that no backend has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown backend `{name}`")]
+pub struct UnknownBackend {
+    /// The name.
+    pub name: String,
+}
 
-    fn from_str(name: &str) -> Result<Backend, ()> {
-        Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or(())
+impl UnknownBackend {
+    /// Returns a line that lists the backends offered.
+    pub fn hint(&self) -> String {
+        let names: Vec<String> = Backend::offered().map(|backend| format!("`{backend}`")).collect();
+        format!("the backends are {}", names.join(", "))
+    }
+}
+
+impl FromStr for Backend {
+    type Err = UnknownBackend;
+
+    /// Returns the backend called `name`, in lower case.
+    ///
+    /// ```
+    /// use ns_device::{Backend, Precision};
+    /// let backend: Backend = "metal".parse()?;
+    /// assert_eq!((backend.to_string().as_str(), backend.devices()), ("metal", "Apple GPU"));
+    /// assert_eq!(backend.precision(), Precision::Single);
+    /// assert_eq!("gpu".parse::<Backend>().unwrap_err().to_string(), "unknown backend `gpu`");
+    /// # Ok::<(), ns_device::UnknownBackend>(())
+    /// ```
+    fn from_str(name: &str) -> Result<Backend, UnknownBackend> {
+        let unknown = || UnknownBackend { name: name.to_owned() };
+        Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(unknown)
     }
 }
 

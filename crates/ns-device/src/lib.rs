@@ -53,7 +53,7 @@ mod pool;
 mod probe;
 mod self_test;
 
-pub use backend::{Backend, Facts, Limits, Memory, Precision};
+pub use backend::{Backend, Facts, Limits, Memory, Precision, UnknownBackend};
 pub use buffer::Buffer;
 pub use counters::Counters;
 pub use device::{Device, EmulationOptions, Event, ModuleLog, OpenOptions, Schedule};
