@@ -10,7 +10,7 @@ use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::expected::{asimov, cell_yields};
 use ns_core::likelihood::constraint_nll;
 use ns_core::poisson::{half_deviance, log_normaliser};
-use ns_core::{Data, DataLikelihood, Likelihood, Model};
+use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use ns_inference::hessian::Hessian;
 use ns_inference::minimize::Domain;
 use ns_inference::parallel::{ExecutionContext, all_threads, map};
@@ -305,7 +305,7 @@ impl FloatingModel {
     /// Standard deviations that the curvature alone gives to parameters at a bound, where the fit itself gives none.
     fn curvature_at_bounds(
         &self,
-        likelihood: &mut impl Likelihood,
+        likelihood: &mut impl SearchLikelihood,
         result: &FitResult,
         options: &FitOptions,
     ) -> Vec<(usize, f64)> {

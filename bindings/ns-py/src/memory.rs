@@ -25,7 +25,7 @@ pub(crate) fn filled<T: Copy>(value: T, n: usize, width: usize, what: &str) -> P
 }
 
 /// Room for the matrices of a fit of `likelihood`.
-pub(crate) fn for_fits(likelihood: &impl Likelihood) -> PyResult<()> {
+pub(crate) fn for_fits(likelihood: &impl SearchLikelihood) -> PyResult<()> {
     for_fits_of(&likelihood.structure())
 }
 

@@ -6,7 +6,7 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::curvature::{Curvature, Structure};
-use ns_core::{Data, DataLikelihood, Likelihood};
+use ns_core::{Data, DataLikelihood, Likelihood, SearchLikelihood};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -52,24 +52,26 @@ impl Likelihood for CancellableLikelihood {
         self.inner.nll_and_grad(params, gradient)
     }
 
-    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
-        if self.is_stopped() {
-            *out = vec![[f64::INFINITY, 0.0]; moves.len()];
-            return;
-        }
-        self.inner.nll_and_slope_moved(params, moves, out);
-    }
-
-    fn set_floor(&mut self, floor: Option<f64>) -> bool {
-        self.inner.set_floor(floor)
-    }
-
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
         if self.is_stopped() {
             gradient.fill(0.0);
             return f64::INFINITY;
         }
         self.inner.nll_and_curvature(params, gradient, curvature)
+    }
+}
+
+impl SearchLikelihood for CancellableLikelihood {
+    fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        if self.is_stopped() {
+            *out = vec![[f64::INFINITY, 0.0]; moves.len()];
+            return;
+        }
+        self.inner.nll_and_derivative_moved(params, moves, out);
+    }
+
+    fn set_floor(&mut self, floor: Option<f64>) -> bool {
+        self.inner.set_floor(floor)
     }
 
     fn is_stopped(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::document::{identify, to_document};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
 use ns_core::check::{At, Finding, Problem, Severity, check};
-use ns_core::{Likelihood, Model, expected};
+use ns_core::{Likelihood, Model, SearchLikelihood, expected};
 use ns_inference::{degeneracy, memory};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl CompiledModel {
 }
 
 /// Finds parameters that data would hardly tell apart, from the likelihood of the expected data.
-fn degenerate_parameters(model: &Model, likelihood: &mut impl Likelihood) -> Vec<Finding> {
+fn degenerate_parameters(model: &Model, likelihood: &mut impl SearchLikelihood) -> Vec<Finding> {
     if !likelihood.nll(&model.parameters.init).is_finite() {
         return Vec::new();
     }

@@ -5,7 +5,7 @@ use ns_compute::cpu::isa;
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation};
 use ns_core::likelihood::{nll, nll_hyperdual};
-use ns_core::{Data, DataLikelihood, Likelihood, Model, expected};
+use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood, expected};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_all_close, assert_close};
 use proptest::prelude::*;
@@ -107,7 +107,7 @@ proptest! {
             let moves: Vec<(usize, f64)> = mirrored.chain(near).collect();
             for floor in [None, Some(1e-2)] {
                 likelihood.set_floor(floor);
-                likelihood.nll_and_slope_moved(&params, &moves, &mut all);
+                likelihood.nll_and_derivative_moved(&params, &moves, &mut all);
                 prop_assert_eq!(all.len(), moves.len());
                 for (&(i, moved_to), &[value, slope]) in moves.iter().zip(&all) {
                     let mut moved = params.clone();

@@ -25,7 +25,7 @@ pub mod twofold;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
 pub use curvature::{Arrowhead, Curvature, GaussNewton, Partition, Structure};
-pub use likelihood::{DataLikelihood, Likelihood};
+pub use likelihood::{DataLikelihood, Likelihood, SearchLikelihood};
 pub use model::{BinPlace, Data, Model};
 pub use parameters::{Constraint, Parameters};
 pub use similarity::{did_you_mean, name_similarity, similar_name};

@@ -14,23 +14,76 @@ use crate::twofold::Twofold;
 
 /// A negative log-likelihood of P parameters, with derivatives.
 ///
-/// A point outside the model's domain is +∞ with a zero gradient, not an error: minimisers step there and must be able to step back.
+/// These five methods are all that a minimiser needs. A search for the lowest of several minima also
+/// needs [`SearchLikelihood`], whose methods have defaults: `impl SearchLikelihood for MyLikelihood {}`
+/// is enough.
+///
+/// A point outside the domain of the model gives +∞ with a zero gradient, and no error: minimisers
+/// step there and must be able to step back.
 pub trait Likelihood {
-    /// P, the number of parameters.
+    /// Returns P, the number of parameters.
     fn n_params(&self) -> usize;
 
-    /// The shape of its second-order information, so that callers can provide the memory.
+    /// Returns the shape of the second-order information, so that callers can provide the memory.
     fn structure(&self) -> Structure;
 
-    /// -ln L at `params` (P).
+    /// Returns -ln L at `params` (P).
     fn nll(&mut self, params: &[f64]) -> f64;
 
-    /// -ln L at `params` (P), and its gradient written to `gradient` (P).
+    /// Returns -ln L at `params` (P), and writes its gradient to `gradient` (P).
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// Writes to `out`, for each of `moves` alone, -ln L where that parameter of `params` (P) has that
-    /// value, and the derivative with respect to it there.
-    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+    /// Returns -ln L at `params` (P), and writes its gradient to `gradient` (P) and second-order
+    /// information to `curvature`, whose variant selects the kind.
+    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
+}
+
+/// What a search for the lowest of several minima asks of a likelihood beyond its derivatives.
+///
+/// The defaults are correct for every likelihood. Implement the methods to make a search faster
+/// ([`nll_and_derivative_moved`](Self::nll_and_derivative_moved)), to let it enter the domain from
+/// outside ([`set_floor`](Self::set_floor)), or to cancel it ([`is_stopped`](Self::is_stopped)).
+///
+/// ```
+/// use ns_core::{Curvature, Structure, Likelihood, SearchLikelihood};
+/// use ns_core::curvature::Partition;
+///
+/// /// ½ (x - 3)² of one parameter.
+/// struct Parabola;
+///
+/// impl Likelihood for Parabola {
+///     fn n_params(&self) -> usize {
+///         1
+///     }
+///     fn structure(&self) -> Structure {
+///         Structure { partition: Partition::new(1, &[]).into(), n_rows: 1 }
+///     }
+///     fn nll(&mut self, x: &[f64]) -> f64 {
+///         0.5 * (x[0] - 3.0).powi(2)
+///     }
+///     fn nll_and_grad(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+///         gradient[0] = x[0] - 3.0;
+///         self.nll(x)
+///     }
+///     fn nll_and_curvature(&mut self, x: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
+///         match curvature {
+///             Curvature::GaussNewton(factors) => factors.diagonal[0] = 1.0,
+///             Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => matrix.global[0] = 1.0,
+///         }
+///         self.nll_and_grad(x, gradient)
+///     }
+/// }
+///
+/// impl SearchLikelihood for Parabola {}
+///
+/// let mut out = Vec::new();
+/// Parabola.nll_and_derivative_moved(&[0.0], &[(0, 1.0), (0, 5.0)], &mut out);
+/// assert_eq!(out, [[2.0, -2.0], [2.0, 2.0]]);
+/// ```
+pub trait SearchLikelihood: Likelihood {
+    /// Writes to `out`, for each (parameter, value) of `moves` alone, -ln L where that parameter of
+    /// `params` (P) has that value, and the derivative with respect to it there.
+    fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
         let (mut moved, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
         out.clear();
         for &(i, value) in moves {
@@ -40,22 +93,23 @@ pub trait Likelihood {
         }
     }
 
-    /// Continues the Poisson terms below a small expected count by parabolas (`ns_core::poisson::floored`), so that -ln L is finite everywhere;
-    /// `None` takes that back. Whether this likelihood can do so.
-    fn set_floor(&mut self, floor: Option<f64>) -> bool;
+    /// Continues the Poisson terms below a small expected count by parabolas
+    /// ([`floored`](crate::poisson::floored)), so that -ln L is finite everywhere; `None` undoes that.
+    /// Returns `false` if this likelihood cannot do so.
+    fn set_floor(&mut self, _floor: Option<f64>) -> bool {
+        false
+    }
 
-    /// -ln L at `params` (P), its gradient (P), and second-order information of the kind that `curvature` is.
-    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
-
-    /// Whether whoever asked has lost interest: every point is then outside the domain, and searches from many points end where they are.
+    /// Returns `true` after cancellation. Every evaluation then returns +∞, so that running searches
+    /// terminate.
     fn is_stopped(&self) -> bool {
         false
     }
 }
 
-/// A likelihood whose data can be replaced: what toys and Asimov data sets need.
-pub trait DataLikelihood: Likelihood {
-    /// The data.
+/// A likelihood whose data can be replaced, as toys and Asimov data sets require.
+pub trait DataLikelihood: SearchLikelihood {
+    /// Returns the data.
     fn data(&self) -> &Data;
 
     /// Replaces the data: main bins (B) and auxiliary data (K).

@@ -16,7 +16,7 @@ use crate::response::Response;
 use crate::result::{AtBound, BestFit};
 use crate::scan::ROUNDS;
 use crate::search::BasinPool;
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 use serde::Serialize;
 
 /// How well √(2 Δ) is met: 1e-7 in 2 Δ at the height of five standard deviations.
@@ -100,7 +100,7 @@ pub fn level(confidence: f64) -> f64 {
 ///
 /// Rays see what lies in a straight line from the best fit: of a region that bends round a corner
 /// they trace the near part.
-pub fn contours<L: Likelihood + Clone + Sync>(
+pub fn contours<L: SearchLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     wanted: &ContourOptions,
     execution: ExecutionContext<'_>,
@@ -198,7 +198,7 @@ struct Ray {
 const EDGES: [(usize, BoundSide); 4] =
     [(0, BoundSide::Lower), (0, BoundSide::Upper), (1, BoundSide::Lower), (1, BoundSide::Upper)];
 
-impl<L: Likelihood + Clone + Sync> Plane<'_, L> {
+impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
     /// Rays and edges of all levels, one level after the other; and the lowest free minimum met
     /// that is lower than the known one.
     fn trace(&self, execution: ExecutionContext<'_>) -> (Vec<Option<Trace>>, Option<Minimum>) {

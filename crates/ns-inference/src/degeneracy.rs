@@ -8,7 +8,7 @@ use crate::hessian::Hessian;
 use crate::linear::SparseRows;
 use crate::minimize::Domain;
 use crate::result::FlatDirection;
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 
 /// What the Fisher information says of parameters that are hard to tell apart.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,7 +32,7 @@ pub struct CorrelatedPair {
 
 /// Looks at `likelihood`, that of the Asimov data of `model` at its starting values, and lists
 /// pairs correlated by more than `limit`.
-pub fn degeneracy<L: Likelihood + ?Sized>(model: &Model, likelihood: &mut L, limit: f64) -> Degeneracy {
+pub fn degeneracy<L: SearchLikelihood + ?Sized>(model: &Model, likelihood: &mut L, limit: f64) -> Degeneracy {
     let parameters = &model.parameters;
     let domain = Domain { fixed: parameters.fixed.clone(), ..unbounded(parameters.len()) };
     let hessian = Hessian::at(likelihood, &parameters.init, &domain);
@@ -134,7 +134,7 @@ mod tests {
         n_evaluations: Cell<usize>,
     }
 
-    impl Likelihood for Stopped {
+    impl ns_core::Likelihood for Stopped {
         fn n_params(&self) -> usize {
             self.inner.n_params()
         }
@@ -151,13 +151,15 @@ mod tests {
             self.inner.nll_and_grad(params, gradient)
         }
 
-        fn set_floor(&mut self, floor: Option<f64>) -> bool {
-            self.inner.set_floor(floor)
-        }
-
         fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
             self.n_evaluations.set(self.n_evaluations.get() + 1);
             self.inner.nll_and_curvature(params, gradient, curvature)
+        }
+    }
+
+    impl SearchLikelihood for Stopped {
+        fn set_floor(&mut self, floor: Option<f64>) -> bool {
+            self.inner.set_floor(floor)
         }
 
         fn is_stopped(&self) -> bool {

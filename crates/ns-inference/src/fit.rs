@@ -14,7 +14,7 @@ use crate::profile::Profiler;
 use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, UNDETERMINED};
 use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search};
 use ns_core::likelihood::diagnose;
-use ns_core::{Data, DataLikelihood, Likelihood, Model, Parameters};
+use ns_core::{Data, DataLikelihood, Model, Parameters, SearchLikelihood};
 
 /// What is said where different starting points have ended in different minima.
 pub(crate) const SEVERAL_MINIMA: &str =
@@ -68,7 +68,7 @@ struct MinosRequests<'a> {
 }
 
 /// Returns the requested intervals. When one of them finds a lower minimum, all start again there.
-fn profile_all<L: Likelihood + ?Sized>(
+fn profile_all<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     request: &MinosRequests<'_>,
     best: &mut Minimum,

@@ -9,7 +9,7 @@ use crate::linear::{ArrowheadFactor, SparseRows, StopCheck, WhitenedRows};
 use crate::minimize::Domain;
 use crate::result::{FlatDirection, UNDETERMINED};
 use ns_core::curvature::{Arrowhead, Curvature};
-use ns_core::{Likelihood, Parameters};
+use ns_core::{Parameters, SearchLikelihood};
 use std::sync::OnceLock;
 
 /// A direction counts as flat if its parameters' curvatures cancel to this fraction.
@@ -39,13 +39,13 @@ pub struct Hessian {
 
 impl Hessian {
     /// Returns the Hessian of `likelihood` at `params` (P).
-    pub fn at<L: Likelihood + ?Sized>(likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
+    pub fn at<L: SearchLikelihood + ?Sized>(likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
         Self::damped_at(likelihood, params, domain, &[0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0, 100.0])
     }
 
     /// Returns the same with the first of these dampings (relative to the diagonal) that makes it
     /// positive definite.
-    pub fn damped_at<L: Likelihood + ?Sized>(
+    pub fn damped_at<L: SearchLikelihood + ?Sized>(
         likelihood: &mut L,
         params: &[f64],
         domain: &Domain,
@@ -234,7 +234,7 @@ impl Hessian {
     /// the Gauss-Newton matrix: it is exactly flat where the data do not change, whatever the
     /// gradient.
     #[must_use]
-    pub fn flat_directions<L: Likelihood + ?Sized>(
+    pub fn flat_directions<L: SearchLikelihood + ?Sized>(
         &self,
         likelihood: &mut L,
         params: &[f64],

@@ -9,7 +9,7 @@ use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::result::MinosInterval;
 use crate::search::{BasinPool, Search};
-use ns_core::{Likelihood, Parameters};
+use ns_core::{Parameters, SearchLikelihood};
 
 /// What a profile found.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub struct MinosRequest<'a> {
 }
 
 /// Returns the interval of one parameter around a minimum.
-pub fn interval<L: Likelihood + ?Sized>(
+pub fn interval<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     parameters: &Parameters,
     around: MinosRequest<'_>,
@@ -68,7 +68,7 @@ struct Point {
     params: Vec<f64>,
 }
 
-fn crossing<L: Likelihood + ?Sized>(
+fn crossing<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     MinosRequest { best, pool, parameter: i }: MinosRequest<'_>,
     hessian: &mut Hessian,

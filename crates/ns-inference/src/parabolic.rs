@@ -10,7 +10,7 @@ use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::result::NotParabolic;
 use crate::search::{Search, Suspect};
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 
 /// A rise of 2·(-ln L) that differs from 1 by more than this is no parabola's.
 const TOLERANCE: f64 = 0.1;
@@ -31,7 +31,7 @@ const NAMED: usize = 5;
 
 /// Returns the parameters whose standard deviations do not describe -ln L round the minimum `best`,
 /// worst first, without those that have `asked` for intervals.
-pub(crate) fn check<L: Likelihood + ?Sized>(
+pub(crate) fn check<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     model: &Model,
     best: &Minimum,
@@ -73,7 +73,7 @@ fn candidates<L: ?Sized>(search: &Search<'_, L>, model: &Model, best: &Minimum, 
 
 /// Returns the rise of 2·(-ln L) at -1σ and at +1σ of parameter `i`, if one of them is no
 /// parabola's.
-fn rises<L: Likelihood + ?Sized>(
+fn rises<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     best: &Minimum,
     hessian: &mut Hessian,
@@ -96,7 +96,7 @@ fn rises<L: Likelihood + ?Sized>(
 /// -ln L after a Newton step of the other parameters from `at` (P), with parameter `i`, whose
 /// column of the covariance is `column`, fixed: nearly the profile, and never below it. Where -ln L
 /// is not finite at `at` a conditional fit has to find a way.
-fn conditional<L: Likelihood + ?Sized>(
+fn conditional<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     hessian: &mut Hessian,
     column: &[f64],

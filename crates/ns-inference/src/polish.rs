@@ -9,7 +9,7 @@
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::search::Search;
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// A shorter step, in standard deviations, changes no printed digit.
 const SHORTEST: f64 = 1e-9;
@@ -35,7 +35,11 @@ const MOST_STEPS: usize = 3;
 /// from there while it is worth it.
 ///
 /// Nothing is done at the edge of the domain, where the gradient does not vanish.
-pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &mut Minimum, hessian: &mut Hessian) {
+pub(crate) fn polish<L: SearchLikelihood + ?Sized>(
+    search: &mut Search<'_, L>,
+    best: &mut Minimum,
+    hessian: &mut Hessian,
+) {
     if !best.converged() || best.at_edge {
         return;
     }
@@ -56,7 +60,7 @@ pub(crate) fn polish<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, best: &
 /// Moves `best` by the Newton step and returns whether it did. It does if the step is neither too
 /// short nor too long, stays on this side of kinks and bounds, does not lead up, and comes closer
 /// to the minimum.
-fn take_step<L: Likelihood + ?Sized>(
+fn take_step<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     best: &mut Minimum,
     hessian: &mut Hessian,

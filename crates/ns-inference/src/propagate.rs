@@ -11,7 +11,7 @@ use crate::linear::SparseRows;
 use crate::minimize::Domain;
 use crate::pulls::prefit_width;
 use crate::result::UNDETERMINED;
-use ns_core::{Data, Likelihood, Model};
+use ns_core::{Data, Model, SearchLikelihood};
 
 /// Two variances that differ by more than this fraction when the damping does were made by the
 /// damping.
@@ -48,7 +48,12 @@ impl Propagator {
     ///
     /// Where the data leave directions undetermined, functions that change along those have no
     /// uncertainty (`None`), and all others have theirs.
-    pub fn postfit<L: Likelihood + ?Sized>(model: &Model, likelihood: &mut L, params: &[f64], domain: &Domain) -> Self {
+    pub fn postfit<L: SearchLikelihood + ?Sized>(
+        model: &Model,
+        likelihood: &mut L,
+        params: &[f64],
+        domain: &Domain,
+    ) -> Self {
         let hessian = Hessian::at(likelihood, params, domain);
         let flat = hessian.flat_directions(likelihood, params, &model.parameters);
         if flat.iter().any(|direction| direction.curvature < UNDETERMINED) {

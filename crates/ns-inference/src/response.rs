@@ -6,7 +6,7 @@
 
 use crate::hessian::Hessian;
 use crate::minimize::Domain;
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 
 /// Conditional minima whose parameters agree to this fraction of a width lie on the same branch.
 const SAME: f64 = 0.05;
@@ -26,7 +26,7 @@ pub(crate) struct Response {
 impl Response {
     /// Of one or two `moved` parameters round the minimum `best` (P), as if those had no bounds and
     /// were not fixed.
-    pub(crate) fn at<L: Likelihood + ?Sized>(
+    pub(crate) fn at<L: SearchLikelihood + ?Sized>(
         model: &Model,
         likelihood: &mut L,
         domain: &Domain,

@@ -6,7 +6,7 @@
 
 use crate::minimize::Minimum;
 use crate::profile::{Profiler, resolution, rounding};
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 use serde::Serialize;
 
 /// Which test statistic. λ(μ) is the profile likelihood ratio L(μ, θ̂̂)/L(μ̂, θ̂).
@@ -148,7 +148,7 @@ impl TestFailure {
 ///
 /// A conditional minimum below the free one makes the profiler look for the free one again; a rise
 /// that stays negative is no number.
-pub fn test<L: Likelihood + ?Sized>(
+pub fn test<L: SearchLikelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     statistic: TestStatistic,
     poi: usize,
@@ -160,7 +160,7 @@ pub fn test<L: Likelihood + ?Sized>(
 
 /// Returns the same, with the conditional minimum also looked for from each of `starts` (each P),
 /// and explored.
-pub fn test_from<L: Likelihood + ?Sized>(
+pub fn test_from<L: SearchLikelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     statistic: TestStatistic,
     poi: usize,
@@ -172,7 +172,7 @@ pub fn test_from<L: Likelihood + ?Sized>(
 }
 
 /// Returns the same from the conditional minimum at `mu` that `profiler` found.
-pub fn classify<L: Likelihood + ?Sized>(
+pub fn classify<L: SearchLikelihood + ?Sized>(
     profiler: &Profiler<'_, L>,
     statistic: TestStatistic,
     poi: usize,

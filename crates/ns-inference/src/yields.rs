@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::propagate::Propagator;
 use crate::result::FitResult;
 use ns_core::sensitivity::{Columns, derivatives};
-use ns_core::{DataLikelihood, Likelihood, Model};
+use ns_core::{DataLikelihood, Model, SearchLikelihood};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 
@@ -68,7 +68,7 @@ pub fn prefit<L: DataLikelihood + ?Sized>(problem: &Problem<'_, L>, threads: Non
 ///
 /// Fixed parameters and those at bounds contribute nothing. A fit that did not converge has no
 /// uncertainties.
-pub fn postfit<L: Likelihood + ?Sized>(
+pub fn postfit<L: SearchLikelihood + ?Sized>(
     problem: &mut Problem<'_, L>,
     result: &FitResult,
     threads: NonZeroUsize,

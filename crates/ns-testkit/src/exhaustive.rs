@@ -5,7 +5,7 @@
 //! the search that found it, so that a default result above it is wrong.
 
 use crate::random::Random;
-use ns_core::{DataLikelihood, Likelihood, Model};
+use ns_core::{DataLikelihood, Model, SearchLikelihood};
 use ns_inference::FitOptions;
 use ns_inference::minimize::Minimum;
 use ns_inference::options::domain_and_start;
@@ -127,7 +127,7 @@ fn follow<L: DataLikelihood>(
     lowest(model, likelihood, None, &free)
 }
 
-fn lowest<L: Likelihood>(
+fn lowest<L: SearchLikelihood>(
     model: &Model,
     likelihood: &mut L,
     fixed: Option<(usize, f64)>,
@@ -146,7 +146,7 @@ fn lower(a: Minimum, b: Minimum) -> Minimum {
     if is_better { b } else { a }
 }
 
-fn run<L: Likelihood>(model: &Model, likelihood: &mut L, fixed: Option<(usize, f64)>, start: &[f64]) -> Minimum {
+fn run<L: SearchLikelihood>(model: &Model, likelihood: &mut L, fixed: Option<(usize, f64)>, start: &[f64]) -> Minimum {
     let options = FitOptions { fixed: fixed.into_iter().collect(), ..FitOptions::default() };
     let (domain, _) = domain_and_start(model, &options);
     let mut start = start.to_vec();

@@ -13,7 +13,7 @@ use ns_core::curvature::{Curvature, Structure};
 use ns_core::taylor::Taylor;
 use ns_core::templates::choice::Absolute;
 use ns_core::templates::{self, Along};
-use ns_core::{Data, DataLikelihood, Inputs, Likelihood, Model, TemplateLikelihood};
+use ns_core::{Data, DataLikelihood, Inputs, Likelihood, Model, SearchLikelihood, TemplateLikelihood};
 use std::sync::Arc;
 
 /// A [`CpuLikelihood`] whose chosen templates can be replaced, with derivatives with respect to them.
@@ -145,16 +145,18 @@ impl Likelihood for DifferentiableSession {
         self.likelihood.nll_and_grad(params, gradient)
     }
 
-    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
-        self.likelihood.nll_and_slope_moved(params, moves, out);
+    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
+        self.likelihood.nll_and_curvature(params, gradient, curvature)
+    }
+}
+
+impl SearchLikelihood for DifferentiableSession {
+    fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        self.likelihood.nll_and_derivative_moved(params, moves, out);
     }
 
     fn set_floor(&mut self, floor: Option<f64>) -> bool {
         self.likelihood.set_floor(floor)
-    }
-
-    fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
-        self.likelihood.nll_and_curvature(params, gradient, curvature)
     }
 }
 

@@ -8,11 +8,11 @@ use super::moves::{MOST, Moved};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
-use ns_core::{Data, DataLikelihood, Likelihood, Model};
+use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use std::sync::Arc;
 
 /// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data. Allocates
-/// nothing per evaluation, but for a few vectors in [`Likelihood::nll_and_slope_moved`].
+/// nothing per evaluation, but for a few vectors in [`SearchLikelihood::nll_and_derivative_moved`].
 #[derive(Debug, Clone)]
 pub struct CpuLikelihood {
     plan: Arc<Plan>,
@@ -137,11 +137,6 @@ impl Likelihood for CpuLikelihood {
         Structure { partition: self.plan.partition.clone(), n_rows: self.data.main.len() }
     }
 
-    fn set_floor(&mut self, floor: Option<f64>) -> bool {
-        self.floor = floor;
-        true
-    }
-
     fn nll(&mut self, params: &[f64]) -> f64 {
         let Self { plan, isa, data, constant, floor, scratch } = self;
         let mut main = 0.0;
@@ -155,23 +150,6 @@ impl Likelihood for CpuLikelihood {
 
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64 {
         self.differentiate(params, gradient, Output::Gradient)
-    }
-
-    fn nll_and_slope_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
-        let Self { plan, isa, data, constant, floor, scratch } = self;
-        let Scratch { point, work, .. } = scratch;
-        let mut moved = params.to_vec();
-        out.clear();
-        for moves in passes(moves) {
-            let sums = dispatch(*isa, Moved { plan, data, floor: *floor, point, work, params, moves });
-            for (&(i, value), [main, slope]) in moves.iter().zip(sums) {
-                moved[i] = value;
-                let value = terms::add_constraints(&plan.terms, &data.aux, &moved, main + *constant);
-                let slope = slope + terms::constraint_slope(&plan.terms, &data.aux, &moved, i);
-                out.push(if value.is_finite() { [value, slope] } else { [f64::INFINITY, 0.0] });
-                moved[i] = params[i];
-            }
-        }
     }
 
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
@@ -191,6 +169,30 @@ impl Likelihood for CpuLikelihood {
             }
         };
         self.differentiate(params, gradient, output)
+    }
+}
+
+impl SearchLikelihood for CpuLikelihood {
+    fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        let Self { plan, isa, data, constant, floor, scratch } = self;
+        let Scratch { point, work, .. } = scratch;
+        let mut moved = params.to_vec();
+        out.clear();
+        for moves in passes(moves) {
+            let sums = dispatch(*isa, Moved { plan, data, floor: *floor, point, work, params, moves });
+            for (&(i, value), [main, slope]) in moves.iter().zip(sums) {
+                moved[i] = value;
+                let value = terms::add_constraints(&plan.terms, &data.aux, &moved, main + *constant);
+                let slope = slope + terms::constraint_slope(&plan.terms, &data.aux, &moved, i);
+                out.push(if value.is_finite() { [value, slope] } else { [f64::INFINITY, 0.0] });
+                moved[i] = params[i];
+            }
+        }
+    }
+
+    fn set_floor(&mut self, floor: Option<f64>) -> bool {
+        self.floor = floor;
+        true
     }
 }
 

@@ -3,7 +3,7 @@
 //! Where it has no derivative on either side, as for Asimov data that were made there, nothing holds a parameter: only its curvature differs from side to side.
 
 use crate::minimize::Domain;
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// Slopes of -ln L per standard deviation that are smaller than this are none: fits end with smaller ones.
 const NO_DERIVATIVE: f64 = 1e-6;
@@ -12,7 +12,7 @@ const NO_DERIVATIVE: f64 = 1e-6;
 ///
 /// # Errors
 /// A parameter with a derivative on one side only.
-pub(super) fn status<L: Likelihood + ?Sized>(
+pub(super) fn status<L: SearchLikelihood + ?Sized>(
     likelihood: &mut L,
     params: &[f64],
     domain: &mut Domain,

@@ -9,7 +9,7 @@ use crate::options::FitOptions;
 use crate::profile::{DISTINCT, Profiler, rounding};
 use crate::search::Search;
 use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 
 /// As many fits follow each other before one from the starting values.
 const MOST_FOLLOWED: usize = 16;
@@ -63,7 +63,7 @@ enum WarmStarted {
 
 impl WarmStartedFit {
     /// The minimum next to the last one, for a fit that would begin at `start` (P).
-    fn follow<L: Likelihood + ?Sized>(
+    fn follow<L: SearchLikelihood + ?Sized>(
         &mut self,
         search: &mut Search<'_, L>,
         start: &[f64],
@@ -99,7 +99,7 @@ impl WarmStartedFit {
     }
 
     /// How much higher -ln L is at `start` (P) and half way to `minimum`; `None` if it does not fall from there as convex functions do.
-    fn rises_of_one_valley<L: Likelihood + ?Sized>(
+    fn rises_of_one_valley<L: SearchLikelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
         domain: &Domain,
@@ -131,7 +131,7 @@ impl WarmStartedFit {
     }
 
     /// The next fit goes on from `minimum`, with the Hessian that `search` has factorised last: that of `minimum`, or of one that it was compared with, which costs a few steps.
-    fn take_over<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: &Minimum) {
+    fn take_over<L: SearchLikelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: &Minimum) {
         self.last.clear();
         if minimum.converged() && !minimum.at_edge && search.domain.kinked.is_empty() {
             self.last.extend_from_slice(&minimum.params);
@@ -141,7 +141,7 @@ impl WarmStartedFit {
 
     /// `minimum`, which was found from the starting values, as tight as those that follow it: digits are to depend on how it was found as little as theirs. The next fit goes
     /// on from there; not from one at a kink or at the edge of the domain.
-    fn settle<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: Minimum) -> Minimum {
+    fn settle<L: SearchLikelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, minimum: Minimum) -> Minimum {
         (self.n_followed, self.seen) = (0, [f64::NAN; 3]);
         self.last.clear();
         if !minimum.converged() || minimum.at_edge || !search.domain.kinked.is_empty() {
@@ -159,7 +159,7 @@ impl WarmStartedFit {
     }
 
     /// The minimum next to `from` (P).
-    fn resume<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, from: &[f64]) -> Minimum {
+    fn resume<L: SearchLikelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, from: &[f64]) -> Minimum {
         let minimizer = self.minimizer.get_or_insert_with(|| Minimizer::new(&search.likelihood.structure()));
         minimizer.resume(search.likelihood, from, &search.domain, &search.options)
     }
@@ -185,7 +185,7 @@ pub(super) fn wanted(warm: &mut WarmStartedFit, start: FitStart) -> Option<&mut 
 }
 
 /// The free minimum under `options`.
-pub(super) fn fit<'a, L: Likelihood + ?Sized>(
+pub(super) fn fit<'a, L: SearchLikelihood + ?Sized>(
     model: &'a Model,
     likelihood: &'a mut L,
     options: &FitOptions,
@@ -239,7 +239,7 @@ fn with_fixed_poi<L: ?Sized, T>(
     done
 }
 
-impl<'a, L: Likelihood + ?Sized> DataSetFits<'a, L> {
+impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
     /// Round the free minimum of `profiler`.
     pub(super) fn new(profiler: Profiler<'a, L>, poi: usize, conditional: Option<&'a mut WarmStartedFit>) -> Self {
         let is_each_first = profiler.explores_widely();

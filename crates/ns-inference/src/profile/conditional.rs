@@ -5,7 +5,7 @@ use super::{LOWER, Profiler};
 use crate::accelerator::key;
 use crate::minimize::Minimum;
 use crate::search::{FoundBy, SearchBreadth};
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// So many conditional fits of a profiler have random starts of their own if those are asked for,
 /// and starts near minima with large pulls; in models that do not explore widely only these are
@@ -24,7 +24,7 @@ enum Exploration {
     Never,
 }
 
-impl<L: Likelihood + ?Sized> Profiler<'_, L> {
+impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
     /// Returns the minimum with each parameter of `fixed` at its value, which may lie outside its
     /// range.
     pub fn at(&mut self, fixed: &[(usize, f64)]) -> Minimum {

@@ -15,7 +15,7 @@ use crate::minimize::{Domain, Minimum, Outcome};
 use crate::options::{FitOptions, MultiStart, domain_and_start};
 use crate::result::{BestFit, FlatDirection, LocalMinimum};
 use crate::search::{BasinPool, Candidates, FoundBy, RandomStarts, Search, SearchBreadth, distinct, is_cheap};
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub struct Profiler<'a, L: ?Sized> {
     tried: HashSet<FixedKey>,
 }
 
-impl<'a, L: Likelihood + ?Sized> Profiler<'a, L> {
+impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Finds the free minimum under `options` (whose errors and intervals do not matter here).
     pub fn new(model: &'a Model, likelihood: &'a mut L, options: &FitOptions) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::response::Response;
 use crate::search::BasinPool;
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub struct GridPart {
     rows: Vec<Row>,
 }
 
-pub(super) fn part<L: Likelihood + Clone + Sync>(
+pub(super) fn part<L: SearchLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
     part: WorkPart,
@@ -77,7 +77,7 @@ pub(super) fn part<L: Likelihood + Clone + Sync>(
     GridPart { first, rows: rows.into_iter().map_while(|row| row).collect() }
 }
 
-pub(super) fn grid<L: Likelihood + Clone + Sync>(
+pub(super) fn grid<L: SearchLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
     mut parts: &[GridPart],
@@ -114,7 +114,7 @@ pub(super) fn grid<L: Likelihood + Clone + Sync>(
     assemble(problem.model, &[(a, values_a), (b, values_b)], best, &minima, verdict)
 }
 
-impl<'a, L: Likelihood + Clone + Sync> Shared<'a, L> {
+impl<'a, L: SearchLikelihood + Clone + Sync> Shared<'a, L> {
     /// Round the free minimum that `profiler` knows.
     fn new(
         problem: &'a Problem<'_, L>,

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::profile::{Profiler, rounding};
 use crate::response::Response;
 use crate::result::BestFit;
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 use serde::Serialize;
 use std::sync::Arc;
 use sweep::Sweep;
@@ -92,7 +92,7 @@ pub(crate) type Minima = Vec<Option<Minimum>>;
 ///
 /// From the best fit outwards to both sides, each point predicted from the ones before it, then
 /// back inwards wherever the outer neighbour leads elsewhere.
-pub fn scan<L: Likelihood + ?Sized>(
+pub fn scan<L: SearchLikelihood + ?Sized>(
     problem: &mut Problem<'_, L>,
     axis: &ScanAxis,
     execution: ExecutionContext<'_>,
@@ -128,7 +128,7 @@ pub fn scan<L: Likelihood + ?Sized>(
 
 /// Scans two parameters of `model`, which must be free, over a grid; rows, of the second
 /// parameter's values, are shared among the threads.
-pub fn grid<L: Likelihood + Clone + Sync>(
+pub fn grid<L: SearchLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
     execution: ExecutionContext<'_>,
@@ -139,7 +139,7 @@ pub fn grid<L: Likelihood + Clone + Sync>(
 /// Returns part `part` of a [`grid`]: its share of the first parameter's values.
 ///
 /// A cancelled run has fewer of them.
-pub fn grid_part<L: Likelihood + Clone + Sync>(
+pub fn grid_part<L: SearchLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
     part: WorkPart,
@@ -152,7 +152,7 @@ pub fn grid_part<L: Likelihood + Clone + Sync>(
 ///
 /// Comparing the rows with each other is left to do here, and so is everything if the parts show
 /// that there is a lower minimum.
-pub fn grid_of_parts<L: Likelihood + Clone + Sync>(
+pub fn grid_of_parts<L: SearchLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     axes: [&ScanAxis; 2],
     parts: &[GridPart],

@@ -5,14 +5,14 @@ use crate::crossing::{Crossing, ProfileLine, ProfileRise, crossing};
 use crate::profile::Profiler;
 use crate::response::Response;
 use crate::result::BestFit;
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// √(2 Δ) at the ends of a scan, and how well it is met.
 const HEIGHT: f64 = 3.0;
 const TOLERANCE: f64 = 0.05;
 
 /// Returns the values of `axis`.
-pub(super) fn resolve<L: Likelihood + ?Sized>(
+pub(super) fn resolve<L: SearchLikelihood + ?Sized>(
     profiler: &mut Profiler<'_, L>,
     axis: &ScanAxis,
     best: &BestFit,
@@ -37,7 +37,7 @@ pub(super) fn resolve<L: Likelihood + ?Sized>(
     Vec::new()
 }
 
-fn ends<L: Likelihood + ?Sized>(profiler: &mut Profiler<'_, L>, parameter: usize, best: &BestFit) -> [f64; 2] {
+fn ends<L: SearchLikelihood + ?Sized>(profiler: &mut Profiler<'_, L>, parameter: usize, best: &BestFit) -> [f64; 2] {
     let domain = profiler.domain().clone();
     let (model, middle) = (profiler.model(), best.params[parameter]);
     let response = Response::at(model, profiler.likelihood(), &domain, &best.params, &[parameter]);

@@ -5,7 +5,7 @@ use crate::minimize::Minimum;
 use crate::parallel::ExecutionContext;
 use crate::profile::Profiler;
 use crate::response::Response;
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// A secant needs points that are not much closer to each other than the next one is.
 const SECANT: f64 = 0.2;
@@ -33,7 +33,7 @@ struct Known<'a> {
 impl Sweep<'_> {
     /// Returns the conditional minima along the line whose own minimum is at `center` (P). Stops
     /// early when it is cancelled or the profiler finds a lower free minimum.
-    pub(super) fn run<L: Likelihood + ?Sized>(&self, profiler: &mut Profiler<'_, L>, center: &[f64]) -> Minima {
+    pub(super) fn run<L: SearchLikelihood + ?Sized>(&self, profiler: &mut Profiler<'_, L>, center: &[f64]) -> Minima {
         let mut minima: Minima = vec![None; self.values.len()];
         let middle = center[self.parameter];
         let mut order: Vec<usize> = (0..self.values.len()).collect();
@@ -63,7 +63,7 @@ impl Sweep<'_> {
         self.response.moved(from, &values)
     }
 
-    fn outwards<L: Likelihood + ?Sized>(
+    fn outwards<L: SearchLikelihood + ?Sized>(
         &self,
         profiler: &mut Profiler<'_, L>,
         center: &[f64],
@@ -119,7 +119,12 @@ impl Sweep<'_> {
     }
 
     /// Tries each point again from its outer neighbour, where that leads elsewhere.
-    fn inwards<L: Likelihood + ?Sized>(&self, profiler: &mut Profiler<'_, L>, side: &[usize], minima: &mut Minima) {
+    fn inwards<L: SearchLikelihood + ?Sized>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        side: &[usize],
+        minima: &mut Minima,
+    ) {
         for pair in side.windows(2).rev() {
             let (inner, outer) = (pair[0], pair[1]);
             let (Some(known), Some(neighbour)) = (&minima[inner], &minima[outer]) else { continue };

@@ -5,7 +5,7 @@ use super::pool::{BasinPool, FoundBy};
 use super::suspects::SuspectKind;
 use super::{Search, Suspect, distinct};
 use crate::minimize::{Domain, Minimum};
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// How many minima are explored, the lowest ones first.
 const ROUNDS: usize = 5;
@@ -71,7 +71,7 @@ pub enum SearchBreadth {
 /// A starting point, and what it was made by.
 type Start = (Vec<f64>, FoundBy);
 
-impl<L: Likelihood + ?Sized> Search<'_, L> {
+impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
     /// Returns the lowest minimum among those `known`, at least one, and those that the model's
     /// indications lead to; and all minima met, that one first, each with how it was found.
     pub fn explore(
@@ -279,7 +279,7 @@ impl<L: Likelihood + ?Sized> Search<'_, L> {
     /// convex valley.
     fn promising(&mut self, minimum: &Minimum, moves: &[(usize, f64)]) -> Vec<(usize, f64)> {
         let mut found = Vec::with_capacity(moves.len());
-        self.likelihood.nll_and_slope_moved(&minimum.params, moves, &mut found);
+        self.likelihood.nll_and_derivative_moved(&minimum.params, moves, &mut found);
         let is_promising = |&(&(i, value), [nll, derivative]): &(&(usize, f64), [f64; 2])| {
             may_hide_minimum(value - minimum.params[i], nll - minimum.nll, derivative)
         };

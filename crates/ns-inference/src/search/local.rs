@@ -4,7 +4,7 @@
 use super::Candidates;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
-use ns_core::{Likelihood, Parameters};
+use ns_core::{Parameters, SearchLikelihood};
 
 /// The floor under the expected counts with which a way into the domain is sought.
 const ENTRY_FLOOR: f64 = 1e-2;
@@ -53,7 +53,7 @@ pub struct SearchCost {
     pub evaluations: usize,
 }
 
-impl<'a, L: Likelihood + ?Sized> Search<'a, L> {
+impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
     /// Returns a search in `domain`.
     pub fn new(likelihood: &'a mut L, domain: Domain, candidates: Candidates, options: MinimizeOptions) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use super::{Search, distinct};
 use crate::minimize::Minimum;
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 
 /// The largest number of basins that are kept: each costs a fit whenever parameters are fixed.
 pub const MOST_BASINS: usize = 8;
@@ -91,7 +91,12 @@ impl BasinPool {
 
     /// Adds `minimum` unless it is known, which `likelihood` decides where two are equally deep.
     /// Without room it takes the place of the highest basin, if it is lower.
-    pub(crate) fn add<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L, minimum: &Minimum, found_by: FoundBy) {
+    pub(crate) fn add<L: SearchLikelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        minimum: &Minimum,
+        found_by: FoundBy,
+    ) {
         if !minimum.converged() || self.count(likelihood, minimum, 1) {
             return;
         }
@@ -106,7 +111,12 @@ impl BasinPool {
     }
 
     /// Counts `n` further starts that led to `minimum`. Returns whether that is known.
-    pub(crate) fn count<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L, minimum: &Minimum, n: usize) -> bool {
+    pub(crate) fn count<L: SearchLikelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        minimum: &Minimum,
+        n: usize,
+    ) -> bool {
         let known = self.basins.iter_mut().find(|known| !are_distinct(likelihood, &known.minimum, minimum));
         known.map(|known| known.n_starts += n).is_some()
     }
@@ -142,7 +152,7 @@ impl BasinPool {
 }
 
 /// Returns `true` if `a` and `b` are different minima: of different depth, or mirror images.
-pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
+pub(crate) fn are_distinct<L: SearchLikelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
     if (a.nll - b.nll).abs() > distinct(a.nll) {
         return true;
     }
@@ -154,7 +164,7 @@ pub(crate) fn are_distinct<L: Likelihood + ?Sized>(likelihood: &mut L, a: &Minim
     likelihood.nll(&middle) > a.nll.max(b.nll) + BARRIER.max(distinct(a.nll))
 }
 
-impl<L: Likelihood + ?Sized> Search<'_, L> {
+impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
     /// Returns `true` if `a` and `b` are different minima.
     pub(crate) fn are_distinct(&mut self, a: &Minimum, b: &Minimum) -> bool {
         are_distinct(self.likelihood, a, b)

@@ -12,7 +12,7 @@ use super::{Search, distinct};
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::random;
-use ns_core::{Likelihood, Model};
+use ns_core::{Model, SearchLikelihood};
 
 /// Columns of the covariance that one start moves along.
 const COLUMNS: usize = 3;
@@ -48,7 +48,7 @@ pub struct RandomStarts {
     pub n_known: usize,
 }
 
-impl<L: Likelihood + ?Sized> Search<'_, L> {
+impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
     /// Minimises from `start` and from `n_starts` random points.
     pub fn run_all(&mut self, model: &Model, start: &[f64], n_starts: usize, seed: u64) -> RandomStarts {
         let first = self.run(start);
@@ -188,7 +188,7 @@ struct Taken {
 
 impl Known {
     /// Of `minimum`, if it is one and its Hessian is positive definite.
-    fn of<L: Likelihood + ?Sized>(search: &mut Search<'_, L>, minimum: &Minimum) -> Option<Self> {
+    fn of<L: SearchLikelihood + ?Sized>(search: &mut Search<'_, L>, minimum: &Minimum) -> Option<Self> {
         if !minimum.converged() || minimum.at_edge || !search.domain.kinked.is_empty() {
             return None;
         }
@@ -227,7 +227,7 @@ impl Known {
 
     /// Returns `true` if steps with the factor lead from `point` to the minimum, each shrinking the
     /// distance.
-    fn takes<L: Likelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, point: &[f64]) -> Taken {
+    fn takes<L: SearchLikelihood + ?Sized>(&mut self, search: &mut Search<'_, L>, point: &[f64]) -> Taken {
         let mut x = point.to_vec();
         let mut distance = self.distance(&x);
         for evaluations in 1..=STEPS {
