@@ -4,7 +4,7 @@ use crate::family::{Kind, workspace};
 use crate::measure::{Times, repeat, repeat_times};
 use clap::Args;
 use ns_compute::DifferentiableSession;
-use ns_core::templates::{Inputs, Selection, Variations};
+use ns_core::templates::{Inputs, TemplateSelection, TemplateVariations};
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::differentiable::{
     AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind, ProfiledDifferentiableSession,
@@ -88,7 +88,8 @@ fn signal_of(model: &Model) -> Option<String> {
 }
 
 fn measure(model: &Model, signal: &str, arguments: &GradientsArgs) -> Result<Vec<(String, Times)>, Box<dyn Error>> {
-    let selection = Selection { sample: signal.to_owned(), channel: None, variations: Variations::None };
+    let selection =
+        TemplateSelection { sample: signal.to_owned(), channel: None, variations: TemplateVariations::None };
     let inputs = Inputs::new(model, &[selection])?;
     let points = points(&inputs.values(model));
     let mut rows = Vec::new();

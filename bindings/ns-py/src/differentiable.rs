@@ -8,8 +8,10 @@ use std::sync::{Mutex, MutexGuard};
 use nextstat::device::session_with_inputs;
 use nextstat::error::Procedure;
 use ns_compute::DifferentiableSession;
-use ns_core::curvature::Structure;
-use ns_core::templates::{Along, Block, InputError, InputKind, Inputs, Selection, Variations};
+use ns_core::curvature::CurvatureStructure;
+use ns_core::templates::{
+    InputBlock, InputError, InputKind, Inputs, LineExpansion, TemplateSelection, TemplateVariations,
+};
 use ns_inference::differentiable::{
     AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, InputDirection, LimitKind,
     ProfiledDifferentiableSession,
@@ -43,7 +45,7 @@ pub(crate) struct PySession {
     values: Vec<f64>,
     pub(crate) n_params: usize,
     /// What fits need memory for.
-    structure: Structure,
+    structure: CurvatureStructure,
     /// Rows of templates on a device, if the session has one.
     pub(crate) device: Option<OnDevice>,
 }
@@ -67,7 +69,7 @@ struct Row<'a> {
 /// A block: name, channel, sample, kind, parameter, start, end.
 type Described<'a> = (String, &'a str, &'a str, &'static str, Option<&'a str>, usize, usize);
 
-fn described(block: &Block) -> Described<'_> {
+fn described(block: &InputBlock) -> Described<'_> {
     let (kind, parameter) = match &block.kind {
         InputKind::Nominal => ("nominal", None),
         InputKind::HistoSysHi(name) => ("histosys_hi", Some(name.as_str())),
@@ -205,14 +207,14 @@ impl PySession {
         let analysis = analysis(py, model, settings)?;
         let poi = analysis.varied(None, Procedure::Session).map_err(|problem| error::settings(py, &problem))?;
         let (model, data, options) = (analysis.model(), analysis.data(), analysis.options().clone());
-        let selection = |(sample, channel, parameters): Chosen| Selection {
+        let selection = |(sample, channel, parameters): Chosen| TemplateSelection {
             sample,
             channel,
-            variations: parameters.map_or(Variations::All, |names| {
-                if names.is_empty() { Variations::None } else { Variations::Named(names) }
+            variations: parameters.map_or(TemplateVariations::All, |names| {
+                if names.is_empty() { TemplateVariations::None } else { TemplateVariations::Named(names) }
             }),
         };
-        let selections: Vec<Selection> = chosen.into_iter().map(selection).collect();
+        let selections: Vec<TemplateSelection> = chosen.into_iter().map(selection).collect();
         let inputs = Inputs::new(model, &selections).map_err(|found| problem(py, &Problem::Input(found)))?;
         let values = inputs.values(model);
         let mut likelihood = DifferentiableSession::new(model, inputs.clone());
@@ -309,7 +311,7 @@ impl PySession {
             let found = InputError::Length { found: of_inputs.len(), wanted: self.inputs.len() };
             return Err(problem(py, &Problem::Input(found)));
         }
-        let mut out = Along::default();
+        let mut out = LineExpansion::default();
         let done = py.detach(|| {
             let mut session = self.lock();
             session.set_inputs(inputs)?;

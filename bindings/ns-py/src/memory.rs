@@ -1,7 +1,7 @@
 //! Room for large results, asked for before they are computed: too much of it is a `MemoryError`, and not the end of the process.
 
 use ns_core::Likelihood;
-use ns_core::curvature::Structure;
+use ns_core::curvature::CurvatureStructure;
 use ns_inference::memory::{ModelTooLarge, require};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ pub(crate) fn for_fits(likelihood: &impl SearchLikelihood) -> PyResult<()> {
 }
 
 /// The same, of a likelihood of this structure.
-pub(crate) fn for_fits_of(structure: &Structure) -> PyResult<()> {
+pub(crate) fn for_fits_of(structure: &CurvatureStructure) -> PyResult<()> {
     require(structure).map_err(|error| too_large(&error))
 }
 

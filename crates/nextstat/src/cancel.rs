@@ -5,7 +5,7 @@
 //! (`ns_inference::monitor`).
 
 use ns_compute::CpuLikelihood;
-use ns_core::curvature::{Curvature, Structure};
+use ns_core::curvature::{Curvature, CurvatureStructure};
 use ns_core::{Data, DataLikelihood, Likelihood, SearchLikelihood};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Likelihood for CancellableLikelihood {
         self.inner.n_params()
     }
 
-    fn structure(&self) -> Structure {
+    fn structure(&self) -> CurvatureStructure {
         self.inner.structure()
     }
 

@@ -4,7 +4,7 @@ use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::document::{identify, to_document};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
-use ns_core::check::{At, Finding, Problem, Severity, check};
+use ns_core::check::{Finding, FindingKind, FindingPlace, Severity, check};
 use ns_core::{Likelihood, Model, SearchLikelihood, expected};
 use ns_inference::{degeneracy, memory};
 use serde_json::{Value, json};
@@ -55,12 +55,12 @@ fn degenerate_parameters(model: &Model, likelihood: &mut impl SearchLikelihood) 
     // A single parameter that nothing determines has its own finding.
     let directions =
         found.flat_directions.into_iter().filter(|direction| direction.parameters.len() > 1).map(|direction| {
-            let problem = Problem::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
-            Finding { problem, at: At::default() }
+            let problem = FindingKind::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
+            Finding { problem, at: FindingPlace::default() }
         });
     let pairs = found.pairs.into_iter().map(|pair| {
-        let problem = Problem::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
-        Finding { problem, at: At { parameter: Some(name(pair.first)), ..At::default() } }
+        let problem = FindingKind::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
+        Finding { problem, at: FindingPlace { parameter: Some(name(pair.first)), ..FindingPlace::default() } }
     });
     directions.chain(pairs).collect()
 }

@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn with_one_parameter_moved_value_and_slope_are_those_of_that_point(seed in any::<u64>(), rule in 0..3_usize) {
+    fn with_one_parameter_moved_value_and_derivative_are_those_of_that_point(seed in any::<u64>(), rule in 0..3_usize) {
         let model = random::model(seed, Shape { bins: 90, ..Shape::SMALL }, RULES[rule]);
         let params = random::point(&model.parameters, &mut Random::new(seed), 0.5);
         for mut likelihood in evaluators(&model, &model.observed) {
@@ -109,16 +109,16 @@ proptest! {
                 likelihood.set_floor(floor);
                 likelihood.nll_and_derivative_moved(&params, &moves, &mut all);
                 prop_assert_eq!(all.len(), moves.len());
-                for (&(i, moved_to), &[value, slope]) in moves.iter().zip(&all) {
+                for (&(i, moved_to), &[value, derivative]) in moves.iter().zip(&all) {
                     let mut moved = params.clone();
                     moved[i] = moved_to;
                     let wanted = likelihood.nll_and_grad(&moved, &mut gradient);
                     if wanted.is_finite() {
                         assert_close(value, wanted, 1e-11, "nll");
                         let scale = gradient[i].abs().max(1e-3 * model.n_bins() as f64);
-                        prop_assert!((slope - gradient[i]).abs() <= 1e-9 * scale, "{}: {} for {}", i, slope, gradient[i]);
+                        prop_assert!((derivative - gradient[i]).abs() <= 1e-9 * scale, "{}: {} for {}", i, derivative, gradient[i]);
                     } else {
-                        prop_assert_eq!([value, slope], [f64::INFINITY, 0.0]);
+                        prop_assert_eq!([value, derivative], [f64::INFINITY, 0.0]);
                     }
                 }
             }

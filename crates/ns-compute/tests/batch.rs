@@ -65,7 +65,7 @@ fn evaluate(batch: &mut CpuBatch, data: DataSets<'_>, params: &[f64], n_params: 
     results
 }
 
-/// One at a time; the scale of a gradient is its largest slope.
+/// One at a time; the scale of a gradient is its largest derivative.
 fn assert_agrees(results: &Results, likelihood: &mut CpuLikelihood, data: &[Data], params: &[f64]) {
     let n_params = likelihood.n_params();
     let mut gradient = vec![0.0; n_params];
@@ -76,7 +76,7 @@ fn assert_agrees(results: &Results, likelihood: &mut CpuLikelihood, data: &[Data
         let scale = gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         let ours = &results.gradient[i * n_params..(i + 1) * n_params];
         for (p, (a, b)) in ours.iter().zip(&gradient).enumerate() {
-            assert!((a - b).abs() <= 1e-11 * scale, "slope {p} of point {i}: {a} is not {b}");
+            assert!((a - b).abs() <= 1e-11 * scale, "derivative {p} of point {i}: {a} is not {b}");
         }
     }
 }
@@ -156,7 +156,7 @@ fn a_point_outside_the_domain_is_infinite_with_zero_gradient_and_alone_in_that()
                 for (i, (nll, gradient)) in results.nll.iter().zip(results.gradient.chunks(n_params)).enumerate() {
                     assert_eq!(*nll == f64::INFINITY, i == lane);
                     assert_eq!(nll.is_finite(), i != lane);
-                    assert_eq!(gradient.iter().all(|&slope| slope == 0.0), i == lane);
+                    assert_eq!(gradient.iter().all(|&derivative| derivative == 0.0), i == lane);
                 }
             }
         }

@@ -2,14 +2,18 @@
 
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::interpolate::Interpolation;
-use ns_core::templates::{Along, Inputs, Selection, Variations, pull_back};
+use ns_core::templates::{Inputs, LineExpansion, TemplateSelection, TemplateVariations, pull_back};
 use ns_core::{Likelihood, Model, TemplateLikelihood};
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_all_close, assert_close};
 use proptest::prelude::*;
 
 fn everything(model: &Model) -> Inputs {
-    let all = |sample: &String| Selection { sample: sample.clone(), channel: None, variations: Variations::All };
+    let all = |sample: &String| TemplateSelection {
+        sample: sample.clone(),
+        channel: None,
+        variations: TemplateVariations::All,
+    };
     Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("samples of the model")
 }
 
@@ -40,7 +44,7 @@ proptest! {
             prop_assert!(gradient.iter().chain(&by_inputs).all(|&g| g == 0.0));
             return Ok(());
         }
-        let mut along = Along::default();
+        let mut along = LineExpansion::default();
         session.along(&params, &vec![0.0; n_params], &mut along);
         let scale = by_inputs.iter().chain(&gradient).fold(1.0_f64, |m, g| m.max(g.abs()));
         let values_of = |list: &[ns_core::taylor::Taylor]| list.iter().map(|t| t.value).collect::<Vec<_>>();

@@ -45,7 +45,7 @@ pub struct BatchTask<'a> {
 
 /// Where one fit ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arrival {
+pub struct BatchFit {
     /// The parameters (P).
     pub params: Vec<f64>,
     /// -ln L there, with all constants; +∞ where nothing was reached.
@@ -53,7 +53,7 @@ pub struct Arrival {
     /// The estimated distance to the minimum in -ln L, before the last step.
     pub edm: f64,
     /// Whether it is a minimum inside the box, as far as the device's numbers tell.
-    pub has_arrived: bool,
+    pub converged: bool,
     /// The variance that was asked for; `None` where there is none, as at the end of a range.
     pub variance: Option<f64>,
     /// Steps taken or tried.
@@ -75,7 +75,7 @@ pub trait BatchMinimizer: Send {
     ///
     /// # Errors
     /// Whatever the device says.
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError>;
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError>;
 }
 
 /// A [`BatchMinimizer`] of a model whose templates are replaced between fits.
@@ -88,13 +88,13 @@ pub trait TemplateMinimizer: BatchMinimizer {
 }
 
 /// A [`BatchMinimizer`] of R rows of templates, which stay where they are: fit i, and point i, is of row i modulo R.
-pub trait RowMinimizer: BatchMinimizer {
+pub trait TemplateBatchMinimizer: BatchMinimizer {
     /// R.
-    fn n_rows(&self) -> usize;
+    fn n_batch(&self) -> usize;
 
     /// -ln L of `data` at `points` (N × P) of the rows (N; +∞ outside the domain), and its gradient by the parameters (N × P).
     ///
     /// # Errors
     /// Whatever the device says.
-    fn slopes(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError>;
+    fn batch_gradients(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError>;
 }

@@ -250,7 +250,7 @@ impl GaussNewton {
 
 /// The shape of a likelihood's second-order information.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Structure {
+pub struct CurvatureStructure {
     /// Which parameters are global and which are local to which bin.
     pub partition: Arc<Partition>,
     /// R, the number of rows of the Gauss-Newton factors.

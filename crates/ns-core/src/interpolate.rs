@@ -125,15 +125,15 @@ impl HistoSysInterpolation {
     ///
     /// The third derivatives of p and q jump at ±1; there the ones outside are given.
     #[must_use]
-    pub fn slopes(self, alpha: f64) -> (Jet, Jet) {
+    pub fn derivatives(self, alpha: f64) -> (Jet, Jet) {
         let (p, q) = self.weights(alpha);
         let third = if self == Self::SmoothLinear && alpha.abs() < 1.0 {
             alpha * (360.0 * alpha * alpha - 240.0) / 16.0
         } else {
             0.0
         };
-        let slope = |weight: Jet| Jet { value: weight.first, first: weight.second, second: third };
-        (slope(p), slope(q))
+        let derivative = |weight: Jet| Jet { value: weight.first, first: weight.second, second: third };
+        (derivative(p), derivative(q))
     }
 }
 
@@ -154,8 +154,8 @@ fn quadratic_weights(alpha: f64) -> (Jet, Jet) {
             Jet { value: alpha * (alpha + sign) / 2.0, first: alpha + sign / 2.0, second: 1.0 }
         } else {
             let edge = alpha.signum();
-            let slope = edge + sign / 2.0;
-            Jet { value: (1.0 + edge * sign) / 2.0 + slope * (alpha - edge), first: slope, second: 0.0 }
+            let derivative = edge + sign / 2.0;
+            Jet { value: (1.0 + edge * sign) / 2.0 + derivative * (alpha - edge), first: derivative, second: 0.0 }
         }
     };
     (side(1.0), side(-1.0))
@@ -187,16 +187,16 @@ impl NormSysFactor {
     /// Prepares the factor that is `lo` at -1σ, 1 at nominal and `hi` at +1σ; both must be positive.
     ///
     /// The polynomial is the one of degree six that is 1 at α = 0 and meets the exponentials at ±1 with equal value, first and
-    /// second derivative (CERN-OPEN-2012-016, section 4.1.2). With the even and odd parts of value, slope and curvature at ±1
+    /// second derivative (CERN-OPEN-2012-016, section 4.1.2). With the even and odd parts of value, derivative and curvature at ±1
     /// it is solved in closed form.
     #[must_use]
     pub fn new(lo: f64, hi: f64) -> Self {
         let (ln_lo, ln_hi) = (lo.ln(), hi.ln());
-        let (slope_hi, slope_lo) = (hi * ln_hi, -lo * ln_lo);
-        let (curve_hi, curve_lo) = (slope_hi * ln_hi, -slope_lo * ln_lo);
+        let (derivative_hi, derivative_lo) = (hi * ln_hi, -lo * ln_lo);
+        let (curve_hi, curve_lo) = (derivative_hi * ln_hi, -derivative_lo * ln_lo);
         let coefficients = coefficients(Ends {
             value: [(hi + lo) / 2.0 - 1.0, (hi - lo) / 2.0],
-            slope: [(slope_hi - slope_lo) / 2.0, (slope_hi + slope_lo) / 2.0],
+            derivative: [(derivative_hi - derivative_lo) / 2.0, (derivative_hi + derivative_lo) / 2.0],
             curve: [(curve_hi + curve_lo) / 2.0, (curve_hi - curve_lo) / 2.0],
         });
         Self { ln_hi, ln_lo, coefficients }
@@ -228,7 +228,7 @@ impl NormSysFactor {
 
     /// The derivative f' of [`NormSysFactor::at`] with respect to α, with its own derivatives.
     #[must_use]
-    pub fn slope(&self, alpha: f64, rule: NormSysInterpolation) -> Jet {
+    pub fn derivative(&self, alpha: f64, rule: NormSysInterpolation) -> Jet {
         let f = self.at(alpha, rule);
         let third = if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
             let [.., a3, a4, a5, a6] = self.coefficients;
@@ -252,11 +252,14 @@ impl NormSysFactor {
     #[must_use]
     pub fn by_ends(&self, alpha: f64, rule: NormSysInterpolation) -> [Jet; 2] {
         if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
-            // value, slope and curvature at ±1 are x, x ln x and x ln² x of the end x, the slope at -1 with a minus sign
+            // value, derivative and curvature at ±1 are x, x ln x and x ln² x of the end x, the derivative at -1 with a minus sign
             let end = |ln: f64, odd: f64| {
-                let [value, slope, curve] = [0.5, 0.5 * (ln + 1.0), 0.5 * ln * (ln + 2.0)];
-                let ends =
-                    Ends { value: [value, odd * value], slope: [slope, odd * slope], curve: [curve, odd * curve] };
+                let [value, derivative, curve] = [0.5, 0.5 * (ln + 1.0), 0.5 * ln * (ln + 2.0)];
+                let ends = Ends {
+                    value: [value, odd * value],
+                    derivative: [derivative, odd * derivative],
+                    curve: [curve, odd * curve],
+                };
                 without_constant(coefficients(ends), alpha)
             };
             return [end(self.ln_lo, -1.0), end(self.ln_hi, 1.0)];
@@ -275,8 +278,9 @@ impl NormSysFactor {
     pub fn by_ends_twice(&self, alpha: f64, rule: NormSysInterpolation) -> [f64; 2] {
         if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
             let end = |ln: f64, odd: f64| {
-                let [slope, curve] = [0.5, ln + 1.0].map(|x| x * (-ln).exp());
-                let ends = Ends { value: [0.0; 2], slope: [slope, odd * slope], curve: [curve, odd * curve] };
+                let [derivative, curve] = [0.5, ln + 1.0].map(|x| x * (-ln).exp());
+                let ends =
+                    Ends { value: [0.0; 2], derivative: [derivative, odd * derivative], curve: [curve, odd * curve] };
                 without_constant(coefficients(ends), alpha).value
             };
             return [end(self.ln_lo, -1.0), end(self.ln_hi, 1.0)];
@@ -287,24 +291,28 @@ impl NormSysFactor {
     }
 }
 
-/// What a polynomial is to be at ±1: the even and the odd part of value, slope (even: half the difference of the two) and curvature.
+/// What a polynomial is to be at ±1: the even and the odd part of value, derivative (even: half the difference of the two) and curvature.
 #[derive(Clone, Copy)]
 struct Ends {
     value: [f64; 2],
-    slope: [f64; 2],
+    derivative: [f64; 2],
     curve: [f64; 2],
 }
 
 /// The coefficients of α¹ … α⁶ of the polynomial that is 0 at α = 0 and meets `ends`.
 fn coefficients(ends: Ends) -> [f64; 6] {
-    let Ends { value: [even_value, odd_value], slope: [even_slope, odd_slope], curve: [even_curve, odd_curve] } = ends;
+    let Ends {
+        value: [even_value, odd_value],
+        derivative: [even_derivative, odd_derivative],
+        curve: [even_curve, odd_curve],
+    } = ends;
     [
-        (15.0 * odd_value - 7.0 * odd_slope + odd_curve) / 8.0,
-        (24.0 * even_value - 9.0 * even_slope + even_curve) / 8.0,
-        (-5.0 * odd_value + 5.0 * odd_slope - odd_curve) / 4.0,
-        (-12.0 * even_value + 7.0 * even_slope - even_curve) / 4.0,
-        (3.0 * odd_value - 3.0 * odd_slope + odd_curve) / 8.0,
-        (8.0 * even_value - 5.0 * even_slope + even_curve) / 8.0,
+        (15.0 * odd_value - 7.0 * odd_derivative + odd_curve) / 8.0,
+        (24.0 * even_value - 9.0 * even_derivative + even_curve) / 8.0,
+        (-5.0 * odd_value + 5.0 * odd_derivative - odd_curve) / 4.0,
+        (-12.0 * even_value + 7.0 * even_derivative - even_curve) / 4.0,
+        (3.0 * odd_value - 3.0 * odd_derivative + odd_curve) / 8.0,
+        (8.0 * even_value - 5.0 * even_derivative + even_curve) / 8.0,
     ]
 }
 
@@ -345,10 +353,13 @@ mod tests {
         let moved = |d_lo: f64, d_hi: f64, alpha: f64, rule| NormSysFactor::new(lo + d_lo, hi + d_hi).at(alpha, rule);
         for rule in [NormSysInterpolation::Exponential, NormSysInterpolation::SmoothExponential] {
             for alpha in [-3.1, -1.2, -0.8, -0.1, 0.3, 0.99, 1.01, 2.5] {
-                let slope = factor.slope(alpha, rule);
-                assert_eq!((slope.value, slope.first), (factor.at(alpha, rule).first, factor.at(alpha, rule).second));
+                let derivative = factor.derivative(alpha, rule);
+                assert_eq!(
+                    (derivative.value, derivative.first),
+                    (factor.at(alpha, rule).first, factor.at(alpha, rule).second)
+                );
                 let [below, above] = [alpha - h, alpha + h].map(|x| factor.at(x, rule).second);
-                assert_close(slope.second, (above - below) / (2.0 * h), 1e-8);
+                assert_close(derivative.second, (above - below) / (2.0 * h), 1e-8);
                 let [by_lo, by_hi] = factor.by_ends(alpha, rule);
                 let ends = [
                     (moved(-h, 0.0, alpha, rule), moved(h, 0.0, alpha, rule)),
@@ -369,7 +380,7 @@ mod tests {
             [HistoSysInterpolation::Linear, HistoSysInterpolation::Quadratic, HistoSysInterpolation::SmoothLinear]
         {
             for alpha in [-3.1, -0.8, -0.1, 0.3, 0.99, 1.01] {
-                let (p, q) = rule.slopes(alpha);
+                let (p, q) = rule.derivatives(alpha);
                 let [below, above] = [alpha - h, alpha + h].map(|x| rule.weights(x));
                 assert_close(p.second, (above.0.second - below.0.second) / (2.0 * h), 1e-8);
                 assert_close(q.second, (above.1.second - below.1.second) / (2.0 * h), 1e-8);

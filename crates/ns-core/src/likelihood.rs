@@ -3,14 +3,14 @@
 //! -ln L(θ) = Σ_bins -ln Pois(n_b | λ_b(θ)) + Σ_terms -ln f(a_k | θ), with every constant, so that 2·(-ln L) is pyhf's `twice_nll`
 //! (CERN-OPEN-2012-016, eq. 1; constants as in pyhf 0.7).
 
-use crate::curvature::{Curvature, Structure};
+use crate::curvature::{Curvature, CurvatureStructure};
+use crate::double_double::DoubleDouble;
 use crate::expected::{expected_aux, expected_main};
 use crate::interpolate::Jet;
 use crate::model::{BinPlace, Data, Model};
 use crate::parameters::Constraint;
-use crate::poisson::{LARGE_COUNT, half_deviance, half_deviance_twofold, log_normaliser, slopes};
+use crate::poisson::{LARGE_COUNT, derivatives, half_deviance, half_deviance_double_double, log_normaliser};
 use crate::scalar::{HyperDual, Scalar};
-use crate::twofold::Twofold;
 
 /// A negative log-likelihood of P parameters, with derivatives.
 ///
@@ -25,7 +25,7 @@ pub trait Likelihood {
     fn n_params(&self) -> usize;
 
     /// Returns the shape of the second-order information, so that callers can provide the memory.
-    fn structure(&self) -> Structure;
+    fn structure(&self) -> CurvatureStructure;
 
     /// Returns -ln L at `params` (P).
     fn nll(&mut self, params: &[f64]) -> f64;
@@ -45,7 +45,7 @@ pub trait Likelihood {
 /// outside ([`set_floor`](Self::set_floor)), or to cancel it ([`is_stopped`](Self::is_stopped)).
 ///
 /// ```
-/// use ns_core::{Curvature, Structure, Likelihood, SearchLikelihood};
+/// use ns_core::{Curvature, CurvatureStructure, Likelihood, SearchLikelihood};
 /// use ns_core::curvature::Partition;
 ///
 /// /// ½ (x - 3)² of one parameter.
@@ -55,8 +55,8 @@ pub trait Likelihood {
 ///     fn n_params(&self) -> usize {
 ///         1
 ///     }
-///     fn structure(&self) -> Structure {
-///         Structure { partition: Partition::new(1, &[]).into(), n_rows: 1 }
+///     fn structure(&self) -> CurvatureStructure {
+///         CurvatureStructure { partition: Partition::new(1, &[]).into(), n_rows: 1 }
 ///     }
 ///     fn nll(&mut self, x: &[f64]) -> f64 {
 ///         0.5 * (x[0] - 3.0).powi(2)
@@ -125,13 +125,13 @@ pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {
 /// The part of a constraint term that depends on θ, 0 where θ meets its auxiliary datum: ½ ((a - θ)/σ)², or D(a, τθ) in full precision.
 #[must_use]
 #[inline]
-pub fn constraint_deviance(constraint: Constraint, aux: f64, param: f64) -> Twofold {
+pub fn constraint_deviance(constraint: Constraint, aux: f64, param: f64) -> DoubleDouble {
     match constraint {
         Constraint::Gaussian { sigma } => {
             let pull = (aux - param) / sigma;
             (0.5 * pull * pull).into()
         }
-        Constraint::Poisson { tau } if aux >= LARGE_COUNT => half_deviance_twofold(aux, tau, param),
+        Constraint::Poisson { tau } if aux >= LARGE_COUNT => half_deviance_double_double(aux, tau, param),
         Constraint::Poisson { tau } => half_deviance(aux, tau * param).into(),
     }
 }
@@ -151,7 +151,7 @@ pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
     let lambda = expected_main(model, params);
     let bins = lambda.iter().zip(&data.main).map(|(&lambda, &n)| half_deviance(n, lambda) + log_normaliser(n));
     let main: f64 = bins.sum();
-    let mut total = Twofold::from(main);
+    let mut total = DoubleDouble::from(main);
     for (&param, &aux) in model.table(model.layout.constraint_param).iter().zip(&data.aux) {
         let param = param as usize;
         let Some(constraint) = model.parameters.constraint[param] else { continue };
@@ -182,24 +182,24 @@ pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
 /// -ln Pois(n | λ) as a function of λ.
 #[must_use]
 pub fn poisson_jet(n: f64, lambda: f64) -> Jet {
-    let (first, second) = slopes(n, lambda);
+    let (first, second) = derivatives(n, lambda);
     Jet { value: half_deviance(n, lambda) + log_normaliser(n), first, second }
 }
 
 /// -ln f(a | θ) of a constraint term as a function of θ.
 #[must_use]
 pub fn constraint_jet(constraint: Constraint, aux: f64, param: f64) -> Jet {
-    let (first, second) = constraint_slopes(constraint, aux, param);
+    let (first, second) = constraint_derivatives(constraint, aux, param);
     Jet { value: constraint_nll(constraint, aux, param), first, second }
 }
 
 /// First and second derivative of a constraint term with respect to θ.
 #[must_use]
-pub fn constraint_slopes(constraint: Constraint, aux: f64, param: f64) -> (f64, f64) {
+pub fn constraint_derivatives(constraint: Constraint, aux: f64, param: f64) -> (f64, f64) {
     match constraint {
         Constraint::Gaussian { sigma } => ((param - aux) / (sigma * sigma), 1.0 / (sigma * sigma)),
         Constraint::Poisson { tau } => {
-            let (first, second) = slopes(aux, tau * param);
+            let (first, second) = derivatives(aux, tau * param);
             (tau * first, tau * tau * second)
         }
     }

@@ -1,6 +1,6 @@
 //! A workspace as meant: every check made, every name an index, every number in one of two flat buffers.
 //!
-//! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are contiguous and their [`Layout`] says
+//! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are contiguous and their [`ModelLayout`] says
 //! which table stands where. It holds no strings but the names that reports need. [`crate::compile()`] makes it.
 //!
 //! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P parameters.
@@ -11,14 +11,14 @@ use crate::parameters::Parameters;
 
 /// A table's place in one of the flat buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
+pub struct TableSpan {
     /// Offset of the first element.
     pub start: usize,
     /// Number of elements.
     pub len: usize,
 }
 
-impl Span {
+impl TableSpan {
     /// The span as a range of indices.
     #[must_use]
     pub fn range(self) -> std::ops::Range<usize> {
@@ -28,51 +28,51 @@ impl Span {
 
 /// Where each table stands in [`Model::indices`] and [`Model::reals`]. Templates are sorted by channel, then by sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Layout {
+pub struct ModelLayout {
     // -- u32 tables --
     /// First bin of each channel, and B at the end (C + 1).
-    pub channel_bin: Span,
+    pub channel_bin: TableSpan,
     /// First template of each channel, and T at the end (C + 1).
-    pub channel_template: Span,
+    pub channel_template: TableSpan,
     /// The sample of each template, an index into [`Model::samples`] (T).
-    pub template_sample: Span,
+    pub template_sample: TableSpan,
     /// First cell (template bin) of each template (T + 1).
-    pub template_cell: Span,
+    pub template_cell: TableSpan,
     /// First scale modifier (normfactor, lumi) of each template (T + 1).
-    pub template_scale: Span,
+    pub template_scale: TableSpan,
     /// Parameter of each scale modifier.
-    pub scale_param: Span,
+    pub scale_param: TableSpan,
     /// First normsys of each template (T + 1).
-    pub template_normsys: Span,
+    pub template_normsys: TableSpan,
     /// Parameter of each normsys.
-    pub normsys_param: Span,
+    pub normsys_param: TableSpan,
     /// First histosys of each template (T + 1).
-    pub template_histosys: Span,
+    pub template_histosys: TableSpan,
     /// Parameter of each histosys.
-    pub histosys_param: Span,
+    pub histosys_param: TableSpan,
     /// First cell of each histosys in the template differences, and their number at the end.
-    pub histosys_cell: Span,
+    pub histosys_cell: TableSpan,
     /// First per-bin modifier (shapefactor, shapesys, staterror) of each template (T + 1).
-    pub template_bin_factor: Span,
+    pub template_bin_factor: TableSpan,
     /// Parameter of the channel's first bin, for each per-bin modifier; bin i of the channel has this plus i.
-    pub bin_factor_param: Span,
+    pub bin_factor_param: TableSpan,
     /// Parameter of each constraint term, in the order of the auxiliary data (K).
-    pub constraint_param: Span,
+    pub constraint_param: TableSpan,
     /// 0 for a Gaussian, 1 for a Poisson constraint term (K).
-    pub constraint_is_poisson: Span,
+    pub constraint_is_poisson: TableSpan,
     // -- f64 tables --
     /// Nominal yields, one per cell.
-    pub nominal: Span,
+    pub nominal: TableSpan,
     /// Factors at +1σ, one per normsys.
-    pub normsys_hi: Span,
+    pub normsys_hi: TableSpan,
     /// Factors at -1σ, one per normsys.
-    pub normsys_lo: Span,
+    pub normsys_lo: TableSpan,
     /// Template at +1σ minus nominal, one per histosys cell.
-    pub histosys_up: Span,
+    pub histosys_up: TableSpan,
     /// Template at -1σ minus nominal, one per histosys cell.
-    pub histosys_down: Span,
+    pub histosys_down: TableSpan,
     /// σ of a Gaussian, τ of a Poisson constraint term (K).
-    pub constraint_scale: Span,
+    pub constraint_scale: TableSpan,
 }
 
 /// One set of data: what was counted, or what a toy or an Asimov construction put in its place.
@@ -106,7 +106,7 @@ pub struct Model {
     /// Tables of numbers, back to back.
     pub reals: Vec<f64>,
     /// Where each table stands.
-    pub layout: Layout,
+    pub layout: ModelLayout,
     /// How nonlinear the effect of each parameter is.
     pub nonlinearity: Nonlinearity,
 }
@@ -129,19 +129,19 @@ impl std::fmt::Display for BinPlace {
 impl Model {
     /// One table of indices.
     #[must_use]
-    pub fn table(&self, span: Span) -> &[u32] {
+    pub fn table(&self, span: TableSpan) -> &[u32] {
         &self.indices[span.range()]
     }
 
     /// One table of numbers.
     #[must_use]
-    pub fn values(&self, span: Span) -> &[f64] {
+    pub fn values(&self, span: TableSpan) -> &[f64] {
         &self.reals[span.range()]
     }
 
     /// The part `i` of a table of starts: `starts[i]..starts[i + 1]`.
     #[must_use]
-    pub fn part(&self, starts: Span, i: usize) -> std::ops::Range<usize> {
+    pub fn part(&self, starts: TableSpan, i: usize) -> std::ops::Range<usize> {
         let table = self.table(starts);
         table[i] as usize..table[i + 1] as usize
     }

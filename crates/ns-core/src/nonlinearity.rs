@@ -201,8 +201,9 @@ fn bend(sums: &Sums) -> f64 {
 
 /// Adds |λ''|/√λ and λ'²/λ of one bin.
 fn add(sums: &mut Sums, response: &BinResponse, nominal: f64) {
-    let [below, slope_below, curve_below, slope, curve, above, slope_above, curve_above] = *response;
-    let points = [[below, slope_below, curve_below], [0.0, slope, curve], [above, slope_above, curve_above]];
+    let [below, derivative_below, curve_below, derivative, curve, above, derivative_above, curve_above] = *response;
+    let points =
+        [[below, derivative_below, curve_below], [0.0, derivative, curve], [above, derivative_above, curve_above]];
     for (sum, [change, first, second]) in sums.iter_mut().zip(points) {
         // Less than one event is counted as one: what is seen there is 0 or 1.
         let inverse = (nominal + change).max(1.0).recip();
@@ -307,6 +308,6 @@ fn flat(jets: [Jet; 3]) -> BinResponse {
 fn normsys(lo: f64, hi: f64) -> BinResponse {
     let NormSysFactor { ln_lo, ln_hi, coefficients } = NormSysFactor::new(lo, hi);
     let (first, second) = (coefficients[0], 2.0 * coefficients[1]);
-    let (slope_lo, slope_hi) = (-lo * ln_lo, hi * ln_hi);
-    [lo - 1.0, slope_lo, -slope_lo * ln_lo, first, second, hi - 1.0, slope_hi, slope_hi * ln_hi]
+    let (derivative_lo, derivative_hi) = (-lo * ln_lo, hi * ln_hi);
+    [lo - 1.0, derivative_lo, -derivative_lo * ln_lo, first, second, hi - 1.0, derivative_hi, derivative_hi * ln_hi]
 }

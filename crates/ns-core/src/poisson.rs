@@ -4,8 +4,8 @@
 //! form n ln λ - λ - ln Γ(n+1) subtracts numbers of size n ln n: at the auxiliary count of 1.9e11 that one published model has, it
 //! loses 1e-3. Counts need not be whole (continuous Poisson, as in pyhf); 0·ln 0 = 0.
 
+use crate::double_double::DoubleDouble;
 use crate::interpolate::Jet;
-use crate::twofold::Twofold;
 
 /// D(n, λ) = λ - n - n ln(λ/n), half the deviance: 0 at λ = n, positive elsewhere.
 ///
@@ -41,16 +41,16 @@ pub fn half_deviance_from(n: f64, lambda: f64, excess: f64, logarithm: impl FnOn
 ///
 /// ```
 /// // mpmath 1.3, 40 digits, at n = τ = 189281768783.48367 and θ = 0.5
-/// let term = ns_core::poisson::half_deviance_twofold(189281768783.48367, 189281768783.48367, 0.5);
+/// let term = ns_core::poisson::half_deviance_double_double(189281768783.48367, 189281768783.48367, 0.5);
 /// assert_eq!(term.round(), 36559239971.929340623);
 /// ```
 #[must_use]
-pub fn half_deviance_twofold(n: f64, tau: f64, theta: f64) -> Twofold {
-    let lambda = Twofold::product(tau, theta);
+pub fn half_deviance_double_double(n: f64, tau: f64, theta: f64) -> DoubleDouble {
+    let lambda = DoubleDouble::product(tau, theta);
     if lambda.hi.is_nan() || lambda.hi <= 0.0 || lambda.hi.is_infinite() {
         return half_deviance(n, lambda.hi).into();
     }
-    let count = Twofold::from(n);
+    let count = DoubleDouble::from(n);
     lambda - count - count * lambda.over(count).ln()
 }
 
@@ -60,7 +60,7 @@ pub const LARGE_COUNT: f64 = 1e6;
 /// First and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
 #[must_use]
 #[inline]
-pub fn slopes(n: f64, lambda: f64) -> (f64, f64) {
+pub fn derivatives(n: f64, lambda: f64) -> (f64, f64) {
     if n == 0.0 {
         return (1.0, 0.0);
     }
@@ -81,10 +81,10 @@ const BARRIER: f64 = 1e-2;
 pub fn floored(n: f64, lambda: f64, floor: f64) -> Jet {
     let (n, edge) = if n < floor { (floor, BARRIER * floor) } else { (n, floor * n.max(1.0)) };
     if lambda >= edge {
-        let (first, second) = slopes(n, lambda);
+        let (first, second) = derivatives(n, lambda);
         return Jet { value: half_deviance(n, lambda), first, second };
     }
-    let (first, second) = slopes(n, edge);
+    let (first, second) = derivatives(n, edge);
     let (curve, below) = (second + 1000.0 / edge, lambda - edge);
     Jet {
         value: half_deviance(n, edge) + below * (first + 0.5 * curve * below),

@@ -11,14 +11,14 @@ use std::ops::Range;
 
 /// The columns of a matrix of derivatives: which parameters they belong to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Columns {
+pub struct DerivativeColumns {
     /// Parameters that act on all bins alike, ascending: the first columns.
     pub shared: Vec<u32>,
     /// First parameters of the per-bin modifiers, ascending: the other columns, which in bin i belong to this parameter plus i.
     pub per_bin: Vec<u32>,
 }
 
-impl Columns {
+impl DerivativeColumns {
     /// The parameters that act on any of `templates`, each once.
     #[must_use]
     pub fn of(model: &Model, templates: Range<usize>) -> Self {
@@ -75,7 +75,7 @@ impl Columns {
 /// The yields of template `template` at `params` (P), written to `yields` (its bins), and their derivatives, written to `out` (columns × bins, one
 /// column after the other).
 ///
-/// `columns` must have those of the template and may have more, which are zero. Where an interpolation rule is kinked at α = 0 the slope is the mean of
+/// `columns` must have those of the template and may have more, which are zero. Where an interpolation rule is kinked at α = 0 the derivative is the mean of
 /// both sides', as a variation by the same amount up and down gives it.
 ///
 /// # Panics
@@ -84,7 +84,7 @@ pub fn derivatives(
     model: &Model,
     template: usize,
     params: &[f64],
-    columns: &Columns,
+    columns: &DerivativeColumns,
     yields: &mut [f64],
     out: &mut [f64],
 ) {
@@ -97,10 +97,10 @@ pub fn derivatives(
     let firsts = &model.table(model.layout.bin_factor_param)[model.part(model.layout.template_bin_factor, template)];
     let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
     let gammas: Vec<f64> = (0..n_bins).map(|bin| (0..firsts.len()).map(|k| gamma(k, bin)).product()).collect();
-    for (param, slope, others) in factors.each() {
+    for (param, derivative, others) in factors.each() {
         let column = &mut out[columns.of_shared(param) * n_bins..][..n_bins];
         for bin in 0..n_bins {
-            column[bin] += yields[bin] * gammas[bin] * (slope * others);
+            column[bin] += yields[bin] * gammas[bin] * (derivative * others);
         }
     }
     for (k, &first) in firsts.iter().enumerate() {
@@ -110,8 +110,8 @@ pub fn derivatives(
             column[bin] += yields[bin] * factors.product * others;
         }
     }
-    add_shift_slopes(model, template, params, &mut |param, bin, slope| {
-        out[columns.of_shared(param) * n_bins + bin] += slope * factors.product * gammas[bin];
+    add_shift_derivatives(model, template, params, &mut |param, bin, derivative| {
+        out[columns.of_shared(param) * n_bins + bin] += derivative * factors.product * gammas[bin];
     });
     for (bin, y) in yields.iter_mut().enumerate() {
         *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
@@ -119,7 +119,7 @@ pub fn derivatives(
 }
 
 /// Calls `add` with each histosys parameter, each bin, and the derivative of the shift there.
-fn add_shift_slopes(model: &Model, template: usize, params: &[f64], add: &mut dyn FnMut(u32, usize, f64)) {
+fn add_shift_derivatives(model: &Model, template: usize, params: &[f64], add: &mut dyn FnMut(u32, usize, f64)) {
     let layout = &model.layout;
     let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
     let n_bins = model.part(layout.template_cell, template).len();
@@ -128,22 +128,22 @@ fn add_shift_slopes(model: &Model, template: usize, params: &[f64], add: &mut dy
         let first = model.table(layout.histosys_cell)[entry] as usize;
         let weights = |alpha: f64| model.interpolation.histosys.weights(alpha);
         let alpha = params[param as usize];
-        let (p, q) = (slope(alpha, |x| weights(x).0), slope(alpha, |x| weights(x).1));
+        let (p, q) = (derivative(alpha, |x| weights(x).0), derivative(alpha, |x| weights(x).1));
         for bin in 0..n_bins {
             add(param, bin, p * up[first + bin] + q * down[first + bin]);
         }
     }
 }
 
-/// The slope of `f` at `alpha`; at zero the mean of both sides'.
-fn slope(alpha: f64, f: impl Fn(f64) -> Jet) -> f64 {
+/// The derivative of `f` at `alpha`; at zero the mean of both sides'.
+fn derivative(alpha: f64, f: impl Fn(f64) -> Jet) -> f64 {
     if alpha == 0.0 { 0.5 * (f(0.0).first + f(-0.0).first) } else { f(alpha).first }
 }
 
 /// The factors of a template that are the same in every bin.
 struct Factors {
-    /// Parameter of each factor, and the factor's slope.
-    slopes: Vec<(u32, f64)>,
+    /// Parameter of each factor, and the factor's derivative.
+    derivatives: Vec<(u32, f64)>,
     /// For each factor, the product of all others.
     others: Vec<f64>,
     /// The product of all.
@@ -153,9 +153,9 @@ struct Factors {
 impl Factors {
     fn of(model: &Model, template: usize, params: &[f64]) -> Self {
         let layout = &model.layout;
-        let (mut slopes, mut values) = (Vec::new(), Vec::new());
+        let (mut derivatives, mut values) = (Vec::new(), Vec::new());
         for &param in &model.table(layout.scale_param)[model.part(layout.template_scale, template)] {
-            slopes.push((param, 1.0));
+            derivatives.push((param, 1.0));
             values.push(params[param as usize]);
         }
         let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
@@ -163,7 +163,7 @@ impl Factors {
             let param = model.table(layout.normsys_param)[entry];
             let factor = NormSysFactor::new(lo[entry], hi[entry]);
             let alpha = params[param as usize];
-            slopes.push((param, slope(alpha, |x| factor.at(x, model.interpolation.normsys))));
+            derivatives.push((param, derivative(alpha, |x| factor.at(x, model.interpolation.normsys))));
             values.push(factor.at(alpha, model.interpolation.normsys).value);
         }
         let mut others = vec![1.0; values.len()];
@@ -177,11 +177,11 @@ impl Factors {
             *other *= after;
             after *= value;
         }
-        Self { slopes, others, product }
+        Self { derivatives, others, product }
     }
 
-    /// Each factor's parameter, slope, and the product of all others.
+    /// Each factor's parameter, derivative, and the product of all others.
     fn each(&self) -> impl Iterator<Item = (u32, f64, f64)> {
-        self.slopes.iter().zip(&self.others).map(|(&(param, slope), &others)| (param, slope, others))
+        self.derivatives.iter().zip(&self.others).map(|(&(param, derivative), &others)| (param, derivative, others))
     }
 }

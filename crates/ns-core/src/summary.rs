@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The contents of a workspace; lists are sorted by name, measurements are in document order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct WorkspaceSummary {
     /// How many there are of each.
-    pub summary: Counts,
+    pub summary: WorkspaceCounts,
     /// Channels and their numbers of bins.
     pub channels: Vec<(String, usize)>,
     /// Samples.
@@ -28,7 +28,7 @@ pub struct Summary {
 
 /// How many there are of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct WorkspaceCounts {
     /// Channels.
     pub channels: usize,
     /// Bins of all channels.
@@ -79,7 +79,7 @@ impl ConstraintKind {
 ///
 /// # Errors
 /// A `measurement` that the workspace does not have, two with one name, or none at all.
-pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Summary, CompileError> {
+pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<WorkspaceSummary, CompileError> {
     let (_, chosen) = choose_measurement(workspace, measurement)?;
     let mut channels: Vec<(String, usize)> =
         workspace.channels.iter().map(|c| (c.name.clone(), c.samples.first().map_or(0, |s| s.data.len()))).collect();
@@ -97,7 +97,7 @@ pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Sum
         let parameters = m.parameters.iter().map(|p| p.name.clone()).collect();
         (m.name.clone(), m.poi.clone().unwrap_or_default(), parameters)
     });
-    let summary = Counts {
+    let summary = WorkspaceCounts {
         channels: channels.len(),
         bins: channels.iter().map(|(_, bins)| bins).sum(),
         samples: samples.len(),
@@ -105,7 +105,7 @@ pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Sum
         modifiers: systematics.len(),
     };
     let last = |(name, _, kinds): &(String, ConstraintKind, Vec<ModifierKind>)| Some((name.clone(), *kinds.last()?));
-    Ok(Summary {
+    Ok(WorkspaceSummary {
         summary,
         channels,
         samples: samples.into_iter().map(str::to_owned).collect(),

@@ -19,10 +19,10 @@ pub struct Taylor {
 }
 
 impl Taylor {
-    /// start + ε·slope.
+    /// start + ε·derivative.
     #[must_use]
-    pub fn line(start: f64, slope: f64) -> Self {
-        Self { value: start, first: slope, second: 0.0 }
+    pub fn line(start: f64, derivative: f64) -> Self {
+        Self { value: start, first: derivative, second: 0.0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use ns_core::expected::cell_yields;
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_core::scalar::HyperDual;
-use ns_core::sensitivity::{Columns, derivatives};
+use ns_core::sensitivity::{DerivativeColumns, derivatives};
 use ns_core::{Model, Parameters};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
@@ -30,7 +30,7 @@ fn point(parameters: &Parameters, random: &mut Random, spread: f64) -> Vec<f64> 
 fn compare(model: &Model, params: &[f64]) {
     let reference = cell_yields(model, &HyperDual::variables(params));
     for channel in 0..model.channels.len() {
-        let columns = Columns::of(model, model.channel_templates(channel));
+        let columns = DerivativeColumns::of(model, model.channel_templates(channel));
         for template in model.channel_templates(channel) {
             let cells = model.part(model.layout.template_cell, template);
             let mut yields = vec![f64::NAN; cells.len()];
@@ -61,8 +61,8 @@ proptest! {
 }
 
 #[test]
-fn a_factor_of_zero_leaves_the_others_without_slope() {
-    // mu and xs act on the signal alone: at mu = 0 nothing depends on xs, and the slope along mu stays.
+fn a_factor_of_zero_leaves_the_others_without_derivative() {
+    // mu and xs act on the signal alone: at mu = 0 nothing depends on xs, and the derivative along mu stays.
     let model = random::model(3, Shape::SMALL, Interpolation::default());
     let mut params = model.parameters.init.clone();
     params[model.poi().expect("random models have one")] = 0.0;
@@ -70,9 +70,9 @@ fn a_factor_of_zero_leaves_the_others_without_slope() {
 }
 
 #[test]
-fn a_kink_has_the_mean_slope_of_its_sides() {
+fn a_kink_has_the_mean_derivative_of_its_sides() {
     let model = random::model(7, Shape::SMALL, Interpolation::KINKED);
-    let columns = Columns::of(&model, 0..model.n_templates());
+    let columns = DerivativeColumns::of(&model, 0..model.n_templates());
     let start = model.parameters.init.clone();
     let kinked = model.kinked();
     for template in 0..model.n_templates() {
@@ -85,7 +85,7 @@ fn a_kink_has_the_mean_slope_of_its_sides() {
         };
         let (below, on, above) = (at(-1e-13), at(0.0), at(1e-13));
         for i in 0..on.len() {
-            assert_close(on[i], 0.5 * (below[i] + above[i]), 1e-9, "slope");
+            assert_close(on[i], 0.5 * (below[i] + above[i]), 1e-9, "derivative");
         }
     }
 }

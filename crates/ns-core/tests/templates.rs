@@ -1,10 +1,11 @@
 //! Derivatives with respect to templates against differences of the plain likelihood, and inputs chosen by name.
 
 use ns_core::interpolate::Interpolation;
-use ns_core::likelihood::{constraint_slopes, nll};
+use ns_core::likelihood::{constraint_derivatives, nll};
 use ns_core::model::Model;
 use ns_core::templates::{
-    Along, InputError, InputKind, Inputs, Selection, Variations, along, hessian_product, pull_back,
+    InputError, InputKind, Inputs, LineExpansion, TemplateSelection, TemplateVariations, along, hessian_product,
+    pull_back,
 };
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
@@ -12,7 +13,11 @@ use proptest::prelude::*;
 
 /// Every template of the model with all its variations.
 fn everything(model: &Model) -> Inputs {
-    let all = |sample: &String| Selection { sample: sample.clone(), channel: None, variations: Variations::All };
+    let all = |sample: &String| TemplateSelection {
+        sample: sample.clone(),
+        channel: None,
+        variations: TemplateVariations::All,
+    };
     Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("samples of the model")
 }
 
@@ -24,7 +29,7 @@ fn gradients(model: &Model, inputs: &Inputs, params: &[f64]) -> (Vec<f64>, Vec<f
     pull_back(model, inputs, params, weight, &mut out);
     for (&param, &aux) in model.table(model.layout.constraint_param).iter().zip(&data.aux) {
         let constraint = model.parameters.constraint[param as usize].expect("a constrained parameter");
-        out.0[param as usize] += constraint_slopes(constraint, aux, params[param as usize]).0;
+        out.0[param as usize] += constraint_derivatives(constraint, aux, params[param as usize]).0;
     }
     (out.0, out.1)
 }
@@ -72,7 +77,7 @@ proptest! {
         // The third derivatives jump where an interpolation goes over into its tail.
         prop_assume!(params.iter().all(|x| (x.abs() - 1.0).abs() > 1e-2));
         prop_assume!(nll(&model, &model.observed, &params).is_finite());
-        let mut out = Along::default();
+        let mut out = LineExpansion::default();
         along(&model, &inputs, &model.observed, (&params, &direction), &mut out);
         let at = |step: f64| {
             let moved: Vec<f64> = params.iter().zip(&direction).map(|(x, v)| x + step * v).collect();
@@ -106,7 +111,7 @@ proptest! {
         prop_assume!(nll(&model, &model.observed, &params).is_finite());
         let by_params: Vec<f64> = params.iter().map(|_| random.between(-0.3, 0.3)).collect();
         let by_inputs: Vec<f64> = values.iter().map(|x| x * random.between(-0.1, 0.1)).collect();
-        let mut out = Along::default();
+        let mut out = LineExpansion::default();
         hessian_product(&model, &inputs, &model.observed, (&params, &by_params), &by_inputs, &mut out);
         let moved = |from: &[f64], along: &[f64], step: f64| -> Vec<f64> { from.iter().zip(along).map(|(x, v)| x + step * v).collect() };
         let at = |step: f64| {
@@ -142,20 +147,21 @@ fn nominal_yields_move_alone() {
 #[test]
 fn names_that_are_not_there_are_explained() {
     let model = random::model(5, Shape::SMALL, Interpolation::default());
-    let named = |sample: &str, channel: Option<&str>, variations| Selection {
+    let named = |sample: &str, channel: Option<&str>, variations| TemplateSelection {
         sample: sample.to_owned(),
         channel: channel.map(str::to_owned),
         variations,
     };
-    let error = |selections: &[Selection]| Inputs::new(&model, selections).expect_err("a mistake");
-    let unknown = error(&[named("Signal", None, Variations::None)]);
+    let error = |selections: &[TemplateSelection]| Inputs::new(&model, selections).expect_err("a mistake");
+    let unknown = error(&[named("Signal", None, TemplateVariations::None)]);
     assert_eq!(unknown.to_string(), "the model has no sample `Signal`");
     assert_eq!(unknown.hint().as_deref(), Some("names are case sensitive; did you mean `signal`?"));
-    let nowhere = error(&[named("signal", Some("nowhere"), Variations::None)]);
+    let nowhere = error(&[named("signal", Some("nowhere"), TemplateVariations::None)]);
     assert!(matches!(nowhere, InputError::UnknownTemplate { ref channels, .. } if !channels.is_empty()));
-    let twice = error(&[named("signal", None, Variations::None), named("signal", None, Variations::All)]);
+    let twice =
+        error(&[named("signal", None, TemplateVariations::None), named("signal", None, TemplateVariations::All)]);
     assert!(matches!(twice, InputError::Twice { .. }));
-    let variation = error(&[named("signal", None, Variations::Named(vec!["xz".to_owned()]))]);
+    let variation = error(&[named("signal", None, TemplateVariations::Named(vec!["xz".to_owned()]))]);
     assert!(matches!(variation, InputError::UnknownVariation { .. }));
     assert_eq!(error(&[]), InputError::Nothing);
 }

@@ -6,7 +6,7 @@
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::monitor::Monitor;
 use ns_core::Data;
-use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchMinimizer, BatchTask};
+use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchMinimizer, BatchTask};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -80,7 +80,7 @@ impl Accelerator {
     /// Returns the minima that `task` asks for; `None` once the device has failed.
     ///
     /// All are fitted at once; a caller with more than [`Accelerator::batch_size`] splits them.
-    pub fn fit(&self, task: &BatchTask<'_>) -> Option<Vec<Arrival>> {
+    pub fn fit(&self, task: &BatchTask<'_>) -> Option<Vec<BatchFit>> {
         if self.has_failed() {
             return None;
         }
@@ -99,8 +99,8 @@ impl Accelerator {
 
     /// `arrival` as a minimum that needs no more work; `None` if the host has to go on from there.
     #[must_use]
-    pub fn minimum(&self, arrival: &Arrival) -> Option<Minimum> {
-        (self.is_exact && arrival.has_arrived).then(|| Minimum {
+    pub fn minimum(&self, arrival: &BatchFit) -> Option<Minimum> {
+        (self.is_exact && arrival.converged).then(|| Minimum {
             params: arrival.params.clone(),
             nll: arrival.nll,
             // The device does not hand it over.
@@ -136,7 +136,7 @@ impl BatchFitter<'_> {
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
         let arrivals = self.accelerator.fit(&task_in(domain, BatchData::Shared(self.data), start))?;
         self.accelerator.leave(1);
-        arrivals.into_iter().next().filter(|arrival| arrival.has_arrived).map(|arrival| arrival.params)
+        arrivals.into_iter().next().filter(|arrival| arrival.converged).map(|arrival| arrival.params)
     }
 
     /// Returns the minima that `points` lead to: each fixes some parameters, and
@@ -170,7 +170,7 @@ impl BatchFitter<'_> {
         let found = self.accelerator.fit(&BatchTask { fixed: BatchFixed::Each(&is_fixed), ..task });
         for ((fixed, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
             self.accelerator.leave(1);
-            if arrival.has_arrived {
+            if arrival.converged {
                 warm_starts.params.insert(key(&fixed), arrival.params);
             }
         }

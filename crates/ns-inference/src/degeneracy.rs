@@ -76,7 +76,7 @@ fn unbounded(n: usize) -> Domain {
 mod tests {
     use super::*;
     use ns_compute::CpuLikelihood;
-    use ns_core::curvature::{Curvature, Structure};
+    use ns_core::curvature::{Curvature, CurvatureStructure};
     use ns_core::expected::asimov;
     use ns_core::interpolate::Interpolation;
     use ns_core::spec::ModifierData::{NormFactor, NormSys};
@@ -139,7 +139,7 @@ mod tests {
             self.inner.n_params()
         }
 
-        fn structure(&self) -> Structure {
+        fn structure(&self) -> CurvatureStructure {
             self.inner.structure()
         }
 

@@ -4,7 +4,7 @@
 //! A fit holds dense matrices over the global parameters, so its memory grows with the square of
 //! their number.
 
-use ns_core::curvature::{Arrowhead, Structure};
+use ns_core::curvature::{Arrowhead, CurvatureStructure};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 /// Less than this is not compared with the memory that is available: asking takes as long as a
@@ -34,7 +34,7 @@ fn granted(available: Option<u64>) -> String {
 /// Bytes that the matrices of one fit take at least: both approximations of the Hessian, and a
 /// factor.
 #[must_use]
-pub fn needed(structure: &Structure) -> u64 {
+pub fn needed(structure: &CurvatureStructure) -> u64 {
     let arrowhead = Arrowhead::bytes(&structure.partition);
     let rows = (structure.n_rows as u64).saturating_mul(8).saturating_mul(structure.partition.n_params() as u64);
     arrowhead.saturating_mul(2).saturating_add(rows.min(arrowhead))
@@ -44,7 +44,7 @@ pub fn needed(structure: &Structure) -> u64 {
 ///
 /// # Errors
 /// [`ModelTooLarge`] if the system would not grant the memory, or has less of it.
-pub fn require(structure: &Structure) -> Result<(), ModelTooLarge> {
+pub fn require(structure: &CurvatureStructure) -> Result<(), ModelTooLarge> {
     let (needed, n_params) = (needed(structure), structure.partition.n_params());
     let is_granted = is_granted(needed);
     if is_granted && needed <= NEGLIGIBLE {
@@ -97,8 +97,8 @@ mod tests {
     use ns_core::curvature::Partition;
     use std::sync::Arc;
 
-    fn dense(n_params: usize) -> Structure {
-        Structure { partition: Arc::new(Partition::new(n_params, &[])), n_rows: 1 }
+    fn dense(n_params: usize) -> CurvatureStructure {
+        CurvatureStructure { partition: Arc::new(Partition::new(n_params, &[])), n_rows: 1 }
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn local_parameters_cost_their_coupling_only() {
         let blocks: Vec<Vec<u32>> = (1..1000).map(|i| vec![i]).collect();
-        let structure = Structure { partition: Arc::new(Partition::new(1000, &blocks)), n_rows: 1000 };
+        let structure = CurvatureStructure { partition: Arc::new(Partition::new(1000, &blocks)), n_rows: 1000 };
         assert!(needed(&structure) < 1 << 20);
         assert!(needed(&dense(1000)) > 1 << 23);
     }

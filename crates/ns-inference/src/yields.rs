@@ -13,7 +13,7 @@ use crate::parallel::{self, ExecutionContext};
 use crate::problem::Problem;
 use crate::propagate::Propagator;
 use crate::result::FitResult;
-use ns_core::sensitivity::{Columns, derivatives};
+use ns_core::sensitivity::{DerivativeColumns, derivatives};
 use ns_core::{DataLikelihood, Model, SearchLikelihood};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -95,7 +95,7 @@ pub fn at(model: &Model, params: &[f64], propagator: &Propagator, threads: NonZe
 
 fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propagator) -> ChannelPrediction {
     let mut samples = Vec::new();
-    let columns = Columns::of(model, model.channel_templates(channel));
+    let columns = DerivativeColumns::of(model, model.channel_templates(channel));
     let total = each_template(model, channel, params, &columns, |template, part| {
         let sample = model.samples[model.table(model.layout.template_sample)[template] as usize].clone();
         samples.push(SamplePrediction { sample, prediction: part.predict(propagator) });
@@ -106,7 +106,7 @@ fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propag
 /// Returns what all samples together give in the bins of `channel` at `params` (P), and the
 /// gradients: one row per bin.
 pub(crate) fn gradients(model: &Model, channel: usize, params: &[f64]) -> (Vec<f64>, SparseRows) {
-    let columns = Columns::of(model, model.channel_templates(channel));
+    let columns = DerivativeColumns::of(model, model.channel_templates(channel));
     let total = each_template(model, channel, params, &columns, |_, _| {});
     let mut rows = SparseRows::default();
     (0..total.yields.len()).for_each(|bin| rows.push(total.row(bin)));
@@ -118,7 +118,7 @@ fn each_template<'a>(
     model: &Model,
     channel: usize,
     params: &[f64],
-    columns: &'a Columns,
+    columns: &'a DerivativeColumns,
     mut visit: impl FnMut(usize, &YieldDerivatives<'a>),
 ) -> YieldDerivatives<'a> {
     let n_bins = model.channel_bins(channel).len();
@@ -136,7 +136,7 @@ fn each_template<'a>(
 /// Yields of the bins of a channel, and their derivatives (columns × bins).
 #[derive(Debug, Clone)]
 struct YieldDerivatives<'a> {
-    columns: &'a Columns,
+    columns: &'a DerivativeColumns,
     yields: Vec<f64>,
     derivatives: Vec<f64>,
 }

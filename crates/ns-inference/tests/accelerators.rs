@@ -2,7 +2,7 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
-use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer, BatchTask};
+use ns_core::batch::{BatchData, BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask};
 use ns_inference::accelerator::{Accelerator, BatchFitter};
 use ns_inference::monitor::NoMonitor;
 use ns_inference::parallel::ExecutionContext;
@@ -42,7 +42,7 @@ impl BatchMinimizer for Faulty {
         self.0 != Fault::Lying
     }
 
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
         if self.0 == Fault::Broken {
             return Err("no such luck".into());
         }
@@ -61,11 +61,11 @@ impl BatchMinimizer for Faulty {
             };
             start.iter().enumerate().map(moved).collect()
         };
-        let arrival = |(fit, start): (usize, &[f64])| Arrival {
+        let arrival = |(fit, start): (usize, &[f64])| BatchFit {
             params: end(fit, start),
             nll: 0.0,
             edm: 0.0,
-            has_arrived: self.0 == Fault::Lying,
+            converged: self.0 == Fault::Lying,
             variance: None,
             iterations: 1,
         };

@@ -3,7 +3,7 @@
 use ns_compute::CpuLikelihood;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
-use ns_core::templates::{Inputs, Selection, Variations};
+use ns_core::templates::{Inputs, TemplateSelection, TemplateVariations};
 use ns_core::{CompileOptions, DataLikelihood, Likelihood, Model, compile};
 use ns_inference::minimize::BoundSide;
 use ns_inference::minimize::Outcome;
@@ -373,7 +373,11 @@ fn small_models_with_folded_systematics_are_fitted_to_their_lowest_minimum() {
         let selections = model
             .samples
             .iter()
-            .map(|sample| Selection { sample: sample.clone(), channel: None, variations: Variations::All })
+            .map(|sample| TemplateSelection {
+                sample: sample.clone(),
+                channel: None,
+                variations: TemplateVariations::All,
+            })
             .collect::<Vec<_>>();
         let inputs = Inputs::new(&model, &selections).expect("samples of the model");
         let mut random = Random::new(seed + 77);

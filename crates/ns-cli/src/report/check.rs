@@ -49,18 +49,21 @@ fn line(finding: &Finding, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ns_core::check::{At, Problem};
+    use ns_core::check::{FindingKind, FindingPlace};
 
     #[test]
     fn findings_of_one_code_are_not_all_listed() {
         let finding = |i: usize| {
-            let problem = Problem::EmptyBin { observed: 2.0 };
-            Finding { problem, at: At { channel: Some("SR".to_owned()), bin: Some(i), ..At::default() } }
+            let problem = FindingKind::EmptyBin { observed: 2.0 };
+            Finding {
+                problem,
+                at: FindingPlace { channel: Some("SR".to_owned()), bin: Some(i), ..FindingPlace::default() },
+            }
         };
         let mut findings: Vec<Finding> = (0..7).map(finding).collect();
         findings.push(Finding {
-            problem: Problem::UnusedSetting { name: "mo".to_owned(), similar: Some("mu".to_owned()) },
-            at: At::default(),
+            problem: FindingKind::UnusedSetting { name: "mo".to_owned(), similar: Some("mu".to_owned()) },
+            at: FindingPlace::default(),
         });
         insta::assert_snapshot!(summary(&findings, Paint::Plain), @r#"
         error: channel `SR`, bin 0: no sample has any yield here, and 2 events were observed

@@ -1,7 +1,7 @@
 //! What `inspect` says: the tables of `pyhf inspect`.
 
 use ns_core::spec::ModifierKind;
-use ns_core::summary::Summary;
+use ns_core::summary::WorkspaceSummary;
 
 use super::table::{Align, table};
 use super::talk::harmless;
@@ -10,7 +10,7 @@ const RIGHT: Align = Align::Right;
 const LEFT: Align = Align::Left;
 
 /// Counts, channels, samples, parameters, measurements.
-pub(crate) fn tables(summary: &Summary) -> String {
+pub(crate) fn tables(summary: &WorkspaceSummary) -> String {
     let counts = &summary.summary;
     let counts = [
         ("channels", counts.channels),

@@ -17,7 +17,7 @@ pub struct Cost {
 
 /// The parts of an iteration, each with its cost.
 pub(super) fn of_iteration(plan: &Plan, n_entries: usize) -> Vec<(&'static str, Cost)> {
-    let (mut evaluate, mut slopes, mut locals, mut products) =
+    let (mut evaluate, mut derivatives, mut locals, mut products) =
         (Cost::default(), Cost::default(), Cost::default(), Cost::default());
     let entries_per_column =
         n_entries as f64 / plan.channels.iter().map(|c| c.columns.len()).sum::<usize>().max(1) as f64;
@@ -29,8 +29,8 @@ pub(super) fn of_iteration(plan: &Plan, n_entries: usize) -> Vec<(&'static str, 
         evaluate
             .add(bins * (4.0 * shifts as f64 + 4.0 * templates + 30.0), bins * (4.0 * shifts as f64 + 4.0 * templates));
         // Every entry of a column in every bin, for the Jacobian and again for the coupling of each local parameter.
-        slopes.add(bins * (entries * 2.0 + columns * 5.0), bins * (entries * 3.0 + columns * 3.0));
-        slopes.add(
+        derivatives.add(bins * (entries * 2.0 + columns * 5.0), bins * (entries * 3.0 + columns * 3.0));
+        derivatives.add(
             entries * 8.0 + 2.0 * shifts as f64 * bins,
             entries * 6.0 + 2.0 * templates * columns + 3.0 * shifts as f64 * bins,
         );
@@ -49,7 +49,7 @@ pub(super) fn of_iteration(plan: &Plan, n_entries: usize) -> Vec<(&'static str, 
         .add(global.powi(3) / 3.0 + 2.0 * global * global, global.powi(3) / 3.0 / 32.0 * 8.0 + 3.0 * global * global);
     vec![
         ("evaluation", evaluate),
-        ("slopes", slopes),
+        ("derivatives", derivatives),
         ("local parameters", locals),
         ("products of rows", products),
         ("Cholesky", cholesky),

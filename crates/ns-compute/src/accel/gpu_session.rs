@@ -1,7 +1,7 @@
 //! A model that stays on a device, for whoever fits it there.
 
 use super::session::Session;
-use ns_core::batch::{Arrival, BatchError, BatchMinimizer, BatchTask};
+use ns_core::batch::{BatchError, BatchFit, BatchMinimizer, BatchTask};
 use ns_device::Device;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,7 +44,7 @@ impl BatchMinimizer for GpuSession {
         self.is_exact
     }
 
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
         self.lock().minimize(task)
     }
 }

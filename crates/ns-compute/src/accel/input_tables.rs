@@ -4,7 +4,7 @@ use super::layout::{DOWN_INPUT, HI_FACTOR_INPUT, LO_FACTOR_INPUT, NOMINAL_INPUT,
 use super::tables::Tables;
 use crate::cpu::plan::Plan;
 use ns_core::templates::Inputs;
-use ns_core::templates::choice::{Absolute, TemplateInput};
+use ns_core::templates::choice::{TemplateInput, YieldSource};
 
 /// An input.
 #[derive(Debug, Clone, Copy)]
@@ -67,14 +67,14 @@ impl Tables {
             for (end, (yields, kind)) in [(&histosys.hi, UP_INPUT), (&histosys.lo, DOWN_INPUT)].into_iter().enumerate()
             {
                 match yields {
-                    Absolute::Input(start) => {
+                    YieldSource::Input(start) => {
                         found.ends[end][histosys.entry] = *start as u32;
                         for bin in 0..n_bins {
                             let place = Place { kind, template, place: first_cell + bin, used_by: histosys.entry };
                             found.places[start + bin] = place;
                         }
                     }
-                    Absolute::Fixed(yields) => found.fixed[end][first_shift..][..n_bins].copy_from_slice(yields),
+                    YieldSource::Fixed(yields) => found.fixed[end][first_shift..][..n_bins].copy_from_slice(yields),
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::session::{Items, Session};
 use crate::cpu::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
-use ns_core::templates::{Selection, Variations};
+use ns_core::templates::{TemplateSelection, TemplateVariations};
 use ns_core::{CompileOptions, Inputs, Likelihood, Model, TemplateLikelihood, compile};
 use ns_device::{Backend, Device, Precision};
 use std::collections::HashMap;
@@ -85,7 +85,11 @@ fn compare_values(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model)
 
 /// With templates that are replaced there: -ln L and both its gradients.
 fn compare_inputs(device: &Device, model: &Model) -> Result<(), AccelError> {
-    let all = |sample: &String| Selection { sample: sample.clone(), channel: None, variations: Variations::All };
+    let all = |sample: &String| TemplateSelection {
+        sample: sample.clone(),
+        channel: None,
+        variations: TemplateVariations::All,
+    };
     let Ok(inputs) = Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()) else {
         return Err(AccelError::SelfTest { what: "the inputs of the test", value: f64::NAN, expected: 0.0 });
     };
@@ -126,7 +130,7 @@ fn compare_fit(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) ->
     };
     let arrivals = session.fit(&task)?;
     let arrival = &arrivals[0];
-    check(&device, "whether the fit arrived", f64::from(arrival.has_arrived), 1.0)?;
+    check(&device, "whether the fit arrived", f64::from(arrival.converged), 1.0)?;
     check(&device, "-ln L of the fit", arrival.nll, MINIMUM)?;
     check(&device, "-ln L on the CPU where the device's fit ended", cpu.nll(&arrival.params), MINIMUM)
 }

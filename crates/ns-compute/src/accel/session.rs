@@ -14,7 +14,7 @@ use super::self_test::self_test;
 use super::tables::{PANEL, Tables};
 use crate::cpu::plan::Plan;
 use crate::cpu::terms;
-use ns_core::batch::{Arrival, BatchData, BatchError, BatchFixed, BatchMinimizer, BatchTask};
+use ns_core::batch::{BatchData, BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask};
 use ns_core::model::{Data, Model};
 use ns_core::parameters::Constraint;
 use ns_core::templates::Inputs;
@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// One Newton step of every fit of `task` from its start (N × P), with the exact Hessian or with the Gauss-Newton matrix; NaN where that is not
-    /// positive definite. Parameters at the end of their range towards which the slope leads are held.
+    /// positive definite. Parameters at the end of their range towards which the derivative leads are held.
     ///
     /// # Errors
     /// What the device says.
@@ -213,7 +213,7 @@ impl Session {
     ///
     /// # Errors
     /// What the device says.
-    pub fn fit(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
+    pub fn fit(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, AccelError> {
         self.check_task(task)?;
         let (n, n_params) = (self.n_items(task.starts), self.plan.n_params);
         let most = self.most_items().min(self.batch_size());
@@ -236,7 +236,7 @@ impl Session {
     }
 
     /// The fits of `task`, which are those from number `first` on.
-    fn fit_at_once(&mut self, first: usize, task: &BatchTask<'_>) -> Result<Vec<Arrival>, AccelError> {
+    fn fit_at_once(&mut self, first: usize, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, AccelError> {
         let n = self.n_items(task.starts);
         let data = self.upload_data(task.data)?;
         let domain = Reals::upload(&self.device, &domain(task))?;
@@ -395,7 +395,7 @@ impl BatchMinimizer for Session {
         self.device.precision() == Precision::Double
     }
 
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
         Ok(self.fit(task)?)
     }
 }
@@ -435,16 +435,16 @@ fn fixed_step(task: &BatchTask<'_>) -> u32 {
     }
 }
 
-fn arrival(params: &[f64], result: &[f64], constant: f64) -> Arrival {
+fn arrival(params: &[f64], result: &[f64], constant: f64) -> BatchFit {
     let at = |place: u32| result[place as usize];
-    let has_arrived = at(layout::RESULT_STATUS) == f64::from(layout::CONVERGED);
-    Arrival {
+    let converged = at(layout::RESULT_STATUS) == f64::from(layout::CONVERGED);
+    BatchFit {
         // -0 served as the lower side of a kink.
         params: params.iter().map(|&x| x + 0.0).collect(),
         nll: if at(layout::RESULT_NLL).is_finite() { at(layout::RESULT_NLL) + constant } else { f64::INFINITY },
         edm: at(layout::RESULT_EDM),
-        has_arrived,
-        variance: Some(at(layout::RESULT_VARIANCE)).filter(|variance| has_arrived && *variance > 0.0),
+        converged,
+        variance: Some(at(layout::RESULT_VARIANCE)).filter(|variance| converged && *variance > 0.0),
         iterations: at(layout::RESULT_ITERATIONS) as usize,
     }
 }

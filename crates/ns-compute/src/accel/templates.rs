@@ -1,7 +1,7 @@
 //! A shared session whose templates are replaced between fits, or stand there in rows.
 
 use super::gpu_session::GpuSession;
-use ns_core::batch::{BatchError, RowMinimizer, TemplateMinimizer};
+use ns_core::batch::{BatchError, TemplateBatchMinimizer, TemplateMinimizer};
 use ns_core::model::{Data, Model};
 
 impl TemplateMinimizer for GpuSession {
@@ -10,12 +10,12 @@ impl TemplateMinimizer for GpuSession {
     }
 }
 
-impl RowMinimizer for GpuSession {
-    fn n_rows(&self) -> usize {
-        self.lock().n_rows()
+impl TemplateBatchMinimizer for GpuSession {
+    fn n_batch(&self) -> usize {
+        self.lock().n_batch()
     }
 
-    fn slopes(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
-        self.lock().slopes(data, points)
+    fn batch_gradients(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
+        self.lock().batch_gradients(data, points)
     }
 }

@@ -223,8 +223,8 @@ impl TileWork {
             let (up, down): (&[f64; N], &[f64; N]) = (strip(&plan.up, cells), strip(&plan.down, cells));
             let row: &mut [f64; N] = strip_mut(self.jacobian.row_mut(modifier.column as usize), start);
             for lane in 0..N {
-                let slope = isa.fma(p, up[lane], q * down[lane]);
-                row[lane] = isa.fma(scale[lane], slope, row[lane]);
+                let derivative = isa.fma(p, up[lane], q * down[lane]);
+                row[lane] = isa.fma(scale[lane], derivative, row[lane]);
             }
         }
     }
@@ -240,12 +240,12 @@ impl TileWork {
     ) {
         let yields = self.yields.row(i);
         for s in &plan.scales[template.scales.clone()] {
-            let slope = 1.0 / nonzero(params[s.param as usize]);
-            add_scaled(isa, self.jacobian.row_mut(s.column as usize), yields, slope);
+            let derivative = 1.0 / nonzero(params[s.param as usize]);
+            add_scaled(isa, self.jacobian.row_mut(s.column as usize), yields, derivative);
         }
-        let slopes = &point.factors.log_slope[template.normsys.clone()];
-        for (s, &slope) in plan.normsys[template.normsys.clone()].iter().zip(slopes) {
-            add_scaled(isa, self.jacobian.row_mut(s.column as usize), yields, slope);
+        let derivatives = &point.factors.log_derivative[template.normsys.clone()];
+        for (s, &derivative) in plan.normsys[template.normsys.clone()].iter().zip(derivatives) {
+            add_scaled(isa, self.jacobian.row_mut(s.column as usize), yields, derivative);
         }
     }
 
@@ -261,11 +261,11 @@ impl TileWork {
         for factor in &plan.bin_factors[template.bin_factors.clone()] {
             for bin in 0..tile.len {
                 let gamma = nonzero(params[factor.first_param as usize + tile.start + bin]);
-                let slope = self.yields.row(i)[bin] / gamma;
+                let derivative = self.yields.row(i)[bin] / gamma;
                 match factor.target {
-                    BinFactorTarget::Local { slot } => self.local_jacobian.row_mut(slot as usize)[bin] += slope,
+                    BinFactorTarget::Local { slot } => self.local_jacobian.row_mut(slot as usize)[bin] += derivative,
                     BinFactorTarget::Global { first_column } => {
-                        self.jacobian.row_mut(first_column as usize + tile.start + bin)[bin] += slope;
+                        self.jacobian.row_mut(first_column as usize + tile.start + bin)[bin] += derivative;
                     }
                 }
             }

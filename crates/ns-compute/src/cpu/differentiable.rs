@@ -9,10 +9,10 @@ use super::evaluator::{CpuLikelihood, add_gradient, bins, rates};
 use super::isa::{Body, Isa, dispatch};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
-use ns_core::curvature::{Curvature, Structure};
+use ns_core::curvature::{Curvature, CurvatureStructure};
 use ns_core::taylor::Taylor;
-use ns_core::templates::choice::Absolute;
-use ns_core::templates::{self, Along};
+use ns_core::templates::choice::YieldSource;
+use ns_core::templates::{self, LineExpansion};
 use ns_core::{Data, DataLikelihood, Inputs, Likelihood, Model, SearchLikelihood, TemplateLikelihood};
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl TemplateLikelihood for DifferentiableSession {
         let (plan, data, ..) = self.likelihood.parts();
         let value = terms::add_constraints(&plan.terms, &data.aux, params, main + constant);
         if value.is_finite() {
-            terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |_, _| {});
+            terms::add_constraint_derivatives(&plan.terms, &data.aux, params, gradient, |_, _| {});
             return value;
         }
         gradient.fill(0.0);
@@ -106,7 +106,7 @@ impl TemplateLikelihood for DifferentiableSession {
         self.run(params, Weights::Given(weights), gradient, by_inputs);
     }
 
-    fn along(&mut self, params: &[f64], direction: &[f64], out: &mut Along) {
+    fn along(&mut self, params: &[f64], direction: &[f64], out: &mut LineExpansion) {
         templates::along(&self.model, &self.inputs, self.likelihood.data(), (params, direction), out);
     }
 
@@ -117,12 +117,12 @@ impl TemplateLikelihood for DifferentiableSession {
         let (plan, data, point, work) = likelihood.parts();
         dispatch(isa, WeightsAlong { plan, data, params, direction, point, work, weights });
         line.clear();
-        line.extend(params.iter().zip(direction).map(|(&start, &slope)| Taylor::line(start, slope)));
+        line.extend(params.iter().zip(direction).map(|(&start, &derivative)| Taylor::line(start, derivative)));
         templates::pull_back_inputs(model, inputs, line, weights, changes);
-        by_inputs.iter_mut().zip(changes).for_each(|(slope, change)| *slope = change.first);
+        by_inputs.iter_mut().zip(changes).for_each(|(derivative, change)| *derivative = change.first);
     }
 
-    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along) {
+    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut LineExpansion) {
         let data = self.likelihood.data();
         templates::hessian_product(&self.model, &self.inputs, data, (params, direction.0), direction.1, out);
     }
@@ -133,7 +133,7 @@ impl Likelihood for DifferentiableSession {
         self.likelihood.n_params()
     }
 
-    fn structure(&self) -> Structure {
+    fn structure(&self) -> CurvatureStructure {
         self.likelihood.structure()
     }
 
@@ -213,7 +213,7 @@ impl Body for PullBack<'_> {
                         if !main.is_finite() {
                             return f64::INFINITY;
                         }
-                        terms::slopes(observed, lambda, None, first, second);
+                        terms::derivatives(observed, lambda, None, first, second);
                     }
                 }
                 add_gradient(plan, channel, tile, work, first, gradient);
@@ -248,7 +248,7 @@ impl Body for WeightsAlong<'_> {
             for tile in tiles(channel) {
                 work.differentiate(isa, plan, channel, tile, (point, params));
                 let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
-                terms::slopes(observed, lambda, None, &mut first, &mut second);
+                terms::derivatives(observed, lambda, None, &mut first, &mut second);
                 rates(plan, channel, tile, work, direction, &mut rate);
                 for (bin, weight) in weights[bins(channel, tile)].iter_mut().enumerate() {
                     *weight = Taylor { value: first[bin], first: second[bin] * rate[bin], second: 0.0 };
@@ -281,7 +281,7 @@ impl Place<'_> {
                 let [p, q, ..] = point.weights[param];
                 rest -= p + q;
                 for (end, weight) in [(&histosys.hi, p), (&histosys.lo, q)] {
-                    if let Absolute::Input(start) = *end {
+                    if let YieldSource::Input(start) = *end {
                         let out = &mut by_inputs[start + tile.start..][..tile.len];
                         add_products(out, scales, first, weight);
                     }

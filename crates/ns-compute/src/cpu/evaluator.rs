@@ -7,7 +7,7 @@ use super::isa::{self, Body, InstructionSet, Isa, dispatch};
 use super::moves::{MOST, Moved};
 use super::plan::{ChannelPlan, Plan, TILE};
 use super::terms;
-use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
+use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use std::sync::Arc;
 
@@ -133,8 +133,8 @@ impl Likelihood for CpuLikelihood {
         self.plan.n_params
     }
 
-    fn structure(&self) -> Structure {
-        Structure { partition: self.plan.partition.clone(), n_rows: self.data.main.len() }
+    fn structure(&self) -> CurvatureStructure {
+        CurvatureStructure { partition: self.plan.partition.clone(), n_rows: self.data.main.len() }
     }
 
     fn nll(&mut self, params: &[f64]) -> f64 {
@@ -180,11 +180,11 @@ impl SearchLikelihood for CpuLikelihood {
         out.clear();
         for moves in passes(moves) {
             let sums = dispatch(*isa, Moved { plan, data, floor: *floor, point, work, params, moves });
-            for (&(i, value), [main, slope]) in moves.iter().zip(sums) {
+            for (&(i, value), [main, derivative]) in moves.iter().zip(sums) {
                 moved[i] = value;
                 let value = terms::add_constraints(&plan.terms, &data.aux, &moved, main + *constant);
-                let slope = slope + terms::constraint_slope(&plan.terms, &data.aux, &moved, i);
-                out.push(if value.is_finite() { [value, slope] } else { [f64::INFINITY, 0.0] });
+                let derivative = derivative + terms::constraint_derivative(&plan.terms, &data.aux, &moved, i);
+                out.push(if value.is_finite() { [value, derivative] } else { [f64::INFINITY, 0.0] });
                 moved[i] = params[i];
             }
         }
@@ -290,7 +290,7 @@ impl Body for Differentiate<'_> {
                     gram.forget();
                     return f64::INFINITY;
                 }
-                terms::slopes(observed, lambda, floor, first, second);
+                terms::derivatives(observed, lambda, floor, first, second);
                 add_gradient(plan, channel, tile, work, first, gradient);
                 match &mut output {
                     Output::Gradient => {}
@@ -314,14 +314,16 @@ impl Body for Differentiate<'_> {
 #[inline(always)]
 fn finish(plan: &Plan, data: &Data, gram: &mut Gram, params: &[f64], gradient: &mut [f64], output: &mut Output<'_>) {
     match output {
-        Output::Gradient => terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |_, _| {}),
+        Output::Gradient => terms::add_constraint_derivatives(&plan.terms, &data.aux, params, gradient, |_, _| {}),
         Output::Rows(rows) => {
             let diagonal = &mut rows.diagonal;
-            terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |param, c| diagonal[param] += c);
+            terms::add_constraint_derivatives(&plan.terms, &data.aux, params, gradient, |param, c| {
+                diagonal[param] += c
+            });
         }
         Output::Product(out) | Output::Exact(out) => {
             gram.flush(out);
-            terms::add_constraint_slopes(&plan.terms, &data.aux, params, gradient, |param, c| {
+            terms::add_constraint_derivatives(&plan.terms, &data.aux, params, gradient, |param, c| {
                 out.add_diagonal(param, c);
             });
         }
@@ -362,7 +364,7 @@ pub(crate) fn rates(
     for (column, &position) in channel.columns.iter().enumerate() {
         let speed = direction[plan.partition.global[position as usize] as usize];
         let row = &work.jacobian.row(column)[..tile.len];
-        out.iter_mut().zip(row).for_each(|(rate, slope)| *rate += speed * slope);
+        out.iter_mut().zip(row).for_each(|(rate, derivative)| *rate += speed * derivative);
     }
     for bin in 0..tile.len {
         for (local, slot) in locals(plan, channel, tile.start + bin) {

@@ -15,7 +15,7 @@ pub(crate) struct Sums {
     /// Σ_b w_b y_b of each template.
     weighted_yield: Vec<f64>,
     /// Σ_b w_b K Πγ δ'_hb of each histosys modifier of the model.
-    slope: Vec<f64>,
+    derivative: Vec<f64>,
     /// Σ_b w_b K Πγ δ''_hb of each histosys modifier of the model.
     curve: Vec<f64>,
     /// u and d of one template, over its positions.
@@ -28,7 +28,7 @@ impl Sums {
         let longest = plan.templates.iter().map(|t| t.positions.len()).max().unwrap_or(0);
         Self {
             weighted_yield: vec![0.0; plan.templates.len()],
-            slope: vec![0.0; plan.histosys.len()],
+            derivative: vec![0.0; plan.histosys.len()],
             curve: vec![0.0; plan.histosys.len()],
             scalar: vec![0.0; longest],
             shift: vec![0.0; longest],
@@ -37,12 +37,12 @@ impl Sums {
 
     pub(crate) fn clear(&mut self) {
         self.weighted_yield.fill(0.0);
-        self.slope.fill(0.0);
+        self.derivative.fill(0.0);
         self.curve.fill(0.0);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the tile's context, which `finish` shares in part")]
-    /// Adds one tile, whose yields and slopes `work` holds; `first` is w of each bin. Terms with a per-bin factor go to `out` at once.
+    /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms with a per-bin factor go to `out` at once.
     pub(crate) fn add_tile(
         &mut self,
         plan: &Plan,
@@ -67,7 +67,7 @@ impl Sums {
                     up += weight * plan.up[start + bin];
                     down += weight * plan.down[start + bin];
                 }
-                self.slope[h] += p * up + q * down;
+                self.derivative[h] += p * up + q * down;
                 self.curve[h] += p2 * up + q2 * down;
             }
             let cross = CrossTerms { plan, channel, tile, template, point, params, first, yields, scales };
@@ -121,10 +121,10 @@ impl Sums {
             self.scalar[s.slot as usize] = 1.0 / nonzero(params[s.param as usize]);
         }
         for e in template.normsys.clone() {
-            self.scalar[plan.normsys[e].slot as usize] = point.factors.log_slope[e];
+            self.scalar[plan.normsys[e].slot as usize] = point.factors.log_derivative[e];
         }
         for h in template.histosys.clone() {
-            self.shift[plan.histosys[h].slot as usize] += self.slope[h];
+            self.shift[plan.histosys[h].slot as usize] += self.derivative[h];
         }
     }
 }
@@ -157,14 +157,14 @@ impl CrossTerms<'_> {
                 add(columns[s.column as usize], weighted_yield / nonzero(self.params[s.param as usize]));
             }
             for e in self.template.normsys.clone() {
-                let slope = self.point.factors.log_slope[e];
-                add(columns[self.plan.normsys[e].column as usize], weighted_yield * slope);
+                let derivative = self.point.factors.log_derivative[e];
+                add(columns[self.plan.normsys[e].column as usize], weighted_yield * derivative);
             }
             for modifier in &self.plan.histosys[self.template.histosys.clone()] {
                 let [_, _, p, q, ..] = self.point.weights[modifier.param as usize];
                 let cell = modifier.cells as usize + self.tile.start + bin;
-                let slope = p * self.plan.up[cell] + q * self.plan.down[cell];
-                add(columns[modifier.column as usize], weight * self.scales[bin] * slope);
+                let derivative = p * self.plan.up[cell] + q * self.plan.down[cell];
+                add(columns[modifier.column as usize], weight * self.scales[bin] * derivative);
             }
             for other in &self.plan.bin_factors[self.template.bin_factors.clone()][..j] {
                 let value = weighted_yield / self.gamma(other, bin);

@@ -25,7 +25,7 @@ pub(crate) struct NormSysTable {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Factors {
     pub(crate) value: Vec<f64>,
-    pub(crate) log_slope: Vec<f64>,
+    pub(crate) log_derivative: Vec<f64>,
     pub(crate) relative_curvature: Vec<f64>,
 }
 
@@ -92,7 +92,7 @@ impl NormSysTable {
     /// Room for the results.
     pub(crate) fn factors(&self) -> Factors {
         let room = || vec![0.0; self.params.len()];
-        Factors { value: room(), log_slope: room(), relative_curvature: room() }
+        Factors { value: room(), log_derivative: room(), relative_curvature: room() }
     }
 
     /// Fills `out.value` at `params`, and the derivatives too if `DERIVATIVES`.
@@ -121,7 +121,7 @@ impl NormSysTable {
                     jets[1][lane] *= inverse;
                     jets[2][lane] *= inverse;
                 }
-                out.log_slope[lanes.clone()].copy_from_slice(&jets[1]);
+                out.log_derivative[lanes.clone()].copy_from_slice(&jets[1]);
                 out.relative_curvature[lanes].copy_from_slice(&jets[2]);
             }
         }

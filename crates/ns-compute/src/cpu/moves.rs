@@ -110,11 +110,11 @@ impl<'a> Changes<'a> {
         self.collect_factors(template, point);
         self.add_shifts(template, tile, scale);
         for c in 0..self.moves.len() {
-            let [ratio, slope] = std::mem::replace(&mut self.factors[c], [1.0, 0.0]);
-            if ratio != 1.0 || slope != 0.0 {
+            let [ratio, derivative] = std::mem::replace(&mut self.factors[c], [1.0, 0.0]);
+            if ratio != 1.0 || derivative != 0.0 {
                 for bin in 0..tile.len {
                     self.changes[c][bin] += (ratio - 1.0) * yields[bin];
-                    self.rates[c][bin] += slope * ratio * yields[bin];
+                    self.rates[c][bin] += derivative * ratio * yields[bin];
                 }
             }
         }
@@ -142,14 +142,14 @@ impl<'a> Changes<'a> {
     fn add_shifts(&mut self, template: &TemplatePlan, tile: Tile, scale: &[f64; TILE]) {
         for shift in &self.plan.histosys[template.histosys.clone()] {
             let Some(c) = self.place(shift.param) else { continue };
-            let ([ratio, slope], [dp, dq, p, q]) = (self.factors[c], self.weights[c]);
+            let ([ratio, derivative], [dp, dq, p, q]) = (self.factors[c], self.weights[c]);
             let start = shift.cells as usize + tile.start;
             let (up, down) = (&self.plan.up[start..][..tile.len], &self.plan.down[start..][..tile.len]);
             for bin in 0..tile.len {
                 let scale = ratio * scale[bin];
                 let change = scale * (dp * up[bin] + dq * down[bin]);
                 self.changes[c][bin] += change;
-                self.rates[c][bin] += scale * (p * up[bin] + q * down[bin]) + slope * change;
+                self.rates[c][bin] += scale * (p * up[bin] + q * down[bin]) + derivative * change;
             }
         }
     }
@@ -167,7 +167,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Adds the tile's terms and their slopes to `sums`; `lambda` is what is expected without any move.
+    /// Adds the tile's terms and their derivatives to `sums`; `lambda` is what is expected without any move.
     #[inline(always)]
     fn add_terms(&self, observed: &[f64], lambda: &[f64; TILE], floor: Option<f64>, sums: &mut [[f64; 2]; MOST]) {
         let (mut first, mut second) = ([0.0; TILE], [0.0; TILE]);
@@ -177,7 +177,7 @@ impl<'a> Changes<'a> {
             forget_next_to_nothing(&mut moved);
             let moved = &moved[..observed.len()];
             sum[0] += terms::poisson_value(observed, moved, floor);
-            terms::slopes(observed, moved, floor, &mut first, &mut second);
+            terms::derivatives(observed, moved, floor, &mut first, &mut second);
             sum[1] += self.rates[c].iter().zip(&first).take(observed.len()).map(|(rate, w)| rate * w).sum::<f64>();
         }
     }

@@ -2,10 +2,10 @@
 
 use super::accelerate;
 use super::plan::ConstraintTerm;
-use ns_core::likelihood::{constraint_deviance, constraint_normaliser, constraint_slopes};
+use ns_core::double_double::DoubleDouble;
+use ns_core::likelihood::{constraint_derivatives, constraint_deviance, constraint_normaliser};
 use ns_core::model::Data;
 use ns_core::poisson::{self, log_normaliser};
-use ns_core::twofold::Twofold;
 
 /// The part of -ln L that depends on the data only: normalisations of all Poisson and Gaussian terms.
 pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
@@ -25,10 +25,10 @@ pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64], floor: Option<f64>
 
 /// First and second derivatives of the bins' terms.
 #[inline(always)]
-pub(crate) fn slopes(observed: &[f64], lambda: &[f64], floor: Option<f64>, first: &mut [f64], second: &mut [f64]) {
+pub(crate) fn derivatives(observed: &[f64], lambda: &[f64], floor: Option<f64>, first: &mut [f64], second: &mut [f64]) {
     for (bin, (&n, &l)) in observed.iter().zip(lambda).enumerate() {
         (first[bin], second[bin]) = match floor {
-            None => poisson::slopes(n, l),
+            None => poisson::derivatives(n, l),
             Some(floor) => {
                 let jet = poisson::floored(n, l, floor);
                 (jet.first, jet.second)
@@ -40,17 +40,17 @@ pub(crate) fn slopes(observed: &[f64], lambda: &[f64], floor: Option<f64>, first
 /// `rest` (the other terms) and the constraint terms without their normalisations, rounded once at the end.
 #[inline(always)]
 pub(crate) fn add_constraints(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], rest: f64) -> f64 {
-    let (mut small, mut large) = (0.0, Twofold::default());
+    let (mut small, mut large) = (0.0, DoubleDouble::default());
     for (term, &aux) in terms.iter().zip(aux) {
         let deviance = constraint_deviance(term.constraint, aux, params[term.param as usize]);
         if deviance.lo == 0.0 { small += deviance.hi } else { large = large + deviance }
     }
-    (large + Twofold::sum(small, rest)).round()
+    (large + DoubleDouble::sum(small, rest)).round()
 }
 
-/// Adds the constraint terms' slopes to `gradient` (P) and hands each one's second derivative to `curve`.
+/// Adds the constraint terms' derivatives to `gradient` (P) and hands each one's second derivative to `curve`.
 #[inline(always)]
-pub(crate) fn add_constraint_slopes(
+pub(crate) fn add_constraint_derivatives(
     terms: &[ConstraintTerm],
     aux: &[f64],
     params: &[f64],
@@ -59,14 +59,14 @@ pub(crate) fn add_constraint_slopes(
 ) {
     for (term, &aux) in terms.iter().zip(aux) {
         let param = term.param as usize;
-        let (first, second) = constraint_slopes(term.constraint, aux, params[param]);
+        let (first, second) = constraint_derivatives(term.constraint, aux, params[param]);
         gradient[param] += first;
         curve(param, second);
     }
 }
 
-/// The constraint terms' slope along parameter `i` alone.
-pub(crate) fn constraint_slope(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], i: usize) -> f64 {
+/// The constraint terms' derivative along parameter `i` alone.
+pub(crate) fn constraint_derivative(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], i: usize) -> f64 {
     let own = terms.iter().zip(aux).filter(|(term, _)| term.param as usize == i);
-    own.map(|(term, &aux)| constraint_slopes(term.constraint, aux, params[i]).0).sum()
+    own.map(|(term, &aux)| constraint_derivatives(term.constraint, aux, params[i]).0).sum()
 }

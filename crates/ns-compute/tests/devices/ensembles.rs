@@ -4,7 +4,7 @@ use crate::models::edge_models;
 use crate::{Held, devices};
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
-use ns_core::batch::{Arrival, BatchError, BatchMinimizer, BatchTask};
+use ns_core::batch::{BatchError, BatchFit, BatchMinimizer, BatchTask};
 use ns_inference::FitOptions;
 use ns_inference::accelerator::{Accelerator, FitCounts};
 use ns_inference::monitor::NoMonitor;
@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 /// A session's arrivals, call by call.
-type Seen = Arc<Mutex<Vec<Vec<Arrival>>>>;
+type Seen = Arc<Mutex<Vec<Vec<BatchFit>>>>;
 
 /// A minimiser that remembers what it found, takes few fits at a time, and fails from some call on.
 struct Spy {
@@ -39,7 +39,7 @@ impl BatchMinimizer for Spy {
         self.inner.is_exact()
     }
 
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
         if self.calls_left == 0 {
             return Err("the device fell off the bus".into());
         }

@@ -3,7 +3,7 @@
 use crate::models::{edge_models, random_model, toys};
 use crate::{Held, cholesky, constants, devices, difference, expansion, length};
 use ns_compute::CpuLikelihood;
-use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask};
+use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchTask};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::FitOptions;
 use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer, Minimum};
@@ -66,7 +66,7 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], (domain, start): (
 fn hold_one(
     held: &Held,
     likelihood: &mut CpuLikelihood,
-    (arrival, data, constant): (&Arrival, &Data, f64),
+    (arrival, data, constant): (&BatchFit, &Data, f64),
     domain: &Domain,
     cpu: &Minimum,
     tally: &mut Tally,
@@ -81,7 +81,7 @@ fn hold_one(
             || (arrival.params[p] >= domain.lower[p] - slack && arrival.params[p] <= domain.upper[p] + slack)
     };
     assert!((0..arrival.params.len()).all(inside), "inside the box: {arrival:?}");
-    if !arrival.has_arrived {
+    if !arrival.converged {
         tally.left += 1;
         tally.left_alone += usize::from(cpu.converged());
         if !arrival.nll.is_finite() {
@@ -232,6 +232,6 @@ fn a_fit_that_cannot_start_says_so() {
             variance_of: Some(poi),
         };
         let arrivals = held.session(&model).fit(&task).expect("the device computes");
-        assert!(!arrivals[0].has_arrived && arrivals[0].nll == f64::INFINITY && arrivals[0].variance.is_none());
+        assert!(!arrivals[0].converged && arrivals[0].nll == f64::INFINITY && arrivals[0].variance.is_none());
     }
 }

@@ -4,8 +4,8 @@ use crate::models::{edge_models, points, random_model};
 use crate::{Held, bits, devices, open};
 use ns_compute::accel::{AccelError, Given, Gradients, Session, Slopes};
 use ns_compute::{CpuLikelihood, DifferentiableSession};
-use ns_core::batch::{BatchData, BatchFixed, BatchTask, RowMinimizer, TemplateMinimizer};
-use ns_core::templates::{InputError, Inputs, Selection, Variations};
+use ns_core::batch::{BatchData, BatchFixed, BatchTask, TemplateBatchMinimizer, TemplateMinimizer};
+use ns_core::templates::{InputError, Inputs, TemplateSelection, TemplateVariations};
 use ns_core::{DataLikelihood, Likelihood, Model, TemplateLikelihood};
 use ns_device::{Device, EmulationOptions, Foreign, Precision, Schedule};
 use ns_inference::FitOptions;
@@ -16,8 +16,8 @@ use ns_testkit::random::Random;
 pub(crate) fn inputs_of(model: &Model, seed: u64) -> Inputs {
     let selection = |(i, sample): (usize, &String)| {
         let stays = i == 0 && seed.is_multiple_of(3);
-        let variations = if stays { Variations::None } else { Variations::All };
-        Selection { sample: sample.clone(), channel: None, variations }
+        let variations = if stays { TemplateVariations::None } else { TemplateVariations::All };
+        TemplateSelection { sample: sample.clone(), channel: None, variations }
     };
     Inputs::new(model, &model.samples.iter().enumerate().map(selection).collect::<Vec<_>>()).expect("its samples")
 }
@@ -34,7 +34,7 @@ pub(crate) fn session(held: &Held, model: &Model, inputs: &Inputs) -> Session {
     Session::with_inputs(&held.device, model, inputs.clone()).expect("the model fits on the device")
 }
 
-/// How far values, slopes by parameters and slopes by inputs were off: of -ln L, and of a point's largest slope of the kind.
+/// How far values, derivatives by parameters and derivatives by inputs were off: of -ln L, and of a point's largest derivative of the kind.
 #[derive(Debug, Default)]
 pub(crate) struct Off {
     nll: f64,
@@ -59,11 +59,12 @@ pub(crate) fn hold(held: &Held, model: &Model, inputs: &Inputs, (rows, points): 
         if !value.is_finite() {
             off.n_outside += 1;
             assert_eq!(found.values[i], f64::INFINITY, "outside the domain");
-            assert!(ours.iter().chain(of_inputs).all(|slope| slope.is_nan()), "{ours:?} {of_inputs:?}");
+            assert!(ours.iter().chain(of_inputs).all(|derivative| derivative.is_nan()), "{ours:?} {of_inputs:?}");
             continue;
         }
         off.nll = off.nll.max((found.values[i] - value).abs() / value.abs().max(1.0));
-        let largest = |slopes: &[f64]| slopes.iter().fold(1.0_f64, |most, slope| most.max(slope.abs()));
+        let largest =
+            |derivatives: &[f64]| derivatives.iter().fold(1.0_f64, |most, derivative| most.max(derivative.abs()));
         let scales = [largest(&by_params), largest(&by_inputs)];
         for (ours, theirs) in ours.iter().zip(&by_params) {
             off.by_params = off.by_params.max((ours - theirs).abs() / scales[0]);
@@ -132,14 +133,14 @@ fn replaced_templates_are_those_of_a_model_that_has_them() {
             let mut compiled = held.session(&model);
             let at = points(&model, &mut random, 5);
             let data = model.observed.clone();
-            let (ours, slopes) = replaced.slopes(&data, &at).expect("it computes");
-            let (theirs, expected) = compiled.slopes(&data, &at).expect("it computes");
+            let (ours, derivatives) = replaced.derivatives(&data, &at).expect("it computes");
+            let (theirs, expected) = compiled.derivatives(&data, &at).expect("it computes");
             // The same bits where products and sums are rounded apart, as the host does; where they are fused, as on NVIDIA GPUs, the tables have other roundings.
             require_close(&ours, &theirs, &format!("seed {seed}"));
-            require_close(&slopes, &expected, &format!("slopes, seed {seed}"));
+            require_close(&derivatives, &expected, &format!("derivatives, seed {seed}"));
             // Through the trait that fits of gradients use: the same but for the rounding of what is absolute.
             replaced.replace_templates(&model).expect("it computes");
-            let (again, _) = replaced.slopes(&data, &at).expect("it computes");
+            let (again, _) = replaced.derivatives(&data, &at).expect("it computes");
             for (ours, theirs) in again.iter().zip(&theirs) {
                 assert!(ours == theirs || (ours - theirs).abs() <= 1e-12 * theirs.abs(), "{ours} and {theirs}");
             }
@@ -170,13 +171,13 @@ fn fits_of_rows_end_in_each_rows_minimum() {
             };
             let arrivals = device.fit(&task).expect("it computes");
             let mut cpu = DifferentiableSession::new(&model, inputs.clone());
-            for (i, arrival) in arrivals.iter().enumerate().filter(|(_, arrival)| arrival.has_arrived) {
+            for (i, arrival) in arrivals.iter().enumerate().filter(|(_, arrival)| arrival.converged) {
                 cpu.set_inputs(&rows[i % 3 * inputs.len()..][..inputs.len()]);
                 let value = cpu.nll(&arrival.params);
                 assert!((value - arrival.nll).abs() <= 1e-11 * value.abs().max(1.0), "{value} is not {}", arrival.nll);
                 assert_eq!(arrival.nll.to_bits(), arrivals[i % 3].nll.to_bits(), "the same row");
             }
-            assert!(arrivals.iter().filter(|arrival| arrival.has_arrived).count() > 4, "seed {seed}");
+            assert!(arrivals.iter().filter(|arrival| arrival.converged).count() > 4, "seed {seed}");
         }
     }
 }
@@ -262,7 +263,7 @@ fn rows_depend_on_neither_blocks_nor_the_order_of_lanes() {
     }
     assert!(run(EmulationOptions { memory_bytes: 1 << 20, ..EmulationOptions::default() }, None) == expected);
     let [_, _, by_inputs] = run(EmulationOptions::default(), Some(128));
-    assert!(by_inputs == expected[2], "the slope of an input is one lane's sum");
+    assert!(by_inputs == expected[2], "the derivative of an input is one lane's sum");
 }
 
 /// A point, or a row of inputs, that all items share.

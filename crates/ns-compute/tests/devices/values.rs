@@ -8,7 +8,7 @@ use ns_core::batch::BatchData;
 use ns_core::{Data, Model};
 use ns_testkit::random::Random;
 
-/// How far values and slopes were off, as parts of what is allowed.
+/// How far values and derivatives were off, as parts of what is allowed.
 #[derive(Debug, Default)]
 pub(crate) struct Off {
     pub(crate) nll: f64,
@@ -36,7 +36,7 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
         if !cpu.value.is_finite() {
             off.n_outside += 1;
             assert_eq!(values[i], f64::INFINITY, "outside the domain");
-            assert!(gradient.iter().all(|&slope| slope == 0.0), "{gradient:?}");
+            assert!(gradient.iter().all(|&derivative| derivative == 0.0), "{gradient:?}");
             continue;
         }
         let varying = (cpu.value - constants(model, data)).abs();
@@ -45,11 +45,11 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
         let size = if held.is_single() { (1e-3 * varying.max(excess)).max(1.0) } else { cpu.value.abs().max(1.0) };
         off.nll = off.nll.max((values[i] - cpu.value).abs() / size / held.parity.nll);
         let steepness = |p: usize| {
-            let slope = cpu.gradient[p].abs();
+            let derivative = cpu.gradient[p].abs();
             if held.is_single() {
-                1e-3 * slope.max(cpu.matrix[p * n_params + p].abs() * point[p].abs().max(1.0))
+                1e-3 * derivative.max(cpu.matrix[p * n_params + p].abs() * point[p].abs().max(1.0))
             } else {
-                slope
+                derivative
             }
         };
         let scale = (0..n_params).map(steepness).fold(1.0, f64::max);

@@ -18,7 +18,7 @@ pub enum Severity {
 
 /// The place of a finding: names for reading, the JSON pointer for finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct At {
+pub struct FindingPlace {
     /// JSON pointer into the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
@@ -39,7 +39,7 @@ pub struct At {
     pub parameter: Option<String>,
 }
 
-impl std::fmt::Display for At {
+impl std::fmt::Display for FindingPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut separator = "";
         let names = [("channel", &self.channel), ("sample", &self.sample), ("modifier", &self.modifier)];
@@ -60,9 +60,9 @@ impl std::fmt::Display for At {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// What.
-    pub problem: Problem,
+    pub problem: FindingKind,
     /// Where.
-    pub at: At,
+    pub at: FindingPlace,
 }
 
 impl Finding {
@@ -80,9 +80,9 @@ impl Serialize for Finding {
         struct Flat<'a> {
             severity: Severity,
             #[serde(flatten)]
-            problem: &'a Problem,
+            problem: &'a FindingKind,
             #[serde(flatten)]
-            at: &'a At,
+            at: &'a FindingPlace,
             message: String,
         }
         let Self { problem, at } = self;
@@ -94,7 +94,7 @@ impl Serialize for Finding {
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Problem {
+pub enum FindingKind {
     /// Two names differ in case or blanks only.
     #[error("the {what} names `{name}` and `{other}` differ in case or blanks only")]
     SimilarNames {
@@ -267,7 +267,7 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl FindingKind {
     /// How much it matters.
     #[must_use]
     pub fn severity(&self) -> Severity {
@@ -343,11 +343,11 @@ mod tests {
     fn the_code_in_json_is_the_code_in_tables() {
         let kind = ModifierKind::NormSys;
         for problem in [
-            Problem::PoiWithoutEffect,
-            Problem::NoEffect { kind },
-            Problem::EmptyBin { observed: 1.0 },
-            Problem::Overflow { expected: 1e308 },
-            Problem::OneSided { kind, down: 0.1, up: 0.2, n_bins: 1 },
+            FindingKind::PoiWithoutEffect,
+            FindingKind::NoEffect { kind },
+            FindingKind::EmptyBin { observed: 1.0 },
+            FindingKind::Overflow { expected: 1e308 },
+            FindingKind::OneSided { kind, down: 0.1, up: 0.2, n_bins: 1 },
         ] {
             let code = problem.code();
             assert!(format!("{problem:?}").to_lowercase().starts_with(&code.replace('_', "")), "{code}");

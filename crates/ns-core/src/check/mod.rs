@@ -9,7 +9,7 @@ mod parameters;
 mod variations;
 mod yields;
 
-pub use finding::{At, Finding, Problem, Severity};
+pub use finding::{Finding, FindingKind, FindingPlace, Severity};
 
 use crate::model::Model;
 use crate::spec::Workspace;
@@ -17,7 +17,7 @@ use crate::spec::Workspace;
 /// Everything suspicious in `workspace` and in `model`, which was compiled from it; errors first, then in document order.
 ///
 /// ```
-/// use ns_core::check::{Problem, check};
+/// use ns_core::check::{FindingKind, check};
 /// # use ns_core::spec::*;
 /// # let mu = Modifier { name: "mu".to_owned(), data: ModifierData::NormFactor };
 /// # let sample = Sample { name: "signal".to_owned(), data: vec![0.0], modifiers: vec![mu] };
@@ -30,7 +30,7 @@ use crate::spec::Workspace;
 /// // One sample without a yield, where three events were seen.
 /// let model = ns_core::compile(&workspace, &Default::default())?;
 /// let findings = check(&workspace, &model);
-/// assert_eq!(findings[0].problem, Problem::EmptyBin { observed: 3.0 });
+/// assert_eq!(findings[0].problem, FindingKind::EmptyBin { observed: 3.0 });
 /// assert_eq!(findings[0].at.pointer.as_deref(), Some("/channels/0"));
 /// # Ok::<(), ns_core::CompileError>(())
 /// ```

@@ -1,6 +1,6 @@
 //! Names that look alike, templates that are the same, and names in settings that nothing has.
 
-use super::finding::{At, Finding, Problem};
+use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::model::Model;
 use crate::spec::{Channel, Workspace};
 use std::collections::{BTreeMap, HashMap};
@@ -31,8 +31,9 @@ fn similar_names(workspace: &Workspace, findings: &mut Vec<Finding>) {
         for (name, pointer) in names {
             let plain = name.split_whitespace().collect::<String>().to_lowercase();
             if let Some(other) = seen.insert(plain, name) {
-                let problem = Problem::SimilarNames { what, name: name.to_owned(), other: other.to_owned() };
-                findings.push(Finding { problem, at: At { pointer: Some(pointer), ..At::default() } });
+                let problem = FindingKind::SimilarNames { what, name: name.to_owned(), other: other.to_owned() };
+                findings
+                    .push(Finding { problem, at: FindingPlace { pointer: Some(pointer), ..FindingPlace::default() } });
             }
         }
     }
@@ -48,10 +49,11 @@ fn same_templates(c: usize, channel: &Channel, findings: &mut Vec<Finding>) {
         }
         let bits = sample.data.iter().map(|yields| yields.to_bits()).collect();
         if let Some(other) = seen.insert(bits, &sample.name) {
-            let problem = Problem::SameTemplate { other: other.to_owned() };
+            let problem = FindingKind::SameTemplate { other: other.to_owned() };
             let pointer = Some(format!("/channels/{c}/samples/{s}/data"));
             let (channel, sample) = (Some(channel.name.clone()), Some(sample.name.clone()));
-            findings.push(Finding { problem, at: At { pointer, channel, sample, ..At::default() } });
+            findings
+                .push(Finding { problem, at: FindingPlace { pointer, channel, sample, ..FindingPlace::default() } });
         }
     }
 }
@@ -64,9 +66,9 @@ fn unused_settings(workspace: &Workspace, model: &Model, findings: &mut Vec<Find
                 continue;
             }
             let similar = model.parameters.similar(&config.name).map(str::to_owned);
-            let problem = Problem::UnusedSetting { name: config.name.clone(), similar };
+            let problem = FindingKind::UnusedSetting { name: config.name.clone(), similar };
             let pointer = Some(format!("/measurements/{m}/config/parameters/{p}"));
-            findings.push(Finding { problem, at: At { pointer, ..At::default() } });
+            findings.push(Finding { problem, at: FindingPlace { pointer, ..FindingPlace::default() } });
         }
     }
 }
@@ -78,8 +80,8 @@ fn unused_observations(workspace: &Workspace, findings: &mut Vec<Finding>) {
             continue;
         }
         let similar = crate::similar_name(&observation.name, channels()).map(str::to_owned);
-        let problem = Problem::UnusedObservation { name: observation.name.clone(), similar };
+        let problem = FindingKind::UnusedObservation { name: observation.name.clone(), similar };
         let pointer = Some(format!("/observations/{o}"));
-        findings.push(Finding { problem, at: At { pointer, ..At::default() } });
+        findings.push(Finding { problem, at: FindingPlace { pointer, ..FindingPlace::default() } });
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters that change nothing, start where they may not be, or are fixed because there is nothing to vary.
 
-use super::finding::{At, Finding, Problem};
+use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::expected::expected_main;
 use crate::model::Model;
 use crate::parameters::ParameterSet;
@@ -14,8 +14,8 @@ pub(super) fn look(workspace: &Workspace, model: &Model, findings: &mut Vec<Find
     }
 }
 
-fn at(parameter: &str) -> At {
-    At { parameter: Some(parameter.to_owned()), ..At::default() }
+fn at(parameter: &str) -> FindingPlace {
+    FindingPlace { parameter: Some(parameter.to_owned()), ..FindingPlace::default() }
 }
 
 fn starts(model: &Model, findings: &mut Vec<Finding>) {
@@ -23,7 +23,7 @@ fn starts(model: &Model, findings: &mut Vec<Finding>) {
     for (p, name) in parameters.names.iter().enumerate() {
         let (start, lower, upper) = (parameters.init[p], parameters.lower[p], parameters.upper[p]);
         if !parameters.fixed[p] && !(lower..=upper).contains(&start) {
-            findings.push(Finding { problem: Problem::StartOutsideBounds { start, lower, upper }, at: at(name) });
+            findings.push(Finding { problem: FindingKind::StartOutsideBounds { start, lower, upper }, at: at(name) });
         }
     }
 }
@@ -34,15 +34,15 @@ fn effects(model: &Model, findings: &mut Vec<Finding>) {
     for &poi in &model.pois {
         let (name, value) = (&parameters.names[poi], parameters.init[poi]);
         if !changes_yields(model, poi) {
-            findings.push(Finding { problem: Problem::PoiWithoutEffect, at: at(name) });
+            findings.push(Finding { problem: FindingKind::PoiWithoutEffect, at: at(name) });
         } else if parameters.fixed[poi] {
-            findings.push(Finding { problem: Problem::PoiFixed { value }, at: at(name) });
+            findings.push(Finding { problem: FindingKind::PoiFixed { value }, at: at(name) });
         }
     }
     for (p, name) in parameters.names.iter().enumerate() {
         let is_free = parameters.constraint[p].is_none() && !parameters.fixed[p] && !model.pois.contains(&p);
         if is_free && !changes_yields(model, p) {
-            findings.push(Finding { problem: Problem::ParameterWithoutEffect, at: at(name) });
+            findings.push(Finding { problem: FindingKind::ParameterWithoutEffect, at: at(name) });
         }
     }
 }
@@ -67,6 +67,6 @@ fn fixed_gammas(workspace: &Workspace, model: &Model, set: &ParameterSet, findin
     }
     let bins: Vec<usize> = (0..set.len).filter(|&i| model.parameters.fixed[set.first + i]).collect();
     if !bins.is_empty() {
-        findings.push(Finding { problem: Problem::FixedGammas { kind, bins }, at: at(&set.name) });
+        findings.push(Finding { problem: FindingKind::FixedGammas { kind, bins }, at: at(&set.name) });
     }
 }

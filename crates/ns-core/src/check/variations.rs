@@ -1,6 +1,6 @@
 //! Systematics that change nothing, move the yield to one side only, are kinked, or are larger than the yield.
 
-use super::finding::{At, Finding, Problem};
+use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::spec::{Channel, Modifier, ModifierData, Sample, Workspace};
 
 /// Shifts below this, relative to nominal, are no effect.
@@ -30,8 +30,8 @@ fn place(
     sample: &Sample,
     modifier: &Modifier,
     bin: Option<usize>,
-) -> At {
-    At {
+) -> FindingPlace {
+    FindingPlace {
         pointer: Some(format!("/channels/{c}/samples/{s}/modifiers/{m}")),
         channel: Some(channel.name.clone()),
         sample: Some(sample.name.clone()),
@@ -68,7 +68,7 @@ impl Shift {
 }
 
 /// The problems of one modifier and their bins.
-fn judge(sample: &Sample, modifier: &Modifier) -> Vec<(Problem, Option<usize>)> {
+fn judge(sample: &Sample, modifier: &Modifier) -> Vec<(FindingKind, Option<usize>)> {
     let kind = modifier.kind();
     // The shifts of single bins, and that of the whole sample.
     let (shifts, whole, changes_something) = match &modifier.data {
@@ -80,20 +80,20 @@ fn judge(sample: &Sample, modifier: &Modifier) -> Vec<(Problem, Option<usize>)> 
         _ => return Vec::new(),
     };
     if !changes_something {
-        return vec![(Problem::NoEffect { kind }, None)];
+        return vec![(FindingKind::NoEffect { kind }, None)];
     }
     if shifts.iter().all(|shift| shift.down == shift.up) {
-        return vec![(Problem::EqualVariations { kind, up: whole.up }, None)];
+        return vec![(FindingKind::EqualVariations { kind, up: whole.up }, None)];
     }
     let mut problems = Vec::new();
     if let Some((Shift { down, up, bin }, n_bins)) = worst(&shifts, Shift::is_one_sided) {
-        problems.push((Problem::OneSided { kind, down, up, n_bins }, bin));
+        problems.push((FindingKind::OneSided { kind, down, up, n_bins }, bin));
     }
     if let Some((Shift { down, up, bin }, n_bins)) = worst(&shifts, Shift::is_kinked) {
-        problems.push((Problem::Kinked { kind, down, up, n_bins }, bin));
+        problems.push((FindingKind::Kinked { kind, down, up, n_bins }, bin));
     }
     if whole.size() > LARGE {
-        problems.push((Problem::LargeEffect { kind, down: whole.down, up: whole.up }, None));
+        problems.push((FindingKind::LargeEffect { kind, down: whole.down, up: whole.up }, None));
     }
     problems
 }

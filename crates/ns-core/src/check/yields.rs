@@ -1,6 +1,6 @@
 //! Bins that are empty, yields that are negative, and observations that are nowhere near.
 
-use super::finding::{At, Finding, Problem};
+use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::expected::expected_main;
 use crate::likelihood::{diagnose, nll};
 use crate::model::Model;
@@ -19,14 +19,16 @@ pub(super) fn look(workspace: &Workspace, model: &Model, findings: &mut Vec<Find
         negative_yields(c, channel, findings);
     }
     let explained = findings[n_before..].iter().any(|finding| match finding.problem {
-        Problem::EmptyBin { observed } => observed > 0.0,
-        Problem::NegativeTotal { .. } => true,
+        FindingKind::EmptyBin { observed } => observed > 0.0,
+        FindingKind::NegativeTotal { .. } => true,
         _ => false,
     });
     let start = &model.parameters.init;
     let reason = if explained { None } else { diagnose(model, &model.observed, start) };
     match reason {
-        Some(reason) => findings.push(Finding { problem: Problem::NotFiniteAtStart { reason }, at: At::default() }),
+        Some(reason) => {
+            findings.push(Finding { problem: FindingKind::NotFiniteAtStart { reason }, at: FindingPlace::default() })
+        }
         None if !explained && !nll(model, &model.observed, start).is_finite() => overflow(model, findings),
         None => far_observations(workspace, model, findings),
     }
@@ -40,22 +42,25 @@ fn overflow(model: &Model, findings: &mut Vec<Finding>) {
         |bins: std::ops::Range<usize>| lambda[bins].iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
     let found = bins.enumerate().filter_map(|(channel, bins)| Some((channel, largest(bins)?)));
     let Some((channel, (bin, expected))) = found.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { return };
-    let at = At { channel: Some(model.channels[channel].clone()), bin: Some(bin), ..At::default() };
-    findings.push(Finding { problem: Problem::Overflow { expected }, at });
+    let at = FindingPlace { channel: Some(model.channels[channel].clone()), bin: Some(bin), ..FindingPlace::default() };
+    findings.push(Finding { problem: FindingKind::Overflow { expected }, at });
 }
 
 fn totals(c: usize, channel: &Channel, observed: &[f64], findings: &mut Vec<Finding>) {
     for (bin, &observed) in observed.iter().enumerate() {
         let total: f64 = channel.samples.iter().map(|sample| sample.data[bin]).sum();
         let problem = if total < 0.0 {
-            Problem::NegativeTotal { total }
+            FindingKind::NegativeTotal { total }
         } else if is_empty(channel, bin) {
-            Problem::EmptyBin { observed }
+            FindingKind::EmptyBin { observed }
         } else {
             continue;
         };
         let (pointer, name) = (Some(format!("/channels/{c}")), Some(channel.name.clone()));
-        findings.push(Finding { problem, at: At { pointer, channel: name, bin: Some(bin), ..At::default() } });
+        findings.push(Finding {
+            problem,
+            at: FindingPlace { pointer, channel: name, bin: Some(bin), ..FindingPlace::default() },
+        });
     }
 }
 
@@ -75,14 +80,14 @@ fn negative_yields(c: usize, channel: &Channel, findings: &mut Vec<Finding>) {
         let n_bins = sample.data.iter().filter(|yields| **yields < 0.0).count();
         let lowest = sample.data.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         let Some((bin, &value)) = lowest.filter(|_| n_bins > 0) else { continue };
-        let at = At {
+        let at = FindingPlace {
             pointer: Some(format!("/channels/{c}/samples/{s}/data/{bin}")),
             channel: Some(channel.name.clone()),
             sample: Some(sample.name.clone()),
             bin: Some(bin),
-            ..At::default()
+            ..FindingPlace::default()
         };
-        findings.push(Finding { problem: Problem::NegativeYield { value, n_bins }, at });
+        findings.push(Finding { problem: FindingKind::NegativeYield { value, n_bins }, at });
     }
 }
 
@@ -99,7 +104,7 @@ fn far_observations(workspace: &Workspace, model: &Model, findings: &mut Vec<Fin
         }
         let position = workspace.observations.iter().position(|observation| observation.name == *name);
         let (pointer, channel) = (position.map(|o| format!("/observations/{o}")), Some(name.clone()));
-        let problem = Problem::FarFromObservation { observed, expected };
-        findings.push(Finding { problem, at: At { pointer, channel, ..At::default() } });
+        let problem = FindingKind::FarFromObservation { observed, expected };
+        findings.push(Finding { problem, at: FindingPlace { pointer, channel, ..FindingPlace::default() } });
     }
 }

@@ -4,7 +4,7 @@ use crate::spec::ModifierKind;
 
 /// Where a modifier stands: names for reading, and the JSON pointer for finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SamplePlace {
     /// JSON pointer of the faulty value in the document.
     pub pointer: String,
     /// The channel's name.
@@ -13,7 +13,7 @@ pub struct Place {
     pub sample: String,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SamplePlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: channel `{}`, sample `{}`", self.pointer, self.channel, self.sample)
     }
@@ -39,7 +39,7 @@ pub enum CompileError {
     #[error("{place} has {}, but the channel has {expected}", counted(*.found, "bin"))]
     SampleLength {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// Bins of the channel.
         expected: usize,
         /// Bins found.
@@ -52,7 +52,7 @@ pub enum CompileError {
     )]
     ModifierLength {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// Kind of modifier.
         kind: ModifierKind,
         /// Its name.
@@ -121,7 +121,7 @@ pub enum CompileError {
     #[error("{place}: normsys `{modifier}` has {field} = {value}; both factors must be positive")]
     NormSysNotPositive {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// The modifier's name.
         modifier: String,
         /// `lo` or `hi`.
@@ -133,7 +133,7 @@ pub enum CompileError {
     #[error("{place}: a lumi modifier must be called `lumi`, not `{modifier}`")]
     LumiName {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// The modifier's name.
         modifier: String,
     },
@@ -141,7 +141,7 @@ pub enum CompileError {
     #[error("{place}: shapesys `{modifier}` is already used at {first}, and a shapesys cannot be shared")]
     SharedShapeSys {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// The modifier's name.
         modifier: String,
         /// JSON pointer of the first use.
@@ -151,7 +151,7 @@ pub enum CompileError {
     #[error("{place}: `{name}` is used as {kind} here and as {other} elsewhere, and these cannot share a parameter")]
     IncompatibleKinds {
         /// Where it was met.
-        place: Place,
+        place: SamplePlace,
         /// The name.
         name: String,
         /// The kind met.
@@ -163,7 +163,7 @@ pub enum CompileError {
     #[error("{place}: shapefactor `{modifier}` has {} elsewhere, but this channel has {found}", counted(*.expected, "bin"))]
     ShapeFactorLength {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// The modifier's name.
         modifier: String,
         /// Bins where it was met first.
@@ -175,7 +175,7 @@ pub enum CompileError {
     #[error("{place}: staterror `{modifier}` is on this sample in other channels than on sample `{other_sample}`")]
     StatErrorChannels {
         /// Where.
-        place: Place,
+        place: SamplePlace,
         /// The modifier's name.
         modifier: String,
         /// The sample that it is compared with.
@@ -189,7 +189,7 @@ pub enum CompileError {
         /// `inits`, `bounds`, `auxdata` or `sigmas`.
         field: &'static str,
         /// A sample that uses it.
-        place: Place,
+        place: SamplePlace,
     },
     /// The workspace has no measurement.
     #[error("the workspace has no measurement")]

@@ -10,7 +10,7 @@ mod settings;
 mod structure;
 mod tables;
 
-pub use error::{CompileError, Place};
+pub use error::{CompileError, SamplePlace};
 
 use crate::interpolate::Interpolation;
 use crate::model::{Data, Model};

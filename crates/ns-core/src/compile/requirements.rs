@@ -5,7 +5,7 @@
 
 use super::error::CompileError;
 use super::settings::Requirement;
-use super::structure::{Order, place};
+use super::structure::{SortedOrder, place};
 use crate::parameters::Constraint;
 use crate::spec::{Modifier, ModifierData, ModifierKind, Sample, Workspace};
 use std::collections::HashMap;
@@ -22,13 +22,13 @@ struct Use<'a> {
 }
 
 impl Use<'_> {
-    fn place(&self, rest: &str) -> super::error::Place {
+    fn place(&self, rest: &str) -> super::error::SamplePlace {
         place(self.workspace, self.channel, self.sample, &format!("/modifiers/{}{rest}", self.index))
     }
 }
 
 /// Every modifier, by kind, in the order in which the model walks them.
-fn uses_by_kind<'a>(workspace: &'a Workspace, order: &Order) -> [Vec<Use<'a>>; 7] {
+fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'a>>; 7] {
     let mut uses: [Vec<Use<'a>>; 7] = Default::default();
     for (&channel, samples) in order.channels.iter().zip(&order.samples) {
         for &sample in samples {
@@ -45,7 +45,7 @@ fn uses_by_kind<'a>(workspace: &'a Workspace, order: &Order) -> [Vec<Use<'a>>; 7
 }
 
 /// The parameter sets that the modifiers need, in order, before any measurement's settings.
-pub(super) fn collect(workspace: &Workspace, order: &Order) -> Result<Vec<Requirement>, CompileError> {
+pub(super) fn collect(workspace: &Workspace, order: &SortedOrder) -> Result<Vec<Requirement>, CompileError> {
     let uses = uses_by_kind(workspace, order);
     let mut collected = Collected::default();
     for kind in ModifierKind::ALL {
@@ -88,7 +88,7 @@ impl Collected {
         self.requirements.push(requirement);
     }
 
-    fn add_staterrors(&mut self, uses: &[Use<'_>], order: &Order) -> Result<(), CompileError> {
+    fn add_staterrors(&mut self, uses: &[Use<'_>], order: &SortedOrder) -> Result<(), CompileError> {
         let mut names: Vec<&str> = uses.iter().map(|u| u.modifier.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -182,7 +182,7 @@ fn check_same_channels(uses: &[Use<'_>]) -> Result<(), CompileError> {
 ///
 /// In pyhf the sum of nominals runs over samples that carry the name in any channel; they carry it in the same ones, so it is the same.
 /// A bin without nominal yield or uncertainty has σ = 0; it becomes σ = 1 and the factor is fixed.
-fn staterror(uses: &[Use<'_>], order: &Order) -> Requirement {
+fn staterror(uses: &[Use<'_>], order: &SortedOrder) -> Requirement {
     let mut constraints = Vec::new();
     let mut fixed = Vec::new();
     for &channel in &order.channels {

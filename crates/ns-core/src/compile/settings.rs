@@ -1,6 +1,6 @@
 //! What a measurement sets for parameters, checked and put over what the modifiers ask for.
 
-use super::error::{CompileError, Place};
+use super::error::{CompileError, SamplePlace};
 use super::structure::{finite, unique};
 use crate::parameters::Constraint;
 use crate::spec::{Measurement, ModifierKind, ParameterConfig};
@@ -20,7 +20,7 @@ pub(super) struct Requirement {
     /// One auxiliary datum per constraint.
     pub(super) aux: Vec<f64>,
     /// Where it was met first.
-    pub(super) place: Place,
+    pub(super) place: SamplePlace,
 }
 
 /// The measurement's settings with their place in the document.

@@ -1,20 +1,20 @@
 //! The checks that need no parameters: names unique, lengths equal, numbers finite, observations present.
 
-use super::error::{CompileError, Place};
+use super::error::{CompileError, SamplePlace};
 use crate::spec::{Channel, ModifierData, ModifierKind, Sample, Workspace};
 use std::collections::HashMap;
 
 /// Indices of channels and samples in document order, sorted as the model sorts them.
-pub(super) struct Order {
+pub(super) struct SortedOrder {
     /// Document indices of the channels, sorted by name (C).
     pub(super) channels: Vec<usize>,
     /// For each channel (in that order): document indices of its samples, sorted by name.
     pub(super) samples: Vec<Vec<usize>>,
 }
 
-pub(super) fn place(workspace: &Workspace, channel: usize, sample: usize, rest: &str) -> Place {
+pub(super) fn place(workspace: &Workspace, channel: usize, sample: usize, rest: &str) -> SamplePlace {
     let c = &workspace.channels[channel];
-    Place {
+    SamplePlace {
         pointer: format!("/channels/{channel}/samples/{sample}{rest}"),
         channel: c.name.clone(),
         sample: c.samples[sample].name.clone(),
@@ -22,7 +22,7 @@ pub(super) fn place(workspace: &Workspace, channel: usize, sample: usize, rest: 
 }
 
 /// Checks the channels and returns the order in which the model walks them.
-pub(super) fn check(workspace: &Workspace) -> Result<Order, CompileError> {
+pub(super) fn check(workspace: &Workspace) -> Result<SortedOrder, CompileError> {
     let names = workspace.channels.iter().map(|c| c.name.as_str());
     unique("channel", names, |i| format!("/channels/{i}"))?;
     if workspace.channels.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<Order, CompileError> {
     let channels = sorted(workspace.channels.iter().map(|c| c.name.as_str()).collect());
     let samples_of = |&c: &usize| sorted(workspace.channels[c].samples.iter().map(|s| s.name.as_str()).collect());
     let samples = channels.iter().map(samples_of).collect();
-    Ok(Order { channels, samples })
+    Ok(SortedOrder { channels, samples })
 }
 
 fn check_channel(workspace: &Workspace, c: usize, channel: &Channel) -> Result<(), CompileError> {
@@ -143,7 +143,7 @@ pub(super) fn finite(values: &[f64], pointer: impl Fn() -> String) -> Result<(),
 }
 
 /// Event counts in the model's channel order.
-pub(super) fn observed(workspace: &Workspace, order: &Order) -> Result<Vec<f64>, CompileError> {
+pub(super) fn observed(workspace: &Workspace, order: &SortedOrder) -> Result<Vec<f64>, CompileError> {
     let names = workspace.observations.iter().map(|o| o.name.as_str());
     unique("observation", names, |i| format!("/observations/{i}"))?;
     let mut main = Vec::new();

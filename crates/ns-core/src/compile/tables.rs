@@ -1,8 +1,8 @@
 //! The flat buffers of a model, filled from a checked workspace and its parameters.
 
 use super::error::CompileError;
-use super::structure::Order;
-use crate::model::{Layout, Span};
+use super::structure::SortedOrder;
+use crate::model::{ModelLayout, TableSpan};
 use crate::parameters::{Constraint, Parameters};
 use crate::spec::{ModifierData, Sample, Workspace};
 use std::collections::HashMap;
@@ -31,15 +31,19 @@ struct Tables {
 }
 
 /// The flat buffers and their layout.
-pub(super) struct Flat {
+pub(super) struct FlatTables {
     pub(super) indices: Vec<u32>,
     pub(super) reals: Vec<f64>,
-    pub(super) layout: Layout,
+    pub(super) layout: ModelLayout,
     pub(super) samples: Vec<String>,
 }
 
 /// Fills the buffers. Every name is known by now, and every length is right.
-pub(super) fn flatten(workspace: &Workspace, order: &Order, parameters: &Parameters) -> Result<Flat, CompileError> {
+pub(super) fn flatten(
+    workspace: &Workspace,
+    order: &SortedOrder,
+    parameters: &Parameters,
+) -> Result<FlatTables, CompileError> {
     let first_param: HashMap<&str, usize> = parameters.sets.iter().map(|set| (set.name.as_str(), set.first)).collect();
     let mut samples: Vec<&str> =
         workspace.channels.iter().flat_map(|c| c.samples.iter().map(|s| s.name.as_str())).collect();
@@ -116,7 +120,7 @@ impl Tables {
         }
     }
 
-    fn into_flat(mut self, parameters: &Parameters, samples: Vec<String>) -> Result<Flat, CompileError> {
+    fn into_flat(mut self, parameters: &Parameters, samples: Vec<String>) -> Result<FlatTables, CompileError> {
         self.histosys_cell.push(self.histosys_up.len());
         let mut buffers = Buffers::default();
         let constrained: Vec<usize> = (0..parameters.len()).filter(|&p| parameters.constraint[p].is_some()).collect();
@@ -128,7 +132,7 @@ impl Tables {
                 Constraint::Poisson { tau } => tau,
             })
             .collect();
-        let layout = Layout {
+        let layout = ModelLayout {
             channel_bin: buffers.indices(&self.channel_bin)?,
             channel_template: buffers.indices(&self.channel_template)?,
             template_sample: buffers.indices(&self.template_sample)?,
@@ -151,7 +155,7 @@ impl Tables {
             histosys_down: buffers.reals(&self.histosys_down),
             constraint_scale: buffers.reals(&scale),
         };
-        Ok(Flat { indices: buffers.indices, reals: buffers.reals, layout, samples })
+        Ok(FlatTables { indices: buffers.indices, reals: buffers.reals, layout, samples })
     }
 }
 
@@ -162,19 +166,19 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn indices(&mut self, table: &[usize]) -> Result<Span, CompileError> {
+    fn indices(&mut self, table: &[usize]) -> Result<TableSpan, CompileError> {
         let start = self.indices.len();
         for &i in table {
             let small = u32::try_from(i);
             let too_large = CompileError::TooLarge { what: "table entries", count: i, limit: u32::MAX as usize };
             self.indices.push(small.map_err(|_| too_large)?);
         }
-        Ok(Span { start, len: table.len() })
+        Ok(TableSpan { start, len: table.len() })
     }
 
-    fn reals(&mut self, table: &[f64]) -> Span {
+    fn reals(&mut self, table: &[f64]) -> TableSpan {
         let start = self.reals.len();
         self.reals.extend_from_slice(table);
-        Span { start, len: table.len() }
+        TableSpan { start, len: table.len() }
     }
 }

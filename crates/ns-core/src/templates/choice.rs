@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Which variations of a chosen template are inputs too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Variations {
+pub enum TemplateVariations {
     /// None: nominal yields only.
     #[default]
     None,
@@ -20,13 +20,13 @@ pub enum Variations {
 
 /// Templates that are to be inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
+pub struct TemplateSelection {
     /// The sample's name.
     pub sample: String,
     /// The channel's name; `None` for all channels that have the sample.
     pub channel: Option<String>,
     /// What of each template beside its nominal yields.
-    pub variations: Variations,
+    pub variations: TemplateVariations,
 }
 
 /// What the numbers of a block are.
@@ -46,7 +46,7 @@ pub enum InputKind {
 
 /// Inputs that belong together: a histogram, or a factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct InputBlock {
     /// The channel's name.
     pub channel: String,
     /// The sample's name.
@@ -57,7 +57,7 @@ pub struct Block {
     pub range: Range<usize>,
 }
 
-impl Block {
+impl InputBlock {
     /// The block's name: `channel/sample`, for variations with `/parameter/hi` or `/parameter/lo`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -163,7 +163,7 @@ impl InputError {
 
 /// Where the yields of a histosys at one end come from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Absolute {
+pub enum YieldSource {
     /// They are inputs, from this one on.
     Input(usize),
     /// They stay as compiled.
@@ -176,9 +176,9 @@ pub struct HistoSysInput {
     /// Entry among the model's histosys.
     pub entry: usize,
     /// Yields at +1σ.
-    pub hi: Absolute,
+    pub hi: YieldSource,
     /// Yields at -1σ.
-    pub lo: Absolute,
+    pub lo: YieldSource,
 }
 
 /// A normsys of a chosen template whose factors are inputs.
@@ -207,7 +207,7 @@ pub struct TemplateInput {
 /// factors at +1σ and at -1σ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
-    blocks: Vec<Block>,
+    blocks: Vec<InputBlock>,
     templates: Vec<TemplateInput>,
     /// The input of each template, if it is chosen (T).
     of_template: Vec<Option<u32>>,
@@ -219,8 +219,8 @@ impl Inputs {
     ///
     /// # Errors
     /// Where a name is none of the model, or a template is named twice.
-    pub fn new(model: &Model, selections: &[Selection]) -> Result<Self, InputError> {
-        let mut chosen: Vec<Option<&Variations>> = vec![None; model.n_templates()];
+    pub fn new(model: &Model, selections: &[TemplateSelection]) -> Result<Self, InputError> {
+        let mut chosen: Vec<Option<&TemplateVariations>> = vec![None; model.n_templates()];
         for selection in selections {
             for template in named(model, selection)? {
                 if chosen[template].replace(&selection.variations).is_some() {
@@ -240,13 +240,13 @@ impl Inputs {
         if inputs.len == 0 { Err(InputError::Nothing) } else { Ok(inputs) }
     }
 
-    fn add(&mut self, model: &Model, template: usize, variations: &Variations) {
+    fn add(&mut self, model: &Model, template: usize, variations: &TemplateVariations) {
         let layout = &model.layout;
         let n_bins = model.part(layout.template_cell, template).len();
         let is_wanted = |parameter: &str| match variations {
-            Variations::None => false,
-            Variations::All => true,
-            Variations::Named(names) => names.iter().any(|name| name == parameter),
+            TemplateVariations::None => false,
+            TemplateVariations::All => true,
+            TemplateVariations::Named(names) => names.iter().any(|name| name == parameter),
         };
         let nominal = self.block(model, template, InputKind::Nominal, n_bins);
         let yields = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
@@ -256,12 +256,12 @@ impl Inputs {
             let cells = model.part(layout.histosys_cell, entry);
             let fixed = |differences| {
                 let differences = &model.values(differences)[cells.clone()];
-                Absolute::Fixed(differences.iter().zip(yields).map(|(d, n)| d + n).collect())
+                YieldSource::Fixed(differences.iter().zip(yields).map(|(d, n)| d + n).collect())
             };
             let (hi, lo) = if is_wanted(parameter) {
                 let hi = self.block(model, template, InputKind::HistoSysHi(parameter.clone()), n_bins);
                 let lo = self.block(model, template, InputKind::HistoSysLo(parameter.clone()), n_bins);
-                (Absolute::Input(hi), Absolute::Input(lo))
+                (YieldSource::Input(hi), YieldSource::Input(lo))
             } else {
                 (fixed(layout.histosys_up), fixed(layout.histosys_down))
             };
@@ -283,7 +283,7 @@ impl Inputs {
         let (channel, sample) = names(model, template);
         let start = self.len;
         self.len += len;
-        self.blocks.push(Block { channel, sample, kind, range: start..self.len });
+        self.blocks.push(InputBlock { channel, sample, kind, range: start..self.len });
         start
     }
 
@@ -301,7 +301,7 @@ impl Inputs {
 
     /// The inputs by what they are, in order.
     #[must_use]
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[InputBlock] {
         &self.blocks
     }
 
@@ -329,7 +329,7 @@ impl Inputs {
             for histosys in &input.histosys {
                 let cells = model.part(layout.histosys_cell, histosys.entry);
                 for (end, differences) in [(&histosys.hi, layout.histosys_up), (&histosys.lo, layout.histosys_down)] {
-                    if let Absolute::Input(start) = *end {
+                    if let YieldSource::Input(start) = *end {
                         for (bin, cell) in cells.clone().enumerate() {
                             values[start + bin] = nominal[bin] + model.values(differences)[cell];
                         }
@@ -398,7 +398,7 @@ impl Inputs {
     }
 }
 
-impl Absolute {
+impl YieldSource {
     /// The first of the inputs that they are, if they are inputs.
     #[must_use]
     pub fn input(&self) -> Option<usize> {
@@ -426,8 +426,8 @@ fn names(model: &Model, template: usize) -> (String, String) {
 }
 
 /// The templates that `selection` names.
-fn named(model: &Model, selection: &Selection) -> Result<Vec<usize>, InputError> {
-    let Selection { sample, channel, .. } = selection;
+fn named(model: &Model, selection: &TemplateSelection) -> Result<Vec<usize>, InputError> {
+    let TemplateSelection { sample, channel, .. } = selection;
     let of_sample: Vec<usize> = (0..model.n_templates()).filter(|&t| names(model, t).1 == *sample).collect();
     if of_sample.is_empty() {
         let similar = similar_name(sample, model.samples.iter().map(String::as_str)).map(str::to_owned);
@@ -449,11 +449,15 @@ fn named(model: &Model, selection: &Selection) -> Result<Vec<usize>, InputError>
 }
 
 /// Every variation that is named must be one of a chosen template, though not of each.
-fn check_variations(model: &Model, selections: &[Selection], chosen: &[Option<&Variations>]) -> Result<(), InputError> {
+fn check_variations(
+    model: &Model,
+    selections: &[TemplateSelection],
+    chosen: &[Option<&TemplateVariations>],
+) -> Result<(), InputError> {
     let templates = (0..chosen.len()).filter(|&template| chosen[template].is_some());
     let known: Vec<&str> = templates.flat_map(|template| movers(model, template)).collect();
     for selection in selections {
-        let Variations::Named(wanted) = &selection.variations else { continue };
+        let TemplateVariations::Named(wanted) = &selection.variations else { continue };
         if let Some(parameter) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
             let similar = similar_name(parameter, known).map(str::to_owned);
             return Err(InputError::UnknownVariation { parameter: parameter.clone(), similar });

@@ -9,8 +9,8 @@
 pub mod choice;
 mod pull_back;
 
-pub use choice::{Block, InputError, InputKind, Inputs, Selection, Variations};
-pub use pull_back::{Along, along, hessian_product, pull_back, pull_back_inputs};
+pub use choice::{InputBlock, InputError, InputKind, Inputs, TemplateSelection, TemplateVariations};
+pub use pull_back::{LineExpansion, along, hessian_product, pull_back, pull_back_inputs};
 
 use crate::likelihood::DataLikelihood;
 
@@ -34,7 +34,7 @@ pub trait TemplateLikelihood: DataLikelihood {
     fn pull_back(&mut self, params: &[f64], weights: &[f64], gradient: &mut [f64], by_inputs: &mut [f64]);
 
     /// How both gradients of -ln L, and λ, change along `params` + ε `direction`, written to `out`.
-    fn along(&mut self, params: &[f64], direction: &[f64], out: &mut Along);
+    fn along(&mut self, params: &[f64], direction: &[f64], out: &mut LineExpansion);
 
     /// How the gradient of -ln L by the inputs changes along `params` + ε `direction`, written to `by_inputs` (M): what [`Self::along`] finds in `by_inputs`' first
     /// derivatives, without the rest.
@@ -42,5 +42,5 @@ pub trait TemplateLikelihood: DataLikelihood {
 
     /// What [`Self::along`] does where the inputs move too, along `direction` (P and M): the first derivatives of both gradients are the product of the whole Hessian with it, and
     /// nothing else of `out` is to be used.
-    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along);
+    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut LineExpansion);
 }

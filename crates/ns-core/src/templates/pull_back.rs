@@ -5,9 +5,9 @@
 //! the same lines say how these sums change along a line of parameters: Hessian-vector products, and third derivatives contracted twice.
 
 use super::Inputs;
-use super::choice::{Absolute, TemplateInput};
+use super::choice::{TemplateInput, YieldSource};
 use crate::interpolate::{Jet, NormSysFactor};
-use crate::likelihood::constraint_slopes;
+use crate::likelihood::constraint_derivatives;
 use crate::model::{Data, Model};
 use crate::parameters::Constraint;
 use crate::scalar::Scalar;
@@ -15,7 +15,7 @@ use crate::taylor::Taylor;
 
 /// Both gradients of -ln L, and the expected counts, along a line of parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Along {
+pub struct LineExpansion {
     /// The gradient with respect to the parameters (P).
     pub gradient: Vec<Taylor>,
     /// The gradient with respect to the inputs (M).
@@ -25,7 +25,13 @@ pub struct Along {
 }
 
 /// The gradients of -ln L of `data` with respect to parameters and inputs along `params` + ε `direction`, written to `out`.
-pub fn along(model: &Model, inputs: &Inputs, data: &Data, (params, direction): (&[f64], &[f64]), out: &mut Along) {
+pub fn along(
+    model: &Model,
+    inputs: &Inputs,
+    data: &Data,
+    (params, direction): (&[f64], &[f64]),
+    out: &mut LineExpansion,
+) {
     gradients_along(model, inputs, data, (params, direction), None, out);
 }
 
@@ -37,7 +43,7 @@ pub fn hessian_product(
     data: &Data,
     at: (&[f64], &[f64]),
     by_inputs: &[f64],
-    out: &mut Along,
+    out: &mut LineExpansion,
 ) {
     gradients_along(model, inputs, data, at, Some(by_inputs), out);
 }
@@ -48,22 +54,23 @@ fn gradients_along(
     data: &Data,
     (params, direction): (&[f64], &[f64]),
     by_inputs: Option<&[f64]>,
-    out: &mut Along,
+    out: &mut LineExpansion,
 ) {
     let line: Vec<Taylor> = params.iter().zip(direction).map(|(&x, &v)| Taylor::line(x, v)).collect();
-    let weight = |bin: usize, lambda: &Taylor| poisson_slope(data.main[bin], lambda);
+    let weight = |bin: usize, lambda: &Taylor| poisson_derivative(data.main[bin], lambda);
     let moving = Moving { inputs, direction: by_inputs };
     pull_back_of(model, inputs, &moving, &line, weight, out);
     let terms = model.table(model.layout.constraint_param).iter().zip(&data.aux);
     for (&param, &aux) in terms {
         let param = param as usize;
         let Some(constraint) = model.parameters.constraint[param] else { continue };
-        out.gradient[param] = out.gradient[param] + line[param].chain(constraint_slope(constraint, aux, params[param]));
+        out.gradient[param] =
+            out.gradient[param] + line[param].chain(constraint_derivative(constraint, aux, params[param]));
     }
 }
 
 /// 1 - n/λ.
-fn poisson_slope<S: Scalar>(n: f64, lambda: &S) -> S {
+fn poisson_derivative<S: Scalar>(n: f64, lambda: &S) -> S {
     if n == 0.0 {
         return S::from(1.0);
     }
@@ -72,9 +79,9 @@ fn poisson_slope<S: Scalar>(n: f64, lambda: &S) -> S {
     lambda.chain(Jet { value: 1.0 - ratio, first, second: -2.0 * first / lambda.value() })
 }
 
-/// The slope of a constraint term with its own derivatives.
-fn constraint_slope(constraint: Constraint, aux: f64, param: f64) -> Jet {
-    let (value, first) = constraint_slopes(constraint, aux, param);
+/// The derivative of a constraint term with its own derivatives.
+fn constraint_derivative(constraint: Constraint, aux: f64, param: f64) -> Jet {
+    let (value, first) = constraint_derivatives(constraint, aux, param);
     let second = match constraint {
         Constraint::Gaussian { .. } => 0.0,
         Constraint::Poisson { .. } if aux == 0.0 => 0.0,
@@ -89,7 +96,7 @@ pub fn pull_back<S: Scalar + Default + Copy>(
     inputs: &Inputs,
     params: &[S],
     weight: impl FnMut(usize, &S) -> S,
-    out: &mut impl PulledBack<S>,
+    out: &mut impl PullBackOutput<S>,
 ) {
     pull_back_of(model, inputs, &Still, params, weight, out);
 }
@@ -120,7 +127,7 @@ fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
     numbers: &N,
     params: &[S],
     mut weight: impl FnMut(usize, &S) -> S,
-    out: &mut impl PulledBack<S>,
+    out: &mut impl PullBackOutput<S>,
 ) {
     let (gradient, by_inputs, lambda) = out.parts();
     reset(gradient, params.len());
@@ -154,18 +161,18 @@ fn reset<S: Default + Clone>(values: &mut Vec<S>, len: usize) {
 }
 
 /// Where the results of [`pull_back`] go.
-pub trait PulledBack<S> {
+pub trait PullBackOutput<S> {
     /// The sums by parameters, those by inputs, and λ; whatever they hold is replaced.
     fn parts(&mut self) -> (&mut Vec<S>, &mut Vec<S>, &mut Vec<S>);
 }
 
-impl PulledBack<Taylor> for Along {
+impl PullBackOutput<Taylor> for LineExpansion {
     fn parts(&mut self) -> (&mut Vec<Taylor>, &mut Vec<Taylor>, &mut Vec<Taylor>) {
         (&mut self.gradient, &mut self.by_inputs, &mut self.lambda)
     }
 }
 
-impl<S> PulledBack<S> for (Vec<S>, Vec<S>, Vec<S>) {
+impl<S> PullBackOutput<S> for (Vec<S>, Vec<S>, Vec<S>) {
     fn parts(&mut self) -> (&mut Vec<S>, &mut Vec<S>, &mut Vec<S>) {
         (&mut self.0, &mut self.1, &mut self.2)
     }
@@ -214,7 +221,7 @@ impl Numbers<Taylor> for Moving<'_> {
 struct Factor<S> {
     value: S,
     /// ∂f/∂α
-    slope: S,
+    derivative: S,
     /// ∂f/∂lo, ∂f/∂hi
     by_ends: [S; 2],
 }
@@ -226,7 +233,7 @@ impl<S: Scalar + Copy> Factor<S> {
         let ends = factor.by_ends(alpha.value(), rule);
         let mut found = Self {
             value: alpha.chain(factor.at(alpha.value(), rule)),
-            slope: alpha.chain(factor.slope(alpha.value(), rule)),
+            derivative: alpha.chain(factor.derivative(alpha.value(), rule)),
             by_ends: ends.map(|end| alpha.chain(end)),
         };
         if let Some(rates) = rates {
@@ -234,7 +241,7 @@ impl<S: Scalar + Copy> Factor<S> {
             let second = factor.by_ends_twice(alpha.value(), rule);
             for (end, rate) in rates.into_iter().enumerate() {
                 found.value = found.value + rate * S::from(ends[end].value);
-                found.slope = found.slope + rate * S::from(ends[end].first);
+                found.derivative = found.derivative + rate * S::from(ends[end].first);
                 found.by_ends[end] = found.by_ends[end] + rate * S::from(second[end]);
             }
         }
@@ -242,11 +249,11 @@ impl<S: Scalar + Copy> Factor<S> {
     }
 }
 
-/// A histosys: its parameter's two weights with their slopes, and the differences bin by bin.
+/// A histosys: its parameter's two weights with their derivatives, and the differences bin by bin.
 struct Shift<S> {
     param: usize,
     weights: [S; 2],
-    slopes: [S; 2],
+    derivatives: [S; 2],
     differences: [Vec<S>; 2],
 }
 
@@ -277,7 +284,7 @@ impl<S: Scalar + Copy> Parts<S> {
             let param = model.table(layout.histosys_param)[entry] as usize;
             let (alpha, cells) = (params[param], model.part(layout.histosys_cell, entry));
             let (p, q) = model.interpolation.histosys.weights(alpha.value());
-            let (p_slope, q_slope) = model.interpolation.histosys.slopes(alpha.value());
+            let (p_derivative, q_derivative) = model.interpolation.histosys.derivatives(alpha.value());
             let ends = [layout.histosys_up, layout.histosys_down];
             let sources = input.map(|input| [&input.histosys[k].hi, &input.histosys[k].lo]);
             let differences = [0, 1].map(|end| {
@@ -289,7 +296,7 @@ impl<S: Scalar + Copy> Parts<S> {
             let shift = Shift {
                 param,
                 weights: [alpha.chain(p), alpha.chain(q)],
-                slopes: [alpha.chain(p_slope), alpha.chain(q_slope)],
+                derivatives: [alpha.chain(p_derivative), alpha.chain(q_derivative)],
                 differences,
             };
             for (weight, differences) in shift.weights.into_iter().zip(&shift.differences) {
@@ -328,12 +335,12 @@ impl<S: Scalar + Copy> Parts<S> {
         }
         let normsys = model.part(layout.template_normsys, template).zip(&self.factors);
         for ((entry, factor), &others) in normsys.zip(&self.others[scale_params.len()..]) {
-            add(model.table(layout.normsys_param)[entry] as usize, total * others * factor.slope);
+            add(model.table(layout.normsys_param)[entry] as usize, total * others * factor.derivative);
         }
         for shift in &self.shifts {
             let [up, down] =
                 shift.differences.each_ref().map(|list| sum(weighted.iter().zip(list).map(|(&w, &d)| w * d)));
-            add(shift.param, (shift.slopes[0] * up + shift.slopes[1] * down) * self.scale);
+            add(shift.param, (shift.derivatives[0] * up + shift.derivatives[1] * down) * self.scale);
         }
         let firsts = &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, template)];
         for (k, &first) in firsts.iter().enumerate() {
@@ -354,7 +361,7 @@ impl<S: Scalar + Copy> Parts<S> {
         for (histosys, shift) in input.histosys.iter().zip(&self.shifts) {
             for (end, weight) in [&histosys.hi, &histosys.lo].into_iter().zip(shift.weights) {
                 rest = rest + weight * S::from(-1.0);
-                if let Absolute::Input(start) = *end {
+                if let YieldSource::Input(start) = *end {
                     for (bin, &weighted) in weighted.iter().enumerate() {
                         by_inputs[start + bin] = weighted * weight;
                     }

@@ -16,7 +16,7 @@ use crate::options::domain_and_start;
 use crate::profile::{DISTINCT, rounding};
 use crate::search::{Candidates, has_other_side, is_cheap, may_hide_minimum};
 use crate::test_statistic::TestStatistic;
-use ns_core::batch::{Arrival, BatchData, BatchFixed, BatchTask, RowMinimizer};
+use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchTask, TemplateBatchMinimizer};
 use ns_core::{Data, TemplateLikelihood};
 
 /// The minimum of -ln L of a row.
@@ -41,7 +41,7 @@ pub struct BatchStatistic {
 
 /// The fits of all rows of a device.
 struct BatchFits<'a> {
-    device: &'a mut dyn RowMinimizer,
+    device: &'a mut dyn TemplateBatchMinimizer,
     data: &'a Data,
     domain: Domain,
     start: Vec<f64>,
@@ -73,11 +73,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// If the device fails.
     pub fn profiled_nll_of_batch(
         &mut self,
-        device: &mut dyn RowMinimizer,
+        device: &mut dyn TemplateBatchMinimizer,
         data: &Data,
         mu: Option<&[f64]>,
     ) -> Result<Vec<Option<BatchMinimum>>, DifferentiableError> {
-        let n_batch = device.n_rows();
+        let n_batch = device.n_batch();
         self.forget_templates_of_device();
         self.judge();
         let Some(mut fits) = self.batch_fits(device, data) else { return Ok(vec![None; n_batch]) };
@@ -93,7 +93,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// If the device fails.
     pub fn statistic_of_batch(
         &mut self,
-        device: &mut dyn RowMinimizer,
+        device: &mut dyn TemplateBatchMinimizer,
         data: &Data,
         statistic: TestStatistic,
         mu: &[f64],
@@ -145,7 +145,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// The fits of all rows, if a device can do them: with kinks, with
     /// parameters that may hide minima and with several starting points they are the host's, as they are in
     /// single precision.
-    fn batch_fits<'a>(&self, device: &'a mut dyn RowMinimizer, data: &'a Data) -> Option<BatchFits<'a>> {
+    fn batch_fits<'a>(&self, device: &'a mut dyn TemplateBatchMinimizer, data: &'a Data) -> Option<BatchFits<'a>> {
         let (domain, start) = domain_and_start(&self.model, &self.options.fit);
         let is_hosts = !domain.kinked.is_empty()
             || Candidates::of(&self.model).explore_widely(&domain)
@@ -208,7 +208,7 @@ fn same(one: &BatchMinimum, other: BatchMinimum) -> MaybeMinimum {
 impl BatchFits<'_> {
     /// The starting values of all rows, with the parameter `poi` at each row's value if those are given.
     fn starts(&self, poi: usize, mus: Option<&[f64]>) -> Starts {
-        let n_batch = self.device.n_rows();
+        let n_batch = self.device.n_batch();
         let mut starts = Starts { points: self.start.repeat(n_batch), fixed: self.domain.fixed.repeat(n_batch) };
         for (row, mu) in mus.into_iter().flatten().enumerate() {
             let at = row * self.start.len() + poi;
@@ -229,8 +229,7 @@ impl BatchFits<'_> {
             variance_of: None,
         };
         let arrivals = self.device.minimize(&task).map_err(|error| failed(&error))?;
-        let ended =
-            |Arrival { params, nll, has_arrived, .. }| (has_arrived && nll.is_finite()).then_some((params, nll));
+        let ended = |BatchFit { params, nll, converged, .. }| (converged && nll.is_finite()).then_some((params, nll));
         Ok(arrivals
             .into_iter()
             .map(|arrival| ended(arrival).map(|(params, nll)| BatchMinimum { nll, params }))
@@ -318,7 +317,8 @@ impl BatchFits<'_> {
             return Ok(());
         }
         let n_params = self.start.len();
-        let (values, derivatives) = self.device.slopes(self.data, &at.points).map_err(|error| failed(&error))?;
+        let (values, derivatives) =
+            self.device.batch_gradients(self.data, &at.points).map_err(|error| failed(&error))?;
         for (point, k, i, minimum) in self.reflections(at.parameters, fixed, minima) {
             let rise = values[point] - minimum.nll;
             if may_hide_minimum(-2.0 * minimum.params[i], rise, derivatives[point * n_params + i]) {

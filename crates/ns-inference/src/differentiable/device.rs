@@ -41,7 +41,7 @@ impl SessionDevice {
         let Some(data) = (if of_asimov { self.asimov.as_ref() } else { Some(&self.observed) }) else { return Ok(None) };
         let task = task_in(domain, BatchData::Shared(data), start);
         let arrivals = self.minimizer.minimize(&task).map_err(|error| failed(&error))?;
-        let found = arrivals.into_iter().next().filter(|arrival| arrival.has_arrived).map(|arrival| arrival.params);
+        let found = arrivals.into_iter().next().filter(|arrival| arrival.converged).map(|arrival| arrival.params);
         self.n_fits += u64::from(found.is_some());
         Ok(found)
     }

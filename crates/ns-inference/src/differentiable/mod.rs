@@ -44,7 +44,7 @@ use error::{arrived, finite, fit_name};
 use follow::{DataSetFits, WarmStartedFit};
 use ns_core::batch::TemplateMinimizer;
 use ns_core::nonlinearity::Nonlinearity;
-use ns_core::templates::{Along, InputError};
+use ns_core::templates::{InputError, LineExpansion};
 use ns_core::{Data, Inputs, Model, TemplateLikelihood};
 
 /// What a session does.
@@ -107,7 +107,7 @@ struct Memory {
     by_inputs: Vec<f64>,
     lambda: Vec<f64>,
     other: Vec<f64>,
-    along: Along,
+    along: LineExpansion,
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
@@ -119,7 +119,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             by_inputs: vec![0.0; inputs.len()],
             lambda: vec![0.0; model.n_bins()],
             other: vec![0.0; model.n_bins()],
-            along: Along::default(),
+            along: LineExpansion::default(),
         };
         let asimov = likelihood.clone();
         Self {
@@ -203,7 +203,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 
     /// The product of the Hessian of -ln L by parameters and inputs with `direction` (P and M): the first derivatives of both gradients in `out`.
-    pub fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut Along) {
+    pub fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut LineExpansion) {
         self.observed.hessian_product(params, direction, out);
     }
 

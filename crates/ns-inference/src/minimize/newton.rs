@@ -6,7 +6,7 @@ use super::step::{BoundStatus, Step};
 use super::system::{MatrixKind, System};
 use super::{Domain, MinimizeOptions, Minimum, Outcome};
 use ns_core::Likelihood;
-use ns_core::curvature::Structure;
+use ns_core::curvature::CurvatureStructure;
 
 /// Below this estimated distance (in -ln L) the exact Hessian is used.
 const EXACT_BELOW: f64 = 4.0;
@@ -132,7 +132,7 @@ enum Next {
 impl Minimizer {
     /// Memory for likelihoods of this structure.
     #[must_use]
-    pub fn new(structure: &Structure) -> Self {
+    pub fn new(structure: &CurvatureStructure) -> Self {
         let n = structure.partition.n_params();
         let zeros = || vec![0.0; n];
         Self {

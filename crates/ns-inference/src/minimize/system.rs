@@ -1,7 +1,7 @@
 //! Second-order information with its factorisation, whichever shape it has.
 
 use crate::linear::{ArrowheadFactor, GaussNewtonFactor, NotPositiveDefinite};
-use ns_core::curvature::{Arrowhead, Curvature, GaussNewton, Structure};
+use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 
 /// Which approximation of the Hessian to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct System {
 }
 
 impl System {
-    pub(super) fn new(structure: &Structure) -> Self {
+    pub(super) fn new(structure: &CurvatureStructure) -> Self {
         let arrow = || Arrowhead::zeros(structure.partition.clone());
         let gauss_newton = if rows_are_cheaper(structure) {
             Curvature::GaussNewton(GaussNewton::zeros(structure.n_rows, structure.partition.n_params()))
@@ -114,7 +114,7 @@ impl System {
 
 /// Returns `true` if an R × R system costs less than eliminating local parameters and factorising a
 /// G × G one.
-fn rows_are_cheaper(structure: &Structure) -> bool {
+fn rows_are_cheaper(structure: &CurvatureStructure) -> bool {
     let [r, p, g, l] = [
         structure.n_rows,
         structure.partition.n_params(),

@@ -131,7 +131,7 @@ pub(super) fn refit_from<L: DataLikelihood>(
     known: KnownToy<'_>,
 ) -> bool {
     profiler.likelihood().set_data(known.data);
-    let is_final = known.is_final && known.free.iter().all(|arrival| arrival.has_arrived);
+    let is_final = known.is_final && known.free.iter().all(|arrival| arrival.converged);
     let minimum = accelerator.minimum(lowest(known.free)).filter(|_| is_final);
     let is_done = minimum.is_some();
     match minimum {

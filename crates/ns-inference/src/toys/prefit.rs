@@ -8,7 +8,7 @@ use crate::minimize::Domain;
 use crate::monitor::WithoutProgress;
 use crate::options::{FitOptions, domain_and_start};
 use crate::parallel::{self, ExecutionContext};
-use ns_core::batch::{Arrival, BatchData, BatchTask};
+use ns_core::batch::{BatchData, BatchFit, BatchTask};
 use ns_core::{Data, Model};
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ pub(super) struct DevicePrefit {
     /// The starting points of each toy.
     starts: Vec<[Vec<f64>; 2]>,
     /// Of each toy from each of its starting points.
-    free: Vec<Vec<Arrival>>,
-    conditional: Vec<Arrival>,
+    free: Vec<Vec<BatchFit>>,
+    conditional: Vec<BatchFit>,
     /// Whether a minimum that was reached needs no second look.
     is_final: bool,
 }
@@ -36,8 +36,8 @@ pub(super) struct KnownToy<'a> {
     /// From where it was fitted.
     pub(super) starts: &'a [Vec<f64>],
     /// From each starting point.
-    pub(super) free: &'a [Arrival],
-    pub(super) conditional: Option<&'a Arrival>,
+    pub(super) free: &'a [BatchFit],
+    pub(super) conditional: Option<&'a BatchFit>,
     /// Whether a minimum that was reached needs no second look: kinks may hide a lower one, and several starts are the host's.
     pub(super) is_final: bool,
 }
@@ -98,7 +98,7 @@ impl PrefitRequest<'_> {
             let starts = from(which);
             accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
         };
-        let mut free: Vec<Vec<Arrival>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
+        let mut free: Vec<Vec<BatchFit>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
         let explores = units.clone().any(|unit| thrown(unit).search.explores);
         if units.clone().any(|unit| thrown(unit).search.n_starts > 1) {
             let others = fit_from(1)?;
@@ -123,7 +123,7 @@ impl DevicePrefit {
     ) -> Option<Self> {
         let mut domain = domain.clone();
         domain.fixed[poi] = true;
-        let start = |(i, arrivals): (usize, &Vec<Arrival>)| {
+        let start = |(i, arrivals): (usize, &Vec<BatchFit>)| {
             let mut start = predict(self.first + i as u64, &lowest(arrivals).params);
             start[poi] = value;
             start
@@ -143,7 +143,7 @@ impl DevicePrefit {
 }
 
 /// The best of the ends of one toy's fits: of those that arrived the lowest, else the first.
-pub(super) fn lowest(arrivals: &[Arrival]) -> &Arrival {
-    let arrived = arrivals.iter().filter(|arrival| arrival.has_arrived);
+pub(super) fn lowest(arrivals: &[BatchFit]) -> &BatchFit {
+    let arrived = arrivals.iter().filter(|arrival| arrival.converged);
     arrived.min_by(|a, b| a.nll.total_cmp(&b.nll)).unwrap_or(&arrivals[0])
 }

@@ -2,7 +2,7 @@
 
 use crate::{Quantity, inputs_of, session_of};
 use ns_core::spec::ModifierData;
-use ns_core::templates::Variations;
+use ns_core::templates::TemplateVariations;
 use ns_inference::FitOptions;
 use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind};
 use ns_inference::limit::LimitOptions;
@@ -16,7 +16,7 @@ fn failures_are_errors_and_no_gradients() {
         one_channel(vec![sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[])], &[60.0]);
     let mut session = session_of(
         &model,
-        inputs_of(&model, &["s", "b"], &Variations::None),
+        inputs_of(&model, &["s", "b"], &TemplateVariations::None),
         DifferentiableOptions {
             fit: FitOptions {
                 minimize: MinimizeOptions { tolerance: 1e-15, max_iterations: 1 },
@@ -33,7 +33,7 @@ fn failures_are_errors_and_no_gradients() {
     );
     assert_eq!(gradient, [7.0, 7.0]);
     let mut session =
-        session_of(&model, inputs_of(&model, &["s", "b"], &Variations::None), DifferentiableOptions::default());
+        session_of(&model, inputs_of(&model, &["s", "b"], &TemplateVariations::None), DifferentiableOptions::default());
     let (signal, background) = if session.inputs().blocks()[0].sample == "s" { (0, 1) } else { (1, 0) };
     let mut values = vec![0.0; 2];
     (values[signal], values[background]) = (f64::NAN, 50.0);
@@ -50,7 +50,7 @@ fn a_signal_of_nothing_has_no_width() {
     let variation = ("k", ModifierData::NormSys { lo: 0.9, hi: 1.1 });
     let signal = sample("s", &[0.0], &[("mu", ModifierData::NormFactor)]);
     let model = one_channel(vec![signal, sample("b", &[50.0], &[variation])], &[60.0]);
-    let inputs = inputs_of(&model, &["s"], &Variations::None);
+    let inputs = inputs_of(&model, &["s"], &TemplateVariations::None);
     let mut session = session_of(&model, inputs, DifferentiableOptions::default());
     let undetermined = session.asimov_sigma(0.0, None).expect_err("nothing depends on mu");
     assert_eq!(undetermined.to_string(), "`mu` has no uncertainty: the data do not determine it");
@@ -65,7 +65,7 @@ fn a_minimum_at_the_edge_of_the_domain_has_no_gradient() {
     let fit = FitOptions { bounds: vec![(0, [-5.0, 10.0])], ..FitOptions::default() };
     for start in [FitStart::Initial, FitStart::Warm] {
         let options = DifferentiableOptions { fit: fit.clone(), start, ..DifferentiableOptions::default() };
-        let mut session = session_of(&model, inputs_of(&model, &["s", "b"], &Variations::None), options);
+        let mut session = session_of(&model, inputs_of(&model, &["s", "b"], &TemplateVariations::None), options);
         let mut gradient = vec![0.0; 4];
         let error = session.profiled_nll(None, Some(&mut gradient)).expect_err("no gradient");
         assert_eq!(
@@ -84,7 +84,7 @@ fn an_empty_bin_is_named() {
         &[60.0, 0.0],
     );
     let options = || DifferentiableOptions { asimov: AsimovPoint::Nominal, ..DifferentiableOptions::default() };
-    let mut session = session_of(&model, inputs_of(&model, &["b"], &Variations::None), options());
+    let mut session = session_of(&model, inputs_of(&model, &["b"], &TemplateVariations::None), options());
     let mut gradient = vec![0.0; 2];
     let error = session.asimov_statistic(TestStatistic::QTilde, 1.0, Some(&mut gradient)).expect_err("no derivative");
     assert_eq!(
@@ -98,7 +98,7 @@ fn an_empty_bin_is_named() {
     );
     for asimov in [AsimovPoint::Nominal, AsimovPoint::Fitted] {
         let options = DifferentiableOptions { asimov, ..DifferentiableOptions::default() };
-        let mut session = session_of(&model, inputs_of(&model, &["b"], &Variations::None), options);
+        let mut session = session_of(&model, inputs_of(&model, &["b"], &TemplateVariations::None), options);
         for quantity in [Quantity::Asimov(TestStatistic::QTilde, 1.0), Quantity::AsimovSigma(0.0)] {
             let error = quantity.of(&mut session, Some(&mut gradient)).expect_err("no derivative");
             assert!(matches!(error, DifferentiableError::Empty { .. }), "{quantity:?}: {error}");
@@ -110,7 +110,7 @@ fn an_empty_bin_is_named() {
         &[60.0, 0.0],
     );
     // Signal alone may well change: where μ = 0 it adds nothing to the data.
-    let mut session = session_of(&model, inputs_of(&model, &["s"], &Variations::None), options());
+    let mut session = session_of(&model, inputs_of(&model, &["s"], &TemplateVariations::None), options());
     session.asimov_statistic(TestStatistic::QTilde, 1.0, Some(&mut gradient)).expect("a derivative");
     assert!(gradient.iter().all(|slope| slope.is_finite()));
 }

@@ -8,7 +8,7 @@ mod starts;
 use ns_compute::DifferentiableSession;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::ModifierData;
-use ns_core::templates::{Inputs, Selection, Variations};
+use ns_core::templates::{Inputs, TemplateSelection, TemplateVariations};
 use ns_core::{Model, TemplateLikelihood};
 use ns_inference::differentiable::{
     AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, LimitKind, ProfiledDifferentiableSession,
@@ -31,9 +31,9 @@ fn tight(asimov: AsimovPoint) -> DifferentiableOptions {
     DifferentiableOptions { fit: FitOptions { minimize, ..FitOptions::default() }, asimov, start: FitStart::Initial }
 }
 
-fn inputs_of(model: &Model, samples: &[&str], variations: &Variations) -> Inputs {
+fn inputs_of(model: &Model, samples: &[&str], variations: &TemplateVariations) -> Inputs {
     let selection =
-        |&sample: &&str| Selection { sample: sample.to_owned(), channel: None, variations: variations.clone() };
+        |&sample: &&str| TemplateSelection { sample: sample.to_owned(), channel: None, variations: variations.clone() };
     Inputs::new(model, &samples.iter().map(selection).collect::<Vec<_>>()).expect("samples of the model")
 }
 
@@ -164,7 +164,7 @@ impl Compared {
     fn of(seed: u64, asimov: AsimovPoint) -> Self {
         let model = random::model(seed, SHAPE, Interpolation::default());
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(asimov));
         let mut likelihood = ns_compute::CpuLikelihood::new(&model);
@@ -198,7 +198,7 @@ fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
     for seed in 0..6 {
         let model = random::model(seed, SHAPE, Interpolation::KINKED);
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
         let mut held = tight(AsimovPoint::Nominal);
@@ -223,8 +223,11 @@ fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
 fn values_are_those_of_the_procedures() {
     for seed in [1, 4, 9] {
         let model = random::model(seed, SHAPE, Interpolation::default());
-        let mut session =
-            session_of(&model, inputs_of(&model, &["signal"], &Variations::None), DifferentiableOptions::default());
+        let mut session = session_of(
+            &model,
+            inputs_of(&model, &["signal"], &TemplateVariations::None),
+            DifferentiableOptions::default(),
+        );
         let mut likelihood = ns_compute::CpuLikelihood::new(&model);
         let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
         let result = hypotest(&mut Problem::new(&model, &mut likelihood, &options), TestStatistic::QTilde, poi, 1.5);
@@ -253,7 +256,7 @@ fn constant_statistics_have_gradient_zero() {
         [(40.0, TestStatistic::Q0, 0.0), (80.0, TestStatistic::Q, 1.0), (80.0, TestStatistic::QTilde, 1.0)]
     {
         let model = model(n);
-        let inputs = inputs_of(&model, &["s", "b"], &Variations::None);
+        let inputs = inputs_of(&model, &["s", "b"], &TemplateVariations::None);
         let mut session = session_of(&model, inputs, DifferentiableOptions::default());
         assert_eq!(session.statistic(statistic, mu, Some(&mut gradient)), Ok([0.0, 0.0]));
         assert_eq!(gradient, [0.0, 0.0]);
@@ -263,7 +266,7 @@ fn constant_statistics_have_gradient_zero() {
 #[test]
 fn q0_is_a_test_of_the_background_whatever_is_asked_for() {
     let model = random::model(4, SHAPE, Interpolation::default());
-    let inputs = inputs_of(&model, &["signal"], &Variations::None);
+    let inputs = inputs_of(&model, &["signal"], &TemplateVariations::None);
     let mut session = session_of(&model, inputs, DifferentiableOptions::default());
     let [at_zero, at_one] = [0.0, 1.0].map(|mu| session.test(TestStatistic::Q0, mu, None).expect("fits"));
     assert!(at_zero.q_asimov > 0.0);
@@ -280,7 +283,7 @@ fn a_counting_experiment_has_the_gradient_of_its_formula() {
     // q₀ = 2 (n ln(n/b) - n + b), so dq₀/db = 2 (1 - n/b) whatever the signal.
     let model =
         one_channel(vec![sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[])], &[60.0]);
-    let inputs = inputs_of(&model, &["s", "b"], &Variations::None);
+    let inputs = inputs_of(&model, &["s", "b"], &TemplateVariations::None);
     let is_signal_first = inputs.blocks()[0].sample == "s";
     let mut session = session_of(&model, inputs, DifferentiableOptions::default());
     let mut gradient = vec![0.0; 2];
@@ -301,7 +304,7 @@ fn gradients_of_published_models_match_differences() {
         let workspace = ns_translate::load(&request).expect("a workspace");
         let model = ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("a model");
         let samples: Vec<&str> = model.samples.iter().rev().take(samples).map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Fitted));
         for quantity in Quantity::all() {

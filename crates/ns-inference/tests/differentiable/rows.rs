@@ -2,9 +2,9 @@
 
 use crate::{GENTLE, Session, inputs_of, session_of, walk};
 use ns_compute::DifferentiableSession;
-use ns_core::batch::{Arrival, BatchError, BatchFixed, BatchMinimizer, BatchTask, RowMinimizer};
+use ns_core::batch::{BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask, TemplateBatchMinimizer};
 use ns_core::interpolate::Interpolation;
-use ns_core::templates::Variations;
+use ns_core::templates::TemplateVariations;
 use ns_core::{Data, Likelihood, Model, TemplateLikelihood};
 use ns_inference::differentiable::{DifferentiableError, DifferentiableOptions};
 use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer};
@@ -53,7 +53,7 @@ impl BatchMinimizer for OnHost {
         self.is_exact
     }
 
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
         if self.fails {
             return Err("it is on fire".into());
         }
@@ -67,20 +67,20 @@ impl BatchMinimizer for OnHost {
             let likelihood = &mut self.rows[k % n_rows];
             let mut minimizer = Minimizer::new(&likelihood.structure());
             let found = minimizer.minimize(likelihood, start, &domain, &MinimizeOptions::default());
-            let has_arrived = found.converged() && !self.lost.contains(&(k % n_rows));
+            let converged = found.converged() && !self.lost.contains(&(k % n_rows));
             let nll = found.nll + if fixed_poi { 0.0 } else { self.raised };
-            Arrival { params: found.params, nll, edm: found.edm, has_arrived, variance: None, iterations: 1 }
+            BatchFit { params: found.params, nll, edm: found.edm, converged, variance: None, iterations: 1 }
         };
         Ok(fits.map(fit).collect())
     }
 }
 
-impl RowMinimizer for OnHost {
-    fn n_rows(&self) -> usize {
+impl TemplateBatchMinimizer for OnHost {
+    fn n_batch(&self) -> usize {
         self.rows.len()
     }
 
-    fn slopes(&mut self, _: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
+    fn batch_gradients(&mut self, _: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
         let (n_params, n_rows) = (self.rows[0].n_params(), self.rows.len());
         let mut gradients = vec![0.0; points.len()];
         let each = points.chunks(n_params).zip(gradients.chunks_mut(n_params)).enumerate();
@@ -97,7 +97,7 @@ fn rows_of(seed: u64, n: usize) -> (Model, Session, Vec<f64>) {
 fn rows_of_shape(shape: Shape, seed: u64, n: usize) -> (Model, Session, Vec<f64>) {
     let model = random::model(seed, shape, Interpolation::default());
     let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-    let inputs = inputs_of(&model, &samples, &Variations::All);
+    let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
     let rows = walk(&model, &inputs, (n, 0.04), seed).concat();
     let session = session_of(&model, inputs, DifferentiableOptions::default());
     (model, session, rows)
@@ -183,7 +183,7 @@ fn a_lower_minimum_across_a_fold_is_the_hosts_to_find() {
         let mut init = model.parameters.init.clone();
         init[shift] = start;
         options.fit.start = Some(init);
-        let inputs = inputs_of(&model, &["s", "b"], &Variations::All);
+        let inputs = inputs_of(&model, &["s", "b"], &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs, options.clone());
         let mut device = OnHost::new(&model, &session, &values);

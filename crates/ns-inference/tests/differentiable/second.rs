@@ -4,7 +4,7 @@ use crate::{SHAPE, Session, inputs_of, session_of, tight};
 use ns_core::Model;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::ModifierData;
-use ns_core::templates::Variations;
+use ns_core::templates::TemplateVariations;
 use ns_inference::Problem;
 use ns_inference::differentiable::{AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, InputDirection};
 use ns_inference::test_statistic::TestStatistic;
@@ -137,7 +137,7 @@ fn products_match_differences_of_gradients() {
     for seed in 0..20 {
         let model = random::model(seed, SHAPE, Interpolation::default());
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
         let slope_at_zero = session.profiled_nll(Some(0.0), None).expect("a fit")[1];
@@ -167,7 +167,7 @@ fn parameters_in_the_corner_of_a_kink_stay_there_in_second_derivatives_too() {
     let at_zero: Vec<&str> =
         (0..model.n_params()).filter(|&i| best.bestfit[i] == 0.0).map(|i| model.parameters.names[i].as_str()).collect();
     assert_eq!(at_zero, ["k"]);
-    let inputs = inputs_of(&model, &["s", "b", "c"], &Variations::All);
+    let inputs = inputs_of(&model, &["s", "b", "c"], &TemplateVariations::All);
     let values = inputs.values(&model);
     let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
     for twice in ALL {
@@ -184,7 +184,7 @@ fn directions_along_which_nothing_moves_have_products_too() {
     let signal = sample("s", &[8.0, 12.0], &[("mu", ModifierData::NormFactor)]);
     let samples = vec![signal, plain("x", &[50.0, 60.0]), plain("y", &[31.0, 17.0]), plain("z", &[23.0, 41.0])];
     let model = one_channel(samples, &[120.0, 139.0]);
-    let inputs = inputs_of(&model, &["s", "x", "y", "z"], &Variations::None);
+    let inputs = inputs_of(&model, &["s", "x", "y", "z"], &TemplateVariations::None);
     let values = inputs.values(&model);
     let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
     let mu = 1.5;
@@ -214,7 +214,7 @@ fn directions_along_which_nothing_moves_have_products_too() {
 #[test]
 fn products_are_symmetric() {
     let model = random::model(4, SHAPE, Interpolation::default());
-    let inputs = inputs_of(&model, &["signal"], &Variations::All);
+    let inputs = inputs_of(&model, &["signal"], &TemplateVariations::All);
     let values = inputs.values(&model);
     let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
     for twice in ALL {
@@ -235,7 +235,7 @@ fn products_of_published_models_match_differences() {
         let workspace = ns_translate::load(&request).expect("a workspace");
         let model = ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("a model");
         let samples: Vec<&str> = model.samples.iter().rev().take(2).map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
         n_checked += ALL.into_iter().filter(|&twice| check(&mut session, &values, twice, 7).is_some()).count();
@@ -248,7 +248,7 @@ fn a_counting_experiment_has_the_second_derivative_of_its_formula() {
     // q₀ = 2 (n ln(n/b) - n + b), so d²q₀/db² = 2 n/b² whatever the signal.
     let (signal, background) = (sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[]));
     let model = one_channel(vec![signal, background], &[60.0]);
-    let inputs = inputs_of(&model, &["b"], &Variations::None);
+    let inputs = inputs_of(&model, &["b"], &TemplateVariations::None);
     let mut product = vec![f64::NAN];
     for start in [FitStart::Initial, FitStart::Warm] {
         let options = DifferentiableOptions { start, ..DifferentiableOptions::default() };
@@ -271,7 +271,7 @@ fn what_nothing_determines_has_no_second_derivative() {
     let signal = sample("s", &[0.0], &[("mu", ModifierData::NormFactor)]);
     let model = one_channel(vec![signal, sample("b", &[50.0], &[])], &[60.0]);
     let mut session =
-        session_of(&model, inputs_of(&model, &["s"], &Variations::None), DifferentiableOptions::default());
+        session_of(&model, inputs_of(&model, &["s"], &TemplateVariations::None), DifferentiableOptions::default());
     let mut product = vec![7.0];
     let error = session
         .profiled_nll_product(None, InputDirection { inputs: &[1.0], mu: 0.0 }, &mut product)

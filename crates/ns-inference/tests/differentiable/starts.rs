@@ -4,10 +4,10 @@
 use crate::{GENTLE, Quantity, SHAPE, Session, inputs_of, session_of, tight, walk};
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
-use ns_core::batch::{Arrival, BatchError, BatchFixed, BatchMinimizer, BatchTask, TemplateMinimizer};
+use ns_core::batch::{BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask, TemplateMinimizer};
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::ModifierData;
-use ns_core::templates::Variations;
+use ns_core::templates::TemplateVariations;
 use ns_inference::FitOptions;
 use ns_inference::differentiable::{DifferentiableOptions, FitStart};
 use ns_inference::minimize::MinimizeOptions;
@@ -28,7 +28,7 @@ fn fits_that_follow_each_other_nearly_always_end_where_those_from_the_starting_v
     for (shape, seed) in models {
         let model = random::model(seed, shape, Interpolation::default());
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let session = |start| {
             let options = DifferentiableOptions { start, ..DifferentiableOptions::default() };
             session_of(&model, inputs.clone(), options)
@@ -82,14 +82,14 @@ impl BatchMinimizer for Liar {
         true
     }
 
-    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<Arrival>, BatchError> {
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
         let Some(shift) = self.0 else { return Err("it is on fire".into()) };
         let (BatchFixed::Shared(fixed) | BatchFixed::Each(fixed)) = task.fixed;
         let moved = |(i, &x): (usize, &f64)| {
             if fixed[i] { x } else { (x + shift).clamp(task.lower[i], task.upper[i]) }
         };
         let params = task.starts.iter().enumerate().map(moved).collect();
-        Ok(vec![Arrival { params, nll: 0.0, edm: 0.0, has_arrived: true, variance: None, iterations: 0 }])
+        Ok(vec![BatchFit { params, nll: 0.0, edm: 0.0, converged: true, variance: None, iterations: 0 }])
     }
 }
 
@@ -104,7 +104,7 @@ fn what_a_device_finds_is_only_where_the_host_goes_on() {
     for (seed, shift) in [(1, 0.4), (2, -0.7), (3, 2.0)] {
         let model = random::model(seed, GENTLE, Interpolation::default());
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let usual = || session_of(&model, inputs.clone(), DifferentiableOptions::default());
         let mut sessions = [usual(), usual().on_device(Box::new(Liar(Some(shift))), model.observed.clone())];
         for quantity in Quantity::all() {
@@ -125,7 +125,7 @@ fn fits_of_models_that_may_hide_minima_are_the_hosts() {
         let model = random::model(seed, SHAPE, Interpolation::default());
         assert!(!suspects(&model).is_empty(), "seed {seed}");
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-        let inputs = inputs_of(&model, &samples, &Variations::All);
+        let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let usual = || session_of(&model, inputs.clone(), DifferentiableOptions::default());
         let mut sessions = [usual(), usual().on_device(Box::new(Liar(None)), model.observed.clone())];
         let mut n_compared = 0;
@@ -149,7 +149,7 @@ fn gradients_of_sessions_that_follow_are_those_of_tight_fits_whether_or_not_mini
         for seed in 0..8 {
             let model = random::model(seed, shape, Interpolation::default());
             let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-            let inputs = inputs_of(&model, &samples, &Variations::All);
+            let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
             let followed = DifferentiableOptions { start: FitStart::Warm, ..DifferentiableOptions::default() };
             let options = [followed, tight(DifferentiableOptions::default().asimov)];
             let mut sessions = options.map(|options| session_of(&model, inputs.clone(), options));
@@ -186,7 +186,7 @@ fn without_following_nothing_depends_on_what_was_asked_before() {
 fn require_independence_of_what_was_asked_before(shape: Shape) {
     let model = random::model(1, shape, Interpolation::default());
     let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
-    let inputs = inputs_of(&model, &samples, &Variations::None);
+    let inputs = inputs_of(&model, &samples, &TemplateVariations::None);
     let values = inputs.values(&model);
     let other: Vec<f64> = values.iter().map(|value| 1.1 * value).collect();
     let usual = || session_of(&model, inputs.clone(), DifferentiableOptions::default());
@@ -207,7 +207,7 @@ fn require_independence_of_what_was_asked_before(shape: Shape) {
 #[test]
 fn a_device_that_fails_ends_in_an_error_and_no_gradient() {
     let model = random::model(1, GENTLE, Interpolation::default());
-    let inputs = inputs_of(&model, &[model.samples[0].as_str()], &Variations::None);
+    let inputs = inputs_of(&model, &[model.samples[0].as_str()], &TemplateVariations::None);
     let mut session = session_of(&model, inputs.clone(), DifferentiableOptions::default())
         .on_device(Box::new(Liar(None)), model.observed.clone());
     let mut gradient = vec![7.0; inputs.len()];
@@ -240,7 +240,7 @@ fn which_minima_may_be_hidden_is_judged_by_the_inputs_of_the_fit() {
         });
         let [gentle, violent] = [[0.9, 1.1], [0.01, 40.0]].map(|factors| with_small_sample(&small, &observed, factors));
         let [mut began_gentle, mut began_violent] = [&gentle, &violent].map(|model| {
-            let inputs = inputs_of(model, &["small"], &Variations::All);
+            let inputs = inputs_of(model, &["small"], &TemplateVariations::All);
             session_of(model, inputs, DifferentiableOptions::default())
         });
         let values = began_violent.inputs().values(&violent);

@@ -1,7 +1,7 @@
 //! All procedures against each other: whatever they compute, they refer to the same minima.
 
 use ns_compute::{CpuLikelihood, DifferentiableSession};
-use ns_core::templates::{Inputs, Selection, Variations};
+use ns_core::templates::{Inputs, TemplateSelection, TemplateVariations};
 use ns_core::{Likelihood, Model};
 use ns_inference::contour::{ContourOptions, contours};
 use ns_inference::gof::{goodness_of_fit, saturated_deviance};
@@ -276,7 +276,8 @@ impl<'a> Comparison<'a> {
     }
 
     fn session(&mut self) {
-        let select = Selection { sample: "signal".to_owned(), channel: None, variations: Variations::None };
+        let select =
+            TemplateSelection { sample: "signal".to_owned(), channel: None, variations: TemplateVariations::None };
         let inputs = Inputs::new(self.model, &[select]).expect("every model has a signal");
         let likelihood = DifferentiableSession::new(self.model, inputs);
         let options = DifferentiableOptions::default();

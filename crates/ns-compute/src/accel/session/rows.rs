@@ -11,7 +11,7 @@ use super::super::layout::Task;
 use super::super::reals::Reals;
 use super::{Items, MOST_BLOCKS, Session, check_size};
 use ns_core::Inputs;
-use ns_core::batch::{BatchData, BatchError, RowMinimizer, TemplateMinimizer};
+use ns_core::batch::{BatchData, BatchError, TemplateBatchMinimizer, TemplateMinimizer};
 use ns_core::model::{Data, Model};
 use ns_core::templates::InputError;
 use ns_device::{Argument, Device, Foreign, Grid, Precision};
@@ -200,8 +200,8 @@ impl Session {
         }
         let Gradients { values, by_params, by_inputs } = out;
         let n = self.counted(values.len())?;
-        check_size("slopes by parameters", by_params.len(), n * self.plan.n_params)?;
-        check_size("slopes by inputs", by_inputs.len(), n * self.n_inputs())?;
+        check_size("derivatives by parameters", by_params.len(), n * self.plan.n_params)?;
+        check_size("derivatives by inputs", by_inputs.len(), n * self.n_inputs())?;
         let out = vec![
             Argument::write_foreign(values),
             Argument::write_foreign(by_params),
@@ -249,12 +249,12 @@ impl TemplateMinimizer for Session {
     }
 }
 
-impl RowMinimizer for Session {
-    fn n_rows(&self) -> usize {
+impl TemplateBatchMinimizer for Session {
+    fn n_batch(&self) -> usize {
         self.rows.as_ref().map_or(1, |rows| rows.n as usize)
     }
 
-    fn slopes(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
+    fn batch_gradients(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
         Ok(self.nll_and_grad(&Items { data: BatchData::Shared(data), points })?)
     }
 }

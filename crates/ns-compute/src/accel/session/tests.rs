@@ -2,7 +2,7 @@
 
 use super::*;
 use ns_core::interpolate::Interpolation;
-use ns_core::templates::{Selection, Variations};
+use ns_core::templates::{TemplateSelection, TemplateVariations};
 use ns_testkit::random::{self, Shape};
 
 /// Numbers before and after every table of a block's memory.
@@ -25,7 +25,11 @@ fn move_apart(layout: &mut Layout) -> Vec<u32> {
 
 /// All templates with their variations.
 fn everything(model: &Model) -> Inputs {
-    let all = |sample: &String| Selection { sample: sample.clone(), channel: None, variations: Variations::All };
+    let all = |sample: &String| TemplateSelection {
+        sample: sample.clone(),
+        channel: None,
+        variations: TemplateVariations::All,
+    };
     Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("its samples")
 }
 

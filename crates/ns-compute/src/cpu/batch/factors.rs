@@ -17,7 +17,7 @@ pub(crate) struct Weights {
     /// p and q of each parameter (P).
     pub(crate) value: Vec<[Lanes; 2]>,
     /// p' and q' of each parameter (P).
-    slope: Vec<[Lanes; 2]>,
+    derivative: Vec<[Lanes; 2]>,
     /// Adjoints of p and q (P).
     pub(crate) adjoint: Vec<[Lanes; 2]>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Weights {
 impl Weights {
     pub(crate) fn new(plan: &Plan) -> Self {
         let room = || vec![[Lanes::ZERO; 2]; plan.n_params];
-        Self { value: room(), slope: room(), adjoint: room() }
+        Self { value: room(), derivative: room(), adjoint: room() }
     }
 
     /// Weights at `params` (P), adjoints zero.
@@ -33,13 +33,13 @@ impl Weights {
     pub(crate) fn set(&mut self, plan: &Plan, params: &[Lanes]) {
         for &param in &plan.histosys_params {
             let param = param as usize;
-            let (value, slope) = match plan.histosys_rule {
+            let (value, derivative) = match plan.histosys_rule {
                 HistoSysInterpolation::Linear => linear_weights(params[param]),
                 HistoSysInterpolation::Quadratic => quadratic_weights(params[param]),
                 HistoSysInterpolation::SmoothLinear => smooth_weights(params[param]),
             };
             self.value[param] = value;
-            self.slope[param] = slope;
+            self.derivative[param] = derivative;
             self.adjoint[param] = [Lanes::ZERO; 2];
         }
     }
@@ -49,7 +49,7 @@ impl Weights {
     pub(crate) fn finish<I: Isa>(&self, isa: I, plan: &Plan, gradient: &mut [Lanes]) {
         for &param in &plan.histosys_params {
             let param = param as usize;
-            let ([p, q], [dp, dq]) = (self.adjoint[param], self.slope[param]);
+            let ([p, q], [dp, dq]) = (self.adjoint[param], self.derivative[param]);
             gradient[param] = p.times_plus(isa, dp, q.times_plus(isa, dq, gradient[param]));
         }
     }
@@ -58,37 +58,37 @@ impl Weights {
 /// (p, q) and (p', q') of `HistoSysInterpolation::Linear`.
 #[inline(always)]
 fn linear_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
-    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    let (mut value, mut derivative) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
     for lane in 0..LANES {
         let a = alpha.0[lane];
         let up = a.is_sign_positive();
         value[0].0[lane] = if up { a } else { 0.0 };
         value[1].0[lane] = if up { 0.0 } else { -a };
-        slope[0].0[lane] = if up { 1.0 } else { 0.0 };
-        slope[1].0[lane] = if up { 0.0 } else { -1.0 };
+        derivative[0].0[lane] = if up { 1.0 } else { 0.0 };
+        derivative[1].0[lane] = if up { 0.0 } else { -1.0 };
     }
-    (value, slope)
+    (value, derivative)
 }
 
 /// (p, q) and (p', q') of `HistoSysInterpolation::Quadratic`: beyond ±1 the tangents there.
 #[inline(always)]
 fn quadratic_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
-    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    let (mut value, mut derivative) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
     for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
         for lane in 0..LANES {
             let a = alpha.0[lane].clamp(-1.0, 1.0);
             let tangent = a + sign / 2.0;
             value[side].0[lane] = a * (a + sign) / 2.0 + tangent * (alpha.0[lane] - a);
-            slope[side].0[lane] = tangent;
+            derivative[side].0[lane] = tangent;
         }
     }
-    (value, slope)
+    (value, derivative)
 }
 
 /// (p, q) and (p', q') of `HistoSysInterpolation::SmoothLinear`. Beyond ±1 it is linear, and so its own tangent at ±1: no case is told from another.
 #[inline(always)]
 fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
-    let (mut value, mut slope) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
+    let (mut value, mut derivative) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
     for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
         for lane in 0..LANES {
             let a = alpha.0[lane].clamp(-1.0, 1.0);
@@ -96,10 +96,10 @@ fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
             let even = x * (15.0 + x * (3.0 * x - 10.0)) / 16.0;
             let tangent = a * (30.0 + x * (18.0 * x - 40.0)) / 16.0 + sign / 2.0;
             value[side].0[lane] = even + sign * a / 2.0 + tangent * (alpha.0[lane] - a);
-            slope[side].0[lane] = tangent;
+            derivative[side].0[lane] = tangent;
         }
     }
-    (value, slope)
+    (value, derivative)
 }
 
 /// The scalar factors of the templates of one channel.
@@ -129,8 +129,8 @@ struct Outer {
     up: Lanes,
     down: Lanes,
     /// Derivatives of `up` and `down`: 1 and 0, 0 and -1, 0 and 0.
-    up_slope: Lanes,
-    down_slope: Lanes,
+    up_derivative: Lanes,
+    down_derivative: Lanes,
     /// 1 where the factor is a polynomial, 0 elsewhere.
     is_inner: Lanes,
 }
@@ -166,8 +166,8 @@ impl Chains {
                 inner.0[lane] = if inside { a } else { 0.0 };
                 outer.up.0[lane] = if is_up { a } else { 0.0 };
                 outer.down.0[lane] = if is_down { -a } else { 0.0 };
-                outer.up_slope.0[lane] = if is_up { 1.0 } else { 0.0 };
-                outer.down_slope.0[lane] = if is_down { -1.0 } else { 0.0 };
+                outer.up_derivative.0[lane] = if is_up { 1.0 } else { 0.0 };
+                outer.down_derivative.0[lane] = if is_down { -1.0 } else { 0.0 };
                 outer.is_inner.0[lane] = if inside { 1.0 } else { 0.0 };
             }
             self.has_outer[param] = !all_inside;
@@ -203,9 +203,9 @@ impl Chains {
     #[inline(always)]
     fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan) {
         let links = self.excesses.iter_mut().zip(&mut self.partials);
-        for (entry, (excess, slope)) in normsys(plan, channel).zip(links) {
+        for (entry, (excess, derivative)) in normsys(plan, channel).zip(links) {
             let alpha = self.inner[plan.normsys[entry].param as usize];
-            [*excess, *slope] = polynomial(isa, &plan.normsys_table.coefficients(entry), alpha);
+            [*excess, *derivative] = polynomial(isa, &plan.normsys_table.coefficients(entry), alpha);
         }
     }
 
@@ -226,14 +226,14 @@ impl Chains {
             let links = template.normsys.start - first_normsys..template.normsys.end - first_normsys;
             let links = self.excesses[links.clone()].iter().zip(&self.partials[links]);
             for (modifier, (&excess, &partial)) in plan.normsys[template.normsys.clone()].iter().zip(links).rev() {
-                let slope = &mut gradient[modifier.param as usize];
-                *slope = partial.times_plus(isa, rest, *slope);
+                let derivative = &mut gradient[modifier.param as usize];
+                *derivative = partial.times_plus(isa, rest, *derivative);
                 rest = rest.times_plus(isa, excess, rest);
             }
             let befores = &self.scales[template.scales.start - first_scale..template.scales.end - first_scale];
             for (modifier, &before) in plan.scales[template.scales.clone()].iter().zip(befores).rev() {
-                let slope = &mut gradient[modifier.param as usize];
-                *slope = before.times_plus(isa, rest, *slope);
+                let derivative = &mut gradient[modifier.param as usize];
+                *derivative = before.times_plus(isa, rest, *derivative);
                 rest = rest * params[modifier.param as usize];
             }
         }
@@ -256,15 +256,15 @@ fn scales(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
 #[inline(always)]
 fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes) -> [Lanes; 2] {
     let mut value = Lanes::all(a6);
-    let mut slope = value;
+    let mut derivative = value;
     for a in [a5, a4, a3, a2, a1] {
         value = value.times_plus(isa, alpha, Lanes::all(a));
-        slope = slope.times_plus(isa, alpha, value);
+        derivative = derivative.times_plus(isa, alpha, value);
     }
-    [value * alpha, slope]
+    [value * alpha, derivative]
 }
 
-/// Where factors of `template` are exponentials: the sum of their exponents, as their product needs but one exponential; and into `slopes` the derivatives
+/// Where factors of `template` are exponentials: the sum of their exponents, as their product needs but one exponential; and into `derivatives` the derivatives
 /// of the exponents, as the factors themselves are 1 there.
 #[inline(always)]
 fn add_exponentials<I: Isa>(
@@ -272,17 +272,17 @@ fn add_exponentials<I: Isa>(
     plan: &Plan,
     template: &TemplatePlan,
     (has_outer, outer): (&[bool], &[Outer]),
-    slopes: &mut [Lanes],
+    derivatives: &mut [Lanes],
 ) -> Lanes {
     let mut exponent = Lanes::ZERO;
-    for (entry, slope) in template.normsys.clone().zip(slopes) {
+    for (entry, derivative) in template.normsys.clone().zip(derivatives) {
         let param = plan.normsys[entry].param as usize;
         if has_outer[param] {
             let [ln_hi, ln_lo] = plan.normsys_table.logarithms(entry).map(Lanes::all);
             let outer = &outer[param];
             exponent = ln_hi.times_plus(isa, outer.up, ln_lo.times_plus(isa, outer.down, exponent));
-            let rate = ln_hi.times_plus(isa, outer.up_slope, ln_lo * outer.down_slope);
-            *slope = outer.is_inner.times_plus(isa, *slope, rate);
+            let rate = ln_hi.times_plus(isa, outer.up_derivative, ln_lo * outer.down_derivative);
+            *derivative = outer.is_inner.times_plus(isa, *derivative, rate);
         }
     }
     exponent

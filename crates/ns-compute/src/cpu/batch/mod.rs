@@ -157,7 +157,7 @@ impl CpuBatch {
     /// # Panics
     /// If the lengths do not fit together.
     pub fn nll_and_grad(&mut self, data: DataSets<'_>, params: &[f64], nll: &mut [f64], gradient: &mut [f64]) {
-        assert_eq!(gradient.len(), params.len(), "one slope for each parameter of each point");
+        assert_eq!(gradient.len(), params.len(), "one derivative for each parameter of each point");
         self.evaluate::<true>(data, params, nll, gradient);
     }
 
@@ -208,8 +208,8 @@ impl Group {
     }
 
     fn write_gradient(&self, lane: usize, is_finite: bool, out: &mut [f64]) {
-        for (out, slope) in out.iter_mut().zip(&self.gradient) {
-            *out = if is_finite { slope.0[lane] } else { 0.0 };
+        for (out, derivative) in out.iter_mut().zip(&self.gradient) {
+            *out = if is_finite { derivative.0[lane] } else { 0.0 };
         }
     }
 }

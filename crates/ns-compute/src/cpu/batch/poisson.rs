@@ -34,11 +34,11 @@ pub(crate) fn half_deviance<I: Isa>(isa: I, n: Lanes, lambda: Lanes) -> Lanes {
 
 /// 1 - n/λ of each lane, the derivative of the term.
 #[inline(always)]
-pub(crate) fn slope(n: Lanes, lambda: Lanes) -> Lanes {
+pub(crate) fn derivative(n: Lanes, lambda: Lanes) -> Lanes {
     let mut out = Lanes::ZERO;
     for lane in 0..LANES {
-        let slope = 1.0 - n.0[lane] / lambda.0[lane];
-        out.0[lane] = if n.0[lane] == 0.0 { 1.0 } else { slope };
+        let derivative = 1.0 - n.0[lane] / lambda.0[lane];
+        out.0[lane] = if n.0[lane] == 0.0 { 1.0 } else { derivative };
     }
     out
 }

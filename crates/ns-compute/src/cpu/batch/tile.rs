@@ -20,7 +20,7 @@ pub(crate) struct TileWork {
     /// λ of each bin.
     lambda: Vec<Lanes>,
     /// w of each bin.
-    slope: Vec<Lanes>,
+    derivative: Vec<Lanes>,
     /// Adjoint of the shifted yield of each bin, of the template at hand.
     adjoint: Vec<Lanes>,
 }
@@ -33,7 +33,7 @@ impl TileWork {
             shifted: room(n_cells),
             gammas: room(n_cells),
             lambda: room(TILE),
-            slope: room(TILE),
+            derivative: room(TILE),
             adjoint: room(TILE),
         }
     }
@@ -69,7 +69,7 @@ impl TileWork {
         }
     }
 
-    /// `sum` and the half-deviances of the tile's bins where `observed` was seen; with `GRADIENT`, their slopes too.
+    /// `sum` and the half-deviances of the tile's bins where `observed` was seen; with `GRADIENT`, their derivatives too.
     #[inline(always)]
     pub(crate) fn compare<I: Isa, const GRADIENT: bool>(
         &mut self,
@@ -77,10 +77,10 @@ impl TileWork {
         observed: &[Lanes],
         mut sum: Lanes,
     ) -> Lanes {
-        for ((&n, &lambda), slope) in observed.iter().zip(&self.lambda).zip(&mut self.slope) {
+        for ((&n, &lambda), derivative) in observed.iter().zip(&self.lambda).zip(&mut self.derivative) {
             sum = sum + poisson::half_deviance(isa, n, lambda);
             if GRADIENT {
-                *slope = poisson::slope(n, lambda);
+                *derivative = poisson::derivative(n, lambda);
             }
         }
         sum
@@ -103,15 +103,15 @@ impl TileWork {
             let (shifted, gammas) = (&self.shifted[row.clone()], &self.gammas[row]);
             let (scale, mut sum) = (chains.scale[i], chains.adjoint[i]);
             for bin in 0..tile.len {
-                let pulled = self.slope[bin] * gammas[bin];
+                let pulled = self.derivative[bin] * gammas[bin];
                 sum = pulled.times_plus(isa, shifted[bin], sum);
                 self.adjoint[bin] = pulled * scale;
             }
             chains.adjoint[i] = sum;
             unshift(isa, plan, template, tile.start, &self.adjoint[..tile.len], weights);
             if !template.bin_factors.is_empty() {
-                let slopes = &self.slope[..tile.len];
-                differentiate_gammas(plan, template, tile.start, (scale, shifted, slopes), (params, gradient));
+                let derivatives = &self.derivative[..tile.len];
+                differentiate_gammas(plan, template, tile.start, (scale, shifted, derivatives), (params, gradient));
             }
         }
     }
@@ -235,13 +235,13 @@ fn differentiate_gammas(
     plan: &Plan,
     template: &TemplatePlan,
     start: usize,
-    (scale, shifted, slopes): (Lanes, &[Lanes], &[Lanes]),
+    (scale, shifted, derivatives): (Lanes, &[Lanes], &[Lanes]),
     (params, gradient): (&[Lanes], &mut [Lanes]),
 ) {
     let factors = &plan.bin_factors[template.bin_factors.clone()];
-    for (bin, (&shifted, &slope)) in shifted.iter().zip(slopes).enumerate() {
+    for (bin, (&shifted, &derivative)) in shifted.iter().zip(derivatives).enumerate() {
         for (i, factor) in factors.iter().enumerate() {
-            let mut adjoint = slope * scale * shifted;
+            let mut adjoint = derivative * scale * shifted;
             for (j, other) in factors.iter().enumerate() {
                 if i != j {
                     adjoint = adjoint * params[other.first_param as usize + start + bin];

@@ -7,14 +7,14 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 /// The sum `hi + lo`, with |lo| at most half a unit in the last place of `hi`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Twofold {
+pub struct DoubleDouble {
     /// The value to f64 precision.
     pub hi: f64,
     /// What `hi` leaves out.
     pub lo: f64,
 }
 
-impl Twofold {
+impl DoubleDouble {
     const LN_2: Self = Self { hi: std::f64::consts::LN_2, lo: 2.319_046_813_846_299_6e-17 };
 
     /// a + b exactly.
@@ -70,14 +70,14 @@ impl Twofold {
     }
 }
 
-impl From<f64> for Twofold {
+impl From<f64> for DoubleDouble {
     #[inline]
     fn from(hi: f64) -> Self {
         Self { hi, lo: 0.0 }
     }
 }
 
-impl Neg for Twofold {
+impl Neg for DoubleDouble {
     type Output = Self;
 
     #[inline]
@@ -86,7 +86,7 @@ impl Neg for Twofold {
     }
 }
 
-impl Add for Twofold {
+impl Add for DoubleDouble {
     type Output = Self;
 
     #[inline]
@@ -97,7 +97,7 @@ impl Add for Twofold {
     }
 }
 
-impl Sub for Twofold {
+impl Sub for DoubleDouble {
     type Output = Self;
 
     #[inline]
@@ -106,7 +106,7 @@ impl Sub for Twofold {
     }
 }
 
-impl Mul for Twofold {
+impl Mul for DoubleDouble {
     type Output = Self;
 
     #[inline]
@@ -123,17 +123,17 @@ mod tests {
     #[test]
     fn logarithms_have_thirty_digits() {
         // mpmath 1.3, 40 digits: ln 3 - 1.0986122886681098 = -9.07129723500153004221663989e-17
-        let ln3 = Twofold::from(3.0).ln();
+        let ln3 = DoubleDouble::from(3.0).ln();
         assert_eq!(ln3.hi, 1.098_612_288_668_109_8);
         assert!((ln3.lo - (-9.071_297_235_001_53e-17)).abs() < 1e-30, "{:e}", ln3.lo);
-        let difference = Twofold::from(12.0).ln() - Twofold::from(3.0).ln() - Twofold::from(4.0).ln();
+        let difference = DoubleDouble::from(12.0).ln() - DoubleDouble::from(3.0).ln() - DoubleDouble::from(4.0).ln();
         assert!(difference.round().abs() < 1e-30, "{:e}", difference.round());
-        assert_eq!(Twofold::from(1.0).ln().round(), 0.0);
+        assert_eq!(DoubleDouble::from(1.0).ln().round(), 0.0);
     }
 
     #[test]
     fn quotients_times_divisors_give_the_dividend() {
-        let (a, b) = (Twofold::product(0.1, 0.3), Twofold::sum(7.0, 1e-17));
+        let (a, b) = (DoubleDouble::product(0.1, 0.3), DoubleDouble::sum(7.0, 1e-17));
         let error = a.over(b) * b - a;
         assert!(error.round().abs() < 1e-33);
     }
