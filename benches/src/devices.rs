@@ -5,7 +5,7 @@
 use crate::family::{Kind, workspace};
 use clap::Args;
 use ns_compute::CpuLikelihood;
-use ns_compute::accel::{Cost, Items, Session};
+use ns_compute::accel::{BatchPoints, DeviceSession, IterationCost};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{CompileOptions, Data, DataLikelihood, Likelihood, Model, compile};
 use ns_device::{Backend, Device, Precision};
@@ -39,7 +39,7 @@ pub(crate) struct DevicesArgs {
 pub(crate) fn run(arguments: &DevicesArgs) -> Result<(), Box<dyn Error>> {
     let backend = Backend::ALL.into_iter().find(|backend| backend.name() == arguments.device);
     let device = Device::open(backend.ok_or("an unknown device")?, 0)?;
-    println!("{} ({}), {} threads of the CPU.", device.facts().name, device.precision(), all_threads());
+    println!("{} ({}), {} threads of the CPU.", device.properties().name, device.precision(), all_threads());
     for (name, model) in models()? {
         println!("\n`{name}`, {} parameters, {} bins:\n", model.n_params(), model.observed.main.len());
         let bench = Bench::new(&device, &model)?;
@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
     }
 
     fn toys(&self, n: u64) -> Result<(), Box<dyn Error>> {
-        let accelerator = Accelerator::new(Box::new(Session::new(self.device, self.model)?));
+        let accelerator = Accelerator::new(Box::new(DeviceSession::new(self.device, self.model)?));
         // The first launch compiles.
         self.ensemble(8, all_threads(), Some(&accelerator));
         let before = accelerator.share();
@@ -136,7 +136,7 @@ impl<'a> Bench<'a> {
 
     /// From how many fits at a time on the device is faster: fits of toys that are thrown before, from the same start.
     fn crossover(&self, most: u64) -> Result<(), Box<dyn Error>> {
-        let mut session = Session::new(self.device, self.model)?;
+        let mut session = DeviceSession::new(self.device, self.model)?;
         println!(
             "| fits at a time | device, ms | CPU, 2 threads, ms | CPU, {} threads, ms |\n|---|---|---|---|",
             all_threads()
@@ -189,14 +189,14 @@ impl<'a> Bench<'a> {
 
     /// What an iteration computes and moves, and the memory that a block works in.
     fn cost(&self) -> Result<(), Box<dyn Error>> {
-        let session = Session::new(self.device, self.model)?;
+        let session = DeviceSession::new(self.device, self.model)?;
         println!(
             "{} kB of memory per block.\n\n| one iteration | kflop | kB, L1 |\n|---|---|---|",
             session.bytes_per_block() / 1000
         );
         let parts = session.cost_of_iteration();
-        let sum = |part: fn(&Cost) -> f64| parts.iter().map(|(_, cost)| part(cost)).sum();
-        let whole = Cost { flops: sum(|cost| cost.flops), bytes: sum(|cost| cost.bytes) };
+        let sum = |part: fn(&IterationCost) -> f64| parts.iter().map(|(_, cost)| part(cost)).sum();
+        let whole = IterationCost { flops: sum(|cost| cost.flops), bytes: sum(|cost| cost.bytes) };
         for (what, cost) in parts.iter().chain([&("together", whole)]) {
             println!("| {what} | {:.0} | {:.0} |", cost.flops / 1e3, cost.bytes / 1e3);
         }
@@ -206,10 +206,10 @@ impl<'a> Bench<'a> {
 
     /// What each kernel takes for many items, transfers included, by the device's events; and -ln L with its gradient on the CPU.
     fn kernels(&self) -> Result<(), Box<dyn Error>> {
-        let mut session = Session::new(self.device, self.model)?;
+        let mut session = DeviceSession::new(self.device, self.model)?;
         let each = self.thrown(N_ITEMS as u64);
         let points = self.start.repeat(N_ITEMS);
-        let items = Items { data: BatchData::Each(&each), points: &points };
+        let items = BatchPoints { data: BatchData::Each(&each), points: &points };
         let task = self.task(items.data, &points);
         let parts = session.cost_of_iteration();
         let (evaluation, iteration) = (parts[0].1.flops, parts.iter().map(|(_, cost)| cost.flops).sum());
@@ -237,7 +237,7 @@ impl<'a> Bench<'a> {
     fn row(&self, what: &str, time: Duration, flops: Option<f64>) {
         let seconds = time.as_secs_f64() / N_ITEMS as f64;
         let rate = flops.map(|flops| flops / seconds);
-        let peak = self.device.facts().double_flops.filter(|_| self.device.precision() == Precision::Double);
+        let peak = self.device.properties().double_flops.filter(|_| self.device.precision() == Precision::Double);
         let share = rate.zip(peak).map(|(rate, peak)| format!("{:.1} %", 100.0 * rate / peak as f64));
         let rate = rate.map(|rate| format!("{:.1}", rate / 1e9));
         println!("| {what} | {:.3} | {} | {} |", seconds * 1e6, rate.unwrap_or_default(), share.unwrap_or_default());

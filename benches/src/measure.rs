@@ -1,6 +1,6 @@
 //! What is measured of one model, and how: repeated calls, their minimum and median, and the peak of memory.
 
-use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::{Likelihood, Model};
 use ns_inference::{FitOptions, FitResult, Problem, fit};
@@ -112,9 +112,9 @@ pub(crate) fn measure_batch(model: &Model, budget: Duration) -> [Times; 2] {
         let mut data = model.observed.clone();
         data.main.iter_mut().for_each(|n| *n = (*n + n.sqrt() * normal(&mut random)).round().max(0.0));
         data.aux.iter_mut().for_each(|a| *a += 0.01 * *a * normal(&mut random));
-        sets.push(DataSet::new(batch.plan(), data));
+        sets.push(BatchDataSet::new(batch.plan(), data));
     }
-    let each: Vec<&DataSet> = sets.iter().collect();
+    let each: Vec<&BatchDataSet> = sets.iter().collect();
     let (mut nll, mut gradient) = (vec![0.0; BATCH], vec![0.0; params.len()]);
     [1, 2].map(|n_threads| {
         let mut batches = vec![batch.clone(); n_threads];
@@ -124,18 +124,18 @@ pub(crate) fn measure_batch(model: &Model, budget: Duration) -> [Times; 2] {
 
 fn evaluate_batch(
     batches: &mut [CpuBatch],
-    data: &[&DataSet],
+    data: &[&BatchDataSet],
     params: &[f64],
     (nll, gradient): (&mut [f64], &mut [f64]),
 ) {
     if let [batch] = batches {
-        return batch.nll_and_grad(DataSets::Each(data), params, nll, gradient);
+        return batch.nll_and_grad(BatchDataSets::Each(data), params, nll, gradient);
     }
     let (n, p) = (BATCH.div_ceil(batches.len()), params.len() / BATCH);
     let parts = data.chunks(n).zip(params.chunks(n * p)).zip(nll.chunks_mut(n).zip(gradient.chunks_mut(n * p)));
     std::thread::scope(|scope| {
         for (batch, ((data, params), (nll, gradient))) in batches.iter_mut().zip(parts) {
-            scope.spawn(move || batch.nll_and_grad(DataSets::Each(data), params, nll, gradient));
+            scope.spawn(move || batch.nll_and_grad(BatchDataSets::Each(data), params, nll, gradient));
         }
     });
 }

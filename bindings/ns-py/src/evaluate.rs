@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use ns_compute::cpu::Plan;
-use ns_compute::{CpuBatch, DataSet, DataSets};
+use ns_compute::cpu::ModelPlan;
+use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch};
 use ns_core::expected::{expected_data, expected_main};
 use ns_core::{Data, Model};
 use ns_inference::parallel::run_all;
@@ -15,7 +15,7 @@ const WORTH_A_THREAD: usize = 16;
 /// N points (N × P) with the data of all, or one set for each.
 pub(crate) struct Points<'a> {
     pub(crate) model: &'a Model,
-    pub(crate) plan: &'a Arc<Plan>,
+    pub(crate) plan: &'a Arc<ModelPlan>,
     pub(crate) params: &'a [f64],
     pub(crate) n: usize,
     pub(crate) data: &'a [Data],
@@ -34,8 +34,8 @@ pub(crate) struct BatchValues {
 impl Points<'_> {
     /// -ln L at every point (N), and its gradients (N × P), NaN where -ln L is not finite.
     pub(crate) fn nll<const GRADIENT: bool>(&self, mut nll: &mut [f64], mut gradient: &mut [f64]) {
-        let sets: Vec<DataSet> = self.data.iter().map(|data| DataSet::new(self.plan, data.clone())).collect();
-        let each: Vec<&DataSet> = sets.iter().collect();
+        let sets: Vec<BatchDataSet> = self.data.iter().map(|data| BatchDataSet::new(self.plan, data.clone())).collect();
+        let each: Vec<&BatchDataSet> = sets.iter().collect();
         let n_params = self.model.n_params();
         let batch = CpuBatch::new(Arc::clone(self.plan));
         let part_len = self.n.div_ceil(self.threads.get()).max(WORTH_A_THREAD);
@@ -48,8 +48,8 @@ impl Points<'_> {
                 std::mem::take(&mut gradient).split_at_mut(if GRADIENT { len * n_params } else { 0 });
             let params = &self.params[first * n_params..(first + len) * n_params];
             let sets = match each.as_slice() {
-                [one] => DataSets::Shared(one),
-                each => DataSets::Each(&each[first..first + len]),
+                [one] => BatchDataSets::Shared(one),
+                each => BatchDataSets::Each(&each[first..first + len]),
             };
             let mut batch = batch.clone();
             jobs.push(move || match GRADIENT {

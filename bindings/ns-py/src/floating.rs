@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use ns_compute::cpu::Plan;
-use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+use ns_compute::cpu::ModelPlan;
+use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::expected::{asimov, cell_yields};
 use ns_core::likelihood::constraint_nll;
@@ -43,7 +43,7 @@ type OfTest<'py> = (Pair<'py>, Bound<'py, PyArray1<f64>>, Pair<'py>);
 #[pyclass(name = "FloatingModel", module = "nextstat._nextstat", frozen)]
 pub(crate) struct FloatingModel {
     model: Model,
-    plan: Arc<Plan>,
+    plan: Arc<ModelPlan>,
 }
 
 /// Where a fit starts, in which box, and what stays at its start (each P).
@@ -56,7 +56,7 @@ impl FloatingModel {
     fn new(py: Python<'_>, model: &PyModel) -> Self {
         let mut model = model.model().clone();
         model.parameters.fixed.fill(false);
-        let plan = py.detach(|| Arc::new(Plan::new(&model)));
+        let plan = py.detach(|| Arc::new(ModelPlan::new(&model)));
         Self { model, plan }
     }
 
@@ -83,9 +83,10 @@ impl FloatingModel {
         let (points, data) = self.points_and_data(points, data)?;
         let mut values = vec![0.0; points.len()];
         py.detach(|| {
-            let sets: Vec<DataSet> = data.into_iter().map(|data| DataSet::new(&self.plan, data)).collect();
-            let each: Vec<&DataSet> = sets.iter().collect();
-            let sets = if let [one] = sets.as_slice() { DataSets::Shared(one) } else { DataSets::Each(&each) };
+            let sets: Vec<BatchDataSet> = data.into_iter().map(|data| BatchDataSet::new(&self.plan, data)).collect();
+            let each: Vec<&BatchDataSet> = sets.iter().collect();
+            let sets =
+                if let [one] = sets.as_slice() { BatchDataSets::Shared(one) } else { BatchDataSets::Each(&each) };
             CpuBatch::new(Arc::clone(&self.plan)).nll(sets, &points.concat(), &mut values);
             values.iter_mut().for_each(|value| *value = -*value);
         });

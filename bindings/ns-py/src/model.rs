@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nextstat::CompiledModel;
 use nextstat::settings::index_of;
-use ns_compute::cpu::Plan;
+use ns_compute::cpu::ModelPlan;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
@@ -60,7 +60,7 @@ impl PyModel {
         Ok(self.names.get_or_try_init(py, made)?.bind(py).clone())
     }
 
-    pub(crate) fn plan(&self) -> &Arc<Plan> {
+    pub(crate) fn plan(&self) -> &Arc<ModelPlan> {
         self.compiled.plan()
     }
 }

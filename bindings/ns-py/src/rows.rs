@@ -7,10 +7,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ns_compute::accel::{AccelError, Given, GpuSession, Gradients, Slopes};
+use ns_compute::accel::{AccelError, BatchGradients, DeviceGradients, DeviceInput, GpuSession};
 use ns_core::Data;
 use ns_core::batch::BatchMinimizer;
-use ns_device::{Backend, DeviceError, Foreign};
+use ns_device::{Backend, DeviceError, ExternalBuffer};
 use ns_inference::differentiable::{BatchPoints, BatchValues, DifferentiableError, InvalidInputs};
 use ns_inference::parallel::all_threads;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
@@ -112,23 +112,28 @@ impl OnDevice {
 
     /// `n` rows of `width` numbers from row `first` on of what begins at `address`.
     #[expect(unsafe_code, reason = "the border to tensors: Python hands over addresses")]
-    fn memory(&self, address: u64, width: usize, (first, n): (usize, usize)) -> Result<Foreign<f64>, DeviceError> {
+    fn memory(
+        &self,
+        address: u64,
+        width: usize,
+        (first, n): (usize, usize),
+    ) -> Result<ExternalBuffer<f64>, DeviceError> {
         let start = address.wrapping_add((first * width * size_of::<f64>()) as u64);
         // SAFETY: the address is of a tensor that Python's side keeps alive until the call ends, contiguous, of this device, and with as many rows as it says; the functions
-        // below wait for the device before they return, and PyTorch's own work has been waited for by `follow_stream`. Nobody else has the results' tensors yet.
-        unsafe { self.rows.device().foreign(start, n * width) }
+        // below wait for the device before they return, and PyTorch's own work has been waited for by `wait_for_stream`. Nobody else has the results' tensors yet.
+        unsafe { self.rows.device().external_buffer(start, n * width) }
     }
 
     /// Lets the device wait for what PyTorch's `stream` has been given.
     #[expect(unsafe_code, reason = "the border to tensors: Python hands over a stream")]
     fn follow(&self, stream: u64) -> Result<(), DeviceError> {
         // SAFETY: PyTorch's current stream of the tensors' device, whose primary context is ours too.
-        unsafe { self.rows.device().follow_stream(stream) }
+        unsafe { self.rows.device().wait_for_stream(stream) }
     }
 
     /// Parts of `n` rows that the device has room for: first row and length.
     fn parts(&self, n: usize) -> Result<Vec<(usize, usize)>, AccelError> {
-        let most = self.rows.lock().most_rows()?;
+        let most = self.rows.lock().max_batch()?;
         Ok((0..n).step_by(most).map(|first| (first, most.min(n - first))).collect())
     }
 
@@ -144,9 +149,10 @@ impl OnDevice {
         let mut found = BatchValues::default();
         for rows in self.parts(at.n)? {
             let mut session = self.rows.lock();
-            session.set_rows(Given::Host(&at.inputs[part(at.inputs, m, rows)]))?;
-            let points = Given::Host(&at.params[part(at.params, p, rows)]);
-            let Slopes { values, by_params, by_inputs } = session.nll_and_gradients(&self.data, points, rows.1)?;
+            session.set_input_batch(DeviceInput::Host(&at.inputs[part(at.inputs, m, rows)]))?;
+            let points = DeviceInput::Host(&at.params[part(at.params, p, rows)]);
+            let BatchGradients { values, by_params, by_inputs } =
+                session.nll_and_gradients(&self.data, points, rows.1)?;
             found.values.extend(values);
             found.by_params.extend(by_params);
             found.by_inputs.extend(by_inputs);
@@ -158,7 +164,7 @@ impl OnDevice {
     /// The gradients at `points` (n × P) of the rows that are on the device, written to rows from `first` on of `room`.
     fn gradients_into(
         &self,
-        points: Given<'_>,
+        points: DeviceInput<'_>,
         (first, n): (usize, usize),
         (room, p, m): (Room, usize, usize),
     ) -> Result<(), AccelError> {
@@ -166,7 +172,7 @@ impl OnDevice {
         let mut values = self.memory(values, 1, (first, n))?;
         let mut by_params = self.memory(by_params, p, (first, n))?;
         let mut by_inputs = self.memory(by_inputs, m, (first, n))?;
-        let out = Gradients { values: &mut values, by_params: &mut by_params, by_inputs: &mut by_inputs };
+        let out = DeviceGradients { values: &mut values, by_params: &mut by_params, by_inputs: &mut by_inputs };
         self.rows.lock().nll_and_gradients_into(&self.data, points, out)?;
         self.count(n);
         Ok(())
@@ -192,7 +198,11 @@ impl PySession {
             on_device.follow(stream)?;
             for rows in on_device.parts(n)? {
                 let given = on_device.memory(inputs, self.inputs.len(), rows)?;
-                on_device.rows.lock().set_rows(Given::Resident(&given)).map_err(|error| among(error, rows.0, n))?;
+                on_device
+                    .rows
+                    .lock()
+                    .set_input_batch(DeviceInput::Resident(&given))
+                    .map_err(|error| among(error, rows.0, n))?;
                 work(&mut session, on_device, rows)?;
             }
             Ok(())
@@ -275,7 +285,7 @@ fn nll_resident(
         for part in parts {
             let points = if n_points == n { part } else { (0, 1) };
             let points = device.memory(params, p, points)?;
-            device.gradients_into(Given::Resident(&points), part, (room, p, m))?;
+            device.gradients_into(DeviceInput::Resident(&points), part, (room, p, m))?;
         }
         Ok(())
     })
@@ -314,7 +324,7 @@ fn profiled_nll_resident(
             }
         }
         match room {
-            Some(room) => Ok(device.gradients_into(Given::Host(&points), (first, n), (room, p, m))?),
+            Some(room) => Ok(device.gradients_into(DeviceInput::Host(&points), (first, n), (room, p, m))?),
             None => Ok(()),
         }
     })?;
@@ -359,8 +369,8 @@ fn statistic_resident(
             }
         }
         if let Some(room) = room {
-            device.gradients_into(Given::Host(&conditional), (first, n), (room, p, m))?;
-            device.gradients_into(Given::Host(&free), (inputs.1 + first, n), (room, p, m))?;
+            device.gradients_into(DeviceInput::Host(&conditional), (first, n), (room, p, m))?;
+            device.gradients_into(DeviceInput::Host(&free), (inputs.1 + first, n), (room, p, m))?;
         }
         Ok(())
     })?;

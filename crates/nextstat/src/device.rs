@@ -1,8 +1,8 @@
 //! Models on accelerators: the devices that this process has opened, and what they did.
 
-use ns_compute::accel::{AccelError, GpuSession, Session};
+use ns_compute::accel::{AccelError, DeviceSession, GpuSession};
 use ns_core::{Data, Inputs, Model};
-use ns_device::{Backend, Counters, Device, DeviceError};
+use ns_device::{Backend, Device, DeviceCounters, DeviceError};
 use ns_inference::FitOptions;
 use ns_inference::accelerator::{Accelerator, AcceleratorFailure, BatchFitter};
 use ns_inference::options::domain_and_start;
@@ -32,7 +32,7 @@ fn open(backend: Backend) -> Result<Device, DeviceError> {
 /// # Errors
 /// A device that is not there, computes wrongly, or cannot hold the model.
 pub fn session(backend: Backend, model: &Model) -> Result<GpuSession, AccelError> {
-    Ok(GpuSession::new(Session::new(&open(backend)?, model)?))
+    Ok(GpuSession::new(DeviceSession::new(&open(backend)?, model)?))
 }
 
 /// The same with templates that are replaced, several rows of them at a time.
@@ -40,7 +40,7 @@ pub fn session(backend: Backend, model: &Model) -> Result<GpuSession, AccelError
 /// # Errors
 /// As of [`session`].
 pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> Result<GpuSession, AccelError> {
-    Ok(GpuSession::new(Session::with_inputs(&open(backend)?, model, inputs)?))
+    Ok(GpuSession::new(DeviceSession::with_inputs(&open(backend)?, model, inputs)?))
 }
 
 /// A device with a model on it.
@@ -48,7 +48,7 @@ pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> R
 pub struct OnDevice {
     device: Device,
     /// What the device had done before.
-    before: Counters,
+    before: DeviceCounters,
     accelerator: Accelerator,
 }
 
@@ -94,7 +94,7 @@ impl OnDevice {
         let (share, counters) = (self.accelerator.share(), self.device.counters());
         Ok(json!({
             "backend": self.device.backend().name(),
-            "name": self.device.facts().name,
+            "name": self.device.properties().name,
             "fits": share.n_fits,
             "fits_left_to_the_cpu": share.n_left,
             "launches": counters.launches - self.before.launches,

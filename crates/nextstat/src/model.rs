@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::device;
 use ns_compute::accel::{AccelError, GpuSession};
-use ns_compute::cpu::Plan;
+use ns_compute::cpu::ModelPlan;
 use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Model, compile};
 use ns_device::Backend;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct CompiledModel {
     workspace: Arc<Workspace>,
     model: Arc<Model>,
-    plan: Arc<Plan>,
+    plan: Arc<ModelPlan>,
     /// The model on devices, uploaded when one is first asked for.
     sessions: Arc<Mutex<Vec<(Backend, GpuSession)>>>,
 }
@@ -28,7 +28,7 @@ impl CompiledModel {
     /// What makes the workspace impossible as a model, with its place.
     pub fn new(workspace: Workspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
         let model = compile(&workspace, options)?;
-        let plan = Arc::new(Plan::new(&model));
+        let plan = Arc::new(ModelPlan::new(&model));
         Ok(Self { workspace: Arc::new(workspace), model: Arc::new(model), plan, sessions: Arc::default() })
     }
 
@@ -68,7 +68,7 @@ impl CompiledModel {
 
     /// Returns the layout that evaluators share.
     #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
+    pub fn plan(&self) -> &Arc<ModelPlan> {
         &self.plan
     }
 

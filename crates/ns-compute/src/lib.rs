@@ -5,4 +5,4 @@
 pub mod accel;
 pub mod cpu;
 
-pub use cpu::{CpuBatch, CpuLikelihood, DataSet, DataSets, DifferentiableSession};
+pub use cpu::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood, DifferentiableSession};

@@ -1,7 +1,7 @@
 //! Many points at once against one at a time, on random models with every modifier; and that no lane knows of another.
 
 use ns_compute::cpu::isa;
-use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_core::spec::{ModifierData, Workspace};
 use ns_core::{CompileOptions, Data, DataLikelihood, Likelihood, Model, compile};
@@ -58,7 +58,7 @@ struct Results {
     gradient: Vec<f64>,
 }
 
-fn evaluate(batch: &mut CpuBatch, data: DataSets<'_>, params: &[f64], n_params: usize) -> Results {
+fn evaluate(batch: &mut CpuBatch, data: BatchDataSets<'_>, params: &[f64], n_params: usize) -> Results {
     let n = params.len() / n_params;
     let mut results = Results { nll: vec![f64::NAN; n], gradient: vec![f64::NAN; params.len()] };
     batch.nll_and_grad(data, params, &mut results.nll, &mut results.gradient);
@@ -91,9 +91,9 @@ proptest! {
         let params = points(&model, &mut random, spread);
         let data = data_sets(&model, &mut random);
         for (mut batch, mut likelihood) in batches(&CpuLikelihood::new(&model)) {
-            let sets: Vec<DataSet> = data.iter().map(|data| DataSet::new(batch.plan(), data.clone())).collect();
-            let each: Vec<&DataSet> = sets.iter().collect();
-            let results = evaluate(&mut batch, DataSets::Each(&each), &params, model.n_params());
+            let sets: Vec<BatchDataSet> = data.iter().map(|data| BatchDataSet::new(batch.plan(), data.clone())).collect();
+            let each: Vec<&BatchDataSet> = sets.iter().collect();
+            let results = evaluate(&mut batch, BatchDataSets::Each(&each), &params, model.n_params());
             assert_agrees(&results, &mut likelihood, &data, &params);
         }
     }
@@ -104,8 +104,8 @@ proptest! {
         let model = random::model(seed, shape, Interpolation::default());
         let params = points(&model, &mut Random::new(seed), 0.5);
         for (mut batch, mut likelihood) in batches(&CpuLikelihood::new(&model)) {
-            let observed = DataSet::new(batch.plan(), model.observed.clone());
-            let results = evaluate(&mut batch, DataSets::Shared(&observed), &params, model.n_params());
+            let observed = BatchDataSet::new(batch.plan(), model.observed.clone());
+            let results = evaluate(&mut batch, BatchDataSets::Shared(&observed), &params, model.n_params());
             assert_agrees(&results, &mut likelihood, &vec![model.observed.clone(); N_POINTS], &params);
         }
     }
@@ -118,18 +118,18 @@ proptest! {
         let params = points(&model, &mut random, 1.5);
         let data = data_sets(&model, &mut random);
         for (mut batch, _) in batches(&CpuLikelihood::new(&model)) {
-            let sets: Vec<DataSet> = data.iter().map(|data| DataSet::new(batch.plan(), data.clone())).collect();
-            let each: Vec<&DataSet> = sets.iter().collect();
-            let together = evaluate(&mut batch, DataSets::Each(&each), &params, n_params);
+            let sets: Vec<BatchDataSet> = data.iter().map(|data| BatchDataSet::new(batch.plan(), data.clone())).collect();
+            let each: Vec<&BatchDataSet> = sets.iter().collect();
+            let together = evaluate(&mut batch, BatchDataSets::Each(&each), &params, n_params);
             let mut values = vec![f64::NAN; N_POINTS];
-            batch.nll(DataSets::Each(&each), &params, &mut values);
+            batch.nll(BatchDataSets::Each(&each), &params, &mut values);
             prop_assert_eq!(bits(&values), bits(&together.nll), "value alone");
             for i in 0..N_POINTS {
                 // Alone, and from here on, so that it stands in every lane once.
-                let alone = evaluate(&mut batch, DataSets::Shared(each[i]), &params[i * n_params..(i + 1) * n_params], n_params);
+                let alone = evaluate(&mut batch, BatchDataSets::Shared(each[i]), &params[i * n_params..(i + 1) * n_params], n_params);
                 prop_assert_eq!(bits(&alone.nll), bits(&together.nll[i..=i]));
                 prop_assert_eq!(bits(&alone.gradient), bits(&together.gradient[i * n_params..(i + 1) * n_params]));
-                let rest = evaluate(&mut batch, DataSets::Each(&each[i..]), &params[i * n_params..], n_params);
+                let rest = evaluate(&mut batch, BatchDataSets::Each(&each[i..]), &params[i * n_params..], n_params);
                 prop_assert_eq!(bits(&rest.nll), bits(&together.nll[i..]));
                 prop_assert_eq!(bits(&rest.gradient), bits(&together.gradient[i * n_params..]));
             }
@@ -151,8 +151,8 @@ fn a_point_outside_the_domain_is_infinite_with_zero_gradient_and_alone_in_that()
             let mut params = model.parameters.init.repeat(8);
             params[lane * n_params + poi] = bad;
             for (mut batch, _) in batches(&CpuLikelihood::new(&model)) {
-                let observed = DataSet::new(batch.plan(), model.observed.clone());
-                let results = evaluate(&mut batch, DataSets::Shared(&observed), &params, n_params);
+                let observed = BatchDataSet::new(batch.plan(), model.observed.clone());
+                let results = evaluate(&mut batch, BatchDataSets::Shared(&observed), &params, n_params);
                 for (i, (nll, gradient)) in results.nll.iter().zip(results.gradient.chunks(n_params)).enumerate() {
                     assert_eq!(*nll == f64::INFINITY, i == lane);
                     assert_eq!(nll.is_finite(), i != lane);
@@ -167,9 +167,9 @@ fn a_point_outside_the_domain_is_infinite_with_zero_gradient_and_alone_in_that()
 fn no_points_are_no_work() {
     let model = random::model(3, Shape::SMALL, Interpolation::default());
     let mut batch = CpuBatch::new(CpuLikelihood::new(&model).plan().clone());
-    let observed = DataSet::new(batch.plan(), model.observed.clone());
-    batch.nll_and_grad(DataSets::Shared(&observed), &[], &mut [], &mut []);
-    batch.nll(DataSets::Each(&[]), &[], &mut []);
+    let observed = BatchDataSet::new(batch.plan(), model.observed.clone());
+    batch.nll_and_grad(BatchDataSets::Shared(&observed), &[], &mut [], &mut []);
+    batch.nll(BatchDataSets::Each(&[]), &[], &mut []);
 }
 
 /// A random workspace whose shapesys have next to no uncertainty, so that their auxiliary counts are up to 1e12.
@@ -203,8 +203,8 @@ fn huge_auxiliary_counts_keep_their_digits() {
             }
         }
         for (mut batch, mut likelihood) in batches(&CpuLikelihood::new(&model)) {
-            let observed = DataSet::new(batch.plan(), model.observed.clone());
-            let results = evaluate(&mut batch, DataSets::Shared(&observed), &params, model.n_params());
+            let observed = BatchDataSet::new(batch.plan(), model.observed.clone());
+            let results = evaluate(&mut batch, BatchDataSets::Shared(&observed), &params, model.n_params());
             assert_agrees(&results, &mut likelihood, &vec![model.observed.clone(); N_POINTS], &params);
         }
     }

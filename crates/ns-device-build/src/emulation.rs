@@ -18,7 +18,7 @@
 //! ns_device_build::Emulation::new("kernels/emulated.cpp").compile("my_kernels");
 //! ```
 //!
-//! In Rust they are `unsafe extern "C" fn(*const Launch, *const *mut c_void)`, listed in the crate's `Module`. The runtime
+//! In Rust they are `unsafe extern "C" fn(*const Launch, *const *mut c_void)`, listed in the crate's `KernelModule`. The runtime
 //! that they call comes with `ns-device`, feature `emulated`.
 //!
 //! `NEXTSTAT_KERNEL_FLAGS` holds more flags for the compiler, separated by spaces.

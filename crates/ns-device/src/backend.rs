@@ -174,7 +174,7 @@ impl fmt::Display for Precision {
 
 /// What one launch may ask for at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DeviceLimits {
     /// Lanes of a block. A kernel may allow fewer.
     pub lanes: u32,
     /// Bytes of a block's shared memory.
@@ -185,7 +185,7 @@ pub struct Limits {
 
 /// Bytes of a device's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct DeviceMemory {
     /// Not in use by anyone.
     pub free: u64,
     /// All of it.
@@ -194,7 +194,7 @@ pub struct Memory {
 
 /// What is known about a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct DeviceProperties {
     /// As its maker calls it.
     pub name: String,
     /// The precisions that kernels can have here, the preferred one first.
@@ -206,5 +206,5 @@ pub struct Facts {
     /// Sums and products in double precision that it can do in a second at its highest clock, where its kind is known.
     pub double_flops: Option<u64>,
     /// What one launch may ask for.
-    pub limits: Limits,
+    pub limits: DeviceLimits,
 }

@@ -1,23 +1,23 @@
 //! Typed device memory. Dropped, it goes back to its device's pool.
 
-use crate::device::Shared;
+use crate::device::DeviceState;
 use crate::driver::{Handle, RawArgument};
-use crate::{DeviceError, Item, item};
+use crate::{BufferItem, DeviceError, item};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Items in a device's memory.
 #[derive(Debug)]
-pub struct Buffer<T: Item> {
-    device: Arc<Shared>,
+pub struct Buffer<T: BufferItem> {
+    device: Arc<DeviceState>,
     block: Handle,
     class: usize,
     length: usize,
     items: PhantomData<T>,
 }
 
-impl<T: Item> Buffer<T> {
-    pub(crate) fn new(device: Arc<Shared>, block: Handle, class: usize, length: usize) -> Buffer<T> {
+impl<T: BufferItem> Buffer<T> {
+    pub(crate) fn new(device: Arc<DeviceState>, block: Handle, class: usize, length: usize) -> Buffer<T> {
         Buffer { device, block, class, length, items: PhantomData }
     }
 
@@ -79,7 +79,7 @@ impl<T: Item> Buffer<T> {
     }
 }
 
-impl<T: Item> Drop for Buffer<T> {
+impl<T: BufferItem> Drop for Buffer<T> {
     fn drop(&mut self) {
         self.device.release(self.block, self.class);
     }

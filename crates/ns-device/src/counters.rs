@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a device did since it was opened, or since the counters were reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct DeviceCounters {
     /// Kernels launched.
     pub launches: u64,
     /// Blocks of those kernels.
@@ -23,7 +23,7 @@ pub struct Counters {
 
 /// The same, while counting.
 #[derive(Debug, Default)]
-pub(crate) struct Counting {
+pub(crate) struct AtomicCounters {
     launches: AtomicU64,
     blocks: AtomicU64,
     uploads: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Counting {
     synchronizations: AtomicU64,
 }
 
-impl Counting {
+impl AtomicCounters {
     pub(crate) fn launch(&self, blocks: u32) {
         self.launches.fetch_add(1, Ordering::Relaxed);
         self.blocks.fetch_add(u64::from(blocks), Ordering::Relaxed);
@@ -53,17 +53,17 @@ impl Counting {
         self.synchronizations.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self) -> Counters {
+    pub(crate) fn read(&self) -> DeviceCounters {
         self.each(|counter| counter.load(Ordering::Relaxed))
     }
 
     /// Sets all to zero and returns what they were.
-    pub(crate) fn reset(&self) -> Counters {
+    pub(crate) fn reset(&self) -> DeviceCounters {
         self.each(|counter| counter.swap(0, Ordering::Relaxed))
     }
 
-    fn each(&self, get: impl Fn(&AtomicU64) -> u64) -> Counters {
-        Counters {
+    fn each(&self, get: impl Fn(&AtomicU64) -> u64) -> DeviceCounters {
+        DeviceCounters {
             launches: get(&self.launches),
             blocks: get(&self.blocks),
             uploads: get(&self.uploads),

@@ -27,7 +27,7 @@ pub(crate) fn double_units(capability: (u32, u32)) -> Option<u64> {
 }
 
 /// Why a device that is there can't run our kernels, if it can't.
-pub(crate) fn too_old(index: usize, facts: &crate::Facts) -> Option<crate::DeviceError> {
-    let has = facts.compute_capability.filter(|has| *has < LEAST_CAPABILITY)?;
+pub(crate) fn too_old(index: usize, properties: &crate::DeviceProperties) -> Option<crate::DeviceError> {
+    let has = properties.compute_capability.filter(|has| *has < LEAST_CAPABILITY)?;
     Some(crate::DeviceError::TooOld { index, has, needs: LEAST_CAPABILITY })
 }

@@ -1,9 +1,12 @@
 //! One open device: memory, launches in order, events, and what remains of it after a crash.
 
-use crate::counters::Counting;
-use crate::driver::{Driver, Fault, Handle, Loaded, RawArgument};
+use crate::counters::AtomicCounters;
+use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
 use crate::pool::{Pool, PoolStatistics, class_of};
-use crate::{Argument, Backend, Buffer, Counters, DeviceError, Facts, Grid, Item, Kernel, Limit, Memory, Module};
+use crate::{
+    Backend, Buffer, BufferItem, DeviceCounters, DeviceError, DeviceMemory, DeviceProperties, Kernel, KernelArgument,
+    KernelModule, LaunchDims, LaunchLimit,
+};
 use crate::{Precision, WARP, cuda, emulated, metal, self_test};
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +27,7 @@ pub struct OpenOptions {
 
 /// In which order the emulation runs lanes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Schedule {
+pub enum LaneSchedule {
     /// Fibers, lane 0 first.
     #[default]
     Ascending,
@@ -40,7 +43,7 @@ pub enum Schedule {
 #[derive(Debug, Clone)]
 pub struct EmulationOptions {
     /// The order of lanes.
-    pub schedule: Schedule,
+    pub schedule: LaneSchedule,
     /// Of the shuffled order.
     pub seed: u64,
     /// Threads that blocks are spread over, where lanes are fibers.
@@ -55,7 +58,7 @@ pub struct EmulationOptions {
 impl Default for EmulationOptions {
     fn default() -> EmulationOptions {
         EmulationOptions {
-            schedule: Schedule::default(),
+            schedule: LaneSchedule::default(),
             seed: 1,
             host_threads: 1,
             memory_bytes: 8 << 30,
@@ -76,18 +79,18 @@ pub struct ModuleLog {
 /// An open device. Copies are the same device.
 #[derive(Debug, Clone)]
 pub struct Device {
-    shared: Arc<Shared>,
+    shared: Arc<DeviceState>,
 }
 
 /// What a device's buffers and events hold on to.
-pub(crate) struct Shared {
+pub(crate) struct DeviceState {
     driver: Box<dyn Driver>,
     backend: Backend,
     index: usize,
     precision: Precision,
-    facts: Facts,
+    properties: DeviceProperties,
     pool: Mutex<Pool>,
-    counting: Counting,
+    counting: AtomicCounters,
     modules: Mutex<Modules>,
     poison: OnceLock<DeviceError>,
 }
@@ -96,7 +99,7 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct Modules {
     loaded: HashMap<usize, Handle>,
-    kernels: HashMap<(usize, &'static str), Loaded>,
+    kernels: HashMap<(usize, &'static str), LoadedKernel>,
     logs: Vec<ModuleLog>,
     last_launched: Option<&'static str>,
 }
@@ -109,19 +112,19 @@ impl Device {
 
     /// Opens a device as `options` say.
     pub fn open_with(backend: Backend, index: usize, options: &OpenOptions) -> Result<Device, DeviceError> {
-        let (driver, facts, precision) = match backend {
+        let OpenedDevice { driver, properties, precision } = match backend {
             Backend::Cuda => cuda::open(index, options)?,
             Backend::Metal => metal::open(index, options)?,
             Backend::Emulated => emulated::open(index, options)?,
         };
-        let shared = Shared {
+        let shared = DeviceState {
             driver,
             backend,
             index,
             precision,
-            facts,
+            properties,
             pool: Mutex::default(),
-            counting: Counting::default(),
+            counting: AtomicCounters::default(),
             modules: Mutex::default(),
             poison: OnceLock::new(),
         };
@@ -150,11 +153,11 @@ impl Device {
     }
 
     /// What is known about it.
-    pub fn facts(&self) -> &Facts {
-        &self.shared.facts
+    pub fn properties(&self) -> &DeviceProperties {
+        &self.shared.properties
     }
 
-    pub(crate) fn shared(&self) -> Arc<Shared> {
+    pub(crate) fn shared(&self) -> Arc<DeviceState> {
         Arc::clone(&self.shared)
     }
 
@@ -164,7 +167,7 @@ impl Device {
     }
 
     /// Its memory now. What this device object keeps for reuse counts as free.
-    pub fn memory(&self) -> Result<Memory, DeviceError> {
+    pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
         self.shared.memory()
     }
 
@@ -174,21 +177,21 @@ impl Device {
     }
 
     /// A buffer of zeros.
-    pub fn zeroed<T: Item>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+    pub fn zeroed<T: BufferItem>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.uninitialised(length)?;
         buffer.clear()?;
         Ok(buffer)
     }
 
     /// A buffer of what was there before. For what a kernel writes before anyone reads.
-    pub fn uninitialised<T: Item>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+    pub fn uninitialised<T: BufferItem>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
         let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX / 2);
         let (block, class) = self.shared.allocate(bytes)?;
         Ok(Buffer::new(Arc::clone(&self.shared), block, class, length))
     }
 
     /// A buffer with a copy of `items`.
-    pub fn upload<T: Item>(&self, items: &[T]) -> Result<Buffer<T>, DeviceError> {
+    pub fn upload<T: BufferItem>(&self, items: &[T]) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.uninitialised(items.len())?;
         buffer.upload(items)?;
         Ok(buffer)
@@ -196,7 +199,7 @@ impl Device {
 
     /// Refuses what surely will not fit, before anything is done: `bytes` more than there are.
     pub fn check_fits(&self, bytes: u64) -> Result<(), DeviceError> {
-        let Memory { free, total } = self.memory()?;
+        let DeviceMemory { free, total } = self.memory()?;
         if bytes <= free { Ok(()) } else { Err(DeviceError::OutOfMemory { asked: bytes, free, total }) }
     }
 
@@ -207,7 +210,12 @@ impl Device {
     /// A grid beyond the limits of device or kernel, a module that does not compile (its first kernel's launch compiles it),
     /// a buffer of another device. What goes wrong inside the kernel shows at the next wait: a download or
     /// [`synchronize`](Device::synchronize).
-    pub fn launch(&self, kernel: impl Kernel, grid: Grid, arguments: &[Argument<'_>]) -> Result<(), DeviceError> {
+    pub fn launch(
+        &self,
+        kernel: impl Kernel,
+        grid: LaunchDims,
+        arguments: &[KernelArgument<'_>],
+    ) -> Result<(), DeviceError> {
         let shared = &*self.shared;
         shared.is_sound()?;
         let loaded = shared.loaded(kernel.module(), kernel.name())?;
@@ -231,19 +239,19 @@ impl Device {
     }
 
     /// An event that happens when all work asked for so far is done.
-    pub fn record(&self) -> Result<Event, DeviceError> {
+    pub fn record(&self) -> Result<DeviceEvent, DeviceError> {
         self.shared.is_sound()?;
         let handle = self.shared.sound(self.shared.driver.record())?;
-        Ok(Event { shared: Arc::clone(&self.shared), handle })
+        Ok(DeviceEvent { shared: Arc::clone(&self.shared), handle })
     }
 
     /// What the device did so far.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> DeviceCounters {
         self.shared.counting.read()
     }
 
     /// Sets the counters to zero and returns what they were.
-    pub fn reset_counters(&self) -> Counters {
+    pub fn reset_counters(&self) -> DeviceCounters {
         self.shared.counting.reset()
     }
 
@@ -263,29 +271,29 @@ impl Device {
     }
 }
 
-impl Shared {
+impl DeviceState {
     /// Refuses memory of somebody else that is none of this device's.
-    pub(crate) fn check_foreign(&self, address: Handle, bytes: usize) -> Result<(), DeviceError> {
+    pub(crate) fn check_external(&self, address: Handle, bytes: usize) -> Result<(), DeviceError> {
         self.is_sound()?;
-        match self.sound(self.driver.check_foreign(address, bytes))? {
+        match self.sound(self.driver.check_external(address, bytes))? {
             None => Ok(()),
-            Some(problem) => Err(DeviceError::Foreign { address, problem }),
+            Some(problem) => Err(DeviceError::ExternalBuffer { address, problem }),
         }
     }
 
-    pub(crate) fn follow_stream(&self, stream: Handle) -> Result<(), DeviceError> {
+    pub(crate) fn wait_for_stream(&self, stream: Handle) -> Result<(), DeviceError> {
         self.is_sound()?;
-        self.sound(self.driver.follow_stream(stream))
+        self.sound(self.driver.wait_for_stream(stream))
     }
 
-    /// Turns a driver's answer into ours; a fatal fault poisons the device.
-    fn sound<T>(&self, answer: Result<T, Fault>) -> Result<T, DeviceError> {
-        answer.map_err(|fault| {
-            if !fault.fatal {
-                return fault.into();
+    /// Turns a driver's answer into ours; a fatal error poisons the device.
+    fn sound<T>(&self, answer: Result<T, DriverError>) -> Result<T, DeviceError> {
+        answer.map_err(|driver_error| {
+            if !driver_error.fatal {
+                return driver_error.into();
             }
             let kernel = lock(&self.modules).last_launched.unwrap_or("none").to_owned();
-            self.poison.get_or_init(|| DeviceError::Poisoned { kernel, detail: fault.detail }).clone()
+            self.poison.get_or_init(|| DeviceError::Poisoned { kernel, detail: driver_error.detail }).clone()
         })
     }
 
@@ -293,10 +301,10 @@ impl Shared {
         self.poison.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    fn memory(&self) -> Result<Memory, DeviceError> {
+    fn memory(&self) -> Result<DeviceMemory, DeviceError> {
         self.is_sound()?;
-        let Memory { free, total } = self.sound(self.driver.memory())?;
-        Ok(Memory { free: free + lock(&self.pool).statistics().pooled_bytes, total })
+        let DeviceMemory { free, total } = self.sound(self.driver.memory())?;
+        Ok(DeviceMemory { free: free + lock(&self.pool).statistics().pooled_bytes, total })
     }
 
     /// A block of memory and its class: from the pool, from the driver, or from the driver after the pool was emptied.
@@ -314,7 +322,7 @@ impl Shared {
             block = self.ask_driver(class)?;
         }
         let Some(block) = block else {
-            let Memory { free, total } = self.memory()?;
+            let DeviceMemory { free, total } = self.memory()?;
             return Err(DeviceError::OutOfMemory { asked: bytes as u64, free, total });
         };
         lock(&self.pool).add(class);
@@ -323,7 +331,7 @@ impl Shared {
 
     /// Asks the driver, unless its own figures say that there isn't enough: some drivers would page to the host instead.
     fn ask_driver(&self, class: usize) -> Result<Option<Handle>, DeviceError> {
-        let Memory { free, .. } = self.sound(self.driver.memory())?;
+        let DeviceMemory { free, .. } = self.sound(self.driver.memory())?;
         if class as u64 > free { Ok(None) } else { self.sound(self.driver.allocate(class)) }
     }
 
@@ -362,7 +370,7 @@ impl Shared {
     }
 
     /// A kernel ready for launch; compiled when it is first asked for.
-    fn loaded(&self, module: &'static Module, kernel: &'static str) -> Result<Loaded, DeviceError> {
+    fn loaded(&self, module: &'static KernelModule, kernel: &'static str) -> Result<LoadedKernel, DeviceError> {
         let address = std::ptr::from_ref(module) as usize;
         let mut modules = lock(&self.modules);
         modules.last_launched = Some(kernel);
@@ -384,34 +392,39 @@ impl Shared {
     }
 
     /// Holds a launch against the limits; the bytes of shared memory that it needs.
-    fn check(&self, kernel: &Loaded, grid: Grid, arguments: &[Argument<'_>]) -> Result<usize, DeviceError> {
-        let limits = self.facts.limits;
+    fn check(
+        &self,
+        kernel: &LoadedKernel,
+        grid: LaunchDims,
+        arguments: &[KernelArgument<'_>],
+    ) -> Result<usize, DeviceError> {
+        let limits = self.properties.limits;
         let shared_bytes = grid.shared_reals as usize * self.precision.bytes();
         let constants: usize = arguments.iter().map(|argument| argument.raw.constants_bytes()).sum();
         let at_most = |limit, asked: u64, allowed: u64| {
             if asked <= allowed {
                 Ok(())
             } else {
-                Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed })
+                Err(DeviceError::LaunchDims { kernel: kernel.name, limit, asked, allowed })
             }
         };
         // CUDA's and Metal's grids are 2^31 - 1 blocks at most.
-        at_most(Limit::Blocks, u64::from(grid.blocks), i32::MAX as u64)?;
-        at_most(Limit::Lanes, u64::from(grid.lanes), u64::from(limits.lanes.min(kernel.max_lanes)))?;
-        at_most(Limit::SharedBytes, shared_bytes as u64, limits.shared_bytes as u64)?;
-        at_most(Limit::ConstantsBytes, constants as u64, limits.constants_bytes as u64)?;
+        at_most(LaunchLimit::Blocks, u64::from(grid.blocks), i32::MAX as u64)?;
+        at_most(LaunchLimit::Lanes, u64::from(grid.lanes), u64::from(limits.lanes.min(kernel.max_lanes)))?;
+        at_most(LaunchLimit::SharedBytes, shared_bytes as u64, limits.shared_bytes as u64)?;
+        at_most(LaunchLimit::ConstantsBytes, constants as u64, limits.constants_bytes as u64)?;
         if grid.blocks == 0 {
-            return Err(DeviceError::Grid {
+            return Err(DeviceError::LaunchDims {
                 kernel: kernel.name,
-                limit: Limit::Blocks,
+                limit: LaunchLimit::Blocks,
                 asked: 0,
                 allowed: i32::MAX as u64,
             });
         }
         if grid.lanes == 0 || !grid.lanes.is_multiple_of(WARP) {
-            let (limit, asked) = (Limit::LanesOfWholeWarps, u64::from(grid.lanes));
+            let (limit, asked) = (LaunchLimit::LanesOfWholeWarps, u64::from(grid.lanes));
             let allowed = u64::from(limits.lanes.min(kernel.max_lanes));
-            return Err(DeviceError::Grid { kernel: kernel.name, limit, asked, allowed });
+            return Err(DeviceError::LaunchDims { kernel: kernel.name, limit, asked, allowed });
         }
         check_arguments(kernel, arguments)?;
         let own = std::ptr::from_ref(self) as usize;
@@ -423,7 +436,7 @@ impl Shared {
 }
 
 /// Holds arguments against the kernel's parameters, where they are known: a driver would read past the end of them.
-fn check_arguments(kernel: &Loaded, arguments: &[Argument<'_>]) -> Result<(), DeviceError> {
+fn check_arguments(kernel: &LoadedKernel, arguments: &[KernelArgument<'_>]) -> Result<(), DeviceError> {
     let Some(parameters) = &kernel.parameters else { return Ok(()) };
     let (kernel, passed) = (kernel.name, arguments.len());
     if parameters.len() != passed {
@@ -438,28 +451,28 @@ fn check_arguments(kernel: &Loaded, arguments: &[Argument<'_>]) -> Result<(), De
     Ok(())
 }
 
-impl Drop for Shared {
+impl Drop for DeviceState {
     fn drop(&mut self) {
         self.trim();
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for DeviceState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {} ({}, {})", self.backend, self.index, self.facts.name, self.precision)
+        write!(formatter, "{} {} ({}, {})", self.backend, self.index, self.properties.name, self.precision)
     }
 }
 
 /// A point in a device's work.
 #[derive(Debug)]
-pub struct Event {
-    shared: Arc<Shared>,
+pub struct DeviceEvent {
+    shared: Arc<DeviceState>,
     handle: Handle,
 }
 
-impl Event {
+impl DeviceEvent {
     /// The time that the device spent between an earlier event and this one. Waits for both.
-    pub fn since(&self, earlier: &Event) -> Result<Duration, DeviceError> {
+    pub fn since(&self, earlier: &DeviceEvent) -> Result<Duration, DeviceError> {
         if !Arc::ptr_eq(&self.shared, &earlier.shared) {
             return Err(DeviceError::OtherDevice);
         }
@@ -468,7 +481,7 @@ impl Event {
     }
 }
 
-impl Drop for Event {
+impl Drop for DeviceEvent {
     fn drop(&mut self) {
         self.shared.driver.forget(self.handle);
     }

@@ -1,6 +1,6 @@
 //! What a backend does for a device; everything above it is the same for all.
 
-use crate::{DeviceError, Grid, Memory, Module};
+use crate::{DeviceError, DeviceMemory, KernelModule, LaunchDims};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ pub(crate) type Handle = u64;
 
 /// Something that a driver could not do.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
+pub(crate) struct DriverError {
     pub(crate) operation: &'static str,
     pub(crate) detail: String,
     /// Nothing will work after this.
     pub(crate) fatal: bool,
 }
 
-impl From<Fault> for DeviceError {
-    fn from(fault: Fault) -> DeviceError {
-        DeviceError::Driver { operation: fault.operation, detail: fault.detail }
+impl From<DriverError> for DeviceError {
+    fn from(driver_error: DriverError) -> DeviceError {
+        DeviceError::Driver { operation: driver_error.operation, detail: driver_error.detail }
     }
 }
 
 /// One argument as launches need it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RawArgument<'a> {
-    Constants(&'a [u8]),
+    KernelConstants(&'a [u8]),
     /// A buffer, its bytes in use, and whether the kernel writes it.
     #[cfg_attr(not(feature = "emulated"), expect(dead_code, reason = "only launches that are recorded need the size"))]
     Buffer {
@@ -38,18 +38,23 @@ pub(crate) enum RawArgument<'a> {
 impl RawArgument<'_> {
     pub(crate) fn constants_bytes(&self) -> usize {
         match self {
-            RawArgument::Constants(bytes) => bytes.len(),
+            RawArgument::KernelConstants(bytes) => bytes.len(),
             RawArgument::Buffer { .. } => 0,
         }
     }
 }
 
-/// What a backend's `open` gives: the driver, what is known about the device, and the kernels' precision.
-pub(crate) type Opened = (Box<dyn Driver>, crate::Facts, crate::Precision);
+/// A device that a backend has opened.
+pub(crate) struct OpenedDevice {
+    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) properties: crate::DeviceProperties,
+    /// The precision of the kernels.
+    pub(crate) precision: crate::Precision,
+}
 
 /// A kernel that is ready to be launched.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedKernel {
     #[cfg_attr(
         not(any(feature = "cuda", feature = "emulated", all(feature = "metal", target_os = "macos"))),
         expect(dead_code, reason = "no backend is built in that would read it")
@@ -64,37 +69,42 @@ pub(crate) struct Loaded {
 
 /// One open device. Work is done in the order in which it is asked for; only `download`, `synchronize` and `elapsed` wait.
 pub(crate) trait Driver: Send + Sync {
-    fn memory(&self) -> Result<Memory, Fault>;
+    fn memory(&self) -> Result<DeviceMemory, DriverError>;
     /// Uninitialised memory, or none if there isn't enough.
-    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, Fault>;
+    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, DriverError>;
     /// Told that a block goes from one buffer to another. The emulation spoils what it held.
     fn reused(&self, _block: Handle, _bytes: usize) {}
     fn free(&self, block: Handle, bytes: usize);
-    fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault>;
+    fn zero(&self, block: Handle, bytes: usize) -> Result<(), DriverError>;
     /// What is wrong with the `bytes` at `address`, which somebody else allocated, if anything is.
-    fn check_foreign(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, Fault> {
+    fn check_external(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, DriverError> {
         Ok(Some("memory of this kind of device is not reached by address"))
     }
     /// Lets the work that is asked for from now on wait for what another stream has been given so far.
-    fn follow_stream(&self, _stream: Handle) -> Result<(), Fault> {
+    fn wait_for_stream(&self, _stream: Handle) -> Result<(), DriverError> {
         Ok(())
     }
     /// When it returns, `from` may change.
-    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault>;
-    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), Fault>;
+    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DriverError>;
+    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), DriverError>;
     /// The module and the compiler's log, or the error and the log.
-    fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError>;
-    fn kernel(&self, module: &'static Module, loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError>;
+    fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError>;
+    fn kernel(
+        &self,
+        module: &'static KernelModule,
+        loaded: Handle,
+        name: &'static str,
+    ) -> Result<LoadedKernel, DeviceError>;
     fn launch(
         &self,
-        kernel: &Loaded,
-        grid: Grid,
+        kernel: &LoadedKernel,
+        grid: LaunchDims,
         shared_bytes: usize,
         arguments: &[RawArgument<'_>],
-    ) -> Result<(), Fault>;
-    fn synchronize(&self) -> Result<(), Fault>;
+    ) -> Result<(), DriverError>;
+    fn synchronize(&self) -> Result<(), DriverError>;
     /// An event that happens when all work asked for so far is done.
-    fn record(&self) -> Result<Handle, Fault>;
-    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, Fault>;
+    fn record(&self) -> Result<Handle, DriverError>;
+    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, DriverError>;
     fn forget(&self, event: Handle);
 }

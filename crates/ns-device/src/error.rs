@@ -103,11 +103,11 @@ pub enum DeviceError {
     },
     /// A launch that asks for more than the device or the kernel allows.
     #[error("kernel `{kernel}` was launched with {asked} {limit}, {allowed} are allowed")]
-    Grid {
+    LaunchDims {
         /// The kernel.
         kernel: &'static str,
         /// What was asked for.
-        limit: Limit,
+        limit: LaunchLimit,
         /// How much.
         asked: u64,
         /// How much may be.
@@ -147,7 +147,7 @@ pub enum DeviceError {
     },
     /// An address of somebody else's memory that kernels cannot work in.
     #[error("the memory at {address:#x} cannot be used: {problem}")]
-    Foreign {
+    ExternalBuffer {
         /// The address.
         address: u64,
         /// What is wrong with it.
@@ -204,7 +204,7 @@ impl DeviceError {
 /// What a launch can ask too much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Limit {
+pub enum LaunchLimit {
     /// Blocks.
     Blocks,
     /// Lanes of a block.
@@ -217,14 +217,14 @@ pub enum Limit {
     ConstantsBytes,
 }
 
-impl std::fmt::Display for Limit {
+impl std::fmt::Display for LaunchLimit {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Limit::Blocks => "blocks",
-            Limit::Lanes => "lanes",
-            Limit::LanesOfWholeWarps => "lanes (they come in 32s)",
-            Limit::SharedBytes => "bytes of shared memory",
-            Limit::ConstantsBytes => "bytes of constants",
+            LaunchLimit::Blocks => "blocks",
+            LaunchLimit::Lanes => "lanes",
+            LaunchLimit::LanesOfWholeWarps => "lanes (they come in 32s)",
+            LaunchLimit::SharedBytes => "bytes of shared memory",
+            LaunchLimit::ConstantsBytes => "bytes of constants",
         })
     }
 }

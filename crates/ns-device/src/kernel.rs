@@ -1,7 +1,7 @@
 //! Kernels as a client describes them: modules of compiled text, names, grids and arguments.
 
 use crate::driver::RawArgument;
-use crate::{Buffer, Foreign, Item, Precision, item};
+use crate::{Buffer, BufferItem, ExternalBuffer, Precision, item};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -10,7 +10,7 @@ pub const WARP: u32 = 32;
 
 /// One kernel text, as each backend takes it. A `static` of the client.
 #[derive(Debug)]
-pub struct Module {
+pub struct KernelModule {
     /// For messages.
     pub name: &'static str,
     /// CUDA, double precision: the text of a `.ptx` made by `make ptx`.
@@ -26,7 +26,7 @@ pub struct Module {
 /// A kernel's name and where it is from. Implemented by a client's enum, so that kernels have no misspelt names.
 pub trait Kernel: Copy {
     /// The module that has the kernel.
-    fn module(&self) -> &'static Module;
+    fn module(&self) -> &'static KernelModule;
     /// Its name in the kernel text.
     fn name(&self) -> &'static str;
 }
@@ -83,13 +83,13 @@ pub struct EmulatedLaunch {
     pub(crate) argument_bytes: *const u64,
 }
 
-/// The client's kernels for the host, by their names in the kernel text: a `&'static [EmulatedKernel]` for [`Module`].
+/// The client's kernels for the host, by their names in the kernel text: a `&'static [EmulatedKernel]` for [`KernelModule`].
 ///
 /// Empty where the client's own feature `emulated` is off. The names must be `EXPORT`ed by the C++ file that the client's build
 /// script compiles (`ns-device-build`); one that is not fails to link.
 ///
 /// ```text
-/// static MODULE: Module = Module { emulated: ns_device::emulated_kernels![fit, scan], ..NOTHING };
+/// static MODULE: KernelModule = KernelModule { emulated: ns_device::emulated_kernels![fit, scan], ..NOTHING };
 /// ```
 #[macro_export]
 macro_rules! emulated_kernels {
@@ -117,7 +117,7 @@ macro_rules! emulated_kernels {
 
 /// The shape of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grid {
+pub struct LaunchDims {
     /// `N_BLOCKS`.
     pub blocks: u32,
     /// `N_LANES`, a multiple of [`WARP`].
@@ -128,55 +128,55 @@ pub struct Grid {
 
 /// One argument of a launch. Arguments stand in the order of the kernel's parameters.
 #[derive(Debug)]
-pub struct Argument<'a> {
+pub struct KernelArgument<'a> {
     pub(crate) raw: RawArgument<'a>,
     /// Which device a buffer belongs to.
     pub(crate) device: Option<usize>,
     lifetime: PhantomData<&'a ()>,
 }
 
-impl<'a> Argument<'a> {
-    /// For `CONSTANTS`: a struct's bytes, as [`Constants`] writes them.
-    pub fn constants(bytes: &'a [u8]) -> Argument<'a> {
-        Argument { raw: RawArgument::Constants(bytes), device: None, lifetime: PhantomData }
+impl<'a> KernelArgument<'a> {
+    /// For `CONSTANTS`: a struct's bytes, as [`KernelConstants`] writes them.
+    pub fn constants(bytes: &'a [u8]) -> KernelArgument<'a> {
+        KernelArgument { raw: RawArgument::KernelConstants(bytes), device: None, lifetime: PhantomData }
     }
 
     /// For `CONSTANTS` whose struct has `uint`s only.
-    pub fn uints(words: &'a [u32]) -> Argument<'a> {
-        Argument::constants(item::bytes_of(words))
+    pub fn uints(words: &'a [u32]) -> KernelArgument<'a> {
+        KernelArgument::constants(item::bytes_of(words))
     }
 
     /// For `IN`: the kernel reads the buffer.
-    pub fn read<T: Item>(buffer: &'a Buffer<T>) -> Argument<'a> {
-        Argument { raw: buffer.raw(false), device: Some(buffer.device_id()), lifetime: PhantomData }
+    pub fn read<T: BufferItem>(buffer: &'a Buffer<T>) -> KernelArgument<'a> {
+        KernelArgument { raw: buffer.raw(false), device: Some(buffer.device_id()), lifetime: PhantomData }
     }
 
     /// For `OUT`: the kernel writes the buffer, and may read it.
-    pub fn write<T: Item>(buffer: &'a mut Buffer<T>) -> Argument<'a> {
-        Argument { raw: buffer.raw(true), device: Some(buffer.device_id()), lifetime: PhantomData }
+    pub fn write<T: BufferItem>(buffer: &'a mut Buffer<T>) -> KernelArgument<'a> {
+        KernelArgument { raw: buffer.raw(true), device: Some(buffer.device_id()), lifetime: PhantomData }
     }
 
     /// For `IN`: the kernel reads memory that somebody else owns.
-    pub fn read_foreign<T: Item>(memory: &'a Foreign<T>) -> Argument<'a> {
-        Argument { raw: memory.raw(false), device: Some(memory.device_id()), lifetime: PhantomData }
+    pub fn read_external<T: BufferItem>(memory: &'a ExternalBuffer<T>) -> KernelArgument<'a> {
+        KernelArgument { raw: memory.raw(false), device: Some(memory.device_id()), lifetime: PhantomData }
     }
 
     /// For `OUT`: the kernel writes memory that somebody else owns, and may read it.
-    pub fn write_foreign<T: Item>(memory: &'a mut Foreign<T>) -> Argument<'a> {
-        Argument { raw: memory.raw(true), device: Some(memory.device_id()), lifetime: PhantomData }
+    pub fn write_external<T: BufferItem>(memory: &'a mut ExternalBuffer<T>) -> KernelArgument<'a> {
+        KernelArgument { raw: memory.raw(true), device: Some(memory.device_id()), lifetime: PhantomData }
     }
 }
 
 /// Writes a `CONSTANTS` struct field by field, aligned as C++ does, with reals of a device's precision.
 ///
 /// ```
-/// use ns_device::{Constants, Precision};
+/// use ns_device::{KernelConstants, Precision};
 /// // struct { uint n; real factor; }
-/// let constants = Constants::new(Precision::Double).uint(3).real(0.5);
+/// let constants = KernelConstants::new(Precision::Double).uint(3).real(0.5);
 /// assert_eq!(constants.bytes().len(), 16);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Constants {
+pub struct KernelConstants {
     bytes: Vec<u8>,
     /// Where the last field ends; padding follows.
     end: usize,
@@ -184,27 +184,27 @@ pub struct Constants {
     alignment: usize,
 }
 
-impl Constants {
+impl KernelConstants {
     /// An empty struct for a device of this precision.
-    pub fn new(precision: Precision) -> Constants {
-        Constants { bytes: Vec::new(), end: 0, precision, alignment: 4 }
+    pub fn new(precision: Precision) -> KernelConstants {
+        KernelConstants { bytes: Vec::new(), end: 0, precision, alignment: 4 }
     }
 
     /// The next field, a `uint`.
     #[must_use]
-    pub fn uint(self, value: u32) -> Constants {
+    pub fn uint(self, value: u32) -> KernelConstants {
         self.field(&value.to_ne_bytes())
     }
 
     /// The next field, an array of `uint`s.
     #[must_use]
-    pub fn uints(self, values: &[u32]) -> Constants {
+    pub fn uints(self, values: &[u32]) -> KernelConstants {
         values.iter().fold(self, |constants, &value| constants.uint(value))
     }
 
     /// The next field, a `real`: rounded if the device's precision is single.
     #[must_use]
-    pub fn real(self, value: f64) -> Constants {
+    pub fn real(self, value: f64) -> KernelConstants {
         match self.precision {
             Precision::Double => self.field(&value.to_ne_bytes()),
             Precision::Single => self.field(&(value as f32).to_ne_bytes()),
@@ -216,7 +216,7 @@ impl Constants {
         &self.bytes
     }
 
-    fn field(mut self, bytes: &[u8]) -> Constants {
+    fn field(mut self, bytes: &[u8]) -> KernelConstants {
         self.alignment = self.alignment.max(bytes.len());
         self.bytes.truncate(self.end);
         self.bytes.resize(self.end.next_multiple_of(bytes.len()), 0);

@@ -1,6 +1,6 @@
 //! What an accelerator is: which there are, their memory, the kernels they run, and proof that they ran them.
 //!
-//! A client writes kernels in the dialect of `kernels/dialect.h`, describes them in a [`Module`], names them by an enum that
+//! A client writes kernels in the dialect of `kernels/dialect.h`, describes them in a [`KernelModule`], names them by an enum that
 //! implements [`Kernel`], and launches them on a [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, and on the
 //! host, where tests emulate a device with strict rules. Nothing here knows what the numbers mean.
 //!
@@ -28,7 +28,7 @@
 //!    build script under the crate's own feature `emulated = ["ns-device/emulated", "dep:ns-device-build"]`.
 //! 3. Name the module, its headers and precisions in `scripts/kernel_modules.py`, and run `make ptx`, which writes
 //!    `kernels/fit.f64.ptx` to be committed; a test of this crate says when it is out of date.
-//! 4. Describe it: a `static` [`Module`] with the PTX, the text for Metal (the dialect and the headers, by
+//! 4. Describe it: a `static` [`KernelModule`] with the PTX, the text for Metal (the dialect and the headers, by
 //!    `concat!` of `include_str!`s) and [`emulated_kernels!`]`[fit]`; and an enum that implements [`Kernel`].
 //! 5. Name tests that launch it in `scripts/kernel_modules.py`, and run `make kernels-check kernels-sanitize`.
 //!
@@ -45,7 +45,7 @@ mod device;
 mod driver;
 mod emulated;
 mod error;
-mod foreign;
+mod external;
 mod item;
 mod kernel;
 mod metal;
@@ -53,16 +53,19 @@ mod pool;
 mod probe;
 mod self_test;
 
-pub use backend::{Backend, Facts, Limits, Memory, Precision, UnknownBackend};
+pub use backend::{Backend, DeviceLimits, DeviceMemory, DeviceProperties, Precision, UnknownBackend};
 pub use buffer::Buffer;
-pub use counters::Counters;
-pub use device::{Device, EmulationOptions, Event, ModuleLog, OpenOptions, Schedule};
-pub use error::{DeviceError, Limit};
-pub use foreign::Foreign;
-pub use item::Item;
-pub use kernel::{Argument, Constants, EmulatedFunction, EmulatedKernel, EmulatedLaunch, Grid, Kernel, Module, WARP};
+pub use counters::DeviceCounters;
+pub use device::{Device, DeviceEvent, EmulationOptions, LaneSchedule, ModuleLog, OpenOptions};
+pub use error::{DeviceError, LaunchLimit};
+pub use external::ExternalBuffer;
+pub use item::BufferItem;
+pub use kernel::{
+    EmulatedFunction, EmulatedKernel, EmulatedLaunch, Kernel, KernelArgument, KernelConstants, KernelModule,
+    LaunchDims, WARP,
+};
 pub use pool::PoolStatistics;
-pub use probe::{Found, probe};
+pub use probe::{ProbedDevice, probe};
 pub use self_test::SelfTestFailure;
 
 /// Bytes of memory that this machine has in all, where the system is asked: macOS, in builds with the feature `metal`. Elsewhere none.

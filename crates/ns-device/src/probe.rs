@@ -1,29 +1,29 @@
 //! Lists devices and says of each whether it can be used, and of each absent kind why.
 
-use crate::{Backend, Device, DeviceError, Facts, cuda, emulated, metal, self_test};
+use crate::{Backend, Device, DeviceError, DeviceProperties, cuda, emulated, metal, self_test};
 use std::fmt;
 
 /// A device, or a backend that has none.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ProbedDevice {
     /// How it would be reached.
     pub backend: Backend,
     /// Its number; 0 where there is none.
     pub index: usize,
     /// What is known about it, if it is there.
-    pub facts: Option<Facts>,
+    pub properties: Option<DeviceProperties>,
     /// Why it can't be used, if it can't.
     pub problem: Option<DeviceError>,
 }
 
-impl Found {
+impl ProbedDevice {
     /// Whether it is there and was not refused.
     pub fn is_available(&self) -> bool {
         self.problem.is_none()
     }
 
     /// Opens the device, which runs its self-test once per process, and notes a refusal.
-    pub fn tested(mut self) -> Found {
+    pub fn tested(mut self) -> ProbedDevice {
         if self.is_available() {
             self.problem = Device::open(self.backend, self.index).err();
         }
@@ -31,25 +31,25 @@ impl Found {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for ProbedDevice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(facts) = &self.facts else {
+        let Some(properties) = &self.properties else {
             return match &self.problem {
                 Some(problem) => write!(formatter, "{}: {problem}", self.backend),
                 None => write!(formatter, "{}: no device was found", self.backend),
             };
         };
-        let precisions: Vec<String> = facts.precisions.iter().map(ToString::to_string).collect();
-        let gib = facts.memory_bytes as f64 / f64::from(1 << 30);
+        let precisions: Vec<String> = properties.precisions.iter().map(ToString::to_string).collect();
+        let gib = properties.memory_bytes as f64 / f64::from(1 << 30);
         write!(
             formatter,
             "{} {}: {}, {gib:.1} GiB, {}",
             self.backend,
             self.index,
-            facts.name,
+            properties.name,
             precisions.join(" and ")
         )?;
-        if let Some((major, minor)) = facts.compute_capability {
+        if let Some((major, minor)) = properties.compute_capability {
             write!(formatter, ", compute capability {major}.{minor}")?;
         }
         match &self.problem {
@@ -61,26 +61,26 @@ impl fmt::Display for Found {
 
 /// Every device of every backend, and one line for each backend that has none. Computes nothing; a refusal earlier in this
 /// process is remembered.
-pub fn probe() -> Vec<Found> {
+pub fn probe() -> Vec<ProbedDevice> {
     Backend::ALL.into_iter().flat_map(of_backend).collect()
 }
 
-fn of_backend(backend: Backend) -> Vec<Found> {
+fn of_backend(backend: Backend) -> Vec<ProbedDevice> {
     let found = match backend {
         Backend::Cuda => cuda::found(),
         Backend::Metal => metal::found(),
         Backend::Emulated => emulated::found(),
     };
-    let nothing = |problem| vec![Found { backend, index: 0, facts: None, problem: Some(problem) }];
+    let nothing = |problem| vec![ProbedDevice { backend, index: 0, properties: None, problem: Some(problem) }];
     match found {
         Err(problem) => nothing(problem),
         Ok(devices) if devices.is_empty() => nothing(DeviceError::NoDevice { backend, index: 0, n_devices: 0 }),
         Ok(devices) => {
             let with_index = devices.into_iter().enumerate();
             with_index
-                .map(|(index, facts)| {
-                    let problem = cuda::too_old(index, &facts).or_else(|| self_test::refusal(backend, index));
-                    Found { backend, index, facts: Some(facts), problem }
+                .map(|(index, properties)| {
+                    let problem = cuda::too_old(index, &properties).or_else(|| self_test::refusal(backend, index));
+                    ProbedDevice { backend, index, properties: Some(properties), problem }
                 })
                 .collect()
         }

@@ -3,13 +3,16 @@
 //! The right values are computed here in f64 from inputs rounded to the device's precision. Tolerances are multiples of that
 //! precision's epsilon: what vendors promise of their functions (CUDA 2 ulp in f64; Metal 16 ulp for `pow`), with room.
 
-use crate::{Argument, Backend, Buffer, Device, DeviceError, Grid, Kernel, Module, OpenOptions, Precision, Schedule};
+use crate::{
+    Backend, Buffer, Device, DeviceError, Kernel, KernelArgument, KernelModule, LaneSchedule, LaunchDims, OpenOptions,
+    Precision,
+};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// The kernels of `kernels/self_test.h`.
-pub(crate) static MODULE: &Module = &Module {
+pub(crate) static MODULE: &KernelModule = &KernelModule {
     name: "self_test",
     ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
     ptx_f32: Some(include_str!("../kernels/self_test.f32.ptx")),
@@ -48,13 +51,13 @@ impl fmt::Display for SelfTestFailure {
 /// A check, and the kernel that it launches.
 #[derive(Debug, Clone, Copy)]
 struct Check {
-    module: &'static Module,
+    module: &'static KernelModule,
     kernel: &'static str,
     what: &'static str,
 }
 
 impl Kernel for Check {
-    fn module(&self) -> &'static Module {
+    fn module(&self) -> &'static KernelModule {
         self.module
     }
 
@@ -63,7 +66,7 @@ impl Kernel for Check {
     }
 }
 
-type Verdicts = HashMap<(Backend, usize, Precision, Schedule), Result<(), DeviceError>>;
+type Verdicts = HashMap<(Backend, usize, Precision, LaneSchedule), Result<(), DeviceError>>;
 static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
 
 /// The self-test's verdict on a device, found the first time in this process and remembered.
@@ -89,14 +92,14 @@ pub(crate) fn refusal(backend: Backend, index: usize) -> Option<DeviceError> {
 }
 
 /// All checks, with the kernels of `module`.
-pub(crate) fn run(device: &Device, module: &'static Module) -> Result<(), DeviceError> {
+pub(crate) fn run(device: &Device, module: &'static KernelModule) -> Result<(), DeviceError> {
     match device.precision() {
         Precision::Double => run_in::<f64>(device, module),
         Precision::Single => run_in::<f32>(device, module),
     }
 }
 
-fn run_in<T: Real>(device: &Device, module: &'static Module) -> Result<(), DeviceError> {
+fn run_in<T: Real>(device: &Device, module: &'static KernelModule) -> Result<(), DeviceError> {
     let check = |kernel, what| Check { module, kernel, what };
     special::<T>(device, check("self_test_special", "special values"))?;
     shuffle::<T>(device, check("self_test_shuffle", "shuffles within a warp"))?;
@@ -107,7 +110,7 @@ fn run_in<T: Real>(device: &Device, module: &'static Module) -> Result<(), Devic
 }
 
 /// f64 or f32: the device's `real`.
-trait Real: crate::Item {
+trait Real: crate::BufferItem {
     fn of(value: f64) -> Self;
     fn value(self) -> f64;
 }
@@ -142,8 +145,8 @@ fn numbers<T: Real>(n: usize, mut seed: u32) -> Vec<T> {
 fn special<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> {
     let zero = device.upload(&[T::of(0.0)])?;
     let mut special = device.zeroed::<T>(8)?;
-    let grid = Grid { blocks: 1, lanes: 32, shared_reals: 0 };
-    device.launch(check, grid, &[Argument::read(&zero), Argument::write(&mut special)])?;
+    let grid = LaunchDims { blocks: 1, lanes: 32, shared_reals: 0 };
+    device.launch(check, grid, &[KernelArgument::read(&zero), KernelArgument::write(&mut special)])?;
     // NaN and infinity are not finite, NaN is not itself, e^-inf, 1/inf, a tiny square, fused, in the order written.
     compare(device, check.what, &special, &[0.0, 0.0, 0.0, 0.0, 0.0, 1.0, -1.0, 0.0], 0.0)
 }
@@ -151,8 +154,8 @@ fn special<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> {
 fn shuffle<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> {
     let (blocks, lanes) = (3, 96);
     let mut exchanged = device.zeroed::<T>(blocks * lanes * 5)?;
-    let grid = Grid { blocks: blocks as u32, lanes: lanes as u32, shared_reals: 0 };
-    device.launch(check, grid, &[Argument::write(&mut exchanged)])?;
+    let grid = LaunchDims { blocks: blocks as u32, lanes: lanes as u32, shared_reals: 0 };
+    device.launch(check, grid, &[KernelArgument::write(&mut exchanged)])?;
     let expected: Vec<f64> = (0..blocks * lanes)
         .flat_map(|me| (0..5).map(move |step| ((me / lanes) * lanes + ((me % lanes) ^ (1 << step))) as f64))
         .collect();
@@ -165,9 +168,9 @@ fn sum<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> {
     let expected: Vec<f64> = values.chunks(n).map(|block| block.iter().map(|value| value.value()).sum()).collect();
     let values = device.upload(&values)?;
     let mut sums = device.zeroed::<T>(blocks)?;
-    let grid = Grid { blocks: blocks as u32, lanes: 128, shared_reals: 4 };
+    let grid = LaunchDims { blocks: blocks as u32, lanes: 128, shared_reals: 4 };
     let layout = [n as u32, 0];
-    let arguments = [Argument::uints(&layout), Argument::read(&values), Argument::write(&mut sums)];
+    let arguments = [KernelArgument::uints(&layout), KernelArgument::read(&values), KernelArgument::write(&mut sums)];
     device.launch(check, grid, &arguments)?;
     // 8 values per lane, 5 steps of a shuffle, 4 warps.
     compare(device, check.what, &sums, &expected, 20.0)
@@ -181,9 +184,13 @@ fn product<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> {
     let (matrix, vector) = (device.upload(&matrix)?, device.upload(&vector)?);
     let mut product = device.zeroed::<T>(rows)?;
     let layout = [rows as u32, columns as u32];
-    let arguments =
-        [Argument::uints(&layout), Argument::read(&matrix), Argument::read(&vector), Argument::write(&mut product)];
-    device.launch(check, Grid { blocks: 3, lanes: 64, shared_reals: columns as u32 }, &arguments)?;
+    let arguments = [
+        KernelArgument::uints(&layout),
+        KernelArgument::read(&matrix),
+        KernelArgument::read(&vector),
+        KernelArgument::write(&mut product),
+    ];
+    device.launch(check, LaunchDims { blocks: 3, lanes: 64, shared_reals: columns as u32 }, &arguments)?;
     compare(device, check.what, &product, &expected, 37.0)
 }
 
@@ -191,8 +198,8 @@ fn visibility<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError>
     let (blocks, lanes, rounds) = (4, 128, 50);
     let mut trace = device.zeroed::<T>(blocks * lanes)?;
     let layout = [rounds as u32, 0];
-    let arguments = [Argument::uints(&layout), Argument::write(&mut trace)];
-    device.launch(check, Grid { blocks: blocks as u32, lanes: lanes as u32, shared_reals: 0 }, &arguments)?;
+    let arguments = [KernelArgument::uints(&layout), KernelArgument::write(&mut trace)];
+    device.launch(check, LaunchDims { blocks: blocks as u32, lanes: lanes as u32, shared_reals: 0 }, &arguments)?;
     let expected: Vec<f64> =
         (0..blocks).flat_map(|_| (0..lanes).map(|lane| ((lane + rounds) % lanes + rounds) as f64)).collect();
     compare(device, check.what, &trace, &expected, 0.0)
@@ -221,8 +228,8 @@ fn functions<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> 
     let inputs = device.upload(&x)?;
     let mut values = device.zeroed::<T>(8 * n)?;
     let layout = [n as u32, 0];
-    let arguments = [Argument::uints(&layout), Argument::read(&inputs), Argument::write(&mut values)];
-    device.launch(check, Grid { blocks: 2, lanes: 128, shared_reals: 0 }, &arguments)?;
+    let arguments = [KernelArgument::uints(&layout), KernelArgument::read(&inputs), KernelArgument::write(&mut values)];
+    device.launch(check, LaunchDims { blocks: 2, lanes: 128, shared_reals: 0 }, &arguments)?;
     let mut of_function = vec![T::default(); n];
     for (index, (what, function, epsilons)) in FUNCTIONS.into_iter().enumerate() {
         values.download_at(index * n, &mut of_function)?;
@@ -271,7 +278,7 @@ mod tests {
     use super::*;
 
     /// The module with the sum that lacks a barrier under the sum's name.
-    static UNSOUND: Module = Module {
+    static UNSOUND: KernelModule = KernelModule {
         name: "unsound",
         ptx_f64: None,
         ptx_f32: None,

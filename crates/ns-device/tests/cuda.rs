@@ -5,7 +5,9 @@
 
 #![cfg(target_os = "linux")]
 
-use ns_device::{Argument, Backend, Device, DeviceError, Grid, Kernel, Module, OpenOptions, Precision};
+use ns_device::{
+    Backend, Device, DeviceError, Kernel, KernelArgument, KernelModule, LaunchDims, OpenOptions, Precision,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -49,21 +51,21 @@ fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
     false
 }
 
-static MODULE: Module = Module {
+static MODULE: KernelModule = KernelModule {
     name: "self_test",
     ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
     ptx_f32: None,
     msl: None,
     emulated: &[],
 };
-static BAD: Module = Module { name: "bad", ptx_f64: Some("nonsense"), ..EMPTY };
-const EMPTY: Module = Module { name: "empty", ptx_f64: None, ptx_f32: None, msl: None, emulated: &[] };
+static BAD: KernelModule = KernelModule { name: "bad", ptx_f64: Some("nonsense"), ..EMPTY };
+const EMPTY: KernelModule = KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, msl: None, emulated: &[] };
 
 #[derive(Debug, Clone, Copy)]
-struct Named(&'static Module, &'static str);
+struct Named(&'static KernelModule, &'static str);
 
 impl Kernel for Named {
-    fn module(&self) -> &'static Module {
+    fn module(&self) -> &'static KernelModule {
         self.0
     }
 
@@ -73,7 +75,7 @@ impl Kernel for Named {
 }
 
 const SUM: Named = Named(&MODULE, "self_test_sum");
-const GRID: Grid = Grid { blocks: 2, lanes: 64, shared_reals: 2 };
+const GRID: LaunchDims = LaunchDims { blocks: 2, lanes: 64, shared_reals: 2 };
 
 fn open() -> Device {
     Device::open(Backend::Cuda, 0).expect("the stand-in is there")
@@ -86,7 +88,7 @@ fn a_device_is_found_and_passes_its_self_test_in_both_precisions() {
     }
     let line = ns_device::probe()[0].to_string();
     assert_eq!(line, "cuda 0: stand-in GPU, 0.1 GiB, f64 and f32, compute capability 9.0");
-    let flops = open().facts().double_flops.expect("the kind is known");
+    let flops = open().properties().double_flops.expect("the kind is known");
     assert_eq!(flops, 2 * 64 * 100 * 1_500_000_000, "64 fused operations a clock on each of 100 multiprocessors");
     let device = open();
     assert_eq!((device.precision(), device.counters().launches), (Precision::Double, 0));
@@ -111,7 +113,7 @@ fn work_is_done_in_order_and_memory_is_counted() {
     // What is uploaded may change at once; the first launch must not see the second upload.
     let mut host = vec![1.0; 200];
     let launch = |values: &_, sums: &mut _| {
-        let arguments = [Argument::uints(&[100, 0]), Argument::read(values), Argument::write(sums)];
+        let arguments = [KernelArgument::uints(&[100, 0]), KernelArgument::read(values), KernelArgument::write(sums)];
         device.launch(SUM, GRID, &arguments).expect("a right launch");
     };
     values.upload(&host).expect("fits");
@@ -145,14 +147,17 @@ fn wrong_launches_are_refused_before_the_driver_sees_them() {
     let values = device.zeroed::<f64>(200).expect("fits");
     let mut sums = device.zeroed::<f64>(2).expect("fits");
     let layout = [100, 0];
-    let error = device.launch(SUM, GRID, &[Argument::uints(&layout), Argument::read(&values)]).expect_err("too few");
+    let error = device
+        .launch(SUM, GRID, &[KernelArgument::uints(&layout), KernelArgument::read(&values)])
+        .expect_err("too few");
     assert_eq!(error, DeviceError::ArgumentCount { kernel: "self_test_sum", taken: 3, passed: 2 });
-    let arguments = [Argument::uints(&layout[..1]), Argument::read(&values), Argument::write(&mut sums)];
+    let arguments =
+        [KernelArgument::uints(&layout[..1]), KernelArgument::read(&values), KernelArgument::write(&mut sums)];
     let error = device.launch(SUM, GRID, &arguments).expect_err("too small");
     assert_eq!(error, DeviceError::ArgumentSize { kernel: "self_test_sum", index: 0, taken: 8, passed: 4 });
-    let arguments = [Argument::uints(&layout), Argument::read(&values), Argument::write(&mut sums)];
-    let error = device.launch(SUM, Grid { lanes: 256, ..GRID }, &arguments).expect_err("compiled for 128");
-    assert!(matches!(error, DeviceError::Grid { asked: 256, allowed: 128, .. }), "{error}");
+    let arguments = [KernelArgument::uints(&layout), KernelArgument::read(&values), KernelArgument::write(&mut sums)];
+    let error = device.launch(SUM, LaunchDims { lanes: 256, ..GRID }, &arguments).expect_err("compiled for 128");
+    assert!(matches!(error, DeviceError::LaunchDims { asked: 256, allowed: 128, .. }), "{error}");
     let error = device.launch(Named(&MODULE, "missing"), GRID, &[]).expect_err("not there");
     assert_eq!(error, DeviceError::NoKernel { module: "self_test", kernel: "missing" });
     let error = device.prepare(Named(&BAD, "any")).expect_err("no PTX");
@@ -162,7 +167,7 @@ fn wrong_launches_are_refused_before_the_driver_sees_them() {
     let single = Device::open_with(Backend::Cuda, 0, &options).expect("the stand-in is there");
     assert!(matches!(single.prepare(SUM), Err(DeviceError::NoKernels { precision: Precision::Single, .. })));
     // More than 48 KB of shared memory is allowed, for the kernel was told so.
-    device.launch(SUM, Grid { shared_reals: 10_000, ..GRID }, &arguments).expect("80 KB of 100");
+    device.launch(SUM, LaunchDims { shared_reals: 10_000, ..GRID }, &arguments).expect("80 KB of 100");
     device.synchronize().expect("sound");
 }
 
@@ -175,7 +180,7 @@ fn a_crash_stops_the_device_object() {
     let device = Device::open_with(Backend::Cuda, 0, &options).expect("the stand-in is there");
     let values = device.zeroed::<f64>(200).expect("fits");
     let mut sums = device.zeroed::<f64>(2).expect("fits");
-    let arguments = [Argument::uints(&[100, 0]), Argument::read(&values), Argument::write(&mut sums)];
+    let arguments = [KernelArgument::uints(&[100, 0]), KernelArgument::read(&values), KernelArgument::write(&mut sums)];
     device.launch(SUM, GRID, &arguments).expect("crashes later");
     let error = sums.download().expect_err("crashed");
     let words = "the device stopped: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS) (in or before kernel \
@@ -230,9 +235,9 @@ impl Other {
 
     fn problem(&self, device: &Device, offset: u64, length: usize) -> Option<&'static str> {
         // SAFETY: nothing is launched with what this finds.
-        match unsafe { device.foreign::<f64>(self.address.wrapping_add(offset), length) } {
+        match unsafe { device.external_buffer::<f64>(self.address.wrapping_add(offset), length) } {
             Ok(_) => None,
-            Err(DeviceError::Foreign { problem, .. }) => Some(problem),
+            Err(DeviceError::ExternalBuffer { problem, .. }) => Some(problem),
             Err(other) => panic!("{other}"),
         }
     }
@@ -248,14 +253,20 @@ fn memory_of_another_library_is_read_when_its_stream_is_done() {
     let (numbers, other) = (vec![2.0; 200], Other::new(1600));
     other.upload(&numbers);
     // SAFETY: the memory and the stream are of this device's context and live until the end of the test.
-    let memory = unsafe { device.follow_stream(other.stream as u64).and_then(|()| device.foreign(other.address, 200)) };
+    let memory = unsafe {
+        device.wait_for_stream(other.stream as u64).and_then(|()| device.external_buffer(other.address, 200))
+    };
     let memory = memory.expect("memory of the device");
     let mut sums = device.zeroed::<f64>(2).expect("fits");
-    let arguments = [Argument::uints(&[100, 0]), Argument::read_foreign::<f64>(&memory), Argument::write(&mut sums)];
+    let arguments = [
+        KernelArgument::uints(&[100, 0]),
+        KernelArgument::read_external::<f64>(&memory),
+        KernelArgument::write(&mut sums),
+    ];
     device.launch(SUM, GRID, &arguments).expect("a right launch");
     assert_eq!(sums.download().expect("sound"), [200.0, 200.0]);
     // SAFETY: CUDA's default stream.
-    unsafe { device.follow_stream(0) }.expect("there is one");
+    unsafe { device.wait_for_stream(0) }.expect("there is one");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The device interface on the host: the self-test passes under every schedule, and broken kernels are caught.
 
 use ns_device::{
-    Argument, Backend, Constants, Counters, Device, DeviceError, EmulationOptions, Grid, Kernel, Limit, Module,
-    OpenOptions, Precision, Schedule,
+    Backend, Device, DeviceCounters, DeviceError, EmulationOptions, Kernel, KernelArgument, KernelConstants,
+    KernelModule, LaneSchedule, LaunchDims, LaunchLimit, OpenOptions, Precision,
 };
 use std::process::Command;
 
-static BROKEN: Module = Module {
+static BROKEN: KernelModule = KernelModule {
     name: "broken",
     ptx_f64: None,
     ptx_f32: None,
@@ -37,7 +37,7 @@ enum Broken {
 }
 
 impl Kernel for Broken {
-    fn module(&self) -> &'static Module {
+    fn module(&self) -> &'static KernelModule {
         &BROKEN
     }
 
@@ -56,10 +56,10 @@ impl Kernel for Broken {
     }
 }
 
-const FIBERS: [Schedule; 3] = [Schedule::Ascending, Schedule::Descending, Schedule::Shuffled];
+const FIBERS: [LaneSchedule; 3] = [LaneSchedule::Ascending, LaneSchedule::Descending, LaneSchedule::Shuffled];
 const PRECISIONS: [Precision; 2] = [Precision::Double, Precision::Single];
 
-fn open(precision: Precision, schedule: Schedule) -> Device {
+fn open(precision: Precision, schedule: LaneSchedule) -> Device {
     let emulation = EmulationOptions { schedule, ..EmulationOptions::default() };
     let options = OpenOptions { precision: Some(precision), untested: true, emulation };
     Device::open_with(Backend::Emulated, 0, &options).expect("the emulation is built in")
@@ -68,15 +68,15 @@ fn open(precision: Precision, schedule: Schedule) -> Device {
 /// Launches a kernel on 64 lanes and gives what it wrote.
 fn outcome(device: &Device, kernel: Broken) -> Result<Vec<f64>, DeviceError> {
     let mut out = device.zeroed::<f64>(64)?;
-    let grid = Grid { blocks: 1, lanes: 64, shared_reals: 64 };
-    device.launch(kernel, grid, &[Argument::write(&mut out)])?;
+    let grid = LaunchDims { blocks: 1, lanes: 64, shared_reals: 64 };
+    device.launch(kernel, grid, &[KernelArgument::write(&mut out)])?;
     out.download()
 }
 
 #[test]
 fn self_test_passes_in_both_precisions_under_every_schedule() {
     for precision in PRECISIONS {
-        for schedule in FIBERS.into_iter().chain([Schedule::Threads]) {
+        for schedule in FIBERS.into_iter().chain([LaneSchedule::Threads]) {
             let device = open(precision, schedule);
             device.self_test().unwrap_or_else(|error| panic!("{precision} {schedule:?}: {error}"));
             assert_eq!(device.counters().launches, 6);
@@ -102,9 +102,10 @@ fn a_launch_gives_the_same_bits_under_every_schedule() {
 fn sum(device: &Device, kernel: Broken) -> Vec<f64> {
     let values = device.upload(&(0..3000).map(|i| 1.0 / f64::from(i + 1)).collect::<Vec<f64>>()).expect("fits");
     let mut sums = device.zeroed::<f64>(3).expect("fits");
-    let constants = Constants::new(Precision::Double).uint(1000).uint(0);
-    let arguments = [Argument::constants(constants.bytes()), Argument::read(&values), Argument::write(&mut sums)];
-    device.launch(kernel, Grid { blocks: 3, lanes: 128, shared_reals: 4 }, &arguments).expect("a right launch");
+    let constants = KernelConstants::new(Precision::Double).uint(1000).uint(0);
+    let arguments =
+        [KernelArgument::constants(constants.bytes()), KernelArgument::read(&values), KernelArgument::write(&mut sums)];
+    device.launch(kernel, LaunchDims { blocks: 3, lanes: 128, shared_reals: 4 }, &arguments).expect("a right launch");
     sums.download().expect("a sound device")
 }
 
@@ -141,7 +142,7 @@ fn broken_rules_are_named_with_their_lines_and_stop_the_device() {
 
 #[test]
 fn unwritten_shared_memory_is_nan() {
-    let out = outcome(&open(Precision::Double, Schedule::Ascending), Broken::Unwritten).expect("no rule is broken");
+    let out = outcome(&open(Precision::Double, LaneSchedule::Ascending), Broken::Unwritten).expect("no rule is broken");
     assert!(out[0].is_nan());
     assert_eq!(out[1..], [1.0; 63]);
 }
@@ -150,7 +151,7 @@ fn unwritten_shared_memory_is_nan() {
 fn threads_that_part_abort_with_the_lines() {
     if let Ok(kernel) = std::env::var("NS_DEVICE_BREAK") {
         let kernel = if kernel == "barrier" { Broken::Barrier } else { Broken::Shuffle };
-        let _ = outcome(&open(Precision::Double, Schedule::Threads), kernel);
+        let _ = outcome(&open(Precision::Double, LaneSchedule::Threads), kernel);
         return;
     }
     for kernel in ["barrier", "shuffle"] {
@@ -166,11 +167,11 @@ fn threads_that_part_abort_with_the_lines() {
 /// `make kernels-sanitize` replays these launches, and fails if the sanitizers find nothing wrong with them.
 #[test]
 fn broken_kernels_are_recorded_for_the_sanitizers() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     sum(&device, Broken::Sum);
     let mut out = device.zeroed::<f64>(33).expect("fits");
-    let grid = Grid { blocks: 1, lanes: 32, shared_reals: 0 };
-    device.launch(Broken::Bounds, grid, &[Argument::write(&mut out)]).expect("what is rounded up hides it");
+    let grid = LaunchDims { blocks: 1, lanes: 32, shared_reals: 0 };
+    device.launch(Broken::Bounds, grid, &[KernelArgument::write(&mut out)]).expect("what is rounded up hides it");
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn a_launch_is_recorded_with_what_it_read_and_wrote() {
 
 #[test]
 fn dropped_buffers_are_used_again() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     drop(device.zeroed::<f64>(1000).expect("fits"));
     let held = device.zeroed::<u8>(8000).expect("fits");
     let pool = device.pool();
@@ -207,7 +208,7 @@ fn dropped_buffers_are_used_again() {
 
 #[test]
 fn memory_that_nobody_wrote_is_nan_new_or_used() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     for _ in 0..2 {
         let mut buffer = device.uninitialised::<f64>(10).expect("fits");
         assert!(buffer.download().expect("sound").iter().all(|value| value.is_nan()));
@@ -235,10 +236,10 @@ fn what_does_not_fit_is_refused_with_figures() {
 
 #[test]
 fn counters_count_what_was_done() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     sum(&device, Broken::RightSum);
     device.synchronize().expect("sound");
-    let expected = Counters {
+    let expected = DeviceCounters {
         launches: 1,
         blocks: 3,
         uploads: 1,
@@ -248,23 +249,23 @@ fn counters_count_what_was_done() {
         synchronizations: 1,
     };
     assert_eq!(device.reset_counters(), expected);
-    assert_eq!(device.counters(), Counters::default());
+    assert_eq!(device.counters(), DeviceCounters::default());
 }
 
 #[test]
 fn events_measure_the_work_between_them() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     let before = device.record().expect("sound");
     sum(&device, Broken::RightSum);
     let after = device.record().expect("sound");
     assert!(after.since(&before).expect("both happened").as_nanos() > 0);
-    let other = open(Precision::Double, Schedule::Ascending).record().expect("sound");
+    let other = open(Precision::Double, LaneSchedule::Ascending).record().expect("sound");
     assert_eq!(after.since(&other).expect_err("another device's"), DeviceError::OtherDevice);
 }
 
 #[test]
 fn buffers_hold_every_type_and_check_ranges() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     let mut words = device.upload(&[1u32, 2, 3, 4]).expect("fits");
     words.upload_at(1, &[7, 8]).expect("in range");
     let mut two = [0; 2];
@@ -279,19 +280,19 @@ fn buffers_hold_every_type_and_check_ranges() {
 
 #[test]
 fn launches_beyond_the_limits_are_refused() {
-    let device = open(Precision::Single, Schedule::Ascending);
+    let device = open(Precision::Single, LaneSchedule::Ascending);
     let mut out = device.zeroed::<f32>(64).expect("fits");
     let mut launch = |blocks, lanes, shared_reals, kernel| {
-        let grid = Grid { blocks, lanes, shared_reals };
-        device.launch(kernel, grid, &[Argument::write(&mut out)]).expect_err("refused")
+        let grid = LaunchDims { blocks, lanes, shared_reals };
+        device.launch(kernel, grid, &[KernelArgument::write(&mut out)]).expect_err("refused")
     };
     let limit_of = |error| match error {
-        DeviceError::Grid { limit, .. } => limit,
+        DeviceError::LaunchDims { limit, .. } => limit,
         other => panic!("{other}"),
     };
-    assert_eq!(limit_of(launch(1, 48, 0, Broken::Unwritten)), Limit::LanesOfWholeWarps);
-    assert_eq!(limit_of(launch(1, 2048, 0, Broken::Unwritten)), Limit::Lanes);
-    assert_eq!(limit_of(launch(0, 32, 0, Broken::Unwritten)), Limit::Blocks);
+    assert_eq!(limit_of(launch(1, 48, 0, Broken::Unwritten)), LaunchLimit::LanesOfWholeWarps);
+    assert_eq!(limit_of(launch(1, 2048, 0, Broken::Unwritten)), LaunchLimit::Lanes);
+    assert_eq!(limit_of(launch(0, 32, 0, Broken::Unwritten)), LaunchLimit::Blocks);
     let error = launch(1, 64, 10_000, Broken::Unwritten);
     let message = "kernel `broken_unwritten` was launched with 40000 bytes of shared memory, 32768 are allowed";
     assert_eq!(error.to_string(), message);
@@ -304,14 +305,14 @@ fn launches_beyond_the_limits_are_refused() {
 #[test]
 fn wrong_arguments_are_named() {
     let wrong = |constants: &[u32], with_buffer: bool| {
-        let device = open(Precision::Double, Schedule::Ascending);
+        let device = open(Precision::Double, LaneSchedule::Ascending);
         let values = device.zeroed::<f64>(100).expect("fits");
         let mut sums = device.zeroed::<f64>(1).expect("fits");
-        let mut arguments = vec![Argument::uints(constants), Argument::read(&values)];
+        let mut arguments = vec![KernelArgument::uints(constants), KernelArgument::read(&values)];
         if with_buffer {
-            arguments.push(Argument::write(&mut sums));
+            arguments.push(KernelArgument::write(&mut sums));
         }
-        let grid = Grid { blocks: 1, lanes: 32, shared_reals: 1 };
+        let grid = LaunchDims { blocks: 1, lanes: 32, shared_reals: 1 };
         device.launch(Broken::RightSum, grid, &arguments).expect_err("refused").to_string()
     };
     assert!(wrong(&[100, 0], false).contains("the kernel takes 3 arguments, 2 were passed"));
@@ -320,16 +321,17 @@ fn wrong_arguments_are_named() {
 
 #[test]
 fn a_buffer_of_another_device_is_refused() {
-    let (one, other) = (open(Precision::Double, Schedule::Ascending), open(Precision::Double, Schedule::Ascending));
+    let (one, other) =
+        (open(Precision::Double, LaneSchedule::Ascending), open(Precision::Double, LaneSchedule::Ascending));
     let mut out = other.zeroed::<f64>(64).expect("fits");
-    let grid = Grid { blocks: 1, lanes: 64, shared_reals: 64 };
-    let error = one.launch(Broken::Unwritten, grid, &[Argument::write(&mut out)]).expect_err("refused");
+    let grid = LaunchDims { blocks: 1, lanes: 64, shared_reals: 64 };
+    let error = one.launch(Broken::Unwritten, grid, &[KernelArgument::write(&mut out)]).expect_err("refused");
     assert_eq!(error, DeviceError::OtherDevice);
 }
 
 #[test]
 fn modules_are_loaded_when_needed_and_their_logs_kept() {
-    let device = open(Precision::Double, Schedule::Ascending);
+    let device = open(Precision::Double, LaneSchedule::Ascending);
     assert!(device.module_logs().is_empty());
     device.prepare(Broken::Sum).expect("exists");
     assert_eq!(device.module_logs().len(), 1);
@@ -354,10 +356,10 @@ fn probing_never_fails_and_says_what_is_missing() {
 
 #[test]
 fn constants_are_laid_out_as_cpp_does() {
-    let constants = Constants::new(Precision::Double).uint(1).real(0.5).uint(2);
+    let constants = KernelConstants::new(Precision::Double).uint(1).real(0.5).uint(2);
     assert_eq!(constants.bytes().len(), 24);
     assert_eq!(constants.bytes()[8..16], 0.5f64.to_ne_bytes());
-    let constants = Constants::new(Precision::Single).uint(1).real(0.5).uints(&[2, 3]);
+    let constants = KernelConstants::new(Precision::Single).uint(1).real(0.5).uints(&[2, 3]);
     assert_eq!(constants.bytes().len(), 16);
 }
 
@@ -366,7 +368,7 @@ fn devices_go_between_threads() {
     fn is_send_and_sync<T: Send + Sync>() {}
     is_send_and_sync::<Device>();
     is_send_and_sync::<ns_device::Buffer<f64>>();
-    let device = open(Precision::Double, Schedule::Shuffled);
+    let device = open(Precision::Double, LaneSchedule::Shuffled);
     let right = sum(&device, Broken::RightSum);
     std::thread::scope(|scope| {
         for _ in 0..4 {

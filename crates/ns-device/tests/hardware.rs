@@ -2,10 +2,10 @@
 //!
 //! Run with the backend's feature: `cargo test -p ns-device --features cuda --test hardware -- --nocapture`.
 
-use ns_device::{Argument, Backend, Constants, Device, DeviceError, Grid, Kernel, Module};
+use ns_device::{Backend, Device, DeviceError, Kernel, KernelArgument, KernelConstants, KernelModule, LaunchDims};
 use std::time::Instant;
 
-static MODULE: Module = Module {
+static MODULE: KernelModule = KernelModule {
     name: "self_test",
     ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
     ptx_f32: Some(include_str!("../kernels/self_test.f32.ptx")),
@@ -17,7 +17,7 @@ static MODULE: Module = Module {
 struct Sum;
 
 impl Kernel for Sum {
-    fn module(&self) -> &'static Module {
+    fn module(&self) -> &'static KernelModule {
         &MODULE
     }
 
@@ -47,19 +47,27 @@ fn on_each(check: impl Fn(&Device) -> Result<(), DeviceError>) {
 
 /// Launches the sum over ones: each block's sum is `n`.
 fn launch(device: &Device, blocks: u32, n: u32) -> Result<Vec<f64>, DeviceError> {
-    let constants = Constants::new(device.precision()).uint(n).uint(0);
-    let grid = Grid { blocks, lanes: 128, shared_reals: 4 };
+    let constants = KernelConstants::new(device.precision()).uint(n).uint(0);
+    let grid = LaunchDims { blocks, lanes: 128, shared_reals: 4 };
     let length = blocks as usize;
     if device.precision().bytes() == 8 {
         let values = device.upload(&vec![1.0f64; length * n as usize])?;
         let mut sums = device.zeroed::<f64>(length)?;
-        let arguments = [Argument::constants(constants.bytes()), Argument::read(&values), Argument::write(&mut sums)];
+        let arguments = [
+            KernelArgument::constants(constants.bytes()),
+            KernelArgument::read(&values),
+            KernelArgument::write(&mut sums),
+        ];
         device.launch(Sum, grid, &arguments)?;
         sums.download()
     } else {
         let values = device.upload(&vec![1.0f32; length * n as usize])?;
         let mut sums = device.zeroed::<f32>(length)?;
-        let arguments = [Argument::constants(constants.bytes()), Argument::read(&values), Argument::write(&mut sums)];
+        let arguments = [
+            KernelArgument::constants(constants.bytes()),
+            KernelArgument::read(&values),
+            KernelArgument::write(&mut sums),
+        ];
         device.launch(Sum, grid, &arguments)?;
         Ok(sums.download()?.into_iter().map(f64::from).collect())
     }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use ns_device::Counters;
+use ns_device::DeviceCounters;
 use serde_json::json;
 
 use crate::cli::args::BenchArgs;
@@ -74,7 +74,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), CliError> {
 }
 
 /// Returns what a device was asked to do for each token, on average.
-fn of_each(before: &Counters, pool: &DeviceMemoryPool, n_tokens: usize) -> serde_json::Value {
+fn of_each(before: &DeviceCounters, pool: &DeviceMemoryPool, n_tokens: usize) -> serde_json::Value {
     let after = pool.counters();
     let mean = |after: u64, before: u64| (after - before) as f64 / n_tokens.max(1) as f64;
     json!({

@@ -263,7 +263,7 @@ fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<
     let there = device.memory().map_err(Error::from)?;
     Ok(json!({
         "name": device.backend().name(),
-        "model": device.facts().name,
+        "model": device.properties().name,
         "precision": device.precision().to_string(),
         "computes": "all layers and the logits; the CPU tokenizes and samples",
         "memory": { "weights": needed.weights, "kv_cache_full": needed.cache, "work": needed.work,

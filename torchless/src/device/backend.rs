@@ -70,7 +70,7 @@ impl DeviceBackend {
 impl KernelBackend for DeviceBackend {
     fn name(&self) -> String {
         let device = self.pool.device();
-        format!("{} ({})", device.backend(), device.facts().name)
+        format!("{} ({})", device.backend(), device.properties().name)
     }
 
     fn rmsnorm(&mut self, x: &mut [f32], weight: &[f32], epsilon: f64) -> Result<(), Error> {

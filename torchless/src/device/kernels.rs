@@ -1,6 +1,6 @@
 //! The transformer's kernels by name, and their one text for every device.
 
-use ns_device::{Kernel, Module, emulated_kernels};
+use ns_device::{Kernel, KernelModule, emulated_kernels};
 
 /// The kernels of `kernels/kernels.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum TransformerKernel {
     WeightedSum,
 }
 
-static MODULE: Module = Module {
+static MODULE: KernelModule = KernelModule {
     name: "transformer",
     ptx_f64: None,
     ptx_f32: Some(include_str!("../../kernels/transformer.f32.ptx")),
@@ -48,7 +48,7 @@ static MODULE: Module = Module {
 };
 
 impl Kernel for TransformerKernel {
-    fn module(&self) -> &'static Module {
+    fn module(&self) -> &'static KernelModule {
         &MODULE
     }
 

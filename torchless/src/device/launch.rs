@@ -8,7 +8,7 @@
 
 mod attention;
 
-use ns_device::{Argument, Buffer, Device, Grid, Item, Precision, WARP};
+use ns_device::{Buffer, BufferItem, Device, KernelArgument, LaunchDims, Precision, WARP};
 
 pub(super) use attention::{Attend, check_head_dim, most_room_of_tiles, room_of_tiles};
 
@@ -88,7 +88,7 @@ pub(super) struct Launcher {
 }
 
 /// Checks a buffer's length against what a kernel will touch.
-fn holds<T: Item>(
+fn holds<T: BufferItem>(
     kernel: TransformerKernel,
     argument: &'static str,
     buffer: &Buffer<T>,
@@ -127,9 +127,9 @@ impl Launcher {
         &self,
         kernel: TransformerKernel,
         (blocks, shared_reals): (u32, u32),
-        arguments: &[Argument<'_>],
+        arguments: &[KernelArgument<'_>],
     ) -> Result<(), Error> {
-        Ok(self.device.launch(kernel, Grid { blocks, lanes: LANES, shared_reals }, arguments)?)
+        Ok(self.device.launch(kernel, LaunchDims { blocks, lanes: LANES, shared_reals }, arguments)?)
     }
 
     /// out (T, columns): rows of `matrix`; that every token is one of them is the caller's promise.
@@ -146,8 +146,9 @@ impl Launcher {
         let layout =
             EmbeddingLayout { columns: count(matrix.columns)?, row_words: matrix.row_words, format: matrix.format };
         let layout = layout.words();
-        let matrix = Argument::read(&matrix.words);
-        let arguments = [Argument::uints(&layout), matrix, Argument::read(tokens), Argument::write(out)];
+        let matrix = KernelArgument::read(&matrix.words);
+        let arguments =
+            [KernelArgument::uints(&layout), matrix, KernelArgument::read(tokens), KernelArgument::write(out)];
         self.launch(kernel, (count(n_tokens)?, 0), &arguments)
     }
 
@@ -165,7 +166,12 @@ impl Launcher {
         holds(kernel, "x", x, n)?;
         holds(kernel, "to", to, n)?;
         let layout = RowLayout { width: count(width)?, epsilon: epsilon as f32 }.words();
-        let arguments = [Argument::uints(&layout), Argument::read(x), Argument::read(weight), Argument::write(to)];
+        let arguments = [
+            KernelArgument::uints(&layout),
+            KernelArgument::read(x),
+            KernelArgument::read(weight),
+            KernelArgument::write(to),
+        ];
         self.launch(kernel, (count(n_rows)?, LANES / WARP), &arguments)
     }
 
@@ -174,7 +180,7 @@ impl Launcher {
         let kernel = TransformerKernel::Softmax;
         holds(kernel, "x", x, area(&[n_rows, width])?)?;
         let layout = RowLayout { width: count(width)?, epsilon: 0.0 }.words();
-        self.launch(kernel, (count(n_rows)?, LANES / WARP), &[Argument::uints(&layout), Argument::write(x)])
+        self.launch(kernel, (count(n_rows)?, LANES / WARP), &[KernelArgument::uints(&layout), KernelArgument::write(x)])
     }
 
     /// x (n) ← silu(x).
@@ -182,7 +188,7 @@ impl Launcher {
         let kernel = TransformerKernel::Silu;
         holds(kernel, "x", x, n)?;
         let layout = ElementLayout { n: count(n)? }.words();
-        self.launch(kernel, (blocks_of(layout[0]), 0), &[Argument::uints(&layout), Argument::write(x)])
+        self.launch(kernel, (blocks_of(layout[0]), 0), &[KernelArgument::uints(&layout), KernelArgument::write(x)])
     }
 
     /// x (n) ← x + y.
@@ -191,7 +197,7 @@ impl Launcher {
         holds(kernel, "x", x, n)?;
         holds(kernel, "y", y, n)?;
         let layout = ElementLayout { n: count(n)? }.words();
-        let arguments = [Argument::uints(&layout), Argument::write(x), Argument::read(y)];
+        let arguments = [KernelArgument::uints(&layout), KernelArgument::write(x), KernelArgument::read(y)];
         self.launch(kernel, (blocks_of(layout[0]), 0), &arguments)
     }
 
@@ -208,7 +214,7 @@ impl Launcher {
         holds(kernel, "out", out, n)?;
         let layout = GateLayout { n: count(n)?, width: count(width)? };
         let words = layout.words();
-        let arguments = [Argument::uints(&words), Argument::read(joined), Argument::write(out)];
+        let arguments = [KernelArgument::uints(&words), KernelArgument::read(joined), KernelArgument::write(out)];
         self.launch(kernel, (blocks_of(layout.n), 0), &arguments)
     }
 
@@ -233,13 +239,13 @@ impl Launcher {
         holds(kernel, "values", values, n_kv)?;
         let layout = RopeLayout { positions_offset: count(positions_offset)?, ..turn.layout()? }.words();
         let arguments = [
-            Argument::uints(&layout),
-            Argument::read(turns),
-            Argument::read(positions),
-            Argument::read(joined),
-            Argument::write(queries),
-            Argument::write(keys),
-            Argument::write(values),
+            KernelArgument::uints(&layout),
+            KernelArgument::read(turns),
+            KernelArgument::read(positions),
+            KernelArgument::read(joined),
+            KernelArgument::write(queries),
+            KernelArgument::write(keys),
+            KernelArgument::write(values),
         ];
         self.launch(kernel, (blocks_of(count(n / 2)?), 0), &arguments)
     }
@@ -273,11 +279,11 @@ impl Launcher {
         let blocks = layout.rows.div_ceil(warps * rows).saturating_mul(layout.n_vectors.div_ceil(vectors));
         let words = layout.words();
         let arguments = [
-            Argument::uints(&words),
-            Argument::read(&matrix.words),
-            Argument::read(x),
-            Argument::read(bias.unwrap_or(&self.nothing)),
-            Argument::write(out),
+            KernelArgument::uints(&words),
+            KernelArgument::read(&matrix.words),
+            KernelArgument::read(x),
+            KernelArgument::read(bias.unwrap_or(&self.nothing)),
+            KernelArgument::write(out),
         ];
         self.launch(kernel, (blocks, shared_reals), &arguments)
     }

@@ -1,7 +1,7 @@
 //! Memory on a device: tensors, batches of tokens, keys and values, and the pool that all of it
 //! comes from.
 
-use ns_device::{Buffer, Counters, Device, DeviceError, Item, PoolStatistics};
+use ns_device::{Buffer, BufferItem, Device, DeviceCounters, DeviceError, PoolStatistics};
 
 use super::launch::area;
 use crate::config::Config;
@@ -64,7 +64,7 @@ impl DeviceMemoryPool {
         Ok(DeviceTensorBatch { buffer, n_batch, width })
     }
 
-    pub(super) fn items<T: Item>(&self, items: &[T]) -> Result<Buffer<T>, Error> {
+    pub(super) fn items<T: BufferItem>(&self, items: &[T]) -> Result<Buffer<T>, Error> {
         Ok(self.device.upload(items)?)
     }
 
@@ -74,7 +74,7 @@ impl DeviceMemoryPool {
     }
 
     /// Returns what the device was asked to do: launches, copies, waits.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> DeviceCounters {
         self.device.counters()
     }
 

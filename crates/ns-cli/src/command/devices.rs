@@ -1,7 +1,7 @@
 //! `nextstat devices`: every device, whether it can be used, and if not, why.
 
 use ns_compute::accel;
-use ns_device::{Device, DeviceError, Found};
+use ns_device::{Device, DeviceError, ProbedDevice};
 use serde_json::{Value, json};
 
 use super::Status;
@@ -23,15 +23,15 @@ pub(super) fn run(args: &DevicesArgs) -> Result<Status, CliError> {
 
 /// A device, and what its tests said.
 struct Tested {
-    found: Found,
+    found: ProbedDevice,
     /// Why it must not be used although it is there.
     refusal: Option<String>,
     log: Vec<Value>,
 }
 
 impl Tested {
-    fn new(found: Found) -> Self {
-        if found.facts.is_none() {
+    fn new(found: ProbedDevice) -> Self {
+        if found.properties.is_none() {
             return Self { found, refusal: None, log: Vec::new() };
         }
         let opened = Device::open(found.backend, found.index);
@@ -55,19 +55,19 @@ impl Tested {
     }
 
     fn document(&self, with_log: bool) -> Value {
-        let Found { backend, index, facts, problem } = &self.found;
+        let ProbedDevice { backend, index, properties, problem } = &self.found;
         let reason = self.refusal.clone().or_else(|| problem.as_ref().map(ToString::to_string));
         let mut document = json!({
             "backend": backend.name(),
             "state": self.state(),
             "reason": reason,
         });
-        if let Some(facts) = facts {
+        if let Some(properties) = properties {
             document["index"] = json!(index);
-            document["name"] = json!(facts.name);
-            document["precisions"] = json!(facts.precisions.iter().map(ToString::to_string).collect::<Vec<_>>());
-            document["memory_bytes"] = json!(facts.memory_bytes);
-            document["compute_capability"] = json!(facts.compute_capability.map(|(major, minor)| [major, minor]));
+            document["name"] = json!(properties.name);
+            document["precisions"] = json!(properties.precisions.iter().map(ToString::to_string).collect::<Vec<_>>());
+            document["memory_bytes"] = json!(properties.memory_bytes);
+            document["compute_capability"] = json!(properties.compute_capability.map(|(major, minor)| [major, minor]));
         }
         if with_log {
             document["log"] = json!(self.log);

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use ns_compute::cpu::Plan;
-use ns_compute::{CpuBatch, DataSet, DataSets};
+use ns_compute::cpu::ModelPlan;
+use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch};
 use ns_core::Model;
 use ns_core::expected::expected_data;
 use ns_core::likelihood::diagnose;
@@ -42,8 +42,8 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
 fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: NonZeroUsize) -> Vec<Point> {
     /// Starting a thread costs about as much as evaluating this many points of a large model.
     const WORTH_A_THREAD: usize = 16;
-    let batch = CpuBatch::new(Arc::new(Plan::new(model)));
-    let observed = DataSet::new(batch.plan(), model.observed.clone());
+    let batch = CpuBatch::new(Arc::new(ModelPlan::new(model)));
+    let observed = BatchDataSet::new(batch.plan(), model.observed.clone());
     let part_len = points.len().div_ceil(threads.get()).max(WORTH_A_THREAD);
     let parts: Vec<&[Vec<f64>]> = points.chunks(part_len).collect();
     let part = |batch: &mut CpuBatch, k: usize| evaluate(model, &observed, batch, parts[k]);
@@ -51,10 +51,10 @@ fn evaluate_all(model: &Model, points: &[Vec<f64>], threads: NonZeroUsize) -> Ve
     done.into_iter().flatten().flatten().collect()
 }
 
-fn evaluate(model: &Model, observed: &DataSet, batch: &mut CpuBatch, points: &[Vec<f64>]) -> Vec<Point> {
+fn evaluate(model: &Model, observed: &BatchDataSet, batch: &mut CpuBatch, points: &[Vec<f64>]) -> Vec<Point> {
     let mut nll = vec![0.0; points.len()];
     let mut gradient = vec![0.0; points.len() * model.n_params()];
-    batch.nll_and_grad(DataSets::Shared(observed), &points.concat(), &mut nll, &mut gradient);
+    batch.nll_and_grad(BatchDataSets::Shared(observed), &points.concat(), &mut nll, &mut gradient);
     gradient.iter_mut().for_each(|slope| *slope *= 2.0);
     // Not `chunks`: a model may have no parameters.
     let slopes = |i: usize| &gradient[i * model.n_params()..(i + 1) * model.n_params()];

@@ -4,11 +4,11 @@
 //! caches are not thought of, so that the traffic is between lanes and L1. An iteration is one evaluation, its derivatives with the exact Hessian, and
 //! one step with nothing at an end of the box.
 
-use crate::cpu::plan::Plan;
+use crate::cpu::plan::ModelPlan;
 
 /// Floating-point operations, and bytes in double precision.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Cost {
+pub struct IterationCost {
     /// The operations.
     pub flops: f64,
     /// The bytes.
@@ -16,9 +16,9 @@ pub struct Cost {
 }
 
 /// The parts of an iteration, each with its cost.
-pub(super) fn of_iteration(plan: &Plan, n_entries: usize) -> Vec<(&'static str, Cost)> {
+pub(super) fn of_iteration(plan: &ModelPlan, n_entries: usize) -> Vec<(&'static str, IterationCost)> {
     let (mut evaluate, mut derivatives, mut locals, mut products) =
-        (Cost::default(), Cost::default(), Cost::default(), Cost::default());
+        (IterationCost::default(), IterationCost::default(), IterationCost::default(), IterationCost::default());
     let entries_per_column =
         n_entries as f64 / plan.channels.iter().map(|c| c.columns.len()).sum::<usize>().max(1) as f64;
     for channel in &plan.channels {
@@ -44,7 +44,7 @@ pub(super) fn of_iteration(plan: &Plan, n_entries: usize) -> Vec<(&'static str, 
         products.add(tiles * rows * 32.0, tiles * (rows * 8.0 + 32.0));
     }
     let global = plan.partition.n_global() as f64;
-    let mut cholesky = Cost::default();
+    let mut cholesky = IterationCost::default();
     cholesky
         .add(global.powi(3) / 3.0 + 2.0 * global * global, global.powi(3) / 3.0 / 32.0 * 8.0 + 3.0 * global * global);
     vec![
@@ -56,7 +56,7 @@ pub(super) fn of_iteration(plan: &Plan, n_entries: usize) -> Vec<(&'static str, 
     ]
 }
 
-impl Cost {
+impl IterationCost {
     fn add(&mut self, flops: f64, numbers: f64) {
         self.flops += flops;
         self.bytes += 8.0 * numbers;

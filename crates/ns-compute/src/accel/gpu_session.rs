@@ -1,23 +1,23 @@
 //! A model that stays on a device, for whoever fits it there.
 
-use super::session::Session;
+use super::session::DeviceSession;
 use ns_core::batch::{BatchError, BatchFit, BatchMinimizer, BatchTask};
 use ns_device::Device;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A model that stays on a device for fits, scans and toys of any data: a [`Session`] that several procedures use, one at a time. Copies are the same session.
+/// A model that stays on a device for fits, scans and toys of any data: a [`DeviceSession`] that several procedures use, one at a time. Copies are the same session.
 #[derive(Debug, Clone)]
 pub struct GpuSession {
     device: Device,
     batch_size: usize,
     is_exact: bool,
-    session: Arc<Mutex<Session>>,
+    session: Arc<Mutex<DeviceSession>>,
 }
 
 impl GpuSession {
     /// Shares `session`.
     #[must_use]
-    pub fn new(session: Session) -> Self {
+    pub fn new(session: DeviceSession) -> Self {
         let device = session.device().clone();
         let (batch_size, is_exact) = (session.batch_size(), session.is_exact());
         Self { device, batch_size, is_exact, session: Arc::new(Mutex::new(session)) }
@@ -30,7 +30,7 @@ impl GpuSession {
     }
 
     /// The session, when nobody else uses it.
-    pub fn lock(&self) -> MutexGuard<'_, Session> {
+    pub fn lock(&self) -> MutexGuard<'_, DeviceSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::layout::{DOWN_INPUT, HI_FACTOR_INPUT, LO_FACTOR_INPUT, NOMINAL_INPUT, NONE, UP_INPUT};
 use super::tables::Tables;
-use crate::cpu::plan::Plan;
+use crate::cpu::plan::ModelPlan;
 use ns_core::templates::Inputs;
 use ns_core::templates::choice::{TemplateInput, YieldSource};
 
@@ -26,7 +26,7 @@ struct Found {
 
 impl Tables {
     /// Adds the tables of `inputs` behind all that rows of templates have for themselves.
-    pub(super) fn add_inputs(&mut self, plan: &Plan, inputs: &Inputs) {
+    pub(super) fn add_inputs(&mut self, plan: &ModelPlan, inputs: &Inputs) {
         let nowhere = Place { kind: NOMINAL_INPUT, template: 0, place: 0, used_by: 0 };
         let n_shifts = (self.layout.down - self.layout.up) as usize;
         let mut found = Found {
@@ -82,7 +82,7 @@ impl Tables {
 }
 
 /// The factors of a template's normsys. Scalar modifiers are numbered by template, scales before normsys.
-fn note_factors(plan: &Plan, input: &TemplateInput, found: &mut Found) {
+fn note_factors(plan: &ModelPlan, input: &TemplateInput, found: &mut Found) {
     let template = &plan.templates[input.template];
     for normsys in &input.normsys {
         let used_by = template.scales.end + normsys.entry;

@@ -1,6 +1,6 @@
 //! The likelihood's kernels by name, and their one text for every device.
 
-use ns_device::{Kernel, Module, emulated_kernels};
+use ns_device::{Kernel, KernelModule, emulated_kernels};
 
 /// The kernels of `kernels/kernels.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum LikelihoodKernel {
     Fit,
 }
 
-static MODULE: Module = Module {
+static MODULE: KernelModule = KernelModule {
     name: "likelihood",
     ptx_f64: Some(include_str!("../../kernels/likelihood.f64.ptx")),
     ptx_f32: None,
@@ -29,7 +29,7 @@ static MODULE: Module = Module {
 };
 
 impl Kernel for LikelihoodKernel {
-    fn module(&self) -> &'static Module {
+    fn module(&self) -> &'static KernelModule {
         &MODULE
     }
 

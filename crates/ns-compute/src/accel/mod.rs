@@ -1,6 +1,6 @@
 //! Batches of likelihoods and whole fits on an accelerator: one kernel text for CUDA, Metal and the emulation on the host.
 //!
-//! A [`Session`] is a model on a device of `ns_device`; its templates may be replaced, several rows of them at a time. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
+//! A [`DeviceSession`] is a model on a device of `ns_device`; its templates may be replaced, several rows of them at a time. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
 
 mod cost;
 mod error;
@@ -14,9 +14,9 @@ mod session;
 mod tables;
 mod templates;
 
-pub use cost::Cost;
+pub use cost::IterationCost;
 pub use error::AccelError;
 pub use gpu_session::GpuSession;
 pub use self_test::self_test;
-pub use session::rows::{Given, Gradients, Slopes};
-pub use session::{Items, Session};
+pub use session::rows::{BatchGradients, DeviceGradients, DeviceInput};
+pub use session::{BatchPoints, DeviceSession};

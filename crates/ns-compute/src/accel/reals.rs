@@ -1,6 +1,6 @@
 //! Buffers of a device's own numbers: doubles, or floats that are rounded on their way there.
 
-use ns_device::{Argument, Buffer, Device, DeviceError, Precision};
+use ns_device::{Buffer, Device, DeviceError, KernelArgument, Precision};
 
 /// A buffer in the precision of its device.
 #[derive(Debug)]
@@ -32,17 +32,17 @@ impl Reals {
         }
     }
 
-    pub(crate) fn read(&self) -> Argument<'_> {
+    pub(crate) fn read(&self) -> KernelArgument<'_> {
         match self {
-            Self::Double(buffer) => Argument::read(buffer),
-            Self::Single(buffer) => Argument::read(buffer),
+            Self::Double(buffer) => KernelArgument::read(buffer),
+            Self::Single(buffer) => KernelArgument::read(buffer),
         }
     }
 
-    pub(crate) fn write(&mut self) -> Argument<'_> {
+    pub(crate) fn write(&mut self) -> KernelArgument<'_> {
         match self {
-            Self::Double(buffer) => Argument::write(buffer),
-            Self::Single(buffer) => Argument::write(buffer),
+            Self::Double(buffer) => KernelArgument::write(buffer),
+            Self::Single(buffer) => KernelArgument::write(buffer),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! The model has every kind of modifier. Values, gradients, by templates too, and one fit must be the CPU's within what the device's precision allows.
 
 use super::error::AccelError;
-use super::session::rows::Given;
-use super::session::{Items, Session};
+use super::session::rows::DeviceInput;
+use super::session::{BatchPoints, DeviceSession};
 use crate::cpu::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
@@ -41,7 +41,7 @@ fn run(device: &Device) -> Result<(), AccelError> {
     let Ok(model) = compile(&workspace(), &CompileOptions::default()) else {
         return Err(AccelError::SelfTest { what: "the model of the test", value: f64::NAN, expected: 0.0 });
     };
-    let mut session = Session::untested(device, &model)?;
+    let mut session = DeviceSession::untested(device, &model)?;
     let mut cpu = CpuLikelihood::new(&model);
     compare_values(&mut session, &mut cpu, &model)?;
     compare_fit(&mut session, &mut cpu, &model)?;
@@ -68,10 +68,10 @@ fn moved_start(model: &Model) -> Vec<f64> {
     init.iter().enumerate().map(moved).collect()
 }
 
-fn compare_values(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
+fn compare_values(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
     let device = session.device().clone();
     let point = moved_start(model);
-    let items = Items { data: BatchData::Shared(&model.observed), points: &point };
+    let items = BatchPoints { data: BatchData::Shared(&model.observed), points: &point };
     let (values, gradients) = session.nll_and_grad(&items)?;
     let mut gradient = vec![0.0; point.len()];
     let value = cpu.nll_and_grad(&point, &mut gradient);
@@ -96,10 +96,10 @@ fn compare_inputs(device: &Device, model: &Model) -> Result<(), AccelError> {
     let values: Vec<f64> = inputs.values(model).iter().enumerate().map(|(i, x)| x * [1.1, 0.95, 1.02][i % 3]).collect();
     let mut cpu = DifferentiableSession::new(model, inputs.clone());
     cpu.set_inputs(&values);
-    let mut session = Session::untested_with_inputs(device, model, inputs)?;
-    session.set_rows(Given::Host(&values))?;
+    let mut session = DeviceSession::untested_with_inputs(device, model, inputs)?;
+    session.set_input_batch(DeviceInput::Host(&values))?;
     let point = moved_start(model);
-    let found = session.nll_and_gradients(&model.observed, Given::Host(&point), 1)?;
+    let found = session.nll_and_gradients(&model.observed, DeviceInput::Host(&point), 1)?;
     let (mut by_params, mut by_inputs) = (vec![0.0; point.len()], vec![0.0; values.len()]);
     let value = cpu.nll_and_gradients(&point, &mut by_params, &mut by_inputs);
     check(device, "-ln L with replaced templates", found.values[0], value)?;
@@ -116,7 +116,7 @@ fn compare_inputs(device: &Device, model: &Model) -> Result<(), AccelError> {
 const MINIMUM: f64 = 22.589_454_332_67;
 
 /// Where the device's fit ends, the CPU must find the minimum that is known.
-fn compare_fit(session: &mut Session, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
+fn compare_fit(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
     let device = session.device().clone();
     let parameters = &model.parameters;
     let task = BatchTask {

@@ -5,20 +5,20 @@
 //!
 //! Legend: N items, P parameters, B bins, K auxiliary data.
 
-use super::cost::{self, Cost};
+use super::cost::{self, IterationCost};
 use super::error::AccelError;
 use super::kernels::LikelihoodKernel;
 use super::layout::{self, Layout, NONE, Task};
 use super::reals::Reals;
 use super::self_test::self_test;
 use super::tables::{PANEL, Tables};
-use crate::cpu::plan::Plan;
+use crate::cpu::plan::ModelPlan;
 use crate::cpu::terms;
 use ns_core::batch::{BatchData, BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask};
 use ns_core::model::{Data, Model};
 use ns_core::parameters::Constraint;
 use ns_core::templates::Inputs;
-use ns_device::{Argument, Backend, Buffer, Device, DeviceError, Grid, Precision};
+use ns_device::{Backend, Buffer, Device, DeviceError, KernelArgument, LaunchDims, Precision};
 
 pub(super) mod rows;
 
@@ -50,9 +50,9 @@ const LARGEST_SINGLE_RATE: f64 = 1e8;
 
 /// A model on a device.
 #[derive(Debug)]
-pub struct Session {
+pub struct DeviceSession {
     device: Device,
-    plan: Plan,
+    plan: ModelPlan,
     layout: Layout,
     indices: Buffer<u32>,
     reals: Reals,
@@ -76,7 +76,7 @@ struct Work {
 
 /// What a batch of items is: data and a point for each of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Items<'a> {
+pub struct BatchPoints<'a> {
     /// The data.
     pub data: BatchData<'a>,
     /// The points (N × P), row by row.
@@ -93,7 +93,7 @@ struct Uploaded {
     aux_step: u32,
 }
 
-impl Session {
+impl DeviceSession {
     /// Uploads `model`. A device's first model is a small one of ours, on which it has to agree with the CPU.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Session {
     }
 
     fn made(device: &Device, model: &Model, inputs: Option<Inputs>) -> Result<Self, AccelError> {
-        let plan = Plan::new(model);
+        let plan = ModelPlan::new(model);
         if device.precision() == Precision::Single {
             check_rates(model)?;
         }
@@ -147,7 +147,7 @@ impl Session {
 
     /// What an iteration of one fit computes and moves, part by part.
     #[must_use]
-    pub fn cost_of_iteration(&self) -> Vec<(&'static str, Cost)> {
+    pub fn cost_of_iteration(&self) -> Vec<(&'static str, IterationCost)> {
         cost::of_iteration(&self.plan, self.n_entries)
     }
 
@@ -161,7 +161,7 @@ impl Session {
     ///
     /// # Errors
     /// What the device says.
-    pub fn nll(&mut self, items: &Items<'_>) -> Result<Vec<f64>, AccelError> {
+    pub fn nll(&mut self, items: &BatchPoints<'_>) -> Result<Vec<f64>, AccelError> {
         self.check(items.data, items.points)?;
         let n = self.counted(self.n_items(items.points))?;
         let data = self.upload_data(items.data)?;
@@ -177,7 +177,7 @@ impl Session {
     ///
     /// # Errors
     /// What the device says.
-    pub fn nll_and_grad(&mut self, items: &Items<'_>) -> Result<(Vec<f64>, Vec<f64>), AccelError> {
+    pub fn nll_and_grad(&mut self, items: &BatchPoints<'_>) -> Result<(Vec<f64>, Vec<f64>), AccelError> {
         self.check(items.data, items.points)?;
         let n = self.counted(self.n_items(items.points))?;
         let data = self.upload_data(items.data)?;
@@ -304,7 +304,7 @@ impl Session {
     }
 
     /// Launches `kernel` on as many blocks as there are items, or as fit.
-    fn run(&mut self, kernel: LikelihoodKernel, task: &Task, own: Vec<Argument<'_>>) -> Result<(), AccelError> {
+    fn run(&mut self, kernel: LikelihoodKernel, task: &Task, own: Vec<KernelArgument<'_>>) -> Result<(), AccelError> {
         if task.n_items == 0 {
             return Ok(());
         }
@@ -313,10 +313,14 @@ impl Session {
         let reals = rows.as_ref().map_or(&*reals, |rows| &rows.tables);
         let lanes = *lanes;
         let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
-        let grid = Grid { blocks, lanes, shared_reals };
+        let grid = LaunchDims { blocks, lanes, shared_reals };
         let (layout, task) = (layout.words(), task.words());
-        let mut arguments =
-            vec![Argument::uints(&layout), Argument::uints(&task), Argument::read(indices), reals.read()];
+        let mut arguments = vec![
+            KernelArgument::uints(&layout),
+            KernelArgument::uints(&task),
+            KernelArgument::read(indices),
+            reals.read(),
+        ];
         arguments.extend(own);
         arguments.push(numbers.write());
         device.launch(kernel, grid, &arguments)?;
@@ -385,7 +389,7 @@ fn check_size(what: &'static str, found: usize, expected: usize) -> Result<(), A
     if found == expected { Ok(()) } else { Err(AccelError::Size { what, found, expected }) }
 }
 
-impl BatchMinimizer for Session {
+impl BatchMinimizer for DeviceSession {
     fn batch_size(&self) -> usize {
         let flops: f64 = self.cost_of_iteration().iter().map(|(_, cost)| cost.flops).sum();
         ((FLOPS_OF_LAUNCH / (ITERATIONS * flops)) as usize).clamp(1, BATCH)

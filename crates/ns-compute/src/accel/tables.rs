@@ -3,7 +3,7 @@
 //! It is the same plan that the CPU bodies use, plus the lists that let every lane gather what it writes, so that nothing is added by two lanes.
 
 use super::layout::{self, FACTOR_ENTRY, HISTOSYS_ENTRY, Layout, NONE, SCALAR_ENTRY};
-use crate::cpu::plan::{BinFactorTarget, ChannelPlan, Plan, TemplatePlan};
+use crate::cpu::plan::{BinFactorTarget, ChannelPlan, ModelPlan, TemplatePlan};
 use ns_core::interpolate::{HistoSysInterpolation, NormSysFactor, NormSysInterpolation};
 use ns_core::model::Model;
 use ns_core::parameters::Constraint;
@@ -39,7 +39,7 @@ impl Tables {
     ///
     /// # Errors
     /// The number of working numbers if they cannot be counted with 32 bits.
-    pub(crate) fn new(model: &Model, plan: &Plan, inputs: Option<&Inputs>) -> Result<Self, TooLarge> {
+    pub(crate) fn new(model: &Model, plan: &ModelPlan, inputs: Option<&Inputs>) -> Result<Self, TooLarge> {
         let mut tables = Self { layout: Layout::default(), indices: Vec::new(), reals: Vec::new(), n_entries: 0 };
         tables.add_sizes(model, plan);
         tables.add_templates(plan);
@@ -71,7 +71,7 @@ impl Tables {
         start
     }
 
-    fn add_sizes(&mut self, model: &Model, plan: &Plan) {
+    fn add_sizes(&mut self, model: &Model, plan: &ModelPlan) {
         let layout = &mut self.layout;
         let count = |n: usize| n as u32;
         layout.n_params = count(plan.n_params);
@@ -98,7 +98,7 @@ impl Tables {
         };
     }
 
-    fn add_templates(&mut self, plan: &Plan) {
+    fn add_templates(&mut self, plan: &ModelPlan) {
         let (mut channel_of, mut first_cell, mut cell_template) = (Vec::new(), Vec::new(), Vec::new());
         let mut nominal = Vec::new();
         for (c, t, template, n_bins) in each_template(plan) {
@@ -121,7 +121,7 @@ impl Tables {
         self.layout.nominal = self.real(nominal);
     }
 
-    fn add_histosys(&mut self, plan: &Plan) {
+    fn add_histosys(&mut self, plan: &ModelPlan) {
         let (mut up, mut down) = (Vec::new(), Vec::new());
         let (mut cell, mut template_of) = (Vec::new(), Vec::new());
         for (_, t, template, n_bins) in each_template(plan) {
@@ -142,7 +142,7 @@ impl Tables {
         self.layout.down = self.real(down);
     }
 
-    fn add_scalars(&mut self, model: &Model, plan: &Plan) {
+    fn add_scalars(&mut self, model: &Model, plan: &ModelPlan) {
         let (mut params, mut normsys_of) = (Vec::new(), Vec::new());
         for template in &plan.templates {
             for scale in &plan.scales[template.scales.clone()] {
@@ -159,7 +159,7 @@ impl Tables {
         self.layout.normsys = self.real(normsys_numbers(model));
     }
 
-    fn add_constraints(&mut self, model: &Model, plan: &Plan) {
+    fn add_constraints(&mut self, model: &Model, plan: &ModelPlan) {
         let mut term_of = vec![NONE; model.n_params()];
         let (mut is_poisson, mut scale) = (Vec::new(), Vec::new());
         for (k, term) in plan.terms.iter().enumerate() {
@@ -177,7 +177,7 @@ impl Tables {
         self.layout.term_scale = self.real(scale);
     }
 
-    fn add_partition(&mut self, plan: &Plan) {
+    fn add_partition(&mut self, plan: &ModelPlan) {
         let partition = &*plan.partition;
         let (mut bin_channel, mut bin_local, mut bin_block) = (Vec::new(), vec![0], Vec::new());
         let (mut local_bin, mut local_coupling) = (Vec::new(), Vec::new());
@@ -205,7 +205,7 @@ impl Tables {
     }
 
     /// The columns of all channels with their entries, and for each global position the columns that are its own.
-    fn add_columns(&mut self, plan: &Plan) {
+    fn add_columns(&mut self, plan: &ModelPlan) {
         let mut uses = vec![Vec::new(); plan.partition.n_global()];
         let (mut starts, mut entries, mut positions) = (vec![0], Vec::new(), Vec::new());
         for (c, channel) in plan.channels.iter().enumerate() {
@@ -233,7 +233,7 @@ impl Tables {
         self.layout.use_column = self.index(uses.iter().flatten().map(|[_, column]| *column));
     }
 
-    fn add_channels(&mut self, plan: &Plan) -> Extent {
+    fn add_channels(&mut self, plan: &ModelPlan) -> Extent {
         let mut extent = Extent::default();
         let mut tables: [Vec<u32>; 8] = std::array::from_fn(|_| Vec::new());
         let mut factor_columns = Vec::new();
@@ -269,7 +269,7 @@ impl Tables {
     }
 
     /// Which templates have the local factor of each slot, and of each local parameter of each bin.
-    fn add_slots(&mut self, plan: &Plan) {
+    fn add_slots(&mut self, plan: &ModelPlan) {
         let (mut first_mask, mut masks) = (Vec::new(), Vec::new());
         let (mut starts, mut templates) = (vec![0], Vec::new());
         for channel in &plan.channels {
@@ -290,7 +290,7 @@ impl Tables {
         self.layout.local_template = self.index(templates);
     }
 
-    fn add_workspace(&mut self, plan: &Plan, extent: &Extent) -> Result<(), TooLarge> {
+    fn add_workspace(&mut self, plan: &ModelPlan, extent: &Extent) -> Result<(), TooLarge> {
         let layout = &mut self.layout;
         let (p, n_bins, n_local) = (plan.n_params, plan.n_bins(), plan.partition.n_local());
         let (n_cells, n_scalars) = (layout.n_cells as usize, layout.n_scalars as usize);
@@ -379,7 +379,7 @@ impl Extent {
 }
 
 /// Every template with its number, its channel's number, and the channel's number of bins.
-fn each_template(plan: &Plan) -> impl Iterator<Item = (usize, usize, &TemplatePlan, usize)> {
+fn each_template(plan: &ModelPlan) -> impl Iterator<Item = (usize, usize, &TemplatePlan, usize)> {
     plan.channels.iter().enumerate().flat_map(move |(c, channel)| {
         channel.templates.clone().map(move |t| (c, t, &plan.templates[t], channel.bins.len()))
     })
@@ -402,7 +402,7 @@ fn normsys_numbers(model: &Model) -> Vec<f64> {
 }
 
 /// The entries of each column of `channel`.
-fn column_entries(plan: &Plan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
+fn column_entries(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
     let mut columns = vec![Vec::new(); channel.columns.len()];
     for t in channel.templates.clone() {
         let template = &plan.templates[t];
@@ -432,14 +432,14 @@ fn column_entries(plan: &Plan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
 }
 
 /// Columns of `channel` whose parameters are per-bin factors shared with other channels, ascending.
-fn shared_factors(plan: &Plan, channel: &ChannelPlan) -> Vec<u32> {
+fn shared_factors(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<u32> {
     let entries = column_entries(plan, channel);
     let is_factor = |(_, entries): &(usize, Vec<Entry>)| entries.iter().any(|entry| entry.kind == FACTOR_ENTRY);
     entries.into_iter().enumerate().filter(is_factor).map(|(column, _)| column as u32).collect()
 }
 
 /// For each slot and each template of `channel`: whether the template has the local factor of that slot.
-fn slot_masks(plan: &Plan, channel: &ChannelPlan) -> Vec<u32> {
+fn slot_masks(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<u32> {
     let mut masks = vec![0; channel.n_slots * channel.templates.len()];
     for (i, t) in channel.templates.clone().enumerate() {
         for factor in &plan.bin_factors[plan.templates[t].bin_factors.clone()] {

@@ -6,7 +6,7 @@
 use super::factors::Factors;
 use super::isa::Isa;
 use super::nonzero;
-use super::plan::{BinFactorTarget, ChannelPlan, PAD, Plan, TILE, TemplatePlan};
+use super::plan::{BinFactorTarget, ChannelPlan, ModelPlan, PAD, TILE, TemplatePlan};
 use std::iter::StepBy;
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &ModelPlan) -> Self {
         Self {
             weights: vec![[0.0; 6]; plan.n_params],
             factors: plan.normsys_table.factors(),
@@ -56,7 +56,7 @@ impl Point {
 
     /// Prepares the evaluation at `params`; with derivatives, zero factors are replaced by tiny ones.
     #[inline(always)]
-    pub(crate) fn set<I: Isa, const DERIVATIVES: bool>(&mut self, isa: I, plan: &Plan, params: &[f64]) {
+    pub(crate) fn set<I: Isa, const DERIVATIVES: bool>(&mut self, isa: I, plan: &ModelPlan, params: &[f64]) {
         for &param in &plan.histosys_params {
             let (p, q) = plan.histosys_rule.weights(params[param as usize]);
             self.weights[param as usize] = [p.value, q.value, p.first, q.first, p.second, q.second];
@@ -134,7 +134,7 @@ pub(crate) struct TileWork {
 }
 
 impl TileWork {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &ModelPlan) -> Self {
         let rows = |n_rows: fn(&ChannelPlan) -> usize| {
             let size = |c: &ChannelPlan| n_rows(c) * c.width.min(TILE);
             Rows::with_capacity(plan.channels.iter().map(size).max().unwrap_or(0))
@@ -153,7 +153,7 @@ impl TileWork {
     pub(crate) fn expect<I: Isa>(
         &mut self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         tile: Tile,
         at: (&Point, &[f64]),
@@ -171,7 +171,7 @@ impl TileWork {
     pub(crate) fn differentiate<I: Isa>(
         &mut self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         tile: Tile,
         at: (&Point, &[f64]),
@@ -203,7 +203,7 @@ impl TileWork {
     fn differentiate_strip<I: Isa, const N: usize>(
         &mut self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         template: &TemplatePlan,
         tile: Tile,
         point: &Point,
@@ -233,7 +233,7 @@ impl TileWork {
     fn differentiate_scalars<I: Isa>(
         &mut self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         template: &TemplatePlan,
         (point, params): (&Point, &[f64]),
         i: usize,
@@ -252,7 +252,7 @@ impl TileWork {
     #[inline(always)]
     fn differentiate_bin_factors(
         &mut self,
-        plan: &Plan,
+        plan: &ModelPlan,
         template: &TemplatePlan,
         tile: Tile,
         params: &[f64],
@@ -277,7 +277,7 @@ impl TileWork {
 #[inline(always)]
 pub(crate) fn add_template<I: Isa>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     t: usize,
     tile: Tile,
     (point, params): (&Point, &[f64]),
@@ -326,7 +326,7 @@ fn strip_mut<const N: usize>(values: &mut [f64], start: usize) -> &mut [f64; N] 
 #[inline(always)]
 fn shifted_strip<I: Isa, const N: usize>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     start: usize,
     point: &Point,
@@ -347,7 +347,7 @@ fn shifted_strip<I: Isa, const N: usize>(
 #[expect(clippy::too_many_arguments, reason = "a strip of the loop in `expect`; a struct would be built per strip")]
 fn add_yield<I: Isa, const N: usize>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     tile: Tile,
     point: &Point,
@@ -365,7 +365,7 @@ fn add_yield<I: Isa, const N: usize>(
 /// Multiplies the per-bin factors of `template` into `scale`.
 #[inline(always)]
 fn multiply_bin_factors(
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     tile: Tile,
     params: &[f64],

@@ -7,7 +7,7 @@
 use super::channel::{Point, Tile, TileWork, tiles};
 use super::evaluator::{CpuLikelihood, add_gradient, bins, rates};
 use super::isa::{Body, Isa, dispatch};
-use super::plan::{ChannelPlan, Plan, TILE};
+use super::plan::{ChannelPlan, ModelPlan, TILE};
 use super::terms;
 use ns_core::curvature::{Curvature, CurvatureStructure};
 use ns_core::taylor::Taylor;
@@ -181,7 +181,7 @@ enum Weights<'a> {
 
 /// Σ_b c_b ∂λ_b/∂θ and Σ_b c_b ∂λ_b/∂x; with the Poisson terms' own weights also their sum.
 struct PullBack<'a> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     data: &'a Data,
     inputs: &'a Inputs,
     params: &'a [f64],
@@ -227,7 +227,7 @@ impl Body for PullBack<'_> {
 
 /// The weights 1 - n/λ of the bins (B), and how they change along a direction of parameters (P).
 struct WeightsAlong<'a> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     data: &'a Data,
     params: &'a [f64],
     direction: &'a [f64],
@@ -260,7 +260,7 @@ impl Body for WeightsAlong<'_> {
 
 /// A tile and the point it was evaluated at.
 struct Place<'a> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     channel: &'a ChannelPlan,
     tile: Tile,
     point: &'a Point,

@@ -5,7 +5,7 @@ use super::exact::Sums;
 use super::gram::Gram;
 use super::isa::{self, Body, InstructionSet, Isa, dispatch};
 use super::moves::{MOST, Moved};
-use super::plan::{ChannelPlan, Plan, TILE};
+use super::plan::{ChannelPlan, ModelPlan, TILE};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// nothing per evaluation, but for a few vectors in [`SearchLikelihood::nll_and_derivative_moved`].
 #[derive(Debug, Clone)]
 pub struct CpuLikelihood {
-    plan: Arc<Plan>,
+    plan: Arc<ModelPlan>,
     isa: InstructionSet,
     data: Data,
     /// The part of -ln L that depends on the data only.
@@ -38,12 +38,12 @@ impl CpuLikelihood {
     /// The likelihood of `model`'s observed data.
     #[must_use]
     pub fn new(model: &Model) -> Self {
-        Self::with_plan(Arc::new(Plan::new(model)), &model.observed)
+        Self::with_plan(Arc::new(ModelPlan::new(model)), &model.observed)
     }
 
     /// The likelihood of `data` under the model that `plan` lays out.
     #[must_use]
-    pub fn with_plan(plan: Arc<Plan>, data: &Data) -> Self {
+    pub fn with_plan(plan: Arc<ModelPlan>, data: &Data) -> Self {
         let scratch = Scratch {
             point: Point::new(&plan),
             work: TileWork::new(&plan),
@@ -74,7 +74,7 @@ impl CpuLikelihood {
 
     /// The model's layout, to be shared with other evaluators.
     #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
+    pub fn plan(&self) -> &Arc<ModelPlan> {
         &self.plan
     }
 
@@ -95,12 +95,12 @@ impl CpuLikelihood {
     }
 
     /// The plan, for new templates: a copy of its own if it is shared.
-    pub(crate) fn plan_mut(&mut self) -> &mut Plan {
+    pub(crate) fn plan_mut(&mut self) -> &mut ModelPlan {
         Arc::make_mut(&mut self.plan)
     }
 
     /// What bodies of other files work on.
-    pub(crate) fn parts(&mut self) -> (&Plan, &Data, &mut Point, &mut TileWork) {
+    pub(crate) fn parts(&mut self) -> (&ModelPlan, &Data, &mut Point, &mut TileWork) {
         (&self.plan, &self.data, &mut self.scratch.point, &mut self.scratch.work)
     }
 
@@ -221,7 +221,7 @@ fn passes(mut moves: &[(usize, f64)]) -> impl Iterator<Item = &[(usize, f64)]> {
 
 /// Expected yields, tile by tile.
 struct Expect<'a, V> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     scratch: &'a mut Scratch,
     params: &'a [f64],
     /// Called with the bins of each tile and their λ.
@@ -259,7 +259,7 @@ enum Output<'a> {
 
 /// Value, gradient and curvature; +∞ is returned at the first bin that is not finite.
 struct Differentiate<'a> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     data: &'a Data,
     constant: f64,
     floor: Option<f64>,
@@ -294,7 +294,7 @@ impl Body for Differentiate<'_> {
                 add_gradient(plan, channel, tile, work, first, gradient);
                 match &mut output {
                     Output::Gradient => {}
-                    Output::Rows(rows) => set_rows(plan, channel, tile, work, second, rows),
+                    Output::Rows(rows) => set_input_batch(plan, channel, tile, work, second, rows),
                     Output::Product(out) => gram.add_tile(channel, tile, work, second, out),
                     Output::Exact(out) => {
                         gram.add_tile(channel, tile, work, second, out);
@@ -312,7 +312,14 @@ impl Body for Differentiate<'_> {
 }
 
 #[inline(always)]
-fn finish(plan: &Plan, data: &Data, gram: &mut Gram, params: &[f64], gradient: &mut [f64], output: &mut Output<'_>) {
+fn finish(
+    plan: &ModelPlan,
+    data: &Data,
+    gram: &mut Gram,
+    params: &[f64],
+    gradient: &mut [f64],
+    output: &mut Output<'_>,
+) {
     match output {
         Output::Gradient => terms::add_constraint_derivatives(&plan.terms, &data.aux, params, gradient, |_, _| {}),
         Output::Rows(rows) => {
@@ -332,7 +339,7 @@ fn finish(plan: &Plan, data: &Data, gram: &mut Gram, params: &[f64], gradient: &
 
 #[inline(always)]
 pub(crate) fn add_gradient(
-    plan: &Plan,
+    plan: &ModelPlan,
     channel: &ChannelPlan,
     tile: Tile,
     work: &TileWork,
@@ -353,7 +360,7 @@ pub(crate) fn add_gradient(
 /// How fast the counts of the tile's bins change along `direction` (P).
 #[inline(always)]
 pub(crate) fn rates(
-    plan: &Plan,
+    plan: &ModelPlan,
     channel: &ChannelPlan,
     tile: Tile,
     work: &TileWork,
@@ -375,15 +382,15 @@ pub(crate) fn rates(
 
 /// Parameter and slot of each local parameter of a bin, counted inside the channel.
 #[inline(always)]
-fn locals<'a>(plan: &'a Plan, channel: &ChannelPlan, bin: usize) -> impl Iterator<Item = (usize, usize)> + 'a {
+fn locals<'a>(plan: &'a ModelPlan, channel: &ChannelPlan, bin: usize) -> impl Iterator<Item = (usize, usize)> + 'a {
     let start = channel.first_local + bin * channel.n_slots;
     let params = &plan.partition.local[start..start + channel.n_slots];
     params.iter().enumerate().map(|(slot, &param)| (param as usize, slot))
 }
 
 /// √W ∂λ/∂θ of the tile's bins into the rows of `out`.
-fn set_rows(
-    plan: &Plan,
+fn set_input_batch(
+    plan: &ModelPlan,
     channel: &ChannelPlan,
     tile: Tile,
     work: &TileWork,

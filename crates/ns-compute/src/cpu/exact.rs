@@ -6,7 +6,7 @@
 
 use super::channel::{Point, Tile, TileWork};
 use super::nonzero;
-use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, Plan, TemplatePlan};
+use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TemplatePlan};
 use ns_core::Arrowhead;
 
 /// Sums over the bins of a channel, per template and per histosys modifier.
@@ -24,7 +24,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &ModelPlan) -> Self {
         let longest = plan.templates.iter().map(|t| t.positions.len()).max().unwrap_or(0);
         Self {
             weighted_yield: vec![0.0; plan.templates.len()],
@@ -45,7 +45,7 @@ impl Sums {
     /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms with a per-bin factor go to `out` at once.
     pub(crate) fn add_tile(
         &mut self,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         tile: Tile,
         work: &TileWork,
@@ -80,7 +80,7 @@ impl Sums {
     /// Adds the global part of every template of `channel` to `out`, once all its tiles are in.
     pub(crate) fn finish(
         &mut self,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         (point, params): (&Point, &[f64]),
         out: &mut Arrowhead,
@@ -113,7 +113,7 @@ impl Sums {
     }
 
     /// u and d over the template's positions.
-    fn collect(&mut self, plan: &Plan, template: &TemplatePlan, (point, params): (&Point, &[f64])) {
+    fn collect(&mut self, plan: &ModelPlan, template: &TemplatePlan, (point, params): (&Point, &[f64])) {
         let n = template.positions.len();
         self.scalar[..n].fill(0.0);
         self.shift[..n].fill(0.0);
@@ -131,7 +131,7 @@ impl Sums {
 
 /// Second derivatives in which a per-bin factor of one template takes part.
 struct CrossTerms<'a> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     channel: &'a ChannelPlan,
     tile: Tile,
     template: &'a TemplatePlan,

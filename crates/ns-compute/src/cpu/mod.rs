@@ -1,6 +1,6 @@
 //! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers or over points.
 //!
-//! [`Plan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points,
+//! [`ModelPlan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points,
 //! [`DifferentiableSession`] one data set under templates that change. None allocates per call, but for vectors of P where single parameters are moved. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
 
 pub mod isa;
@@ -17,10 +17,10 @@ mod moves;
 pub(crate) mod plan;
 pub(crate) mod terms;
 
-pub use batch::{CpuBatch, DataSet, DataSets};
+pub use batch::{BatchDataSet, BatchDataSets, CpuBatch};
 pub use differentiable::DifferentiableSession;
 pub use evaluator::CpuLikelihood;
-pub use plan::Plan;
+pub use plan::ModelPlan;
 
 /// What stands for an exactly zero factor where a derivative divides by it: small enough to vanish from every sum, large enough that products
 /// of two of them do not underflow. The derivative with respect to a factor is (product)/(factor), so it comes out right to the last digit.

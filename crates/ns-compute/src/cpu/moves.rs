@@ -9,7 +9,7 @@ use super::channel::{Point, Tile, TileWork, add_template, forget_next_to_nothing
 use super::evaluator::bins;
 use super::isa::{Body, Isa};
 use super::nonzero;
-use super::plan::{Plan, TILE, TemplatePlan};
+use super::plan::{ModelPlan, TILE, TemplatePlan};
 use super::terms;
 use ns_core::Data;
 
@@ -22,7 +22,7 @@ const NONE: u8 = u8::MAX;
 /// The Poisson terms and their derivative with respect to the moved parameter, for each of `moves`
 /// alone: at most [`MOST`], of different parameters. +∞ outside the domain.
 pub(super) struct Moved<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a ModelPlan,
     pub(super) data: &'a Data,
     pub(super) floor: Option<f64>,
     pub(super) point: &'a mut Point,
@@ -60,7 +60,7 @@ impl Body for Moved<'_> {
 
 /// What the moves change in one tile.
 struct Changes<'a> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     params: &'a [f64],
     moves: &'a [(usize, f64)],
     /// Place of each parameter (P) in `moves`.
@@ -75,7 +75,7 @@ struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    fn new(plan: &'a Plan, params: &'a [f64], moves: &'a [(usize, f64)]) -> Self {
+    fn new(plan: &'a ModelPlan, params: &'a [f64], moves: &'a [(usize, f64)]) -> Self {
         let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MOST]);
         for (c, &(i, value)) in moves.iter().enumerate() {
             places[i] = c as u8;

@@ -23,7 +23,7 @@ pub(crate) const TILE: usize = 64;
 
 /// A model, laid out for evaluation.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ModelPlan {
     pub(crate) n_params: usize,
     pub(crate) partition: Arc<Partition>,
     pub(crate) channels: Vec<ChannelPlan>,
@@ -122,7 +122,7 @@ pub(crate) struct ConstraintTerm {
     pub(crate) constraint: Constraint,
 }
 
-impl Plan {
+impl ModelPlan {
     /// Lays out `model`.
     #[must_use]
     pub fn new(model: &Model) -> Self {

@@ -2,10 +2,10 @@
 
 use crate::models::{data_sets, edge_models, points, random_model, toys};
 use crate::{bits, devices, open};
-use ns_compute::accel::{Items, Session};
+use ns_compute::accel::{BatchPoints, DeviceSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
-use ns_device::{Device, EmulationOptions, Precision, Schedule};
+use ns_device::{Device, EmulationOptions, LaneSchedule, Precision};
 use ns_inference::FitOptions;
 use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
@@ -19,9 +19,9 @@ fn everything(device: &Device, model: &Model, n: usize) -> Vec<u64> {
 fn with_lanes(device: &Device, model: &Model, n: usize, lanes: Option<u32>) -> Vec<f64> {
     let mut random = Random::new(17);
     let (points, each) = (points(model, &mut random, n), data_sets(model, &mut random, n));
-    let mut session = Session::new(device, model).expect("the model fits on the device");
+    let mut session = DeviceSession::new(device, model).expect("the model fits on the device");
     lanes.into_iter().for_each(|lanes| session.set_lanes(lanes));
-    let items = Items { data: BatchData::Each(&each), points: &points };
+    let items = BatchPoints { data: BatchData::Each(&each), points: &points };
     let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
     let mut all = [values, gradients, session.nll(&items).expect("the device computes")].concat();
     let each: Vec<Data> = toys(model, &mut random, n);
@@ -56,8 +56,8 @@ fn results_depend_on_neither_blocks_nor_threads_nor_the_order_of_lanes() {
             let usual = open(precision, EmulationOptions::default());
             let expected = everything(&usual, &model, 23);
             let others = [
-                of(Schedule::Descending),
-                of(Schedule::Shuffled),
+                of(LaneSchedule::Descending),
+                of(LaneSchedule::Shuffled),
                 EmulationOptions { host_threads: 3, ..EmulationOptions::default() },
                 // Room for a few blocks only: each does several items.
                 few(1 << 20),
@@ -74,7 +74,7 @@ fn results_depend_on_neither_blocks_nor_threads_nor_the_order_of_lanes() {
 #[test]
 fn lanes_as_threads_compute_the_same() {
     let model = random_model(3);
-    let threads = EmulationOptions { schedule: Schedule::Threads, ..EmulationOptions::default() };
+    let threads = EmulationOptions { schedule: LaneSchedule::Threads, ..EmulationOptions::default() };
     let expected = everything(&open(Precision::Double, EmulationOptions::default()), &model, 2);
     assert!(everything(&open(Precision::Double, threads), &model, 2) == expected);
 }
@@ -93,7 +93,7 @@ fn four_warps_compute_what_one_does() {
             for (a, b) in one.iter().zip(&four).take(n * (1 + model.n_params())) {
                 assert!(a == b || (a - b).abs() <= held.parity.gradient * scale, "{a} and {b}");
             }
-            for schedule in [Schedule::Descending, Schedule::Shuffled] {
+            for schedule in [LaneSchedule::Descending, LaneSchedule::Shuffled] {
                 let options = EmulationOptions { schedule, ..EmulationOptions::default() };
                 let again = with_lanes(&open(held.device.precision(), options), &model, n, Some(128));
                 assert!(bits(&again) == bits(&four), "{schedule:?}");

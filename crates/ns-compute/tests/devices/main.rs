@@ -12,7 +12,7 @@ mod templates;
 mod values;
 
 use ns_compute::CpuLikelihood;
-use ns_compute::accel::Session;
+use ns_compute::accel::DeviceSession;
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::likelihood::constraint_normaliser;
 use ns_core::poisson::log_normaliser;
@@ -40,8 +40,8 @@ impl Held {
         numbers.iter().map(|&x| self.rounded(x)).collect()
     }
 
-    fn session(&self, model: &Model) -> Session {
-        Session::new(&self.device, model).expect("the model fits on the device")
+    fn session(&self, model: &Model) -> DeviceSession {
+        DeviceSession::new(&self.device, model).expect("the model fits on the device")
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fits::{Tally, hold as hold_fits};
 use crate::values::{Off, hold as hold_values};
 use crate::{Held, devices, templates};
-use ns_compute::accel::{AccelError, Session};
+use ns_compute::accel::{AccelError, DeviceSession};
 use ns_inference::FitOptions;
 use ns_inference::options::domain_and_start;
 use ns_testkit::published::{self, Case};
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// Whether `held` takes the model at all; in single precision some have constraints that it cannot resolve.
 fn takes(held: &Held, case: &Case) -> bool {
-    match Session::new(&held.device, &case.model) {
+    match DeviceSession::new(&held.device, &case.model) {
         Ok(_) => true,
         Err(error @ AccelError::TooPrecise { .. }) => {
             println!("{}: not in single precision: {error}", case.name);

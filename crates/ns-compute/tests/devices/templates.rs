@@ -2,12 +2,12 @@
 
 use crate::models::{edge_models, points, random_model};
 use crate::{Held, bits, devices, open};
-use ns_compute::accel::{AccelError, Given, Gradients, Session, Slopes};
+use ns_compute::accel::{AccelError, BatchGradients, DeviceGradients, DeviceInput, DeviceSession};
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask, TemplateBatchMinimizer, TemplateMinimizer};
 use ns_core::templates::{InputError, Inputs, TemplateSelection, TemplateVariations};
 use ns_core::{DataLikelihood, Likelihood, Model, TemplateLikelihood};
-use ns_device::{Device, EmulationOptions, Foreign, Precision, Schedule};
+use ns_device::{Device, EmulationOptions, ExternalBuffer, LaneSchedule, Precision};
 use ns_inference::FitOptions;
 use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
@@ -30,8 +30,8 @@ pub(crate) fn rows_of(held: &Held, model: &Model, inputs: &Inputs, random: &mut 
         .collect()
 }
 
-pub(crate) fn session(held: &Held, model: &Model, inputs: &Inputs) -> Session {
-    Session::with_inputs(&held.device, model, inputs.clone()).expect("the model fits on the device")
+pub(crate) fn session(held: &Held, model: &Model, inputs: &Inputs) -> DeviceSession {
+    DeviceSession::with_inputs(&held.device, model, inputs.clone()).expect("the model fits on the device")
 }
 
 /// How far values, derivatives by parameters and derivatives by inputs were off: of -ln L, and of a point's largest derivative of the kind.
@@ -48,8 +48,9 @@ pub(crate) fn hold(held: &Held, model: &Model, inputs: &Inputs, (rows, points): 
     let (p, m) = (model.n_params(), inputs.len());
     let points = held.all_rounded(points);
     let mut device = session(held, model, inputs);
-    device.set_rows(Given::Host(rows)).expect("templates of their kind");
-    let found = device.nll_and_gradients(&model.observed, Given::Host(&points), rows.len() / m).expect("it computes");
+    device.set_input_batch(DeviceInput::Host(rows)).expect("templates of their kind");
+    let found =
+        device.nll_and_gradients(&model.observed, DeviceInput::Host(&points), rows.len() / m).expect("it computes");
     let mut cpu = DifferentiableSession::new(model, inputs.clone());
     let (mut by_params, mut by_inputs) = (vec![0.0; p], vec![0.0; m]);
     for (i, (row, point)) in rows.chunks(m).zip(points.chunks(p)).enumerate() {
@@ -128,7 +129,7 @@ fn replaced_templates_are_those_of_a_model_that_has_them() {
             let mut random = Random::new(seed);
             let row = rows_of(&held, &model, &inputs, &mut random, 1);
             let mut replaced = session(&held, &model, &inputs);
-            replaced.set_rows(Given::Host(&row)).expect("templates of their kind");
+            replaced.set_input_batch(DeviceInput::Host(&row)).expect("templates of their kind");
             inputs.apply(&row, &mut model);
             let mut compiled = held.session(&model);
             let at = points(&model, &mut random, 5);
@@ -158,7 +159,7 @@ fn fits_of_rows_end_in_each_rows_minimum() {
             let mut random = Random::new(seed);
             let rows = rows_of(&held, &model, &inputs, &mut random, 3);
             let mut device = session(&held, &model, &inputs);
-            device.set_rows(Given::Host(&rows)).expect("templates of their kind");
+            device.set_input_batch(DeviceInput::Host(&rows)).expect("templates of their kind");
             let (domain, start) = domain_and_start(&model, &FitOptions::default());
             let task = BatchTask {
                 data: BatchData::Shared(&model.observed),
@@ -184,9 +185,9 @@ fn fits_of_rows_end_in_each_rows_minimum() {
 
 /// Host memory as the emulated device's.
 #[expect(unsafe_code, reason = "memory of the test stands for a tensor's")]
-fn foreign(device: &Device, numbers: &mut [f64]) -> Foreign<f64> {
+fn foreign(device: &Device, numbers: &mut [f64]) -> ExternalBuffer<f64> {
     // SAFETY: the emulated device's addresses are the host's; nobody else uses `numbers` while the result lives, for which the tests below see to it.
-    unsafe { device.foreign(numbers.as_mut_ptr() as u64, numbers.len()) }.expect("memory of the host")
+    unsafe { device.external_buffer(numbers.as_mut_ptr() as u64, numbers.len()) }.expect("memory of the host")
 }
 
 #[test]
@@ -199,17 +200,17 @@ fn memory_that_somebody_else_owns_is_read_and_written_where_it_is() {
     let mut random = Random::new(3);
     let mut rows = rows_of(&held, &model, &inputs, &mut random, n);
     let mut at = points(&model, &mut random, n);
-    let mut session = Session::with_inputs(&device, &model, inputs).expect("the model fits on the device");
-    session.set_rows(Given::Host(&rows)).expect("templates of their kind");
-    let expected = session.nll_and_gradients(&model.observed, Given::Host(&at), n).expect("it computes");
+    let mut session = DeviceSession::with_inputs(&device, &model, inputs).expect("the model fits on the device");
+    session.set_input_batch(DeviceInput::Host(&rows)).expect("templates of their kind");
+    let expected = session.nll_and_gradients(&model.observed, DeviceInput::Host(&at), n).expect("it computes");
     let before = device.counters();
-    let mut found = Slopes { values: vec![0.0; n], by_params: vec![0.0; n * p], by_inputs: vec![0.0; n * m] };
-    session.set_rows(Given::Resident(&foreign(&device, &mut rows))).expect("templates of their kind");
+    let mut found = BatchGradients { values: vec![0.0; n], by_params: vec![0.0; n * p], by_inputs: vec![0.0; n * m] };
+    session.set_input_batch(DeviceInput::Resident(&foreign(&device, &mut rows))).expect("templates of their kind");
     let mut out = [&mut found.values, &mut found.by_params, &mut found.by_inputs].map(|part| foreign(&device, part));
     let [values, by_params, by_inputs] = &mut out;
     let points = foreign(&device, &mut at);
-    let out = Gradients { values, by_params, by_inputs };
-    session.nll_and_gradients_into(&model.observed, Given::Resident(&points), out).expect("it computes");
+    let out = DeviceGradients { values, by_params, by_inputs };
+    session.nll_and_gradients_into(&model.observed, DeviceInput::Resident(&points), out).expect("it computes");
     let spent = device.counters();
     assert_eq!(bits(&found.values), bits(&expected.values));
     assert_eq!(bits(&found.by_params), bits(&expected.by_params));
@@ -235,10 +236,10 @@ fn inputs_that_no_template_can_have_are_refused_by_row_and_block() {
             let (block, element) = inputs.place(at % m);
             let error = InputError::Refused { block, element };
             let expected = AccelError::Input { row: at / m, n_rows: 3, error };
-            assert_eq!(device.set_rows(Given::Host(&rows)), Err(expected));
+            assert_eq!(device.set_input_batch(DeviceInput::Host(&rows)), Err(expected));
             assert_eq!(device.n_rows(), 1, "the model's own templates are there again");
         }
-        assert!(matches!(device.set_rows(Given::Host(&good[1..])), Err(AccelError::Size { .. })));
+        assert!(matches!(device.set_input_batch(DeviceInput::Host(&good[1..])), Err(AccelError::Size { .. })));
     }
 }
 
@@ -251,14 +252,15 @@ fn rows_depend_on_neither_blocks_nor_the_order_of_lanes() {
     let (rows, at) = (rows_of(&held, &model, &inputs, &mut random, 9), points(&model, &mut random, 9));
     let run = |options: EmulationOptions, lanes: Option<u32>| {
         let device = open(Precision::Double, options);
-        let mut session = Session::with_inputs(&device, &model, inputs.clone()).expect("the model fits on the device");
+        let mut session =
+            DeviceSession::with_inputs(&device, &model, inputs.clone()).expect("the model fits on the device");
         lanes.into_iter().for_each(|lanes| session.set_lanes(lanes));
-        session.set_rows(Given::Host(&rows)).expect("templates of their kind");
-        let found = session.nll_and_gradients(&model.observed, Given::Host(&at), 9).expect("it computes");
+        session.set_input_batch(DeviceInput::Host(&rows)).expect("templates of their kind");
+        let found = session.nll_and_gradients(&model.observed, DeviceInput::Host(&at), 9).expect("it computes");
         [bits(&found.values), bits(&found.by_params), bits(&found.by_inputs)]
     };
     let expected = run(EmulationOptions::default(), None);
-    for schedule in [Schedule::Descending, Schedule::Shuffled] {
+    for schedule in [LaneSchedule::Descending, LaneSchedule::Shuffled] {
         assert!(run(EmulationOptions { schedule, ..EmulationOptions::default() }, None) == expected, "{schedule:?}");
     }
     assert!(run(EmulationOptions { memory_bytes: 1 << 20, ..EmulationOptions::default() }, None) == expected);
@@ -277,8 +279,8 @@ fn one_point_and_one_row_serve_all_items() {
         let (rows, at) = (rows_of(&held, &model, &inputs, &mut random, n), points(&model, &mut random, n));
         let mut device = session(&held, &model, &inputs);
         let mut both = |rows: &[f64], at: &[f64]| {
-            device.set_rows(Given::Host(rows)).expect("templates of their kind");
-            let found = device.nll_and_gradients(&model.observed, Given::Host(at), n).expect("it computes");
+            device.set_input_batch(DeviceInput::Host(rows)).expect("templates of their kind");
+            let found = device.nll_and_gradients(&model.observed, DeviceInput::Host(at), n).expect("it computes");
             bits(&found.by_inputs)
         };
         assert!(both(&rows, &at[..p]) == both(&rows, &at[..p].repeat(n)));
@@ -292,10 +294,10 @@ pub(crate) fn recorded(device: &Device) {
         let model = random_model(seed);
         let inputs = inputs_of(&model, seed);
         let rows = inputs.values(&model).repeat(2);
-        let mut session = Session::with_inputs(device, &model, inputs).expect("the model fits on the device");
-        session.set_rows(Given::Host(&rows)).expect("templates of their kind");
+        let mut session = DeviceSession::with_inputs(device, &model, inputs).expect("the model fits on the device");
+        session.set_input_batch(DeviceInput::Host(&rows)).expect("templates of their kind");
         let at = model.parameters.init.repeat(2);
-        session.nll_and_gradients(&model.observed, Given::Host(&at), 2).expect("it computes");
+        session.nll_and_gradients(&model.observed, DeviceInput::Host(&at), 2).expect("it computes");
     }
 }
 
@@ -309,7 +311,7 @@ fn other_data_than_the_observed_ones_are_used() {
     data.main.iter_mut().for_each(|count| *count += 3.0);
     let mut device = session(&held, &model, &inputs);
     let point = &model.parameters.init;
-    let found = device.nll_and_gradients(&data, Given::Host(point), 1).expect("it computes");
+    let found = device.nll_and_gradients(&data, DeviceInput::Host(point), 1).expect("it computes");
     let mut cpu = CpuLikelihood::new(&model);
     cpu.set_data(&data);
     let value = cpu.nll(point);

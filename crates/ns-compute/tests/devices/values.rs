@@ -3,7 +3,7 @@
 use crate::models::{data_sets, edge_models, points, random_model};
 use crate::{Held, bits, constants, devices, expansion};
 use ns_compute::CpuLikelihood;
-use ns_compute::accel::Items;
+use ns_compute::accel::BatchPoints;
 use ns_core::batch::BatchData;
 use ns_core::{Data, Model};
 use ns_testkit::random::Random;
@@ -24,7 +24,7 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
         each.iter().map(|data| Data { main: held.all_rounded(&data.main), aux: held.all_rounded(&data.aux) }).collect();
     let mut session = held.session(model);
     let data = if let [one] = &each[..] { BatchData::Shared(one) } else { BatchData::Each(&each) };
-    let items = Items { data, points: &points };
+    let items = BatchPoints { data, points: &points };
     let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
     let alone = session.nll(&items).expect("the device computes");
     assert_eq!(bits(&alone), bits(&values), "-ln L alone and with its gradient");
@@ -100,7 +100,7 @@ fn no_items_are_no_work() {
         let mut session = held.session(&model);
         let launches = held.device.counters().launches;
         for data in [BatchData::Shared(&model.observed), BatchData::Each(&[])] {
-            let items = Items { data, points: &[] };
+            let items = BatchPoints { data, points: &[] };
             assert_eq!(session.nll(&items), Ok(Vec::new()));
             assert_eq!(session.nll_and_grad(&items), Ok((Vec::new(), Vec::new())));
         }

@@ -3,8 +3,11 @@
 //! The driver's library is looked for before anything is called: `cudarc` panics where it is missing. PTX is compiled by the
 //! driver, whose log is kept.
 
-use crate::driver::{Driver, Fault, Handle, Loaded, Opened, RawArgument};
-use crate::{Backend, DeviceError, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision};
+use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
+use crate::{
+    Backend, DeviceError, DeviceLimits, DeviceMemory, DeviceProperties, KernelModule, LaunchDims, OpenOptions,
+    Precision,
+};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute};
 use cudarc::driver::{CudaContext, DriverError, result};
 use std::ffi::{CString, c_int, c_uint, c_void};
@@ -33,24 +36,25 @@ unsafe impl Send for Cuda {}
 #[expect(unsafe_code, reason = "the driver's handles are pointers")]
 unsafe impl Sync for Cuda {}
 
-pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
+pub(crate) fn found() -> Result<Vec<DeviceProperties>, DeviceError> {
     let n_devices = count()?;
-    (0..n_devices).map(facts).collect()
+    (0..n_devices).map(properties).collect()
 }
 
-pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, DeviceError> {
+pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<OpenedDevice, DeviceError> {
     let n_devices = count()?;
     if index >= n_devices {
         return Err(DeviceError::NoDevice { backend: Backend::Cuda, index, n_devices });
     }
-    let facts = facts(index)?;
-    if let Some(problem) = super::too_old(index, &facts) {
+    let properties = properties(index)?;
+    if let Some(problem) = super::too_old(index, &properties) {
         return Err(problem);
     }
-    let context = CudaContext::new(index).map_err(fault("opening the device"))?;
-    let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(fault("making a stream"))?;
+    let context = CudaContext::new(index).map_err(driver_error("opening the device"))?;
+    let stream =
+        result::stream::create(result::stream::StreamKind::NonBlocking).map_err(driver_error("making a stream"))?;
     let precision = options.precision.unwrap_or(Precision::Double);
-    Ok((Box::new(Cuda { index, context, stream, precision }), facts, precision))
+    Ok(OpenedDevice { driver: Box::new(Cuda { index, context, stream, precision }), properties, precision })
 }
 
 /// The number of devices; says so if there is no driver to ask.
@@ -68,7 +72,7 @@ fn count() -> Result<usize, DeviceError> {
 }
 
 #[expect(unsafe_code, reason = "asks the driver about a device")]
-fn facts(index: usize) -> Result<Facts, DeviceError> {
+fn properties(index: usize) -> Result<DeviceProperties, DeviceError> {
     let ask = || {
         let device = result::device::get(index as c_int)?;
         // SAFETY: the driver gave the device just now, here and below.
@@ -76,7 +80,7 @@ fn facts(index: usize) -> Result<Facts, DeviceError> {
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32;
         let shared_bytes = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize;
-        Ok(Facts {
+        Ok(DeviceProperties {
             name: result::device::get_name(device)?,
             precisions: vec![Precision::Double, Precision::Single],
             // SAFETY: as above.
@@ -87,7 +91,7 @@ fn facts(index: usize) -> Result<Facts, DeviceError> {
                 attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u64,
                 attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map_or(0, |kilohertz| kilohertz as u64),
             ),
-            limits: Limits {
+            limits: DeviceLimits {
                 lanes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)? as u32,
                 shared_bytes: shared_bytes.max(DEFAULT_SHARED_BYTES),
                 // A launch has 4 KB of parameters; 32 buffers take 256 bytes of them.
@@ -95,7 +99,7 @@ fn facts(index: usize) -> Result<Facts, DeviceError> {
             },
         })
     };
-    ask().map_err(|error| fault("asking about a device")(error).into())
+    ask().map_err(|error| driver_error("asking about a device")(error).into())
 }
 
 /// A fused sum and product counts as two, as makers count; none where the kind of card or its clock is not known.
@@ -112,44 +116,44 @@ fn words(error: DriverError) -> String {
 }
 
 /// Turns the driver's errors of one operation into ours. After those of a crashed kernel the context is of no more use.
-fn fault(operation: &'static str) -> impl Fn(DriverError) -> Fault {
+fn driver_error(operation: &'static str) -> impl Fn(DriverError) -> DriverError {
     move |error| {
         let code = error.0 as u32;
         // ECC, NVLink; illegal address, time-out, destroyed context, assertion; stack, instruction, alignment, address space,
         // program counter, launch failure; unknown.
         let fatal = matches!(code, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 999);
-        Fault { operation, detail: words(error), fatal }
+        DriverError { operation, detail: words(error), fatal }
     }
 }
 
 impl Cuda {
-    fn ptx(&self, module: &Module) -> Option<&'static str> {
+    fn ptx(&self, module: &KernelModule) -> Option<&'static str> {
         match self.precision {
             Precision::Double => module.ptx_f64,
             Precision::Single => module.ptx_f32,
         }
     }
 
-    fn current(&self) -> Result<(), Fault> {
-        self.context.bind_to_thread().map_err(fault("making the context current"))
+    fn current(&self) -> Result<(), DriverError> {
+        self.context.bind_to_thread().map_err(driver_error("making the context current"))
     }
 }
 
 #[expect(unsafe_code, reason = "the driver interface is C")]
 impl Driver for Cuda {
-    fn memory(&self) -> Result<Memory, Fault> {
+    fn memory(&self) -> Result<DeviceMemory, DriverError> {
         self.current()?;
-        let (free, total) = result::mem_get_info().map_err(fault("asking for free memory"))?;
-        Ok(Memory { free: free as u64, total: total as u64 })
+        let (free, total) = result::mem_get_info().map_err(driver_error("asking for free memory"))?;
+        Ok(DeviceMemory { free: free as u64, total: total as u64 })
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, Fault> {
+    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, DriverError> {
         self.current()?;
         // SAFETY: the context is current; the pool frees what it was given, once.
         match unsafe { result::malloc_sync(bytes) } {
             Ok(block) => Ok(Some(block)),
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
-            Err(error) => Err(fault("allocation")(error)),
+            Err(error) => Err(driver_error("allocation")(error)),
         }
     }
 
@@ -161,19 +165,19 @@ impl Driver for Cuda {
         }
     }
 
-    fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault> {
+    fn zero(&self, block: Handle, bytes: usize) -> Result<(), DriverError> {
         self.current()?;
         // SAFETY: a buffer asks for no more bytes than its block has.
-        unsafe { result::memset_d8_async(block, 0, bytes, self.stream) }.map_err(fault("clearing memory"))
+        unsafe { result::memset_d8_async(block, 0, bytes, self.stream) }.map_err(driver_error("clearing memory"))
     }
 
-    fn check_foreign(&self, address: Handle, bytes: usize) -> Result<Option<&'static str>, Fault> {
+    fn check_external(&self, address: Handle, bytes: usize) -> Result<Option<&'static str>, DriverError> {
         self.current()?;
         let own = self.context.cu_ctx() as usize as u64;
-        pointer::problem(address, bytes as u64, (self.index, own)).map_err(fault("asking about an address"))
+        pointer::problem(address, bytes as u64, (self.index, own)).map_err(driver_error("asking about an address"))
     }
 
-    fn follow_stream(&self, stream: Handle) -> Result<(), Fault> {
+    fn wait_for_stream(&self, stream: Handle) -> Result<(), DriverError> {
         self.current()?;
         let follow = || {
             let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
@@ -187,10 +191,10 @@ impl Driver for Cuda {
                 result::event::destroy(event).and(waits)
             }
         };
-        follow().map_err(fault("waiting for another stream"))
+        follow().map_err(driver_error("waiting for another stream"))
     }
 
-    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault> {
+    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DriverError> {
         self.current()?;
         // SAFETY: the buffer has checked the range; `from` outlives the copy, for the stream is waited for before returning.
         // PERF: memory that nobody pinned is staged by the driver, which need not be waited for; ours can't know.
@@ -198,20 +202,20 @@ impl Driver for Cuda {
             result::memcpy_htod_async(block + offset as u64, from, self.stream)
                 .and_then(|()| result::stream::synchronize(self.stream))
         }
-        .map_err(fault("upload"))
+        .map_err(driver_error("upload"))
     }
 
-    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), Fault> {
+    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), DriverError> {
         self.current()?;
         // SAFETY: the buffer has checked the range; `to` outlives the copy, as above.
         unsafe {
             result::memcpy_dtoh_async(to, block + offset as u64, self.stream)
                 .and_then(|()| result::stream::synchronize(self.stream))
         }
-        .map_err(fault("download"))
+        .map_err(driver_error("download"))
     }
 
-    fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError> {
+    fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError> {
         let absent =
             || DeviceError::NoKernels { module: module.name, backend: Backend::Cuda, precision: self.precision };
         let ptx = self.ptx(module).and_then(|ptx| CString::new(ptx).ok()).ok_or_else(absent)?;
@@ -254,7 +258,12 @@ impl Driver for Cuda {
         }
     }
 
-    fn kernel(&self, module: &'static Module, loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError> {
+    fn kernel(
+        &self,
+        module: &'static KernelModule,
+        loaded: Handle,
+        name: &'static str,
+    ) -> Result<LoadedKernel, DeviceError> {
         self.current()?;
         let absent = DeviceError::NoKernel { module: module.name, kernel: name };
         let Ok(c_name) = CString::new(name) else { return Err(absent) };
@@ -262,11 +271,11 @@ impl Driver for Cuda {
         let function = match unsafe { result::module::get_function(loaded as usize as sys::CUmodule, c_name) } {
             Ok(function) => function,
             Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => return Err(absent),
-            Err(error) => return Err(fault("finding a kernel")(error).into()),
+            Err(error) => return Err(driver_error("finding a kernel")(error).into()),
         };
         // SAFETY: the driver gave the function just now.
         let attribute = |attribute| unsafe { result::function::get_function_attribute(function, attribute) };
-        let asking = fault("asking about a kernel");
+        let asking = driver_error("asking about a kernel");
         let max_lanes = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).map_err(&asking)?;
         let most = self.context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
         let fixed = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES).map_err(&asking)?;
@@ -279,28 +288,28 @@ impl Driver for Cuda {
                 most,
             )
         }
-        .map_err(fault("allowing shared memory"))?;
-        let parameters = self.ptx(module).and_then(|ptx| signature::of(ptx, name)).ok_or_else(|| Fault {
+        .map_err(driver_error("allowing shared memory"))?;
+        let parameters = self.ptx(module).and_then(|ptx| signature::of(ptx, name)).ok_or_else(|| DriverError {
             operation: "reading a kernel's parameters",
             detail: format!("the PTX writes those of `{name}` in a way that is not understood"),
             fatal: false,
         })?;
         let parameters = Some(parameters.into());
-        Ok(Loaded { handle: function as usize as Handle, name, max_lanes: max_lanes as u32, parameters })
+        Ok(LoadedKernel { handle: function as usize as Handle, name, max_lanes: max_lanes as u32, parameters })
     }
 
     fn launch(
         &self,
-        kernel: &Loaded,
-        grid: Grid,
+        kernel: &LoadedKernel,
+        grid: LaunchDims,
         shared_bytes: usize,
         arguments: &[RawArgument<'_>],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DriverError> {
         self.current()?;
         let mut parameters: Vec<*mut c_void> = arguments
             .iter()
             .map(|argument| match argument {
-                RawArgument::Constants(bytes) => bytes.as_ptr() as *mut c_void,
+                RawArgument::KernelConstants(bytes) => bytes.as_ptr() as *mut c_void,
                 RawArgument::Buffer { handle, .. } => std::ptr::from_ref(handle) as *mut c_void,
             })
             .collect();
@@ -317,24 +326,25 @@ impl Driver for Cuda {
                 &mut parameters,
             )
         }
-        .map_err(fault("launch"))
+        .map_err(driver_error("launch"))
     }
 
-    fn synchronize(&self) -> Result<(), Fault> {
+    fn synchronize(&self) -> Result<(), DriverError> {
         self.current()?;
         // SAFETY: our stream, which lives as long as we do.
-        unsafe { result::stream::synchronize(self.stream) }.map_err(fault("waiting for the device"))
+        unsafe { result::stream::synchronize(self.stream) }.map_err(driver_error("waiting for the device"))
     }
 
-    fn record(&self) -> Result<Handle, Fault> {
+    fn record(&self) -> Result<Handle, DriverError> {
         self.current()?;
-        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(fault("making an event"))?;
+        let event =
+            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(driver_error("making an event"))?;
         // SAFETY: both were made in this context.
-        unsafe { result::event::record(event, self.stream) }.map_err(fault("recording an event"))?;
+        unsafe { result::event::record(event, self.stream) }.map_err(driver_error("recording an event"))?;
         Ok(event as usize as Handle)
     }
 
-    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, Fault> {
+    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, DriverError> {
         self.current()?;
         let (from, to) = (from as usize as sys::CUevent, to as usize as sys::CUevent);
         // SAFETY: `record` made both, and they have not been forgotten.
@@ -343,7 +353,7 @@ impl Driver for Cuda {
                 .and_then(|()| result::event::synchronize(to))
                 .and_then(|()| result::event::elapsed(from, to))
         };
-        let milliseconds = milliseconds.map_err(fault("waiting for an event"))?;
+        let milliseconds = milliseconds.map_err(driver_error("waiting for an event"))?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
     }
 

@@ -1,12 +1,12 @@
 //! A build without the emulation: says so.
 
-use crate::driver::Opened;
-use crate::{Backend, DeviceError, Facts, OpenOptions};
+use crate::driver::OpenedDevice;
+use crate::{Backend, DeviceError, DeviceProperties, OpenOptions};
 
-pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
+pub(crate) fn found() -> Result<Vec<DeviceProperties>, DeviceError> {
     Err(DeviceError::NotBuilt { backend: Backend::Emulated })
 }
 
-pub(crate) fn open(_index: usize, _options: &OpenOptions) -> Result<Opened, DeviceError> {
+pub(crate) fn open(_index: usize, _options: &OpenOptions) -> Result<OpenedDevice, DeviceError> {
     Err(DeviceError::NotBuilt { backend: Backend::Emulated })
 }

@@ -1,9 +1,10 @@
 //! The host as a device: launches run at once, by `emulation/runtime.cpp`, under rules that real devices don't enforce.
 
-use crate::driver::{Driver, Fault, Handle, Loaded, Opened, RawArgument};
+use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
 use crate::kernel::EmulatedLaunch;
 use crate::{
-    Backend, DeviceError, EmulationOptions, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision, Schedule,
+    Backend, DeviceError, DeviceLimits, DeviceMemory, DeviceProperties, EmulationOptions, KernelModule, LaneSchedule,
+    LaunchDims, OpenOptions, Precision,
 };
 use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_void};
@@ -33,11 +34,11 @@ struct Emulation {
     record_to: Option<PathBuf>,
 }
 
-pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
-    Ok(vec![facts(Precision::Double, &EmulationOptions::default())])
+pub(crate) fn found() -> Result<Vec<DeviceProperties>, DeviceError> {
+    Ok(vec![properties(Precision::Double, &EmulationOptions::default())])
 }
 
-pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, DeviceError> {
+pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<OpenedDevice, DeviceError> {
     if index != 0 {
         return Err(DeviceError::NoDevice { backend: Backend::Emulated, index, n_devices: 1 });
     }
@@ -50,33 +51,34 @@ pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, Device
         used_bytes: AtomicU64::new(0),
         opened: Instant::now(),
     };
-    Ok((Box::new(driver), facts(precision, &options.emulation), precision))
+    let properties = properties(precision, &options.emulation);
+    Ok(OpenedDevice { driver: Box::new(driver), properties, precision })
 }
 
 /// Single precision stands for Metal and has its limits, double for a recent NVIDIA GPU.
-fn facts(precision: Precision, options: &EmulationOptions) -> Facts {
+fn properties(precision: Precision, options: &EmulationOptions) -> DeviceProperties {
     let lanes = match options.schedule {
-        Schedule::Ascending => "fibers, ascending",
-        Schedule::Descending => "fibers, descending",
-        Schedule::Shuffled => "fibers, shuffled",
-        Schedule::Threads => "threads",
+        LaneSchedule::Ascending => "fibers, ascending",
+        LaneSchedule::Descending => "fibers, descending",
+        LaneSchedule::Shuffled => "fibers, shuffled",
+        LaneSchedule::Threads => "threads",
     };
     let shared_bytes = match precision {
         Precision::Double => 227 << 10,
         Precision::Single => 32 << 10,
     };
-    Facts {
+    DeviceProperties {
         name: format!("emulation on the host ({lanes})"),
         precisions: vec![Precision::Double, Precision::Single],
         memory_bytes: options.memory_bytes,
         compute_capability: None,
         double_flops: None,
-        limits: Limits { lanes: MAX_LANES, shared_bytes, constants_bytes: 3840 },
+        limits: DeviceLimits { lanes: MAX_LANES, shared_bytes, constants_bytes: 3840 },
     }
 }
 
-fn layout(bytes: usize) -> Result<Layout, Fault> {
-    Layout::from_size_align(bytes, ALIGNMENT).map_err(|error| Fault {
+fn layout(bytes: usize) -> Result<Layout, DriverError> {
+    Layout::from_size_align(bytes, ALIGNMENT).map_err(|error| DriverError {
         operation: "allocation",
         detail: error.to_string(),
         fatal: false,
@@ -89,12 +91,12 @@ fn address(block: Handle, offset: usize) -> *mut u8 {
 
 #[expect(unsafe_code, reason = "device memory is the host's, reached by address as on a device")]
 impl Driver for Emulation {
-    fn memory(&self) -> Result<Memory, Fault> {
+    fn memory(&self) -> Result<DeviceMemory, DriverError> {
         let total = self.options.memory_bytes;
-        Ok(Memory { free: total.saturating_sub(self.used_bytes.load(Ordering::Relaxed)), total })
+        Ok(DeviceMemory { free: total.saturating_sub(self.used_bytes.load(Ordering::Relaxed)), total })
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, Fault> {
+    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, DriverError> {
         let layout = layout(bytes)?;
         // SAFETY: classes of the pool are never empty.
         let block = unsafe { std::alloc::alloc(layout) };
@@ -120,29 +122,29 @@ impl Driver for Emulation {
         }
     }
 
-    fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault> {
+    fn zero(&self, block: Handle, bytes: usize) -> Result<(), DriverError> {
         // SAFETY: a buffer asks for no more bytes than its block has, and holds it.
         unsafe { address(block, 0).write_bytes(0, bytes) };
         Ok(())
     }
 
-    fn check_foreign(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, Fault> {
+    fn check_external(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, DriverError> {
         Ok(None)
     }
 
-    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault> {
+    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DriverError> {
         // SAFETY: the buffer has checked the range, and no slice of the host overlaps a block.
         unsafe { address(block, offset).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         Ok(())
     }
 
-    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), Fault> {
+    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), DriverError> {
         // SAFETY: as for `upload`; blocks are filled when they are allocated.
         unsafe { to.as_mut_ptr().copy_from_nonoverlapping(address(block, offset), to.len()) };
         Ok(())
     }
 
-    fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError> {
+    fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError> {
         if module.emulated.is_empty() {
             return Err(DeviceError::NoKernels {
                 module: module.name,
@@ -153,11 +155,16 @@ impl Driver for Emulation {
         Ok((0, String::new()))
     }
 
-    fn kernel(&self, module: &'static Module, _loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError> {
+    fn kernel(
+        &self,
+        module: &'static KernelModule,
+        _loaded: Handle,
+        name: &'static str,
+    ) -> Result<LoadedKernel, DeviceError> {
         let index = module.emulated.iter().position(|kernel| kernel.name == name);
         let index = index.ok_or(DeviceError::NoKernel { module: module.name, kernel: name })?;
         let kernel: &'static crate::EmulatedKernel = &module.emulated[index];
-        Ok(Loaded {
+        Ok(LoadedKernel {
             handle: std::ptr::from_ref(kernel) as usize as Handle,
             name,
             max_lanes: MAX_LANES,
@@ -167,18 +174,18 @@ impl Driver for Emulation {
 
     fn launch(
         &self,
-        kernel: &Loaded,
-        grid: Grid,
+        kernel: &LoadedKernel,
+        grid: LaunchDims,
         _shared_bytes: usize,
         arguments: &[RawArgument<'_>],
-    ) -> Result<(), Fault> {
-        // Constants as words, which are aligned as any struct of uints and reals must be.
+    ) -> Result<(), DriverError> {
+        // KernelConstants as words, which are aligned as any struct of uints and reals must be.
         let constants: Vec<Vec<u64>> = arguments.iter().map(constant_words).collect();
         let addresses: Vec<*mut c_void> = arguments
             .iter()
             .zip(&constants)
             .map(|(argument, words)| match argument {
-                RawArgument::Constants(_) => words.as_ptr() as *mut c_void,
+                RawArgument::KernelConstants(_) => words.as_ptr() as *mut c_void,
                 RawArgument::Buffer { handle, .. } => address(*handle, 0).cast(),
             })
             .collect();
@@ -207,24 +214,28 @@ impl Driver for Emulation {
         if failure.failed != 0 {
             // SAFETY: the runtime ends its message with a zero.
             let message = unsafe { CStr::from_ptr(failure.message.as_ptr()) };
-            return Err(Fault { operation: "launch", detail: message.to_string_lossy().into_owned(), fatal: true });
+            return Err(DriverError {
+                operation: "launch",
+                detail: message.to_string_lossy().into_owned(),
+                fatal: true,
+            });
         }
-        recording.map_or(Ok(()), |recording| recording.end(arguments)).map_err(|error| Fault {
+        recording.map_or(Ok(()), |recording| recording.end(arguments)).map_err(|error| DriverError {
             operation: "recording a launch",
             detail: error.to_string(),
             fatal: false,
         })
     }
 
-    fn synchronize(&self) -> Result<(), Fault> {
+    fn synchronize(&self) -> Result<(), DriverError> {
         Ok(())
     }
 
-    fn record(&self) -> Result<Handle, Fault> {
+    fn record(&self) -> Result<Handle, DriverError> {
         Ok(self.opened.elapsed().as_nanos() as Handle)
     }
 
-    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, Fault> {
+    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, DriverError> {
         Ok(Duration::from_nanos(to.saturating_sub(from)))
     }
 
@@ -232,7 +243,7 @@ impl Driver for Emulation {
 }
 
 fn constant_words(argument: &RawArgument<'_>) -> Vec<u64> {
-    let RawArgument::Constants(bytes) = argument else { return Vec::new() };
+    let RawArgument::KernelConstants(bytes) = argument else { return Vec::new() };
     bytes
         .chunks(8)
         .map(|chunk| {

@@ -1,13 +1,13 @@
 //! A build without Metal, or a platform without it: says which.
 
-use crate::driver::Opened;
-use crate::{Backend, DeviceError, Facts, OpenOptions};
+use crate::driver::OpenedDevice;
+use crate::{Backend, DeviceError, DeviceProperties, OpenOptions};
 
-pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
+pub(crate) fn found() -> Result<Vec<DeviceProperties>, DeviceError> {
     Err(absent())
 }
 
-pub(crate) fn open(_index: usize, _options: &OpenOptions) -> Result<Opened, DeviceError> {
+pub(crate) fn open(_index: usize, _options: &OpenOptions) -> Result<OpenedDevice, DeviceError> {
     Err(absent())
 }
 

@@ -3,8 +3,11 @@
 //! Launches are gathered in one command buffer, which is committed when the host waits, when an event is recorded, or when
 //! it holds many. Memory is shared with the host, so a copy is a wait and a memcpy.
 
-use crate::driver::{Driver, Fault, Handle, Loaded, Opened, RawArgument};
-use crate::{Backend, DeviceError, Facts, Grid, Limits, Memory, Module, OpenOptions, Precision, WARP};
+use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
+use crate::{
+    Backend, DeviceError, DeviceLimits, DeviceMemory, DeviceProperties, KernelModule, LaunchDims, OpenOptions,
+    Precision, WARP,
+};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::{NSObjectProtocol, ProtocolObject};
 use objc2_foundation::{NSProcessInfo, NSString};
@@ -51,18 +54,18 @@ struct Work {
     /// Handed to the GPU, in order.
     committed: Vec<Object<dyn MTLCommandBuffer>>,
     /// The first error of any of them, for everyone who waits from then on.
-    failed: Option<Fault>,
+    failed: Option<DriverError>,
 }
 
 // SAFETY: Metal's objects may be used from any thread, encoders by one at a time, which the mutex around `Work` sees to.
 #[expect(unsafe_code, reason = "Objective-C objects")]
 unsafe impl Send for Work {}
 
-pub(crate) fn found() -> Result<Vec<Facts>, DeviceError> {
-    Ok(MTLCreateSystemDefaultDevice().iter().map(|device| facts(device)).collect())
+pub(crate) fn found() -> Result<Vec<DeviceProperties>, DeviceError> {
+    Ok(MTLCreateSystemDefaultDevice().iter().map(|device| properties(device)).collect())
 }
 
-pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, DeviceError> {
+pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<OpenedDevice, DeviceError> {
     let backend = Backend::Metal;
     if options.precision == Some(Precision::Double) {
         return Err(DeviceError::NoPrecision { backend, precision: Precision::Double });
@@ -72,19 +75,20 @@ pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<Opened, Device
     let Some(device) = device.filter(|_| index == 0) else {
         return Err(DeviceError::NoDevice { backend, index, n_devices });
     };
-    let queue = device.newCommandQueue().ok_or_else(|| fault("making a queue", "Metal gave none"))?;
-    let facts = facts(&device);
-    Ok((Box::new(Metal { device, queue, work: Mutex::default() }), facts, Precision::Single))
+    let queue = device.newCommandQueue().ok_or_else(|| driver_error("making a queue", "Metal gave none"))?;
+    let properties = properties(&device);
+    let driver = Box::new(Metal { device, queue, work: Mutex::default() });
+    Ok(OpenedDevice { driver, properties, precision: Precision::Single })
 }
 
-fn facts(device: &ProtocolObject<dyn MTLDevice>) -> Facts {
-    Facts {
+fn properties(device: &ProtocolObject<dyn MTLDevice>) -> DeviceProperties {
+    DeviceProperties {
         name: device.name().to_string(),
         precisions: vec![Precision::Single],
         memory_bytes: device.recommendedMaxWorkingSetSize(),
         compute_capability: None,
         double_flops: None,
-        limits: Limits {
+        limits: DeviceLimits {
             lanes: device.maxThreadsPerThreadgroup().width as u32,
             shared_bytes: device.maxThreadgroupMemoryLength(),
             constants_bytes: 3840,
@@ -92,8 +96,8 @@ fn facts(device: &ProtocolObject<dyn MTLDevice>) -> Facts {
     }
 }
 
-fn fault(operation: &'static str, detail: &str) -> Fault {
-    Fault { operation, detail: detail.to_owned(), fatal: false }
+fn driver_error(operation: &'static str, detail: &str) -> DriverError {
+    DriverError { operation, detail: detail.to_owned(), fatal: false }
 }
 
 impl Metal {
@@ -102,7 +106,7 @@ impl Metal {
     }
 
     /// The encoder that takes the next launch.
-    fn encoder(&self, work: &mut Work) -> Result<Object<dyn MTLComputeCommandEncoder>, Fault> {
+    fn encoder(&self, work: &mut Work) -> Result<Object<dyn MTLComputeCommandEncoder>, DriverError> {
         if work.open.as_ref().is_some_and(|batch| batch.launches >= BATCH) {
             commit(work);
         }
@@ -110,16 +114,18 @@ impl Metal {
             batch.launches += 1;
             return Ok(batch.encoder.clone());
         }
-        let commands = self.queue.commandBuffer().ok_or_else(|| fault("launch", "Metal gave no command buffer"))?;
+        let commands =
+            self.queue.commandBuffer().ok_or_else(|| driver_error("launch", "Metal gave no command buffer"))?;
         // Of the serial kind: a launch sees what the one before it wrote.
-        let encoder = commands.computeCommandEncoder().ok_or_else(|| fault("launch", "Metal gave no encoder"))?;
+        let encoder =
+            commands.computeCommandEncoder().ok_or_else(|| driver_error("launch", "Metal gave no encoder"))?;
         work.open = Some(Batch { commands, encoder: encoder.clone(), launches: 1 });
         Ok(encoder)
     }
 
     /// The host's view of a block, when nothing on the GPU uses it.
     #[expect(unsafe_code, reason = "handles are objects that the pool owns")]
-    fn contents(&self, block: Handle, offset: usize) -> Result<*mut u8, Fault> {
+    fn contents(&self, block: Handle, offset: usize) -> Result<*mut u8, DriverError> {
         self.synchronize()?;
         // SAFETY: `allocate` made the handle of a buffer that `free` has not taken back; the offset is within it.
         Ok(unsafe { borrowed(block).contents().as_ptr().cast::<u8>().add(offset) })
@@ -188,12 +194,12 @@ fn options() -> Retained<MTLCompileOptions> {
 
 #[expect(unsafe_code, reason = "Objective-C, and memory shared with the GPU")]
 impl Driver for Metal {
-    fn memory(&self) -> Result<Memory, Fault> {
+    fn memory(&self) -> Result<DeviceMemory, DriverError> {
         let total = self.device.recommendedMaxWorkingSetSize();
-        Ok(Memory { free: total.saturating_sub(self.device.currentAllocatedSize() as u64), total })
+        Ok(DeviceMemory { free: total.saturating_sub(self.device.currentAllocatedSize() as u64), total })
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, Fault> {
+    fn allocate(&self, bytes: usize) -> Result<Option<Handle>, DriverError> {
         let buffer = self.device.newBufferWithLength_options(bytes, MTLResourceOptions::StorageModeShared);
         Ok(buffer.map(handle_of))
     }
@@ -203,7 +209,7 @@ impl Driver for Metal {
         unsafe { release::<dyn MTLBuffer>(block) };
     }
 
-    fn zero(&self, block: Handle, bytes: usize) -> Result<(), Fault> {
+    fn zero(&self, block: Handle, bytes: usize) -> Result<(), DriverError> {
         let contents = self.contents(block, 0)?;
         // SAFETY: a buffer asks for no more bytes than its block has.
         // PERF: a blit's fill would not wait for the GPU.
@@ -211,21 +217,21 @@ impl Driver for Metal {
         Ok(())
     }
 
-    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), Fault> {
+    fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DriverError> {
         let contents = self.contents(block, offset)?;
         // SAFETY: the buffer has checked the range.
         unsafe { contents.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         Ok(())
     }
 
-    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), Fault> {
+    fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), DriverError> {
         let contents = self.contents(block, offset)?;
         // SAFETY: the buffer has checked the range; Metal zeroes new memory.
         unsafe { to.as_mut_ptr().copy_from_nonoverlapping(contents, to.len()) };
         Ok(())
     }
 
-    fn load(&self, module: &'static Module) -> Result<(Handle, String), DeviceError> {
+    fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError> {
         let absent =
             DeviceError::NoKernels { module: module.name, backend: Backend::Metal, precision: Precision::Single };
         let text = module.msl.ok_or(absent)?;
@@ -242,7 +248,12 @@ impl Driver for Metal {
         })
     }
 
-    fn kernel(&self, module: &'static Module, loaded: Handle, name: &'static str) -> Result<Loaded, DeviceError> {
+    fn kernel(
+        &self,
+        module: &'static KernelModule,
+        loaded: Handle,
+        name: &'static str,
+    ) -> Result<LoadedKernel, DeviceError> {
         // SAFETY: `load` made it and nobody releases it.
         let library: &ProtocolObject<dyn MTLLibrary> = unsafe { object(loaded) };
         autoreleasepool(|_| {
@@ -257,20 +268,20 @@ impl Driver for Metal {
             let width = pipeline.threadExecutionWidth();
             if width != WARP as usize {
                 let detail = format!("lanes run {width} at a time, kernels are written for {WARP}");
-                return Err(fault("making a pipeline", &detail).into());
+                return Err(driver_error("making a pipeline", &detail).into());
             }
             let max_lanes = pipeline.maxTotalThreadsPerThreadgroup() as u32;
-            Ok(Loaded { handle: handle_of(pipeline), name, max_lanes, parameters: None })
+            Ok(LoadedKernel { handle: handle_of(pipeline), name, max_lanes, parameters: None })
         })
     }
 
     fn launch(
         &self,
-        kernel: &Loaded,
-        grid: Grid,
+        kernel: &LoadedKernel,
+        grid: LaunchDims,
         shared_bytes: usize,
         arguments: &[RawArgument<'_>],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DriverError> {
         // SAFETY: `kernel` made it and nobody releases it.
         let pipeline: &ProtocolObject<dyn MTLComputePipelineState> = unsafe { object(kernel.handle) };
         autoreleasepool(|_| {
@@ -280,7 +291,7 @@ impl Driver for Metal {
             for (index, argument) in arguments.iter().enumerate() {
                 match argument {
                     // SAFETY: the bytes are copied before this returns.
-                    RawArgument::Constants(bytes) => unsafe {
+                    RawArgument::KernelConstants(bytes) => unsafe {
                         encoder.setBytes_length_atIndex(NonNull::from(*bytes).cast(), bytes.len(), index);
                     },
                     // SAFETY: the launch borrows the buffer; the command buffer retains it until it is done.
@@ -300,7 +311,7 @@ impl Driver for Metal {
         })
     }
 
-    fn synchronize(&self) -> Result<(), Fault> {
+    fn synchronize(&self) -> Result<(), DriverError> {
         autoreleasepool(|_| {
             let mut work = self.work();
             commit(&mut work);
@@ -308,7 +319,7 @@ impl Driver for Metal {
                 commands.waitUntilCompleted();
                 if let Some(error) = commands.error().filter(|_| work.failed.is_none()) {
                     let detail = error.localizedDescription().to_string();
-                    work.failed = Some(Fault { operation: "a batch of launches", detail, fatal: true });
+                    work.failed = Some(DriverError { operation: "a batch of launches", detail, fatal: true });
                 }
             }
             work.failed.clone().map_or(Ok(()), Err)
@@ -316,21 +327,22 @@ impl Driver for Metal {
     }
 
     /// An event is a command buffer: the last one committed, or an empty one.
-    fn record(&self) -> Result<Handle, Fault> {
+    fn record(&self) -> Result<Handle, DriverError> {
         autoreleasepool(|_| {
             let mut work = self.work();
             commit(&mut work);
             if let Some(last) = work.committed.last() {
                 return Ok(handle_of(last.clone()));
             }
-            let empty = self.queue.commandBuffer().ok_or_else(|| fault("event", "Metal gave no command buffer"))?;
+            let empty =
+                self.queue.commandBuffer().ok_or_else(|| driver_error("event", "Metal gave no command buffer"))?;
             empty.commit();
             work.committed.push(empty.clone());
             Ok(handle_of(empty))
         })
     }
 
-    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, Fault> {
+    fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, DriverError> {
         let end = |event: Handle| {
             // SAFETY: `record` made it and it has not been forgotten.
             let commands: &ProtocolObject<dyn MTLCommandBuffer> = unsafe { object(event) };

@@ -5,7 +5,7 @@
 //! block for each head of one token leaves most of a large GPU idle, and takes as long as all its
 //! tiles in sequence.
 
-use ns_device::{Argument, Buffer, WARP};
+use ns_device::{Buffer, KernelArgument, WARP};
 
 use super::{LANES, Launcher, area, count, holds, reaches};
 use crate::cpu::backend::Heads;
@@ -82,14 +82,14 @@ impl Attend<'_> {
     }
 
     /// Returns the launch arguments of a kernel that reads keys and values.
-    fn arguments<'b>(&'b self, words: &'b [u32], out: &'b mut Buffer<f32>) -> [Argument<'b>; 6] {
+    fn arguments<'b>(&'b self, words: &'b [u32], out: &'b mut Buffer<f32>) -> [KernelArgument<'b>; 6] {
         [
-            Argument::uints(words),
-            Argument::read(self.places.0),
-            Argument::read(self.queries),
-            Argument::read(self.keys),
-            Argument::read(self.values),
-            Argument::write(out),
+            KernelArgument::uints(words),
+            KernelArgument::read(self.places.0),
+            KernelArgument::read(self.queries),
+            KernelArgument::read(self.keys),
+            KernelArgument::read(self.values),
+            KernelArgument::write(out),
         ]
     }
 
@@ -147,8 +147,9 @@ impl Launcher {
         let words = layout.words();
         let arguments = attend.arguments(&words, tiles);
         self.launch(each, (count(n_blocks)?, room_of_block(layout.head_dim)), &arguments)?;
-        let places = Argument::read(attend.places.0);
-        let arguments = [Argument::uints(&words), places, Argument::read(tiles), Argument::write(out)];
+        let places = KernelArgument::read(attend.places.0);
+        let arguments =
+            [KernelArgument::uints(&words), places, KernelArgument::read(tiles), KernelArgument::write(out)];
         self.launch(all, (count(attend.n_heads()?)?, 0), &arguments)
     }
 
@@ -168,8 +169,12 @@ impl Launcher {
         let layout = sizes(heads, n_positions, scale)?;
         let blocks = layout.n_heads.saturating_mul(layout.n_rows.div_ceil(LANES / GROUP));
         let words = layout.words();
-        let arguments =
-            [Argument::uints(&words), Argument::read(queries), Argument::read(keys), Argument::write(scores)];
+        let arguments = [
+            KernelArgument::uints(&words),
+            KernelArgument::read(queries),
+            KernelArgument::read(keys),
+            KernelArgument::write(scores),
+        ];
         self.launch(kernel, (blocks, 0), &arguments)
     }
 
@@ -187,8 +192,12 @@ impl Launcher {
         holds(kernel, "out", out, area(&[heads.n_heads, heads.head_dim])?)?;
         let layout = sizes(heads, n_positions, 0.0)?;
         let words = layout.words();
-        let arguments =
-            [Argument::uints(&words), Argument::read(weights), Argument::read(values), Argument::write(out)];
+        let arguments = [
+            KernelArgument::uints(&words),
+            KernelArgument::read(weights),
+            KernelArgument::read(values),
+            KernelArgument::write(out),
+        ];
         self.launch(kernel, (layout.n_heads, LANES / WARP * layout.head_dim), &arguments)
     }
 }

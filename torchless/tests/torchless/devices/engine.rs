@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision, Schedule};
+use ns_device::{Backend, Device, EmulationOptions, LaneSchedule, OpenOptions, Precision};
 use torchless::device::{DeviceKvCache, DeviceMemoryPool, estimate_device_memory};
 use torchless::score::{ScoreOptions, log_probabilities};
 use torchless::{Engine, Error, LogitRows, Model, Threads};
@@ -156,7 +156,7 @@ fn formats_may_be_mixed_at_a_launch_more() {
 fn lanes_in_any_order_give_the_same_bits() {
     let small = RandomModel { windows: vec![None, Some(4), Some(4)], ..RandomModel::new("qwen2") }.drawn();
     let path = small.write_folder("device-orders", true, 1);
-    let mut all = [Schedule::Ascending, Schedule::Descending, Schedule::Shuffled].map(|schedule| {
+    let mut all = [LaneSchedule::Ascending, LaneSchedule::Descending, LaneSchedule::Shuffled].map(|schedule| {
         let emulation = EmulationOptions { schedule, ..EmulationOptions::default() };
         let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };
         let device = Device::open_with(Backend::Emulated, 0, &options).expect("the emulated device");

@@ -9,12 +9,12 @@ use super::super::error::AccelError;
 use super::super::kernels::LikelihoodKernel;
 use super::super::layout::Task;
 use super::super::reals::Reals;
-use super::{Items, MOST_BLOCKS, Session, check_size};
+use super::{BatchPoints, DeviceSession, MOST_BLOCKS, check_size};
 use ns_core::Inputs;
 use ns_core::batch::{BatchData, BatchError, TemplateBatchMinimizer, TemplateMinimizer};
 use ns_core::model::{Data, Model};
 use ns_core::templates::InputError;
-use ns_device::{Argument, Device, Foreign, Grid, Precision};
+use ns_device::{Device, ExternalBuffer, KernelArgument, LaunchDims, Precision};
 
 /// The tables of R rows.
 #[derive(Debug)]
@@ -25,27 +25,27 @@ pub(super) struct Rows {
 
 /// Numbers that a device is given.
 #[derive(Debug, Clone, Copy)]
-pub enum Given<'a> {
+pub enum DeviceInput<'a> {
     /// The host's, which are copied.
     Host(&'a [f64]),
     /// In the device's memory already.
-    Resident(&'a Foreign<f64>),
+    Resident(&'a ExternalBuffer<f64>),
 }
 
 /// Where values (N) and gradients by parameters (N × P) and by inputs (N × M) go on a device.
 #[derive(Debug)]
-pub struct Gradients<'a> {
+pub struct DeviceGradients<'a> {
     /// -ln L (N).
-    pub values: &'a mut Foreign<f64>,
+    pub values: &'a mut ExternalBuffer<f64>,
     /// Its gradient by the parameters (N × P).
-    pub by_params: &'a mut Foreign<f64>,
+    pub by_params: &'a mut ExternalBuffer<f64>,
     /// Its gradient by the inputs (N × M).
-    pub by_inputs: &'a mut Foreign<f64>,
+    pub by_inputs: &'a mut ExternalBuffer<f64>,
 }
 
 /// The same on the host.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Slopes {
+pub struct BatchGradients {
     /// -ln L (N); +∞ outside the domain.
     pub values: Vec<f64>,
     /// Its gradient by the parameters (N × P); NaN outside the domain.
@@ -57,19 +57,19 @@ pub struct Slopes {
 /// Numbers that kernels read: copied, or where they were.
 enum Readable<'a> {
     Copied(Reals),
-    Resident(&'a Foreign<f64>),
+    Resident(&'a ExternalBuffer<f64>),
 }
 
 impl Readable<'_> {
-    fn read(&self) -> Argument<'_> {
+    fn read(&self) -> KernelArgument<'_> {
         match self {
             Self::Copied(reals) => reals.read(),
-            Self::Resident(memory) => Argument::read_foreign(memory),
+            Self::Resident(memory) => KernelArgument::read_external(memory),
         }
     }
 }
 
-impl Given<'_> {
+impl DeviceInput<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Host(numbers) => numbers.len(),
@@ -78,7 +78,7 @@ impl Given<'_> {
     }
 }
 
-impl<'a> Given<'a> {
+impl<'a> DeviceInput<'a> {
     fn on(self, device: &Device) -> Result<Readable<'a>, AccelError> {
         match self {
             Self::Host(numbers) => Ok(Readable::Copied(Reals::upload(device, numbers)?)),
@@ -88,7 +88,7 @@ impl<'a> Given<'a> {
     }
 }
 
-impl Session {
+impl DeviceSession {
     /// Uploads `model`, whose `inputs` can be replaced then. A device's first model is a small one of ours, on which it has to agree with the CPU.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Session {
     ///
     /// # Errors
     /// What the device says.
-    pub fn most_rows(&self) -> Result<usize, AccelError> {
+    pub fn max_batch(&self) -> Result<usize, AccelError> {
         let numbers = u64::from(self.layout.n_row_reals).max(u64::from(self.layout.n_inputs)).max(1);
         let fitting = self.device.memory()?.free / 2 / (numbers * self.device.precision().bytes() as u64);
         Ok(fitting.min(u64::from(u32::MAX) / numbers).max(1) as usize)
@@ -127,28 +127,28 @@ impl Session {
     ///
     /// # Errors
     /// Inputs that no template can have: the session has the model's own templates again then. What the device says.
-    pub fn set_rows(&mut self, given: Given<'_>) -> Result<(), AccelError> {
+    pub fn set_input_batch(&mut self, given: DeviceInput<'_>) -> Result<(), AccelError> {
         self.rows = None;
         let n_inputs = self.n_inputs();
         let n = given.len() / n_inputs.max(1);
         check_size("inputs of all rows", given.len(), (n * n_inputs).max(n_inputs))?;
         if n > u32::MAX as usize / self.layout.n_row_reals.max(self.layout.n_inputs).max(1) as usize {
-            return Err(AccelError::TooMany { items: n, most: self.most_rows()? });
+            return Err(AccelError::TooMany { items: n, most: self.max_batch()? });
         }
         let inputs = given.on(&self.device)?;
         let mut tables = Reals::uninitialised(&self.device, n * self.layout.n_row_reals as usize)?;
         let mut verdicts = Reals::uninitialised(&self.device, n)?;
         let (layout, task) = (self.layout.words(), Task { n_rows: n as u32, ..Task::default() }.words());
         let arguments = [
-            Argument::uints(&layout),
-            Argument::uints(&task),
-            Argument::read(&self.indices),
+            KernelArgument::uints(&layout),
+            KernelArgument::uints(&task),
+            KernelArgument::read(&self.indices),
             self.reals.read(),
             inputs.read(),
             tables.write(),
             verdicts.write(),
         ];
-        let grid = Grid { blocks: (n as u32).min(MOST_BLOCKS), lanes: self.lanes, shared_reals: self.lanes };
+        let grid = LaunchDims { blocks: (n as u32).min(MOST_BLOCKS), lanes: self.lanes, shared_reals: self.lanes };
         self.device.launch(LikelihoodKernel::SetTemplates, grid, &arguments)?;
         self.judge(&verdicts.download()?)?;
         self.rows = Some(Rows { n: n as u32, tables });
@@ -169,7 +169,12 @@ impl Session {
     ///
     /// # Errors
     /// What the device says.
-    pub fn nll_and_gradients(&mut self, data: &Data, points: Given<'_>, n: usize) -> Result<Slopes, AccelError> {
+    pub fn nll_and_gradients(
+        &mut self,
+        data: &Data,
+        points: DeviceInput<'_>,
+        n: usize,
+    ) -> Result<BatchGradients, AccelError> {
         let (n_params, n_inputs) = (self.plan.n_params, self.n_inputs());
         self.counted(n)?;
         let mut values = Reals::uninitialised(&self.device, n)?;
@@ -182,7 +187,7 @@ impl Session {
         if on_host {
             values.iter_mut().for_each(|value| *value += constant);
         }
-        Ok(Slopes { values, by_params: by_params.download()?, by_inputs: by_inputs.download()? })
+        Ok(BatchGradients { values, by_params: by_params.download()?, by_inputs: by_inputs.download()? })
     }
 
     /// The same, written to memory of the device. It is done when this returns.
@@ -192,20 +197,20 @@ impl Session {
     pub fn nll_and_gradients_into(
         &mut self,
         data: &Data,
-        points: Given<'_>,
-        out: Gradients<'_>,
+        points: DeviceInput<'_>,
+        out: DeviceGradients<'_>,
     ) -> Result<(), AccelError> {
         if self.device.precision() == Precision::Single {
             return Err(AccelError::Single);
         }
-        let Gradients { values, by_params, by_inputs } = out;
+        let DeviceGradients { values, by_params, by_inputs } = out;
         let n = self.counted(values.len())?;
         check_size("derivatives by parameters", by_params.len(), n * self.plan.n_params)?;
         check_size("derivatives by inputs", by_inputs.len(), n * self.n_inputs())?;
         let out = vec![
-            Argument::write_foreign(values),
-            Argument::write_foreign(by_params),
-            Argument::write_foreign(by_inputs),
+            KernelArgument::write_external(values),
+            KernelArgument::write_external(by_params),
+            KernelArgument::write_external(by_inputs),
         ];
         self.launch_gradients(data, points, (n, true), out)?;
         Ok(self.device.synchronize()?)
@@ -215,9 +220,9 @@ impl Session {
     fn launch_gradients(
         &mut self,
         data: &Data,
-        points: Given<'_>,
+        points: DeviceInput<'_>,
         (n, with_constant): (usize, bool),
-        out: Vec<Argument<'_>>,
+        out: Vec<KernelArgument<'_>>,
     ) -> Result<f64, AccelError> {
         let n_params = self.plan.n_params;
         let is_shared = n != 1 && points.len() == n_params;
@@ -238,23 +243,23 @@ impl Session {
     }
 }
 
-impl TemplateMinimizer for Session {
+impl TemplateMinimizer for DeviceSession {
     /// With inputs, those are all that is uploaded; without, all tables.
     fn replace_templates(&mut self, model: &Model) -> Result<(), BatchError> {
         match &self.inputs {
-            Some(inputs) => self.set_rows(Given::Host(&inputs.values(model)))?,
+            Some(inputs) => self.set_input_batch(DeviceInput::Host(&inputs.values(model)))?,
             None => *self = Self::untested(&self.device().clone(), model)?,
         }
         Ok(())
     }
 }
 
-impl TemplateBatchMinimizer for Session {
+impl TemplateBatchMinimizer for DeviceSession {
     fn n_batch(&self) -> usize {
         self.rows.as_ref().map_or(1, |rows| rows.n as usize)
     }
 
     fn batch_gradients(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError> {
-        Ok(self.nll_and_grad(&Items { data: BatchData::Shared(data), points })?)
+        Ok(self.nll_and_grad(&BatchPoints { data: BatchData::Shared(data), points })?)
     }
 }

@@ -33,9 +33,9 @@ fn everything(model: &Model) -> Inputs {
     Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("its samples")
 }
 
-fn results(session: &mut Session, model: &Model) -> Vec<u64> {
+fn results(session: &mut DeviceSession, model: &Model) -> Vec<u64> {
     let parameters = &model.parameters;
-    let items = Items { data: BatchData::Shared(&model.observed), points: &parameters.init };
+    let items = BatchPoints { data: BatchData::Shared(&model.observed), points: &parameters.init };
     let task = BatchTask {
         data: BatchData::Shared(&model.observed),
         starts: &parameters.init,
@@ -55,7 +55,7 @@ fn results(session: &mut Session, model: &Model) -> Vec<u64> {
         all.extend(arrival.params);
         all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0)]);
     }
-    let point = rows::Given::Host(&parameters.init);
+    let point = rows::DeviceInput::Host(&parameters.init);
     let found = session.nll_and_gradients(&model.observed, point, 1).expect("the device computes");
     all.extend([found.values, found.by_params, found.by_inputs].concat());
     all.into_iter().map(f64::to_bits).collect()
@@ -69,7 +69,7 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
         let rule = if seed % 2 == 0 { Interpolation::default() } else { Interpolation::KINKED };
         let model = random::model(seed, Shape::SMALL, rule);
         let [mut usual, mut guarded] =
-            [(); 2].map(|()| Session::with_inputs(&device, &model, everything(&model)).expect("the model fits"));
+            [(); 2].map(|()| DeviceSession::with_inputs(&device, &model, everything(&model)).expect("the model fits"));
         let gaps = move_apart(&mut guarded.layout);
         assert_eq!(results(&mut usual, &model), results(&mut guarded, &model), "seed {seed}: what is read");
         assert_eq!(guarded.kept.len(), 6, "every kernel ran");
@@ -91,8 +91,10 @@ fn items_of_a_later_launch_are_of_their_own_rows() {
     let inputs = everything(&model);
     let values = inputs.values(&model);
     let scaled = |factor: f64| values.iter().map(|x| x * factor).collect::<Vec<f64>>();
-    let mut session = Session::with_inputs(&device, &model, inputs).expect("the model fits");
-    session.set_rows(rows::Given::Host(&[scaled(1.0), scaled(1.01), scaled(1.02)].concat())).expect("sound templates");
+    let mut session = DeviceSession::with_inputs(&device, &model, inputs).expect("the model fits");
+    session
+        .set_input_batch(rows::DeviceInput::Host(&[scaled(1.0), scaled(1.01), scaled(1.02)].concat()))
+        .expect("sound templates");
     let parameters = &model.parameters;
     let mut fit = |first: usize, n: usize| -> Vec<u64> {
         let task = BatchTask {

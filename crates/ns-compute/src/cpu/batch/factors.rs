@@ -7,7 +7,7 @@
 use super::lanes::{LANES, Lanes};
 use crate::cpu::factors::exp;
 use crate::cpu::isa::Isa;
-use crate::cpu::plan::{ChannelPlan, Plan, TemplatePlan};
+use crate::cpu::plan::{ChannelPlan, ModelPlan, TemplatePlan};
 use ns_core::interpolate::{HistoSysInterpolation, NormSysInterpolation};
 use std::ops::Range;
 
@@ -23,14 +23,14 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &ModelPlan) -> Self {
         let room = || vec![[Lanes::ZERO; 2]; plan.n_params];
         Self { value: room(), derivative: room(), adjoint: room() }
     }
 
     /// Weights at `params` (P), adjoints zero.
     #[inline(always)]
-    pub(crate) fn set(&mut self, plan: &Plan, params: &[Lanes]) {
+    pub(crate) fn set(&mut self, plan: &ModelPlan, params: &[Lanes]) {
         for &param in &plan.histosys_params {
             let param = param as usize;
             let (value, derivative) = match plan.histosys_rule {
@@ -46,7 +46,7 @@ impl Weights {
 
     /// Carries the adjoints on to `gradient` (P).
     #[inline(always)]
-    pub(crate) fn finish<I: Isa>(&self, isa: I, plan: &Plan, gradient: &mut [Lanes]) {
+    pub(crate) fn finish<I: Isa>(&self, isa: I, plan: &ModelPlan, gradient: &mut [Lanes]) {
         for &param in &plan.histosys_params {
             let param = param as usize;
             let ([p, q], [dp, dq]) = (self.adjoint[param], self.derivative[param]);
@@ -136,8 +136,9 @@ struct Outer {
 }
 
 impl Chains {
-    pub(crate) fn new(plan: &Plan) -> Self {
-        let most = |of: fn(&Plan, &ChannelPlan) -> usize| plan.channels.iter().map(|c| of(plan, c)).max().unwrap_or(0);
+    pub(crate) fn new(plan: &ModelPlan) -> Self {
+        let most =
+            |of: fn(&ModelPlan, &ChannelPlan) -> usize| plan.channels.iter().map(|c| of(plan, c)).max().unwrap_or(0);
         let n_templates = most(|_, channel| channel.templates.len());
         Self {
             scale: vec![Lanes::ZERO; n_templates],
@@ -153,7 +154,7 @@ impl Chains {
 
     /// Finds out where the parameters of the group are beyond the polynomials.
     #[inline(always)]
-    pub(crate) fn look_at(&mut self, plan: &Plan, params: &[Lanes]) {
+    pub(crate) fn look_at(&mut self, plan: &ModelPlan, params: &[Lanes]) {
         let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
         for (param, &alpha) in params.iter().enumerate() {
             let (inner, outer) = (&mut self.inner[param], &mut self.outer[param]);
@@ -176,7 +177,7 @@ impl Chains {
 
     /// K of each template of `channel`, its adjoint zero; and what `backward` needs.
     #[inline(always)]
-    pub(crate) fn forward<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan, params: &[Lanes]) {
+    pub(crate) fn forward<I: Isa>(&mut self, isa: I, plan: &ModelPlan, channel: &ChannelPlan, params: &[Lanes]) {
         self.evaluate_polynomials(isa, plan, channel);
         let (mut scales, mut first) = (self.scales.iter_mut(), 0);
         for (i, t) in channel.templates.clone().enumerate() {
@@ -201,7 +202,7 @@ impl Chains {
 
     /// Excess and derivative of the polynomial of each normsys modifier of `channel`, at 0 in lanes where it is an exponential.
     #[inline(always)]
-    fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &Plan, channel: &ChannelPlan) {
+    fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &ModelPlan, channel: &ChannelPlan) {
         let links = self.excesses.iter_mut().zip(&mut self.partials);
         for (entry, (excess, derivative)) in normsys(plan, channel).zip(links) {
             let alpha = self.inner[plan.normsys[entry].param as usize];
@@ -214,7 +215,7 @@ impl Chains {
     pub(crate) fn backward<I: Isa>(
         &self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         params: &[Lanes],
         gradient: &mut [Lanes],
@@ -241,13 +242,13 @@ impl Chains {
 }
 
 /// The normsys modifiers of a channel; those of neighbouring templates are neighbours.
-fn normsys(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
+fn normsys(plan: &ModelPlan, channel: &ChannelPlan) -> Range<usize> {
     let templates = &plan.templates[channel.templates.clone()];
     templates.first().map_or(0, |t| t.normsys.start)..templates.last().map_or(0, |t| t.normsys.end)
 }
 
 /// The scale modifiers of a channel, likewise.
-fn scales(plan: &Plan, channel: &ChannelPlan) -> Range<usize> {
+fn scales(plan: &ModelPlan, channel: &ChannelPlan) -> Range<usize> {
     let templates = &plan.templates[channel.templates.clone()];
     templates.first().map_or(0, |t| t.scales.start)..templates.last().map_or(0, |t| t.scales.end)
 }
@@ -269,7 +270,7 @@ fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes
 #[inline(always)]
 fn add_exponentials<I: Isa>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     (has_outer, outer): (&[bool], &[Outer]),
     derivatives: &mut [Lanes],

@@ -13,7 +13,7 @@ mod tile;
 
 use super::channel::tiles;
 use super::isa::{self, Body, InstructionSet, Isa, dispatch};
-use super::plan::Plan;
+use super::plan::ModelPlan;
 use super::terms;
 use factors::{Chains, Weights};
 use lanes::{LANES, Lanes};
@@ -23,18 +23,18 @@ use tile::TileWork;
 
 /// One set of data, with the part of -ln L that depends on nothing else: made once, used at many points.
 #[derive(Debug, Clone)]
-pub struct DataSet {
+pub struct BatchDataSet {
     data: Data,
     constant: f64,
 }
 
-impl DataSet {
+impl BatchDataSet {
     /// Prepares `data` for the model that `plan` lays out.
     ///
     /// # Panics
     /// If they have not the model's number of bins and auxiliary data.
     #[must_use]
-    pub fn new(plan: &Plan, data: Data) -> Self {
+    pub fn new(plan: &ModelPlan, data: Data) -> Self {
         assert_eq!(
             (data.main.len(), data.aux.len()),
             (plan.n_bins(), plan.terms.len()),
@@ -53,15 +53,15 @@ impl DataSet {
 
 /// The data of N points.
 #[derive(Debug, Clone, Copy)]
-pub enum DataSets<'a> {
+pub enum BatchDataSets<'a> {
     /// The same for every point.
-    Shared(&'a DataSet),
+    Shared(&'a BatchDataSet),
     /// One for each point (N).
-    Each(&'a [&'a DataSet]),
+    Each(&'a [&'a BatchDataSet]),
 }
 
-impl<'a> DataSets<'a> {
-    fn of(self, point: usize) -> &'a DataSet {
+impl<'a> BatchDataSets<'a> {
+    fn of(self, point: usize) -> &'a BatchDataSet {
         match self {
             Self::Shared(data) => data,
             Self::Each(data) => data[point],
@@ -74,22 +74,22 @@ impl<'a> DataSets<'a> {
 /// A point's result depends on its parameters and data only, to the bit: not on N, on its place, or on the other points.
 ///
 /// ```
-/// use ns_compute::{CpuBatch, CpuLikelihood, DataSet, DataSets};
+/// use ns_compute::{CpuBatch, CpuLikelihood, BatchDataSet, BatchDataSets};
 /// use ns_core::{CompileOptions, Likelihood, compile};
 /// # let workspace = ns_testkit::random::workspace(1, ns_testkit::random::Shape::SMALL);
 /// # let model = compile(&workspace, &CompileOptions::default())?;
 /// let mut likelihood = CpuLikelihood::new(&model);
 /// let mut batch = CpuBatch::new(likelihood.plan().clone());
-/// let observed = DataSet::new(batch.plan(), model.observed.clone());
+/// let observed = BatchDataSet::new(batch.plan(), model.observed.clone());
 /// let points = model.parameters.init.repeat(3);
 /// let (mut nll, mut gradient) = ([0.0; 3], vec![0.0; points.len()]);
-/// batch.nll_and_grad(DataSets::Shared(&observed), &points, &mut nll, &mut gradient);
+/// batch.nll_and_grad(BatchDataSets::Shared(&observed), &points, &mut nll, &mut gradient);
 /// assert!((nll[2] - likelihood.nll(&model.parameters.init)).abs() < 1e-13 * nll[2].abs());
 /// # Ok::<(), ns_core::CompileError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct CpuBatch {
-    plan: Arc<Plan>,
+    plan: Arc<ModelPlan>,
     isa: InstructionSet,
     group: Group,
     scratch: Scratch,
@@ -115,7 +115,7 @@ struct Scratch {
 impl CpuBatch {
     /// An evaluator of the model that `plan` lays out.
     #[must_use]
-    pub fn new(plan: Arc<Plan>) -> Self {
+    pub fn new(plan: Arc<ModelPlan>) -> Self {
         let room = |n| vec![Lanes::ZERO; n];
         let group = Group {
             params: room(plan.n_params),
@@ -140,7 +140,7 @@ impl CpuBatch {
 
     /// The model's layout, to be shared with other evaluators.
     #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
+    pub fn plan(&self) -> &Arc<ModelPlan> {
         &self.plan
     }
 
@@ -148,7 +148,7 @@ impl CpuBatch {
     ///
     /// # Panics
     /// If the lengths do not fit together.
-    pub fn nll(&mut self, data: DataSets<'_>, params: &[f64], nll: &mut [f64]) {
+    pub fn nll(&mut self, data: BatchDataSets<'_>, params: &[f64], nll: &mut [f64]) {
         self.evaluate::<false>(data, params, nll, &mut []);
     }
 
@@ -156,14 +156,14 @@ impl CpuBatch {
     ///
     /// # Panics
     /// If the lengths do not fit together.
-    pub fn nll_and_grad(&mut self, data: DataSets<'_>, params: &[f64], nll: &mut [f64], gradient: &mut [f64]) {
+    pub fn nll_and_grad(&mut self, data: BatchDataSets<'_>, params: &[f64], nll: &mut [f64], gradient: &mut [f64]) {
         assert_eq!(gradient.len(), params.len(), "one derivative for each parameter of each point");
         self.evaluate::<true>(data, params, nll, gradient);
     }
 
     fn evaluate<const GRADIENT: bool>(
         &mut self,
-        data: DataSets<'_>,
+        data: BatchDataSets<'_>,
         params: &[f64],
         nll: &mut [f64],
         gradient: &mut [f64],
@@ -171,14 +171,14 @@ impl CpuBatch {
         let n_params = self.plan.n_params;
         assert_eq!(params.len(), nll.len() * n_params, "one parameter vector for each point");
         match data {
-            DataSets::Shared(data) => self.group.set_data(&[data; LANES]),
-            DataSets::Each(data) => assert_eq!(data.len(), nll.len(), "one data set for each point"),
+            BatchDataSets::Shared(data) => self.group.set_data(&[data; LANES]),
+            BatchDataSets::Each(data) => assert_eq!(data.len(), nll.len(), "one data set for each point"),
         }
         for (g, nll) in nll.chunks_mut(LANES).enumerate() {
             let first = g * LANES;
             // The last group is filled up with its last point.
             let points: [usize; LANES] = std::array::from_fn(|lane| first + lane.min(nll.len() - 1));
-            if let DataSets::Each(_) = data {
+            if let BatchDataSets::Each(_) = data {
                 self.group.set_data(&points.map(|point| data.of(point)));
             }
             self.group.set_params(&points.map(|point| &params[point * n_params..(point + 1) * n_params]));
@@ -197,7 +197,7 @@ impl CpuBatch {
 }
 
 impl Group {
-    fn set_data(&mut self, data: &[&DataSet; LANES]) {
+    fn set_data(&mut self, data: &[&BatchDataSet; LANES]) {
         gather(&mut self.main, &data.map(|set| &set.data.main[..]));
         gather(&mut self.aux, &data.map(|set| &set.data.aux[..]));
         self.constant = Lanes(data.map(|set| set.constant));
@@ -226,7 +226,7 @@ fn gather(columns: &mut [Lanes], rows: &[&[f64]; LANES]) {
 
 /// Value of one group, and its gradient if `GRADIENT`.
 struct Evaluate<'a, const GRADIENT: bool> {
-    plan: &'a Plan,
+    plan: &'a ModelPlan,
     group: &'a mut Group,
     scratch: &'a mut Scratch,
 }

@@ -8,7 +8,7 @@ use super::lanes::{LANES, Lanes};
 use super::poisson;
 use crate::cpu::channel::{NOTHING, Tile};
 use crate::cpu::isa::Isa;
-use crate::cpu::plan::{ChannelPlan, HistoSysUse, Plan, TILE, TemplatePlan};
+use crate::cpu::plan::{ChannelPlan, HistoSysUse, ModelPlan, TILE, TemplatePlan};
 
 /// Yields of one tile.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(crate) struct TileWork {
 }
 
 impl TileWork {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &ModelPlan) -> Self {
         let n_cells = plan.channels.iter().map(|c| c.templates.len() * c.bins.len().min(TILE)).max().unwrap_or(0);
         let room = |n| vec![Lanes::ZERO; n];
         Self {
@@ -43,7 +43,7 @@ impl TileWork {
     pub(crate) fn expect<I: Isa>(
         &mut self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         tile: Tile,
         (weights, chains, params): (&Weights, &Chains, &[Lanes]),
@@ -91,7 +91,7 @@ impl TileWork {
     pub(crate) fn backward<I: Isa>(
         &mut self,
         isa: I,
-        plan: &Plan,
+        plan: &ModelPlan,
         channel: &ChannelPlan,
         tile: Tile,
         (weights, chains): (&mut Weights, &mut Chains),
@@ -119,7 +119,14 @@ impl TileWork {
 
 /// nominal + Σ shifts of neighbouring bins from `start` on, counted inside the channel.
 #[inline(always)]
-fn shift<I: Isa>(isa: I, plan: &Plan, template: &TemplatePlan, start: usize, weights: &Weights, shifted: &mut [Lanes]) {
+fn shift<I: Isa>(
+    isa: I,
+    plan: &ModelPlan,
+    template: &TemplatePlan,
+    start: usize,
+    weights: &Weights,
+    shifted: &mut [Lanes],
+) {
     let (fours, rest) = shifted.as_chunks_mut::<4>();
     let (twos, ones) = rest.as_chunks_mut::<2>();
     let mut bin = start;
@@ -140,7 +147,7 @@ fn shift<I: Isa>(isa: I, plan: &Plan, template: &TemplatePlan, start: usize, wei
 #[inline(always)]
 fn shift_strip<I: Isa, const N: usize>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     bin: usize,
     weights: &Weights,
@@ -165,7 +172,7 @@ fn shift_strip<I: Isa, const N: usize>(
 #[inline(always)]
 fn unshift<I: Isa>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     start: usize,
     adjoint: &[Lanes],
@@ -188,7 +195,7 @@ fn unshift<I: Isa>(
 #[inline(always)]
 fn unshift_strip<I: Isa, const N: usize>(
     isa: I,
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     bin: usize,
     adjoint: &[Lanes],
@@ -208,7 +215,11 @@ fn unshift_strip<I: Isa, const N: usize>(
 
 /// hi - nominal and lo - nominal of N bins from `bin` on.
 #[inline(always)]
-fn differences<'a, const N: usize>(plan: &'a Plan, modifier: &HistoSysUse, bin: usize) -> (&'a [f64; N], &'a [f64; N]) {
+fn differences<'a, const N: usize>(
+    plan: &'a ModelPlan,
+    modifier: &HistoSysUse,
+    bin: usize,
+) -> (&'a [f64; N], &'a [f64; N]) {
     let start = modifier.cells as usize + bin;
     (cells(&plan.up, start), cells(&plan.down, start))
 }
@@ -220,7 +231,7 @@ fn cells<const N: usize>(values: &[f64], start: usize) -> &[f64; N] {
 
 /// Πγ of neighbouring bins from `start` on.
 #[inline(always)]
-fn multiply_gammas(plan: &Plan, template: &TemplatePlan, start: usize, params: &[Lanes], gammas: &mut [Lanes]) {
+fn multiply_gammas(plan: &ModelPlan, template: &TemplatePlan, start: usize, params: &[Lanes], gammas: &mut [Lanes]) {
     gammas.fill(Lanes::ONE);
     for factor in &plan.bin_factors[template.bin_factors.clone()] {
         let first = factor.first_param as usize + start;
@@ -232,7 +243,7 @@ fn multiply_gammas(plan: &Plan, template: &TemplatePlan, start: usize, params: &
 
 #[inline(always)]
 fn differentiate_gammas(
-    plan: &Plan,
+    plan: &ModelPlan,
     template: &TemplatePlan,
     start: usize,
     (scale, shifted, derivatives): (Lanes, &[Lanes], &[Lanes]),

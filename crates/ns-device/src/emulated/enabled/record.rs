@@ -5,7 +5,7 @@
 //! bytes before the launch; then the bytes after it of each written buffer.
 
 use crate::driver::RawArgument;
-use crate::{Grid, Precision};
+use crate::{LaunchDims, Precision};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ impl Recording {
         folder: &Path,
         kernel: &str,
         precision: Precision,
-        grid: Grid,
+        grid: LaunchDims,
         arguments: &[RawArgument<'_>],
     ) -> Recording {
         let name = format!("{kernel}_{precision}");
@@ -37,7 +37,7 @@ impl Recording {
         bytes.extend_from_slice(name.as_bytes());
         for argument in arguments {
             let (kind, content) = match argument {
-                RawArgument::Constants(constants) => (0u32, *constants),
+                RawArgument::KernelConstants(constants) => (0u32, *constants),
                 RawArgument::Buffer { written, .. } => (1 + u32::from(*written), content(argument)),
             };
             bytes.extend_from_slice(&kind.to_ne_bytes());
@@ -64,7 +64,7 @@ impl Recording {
 #[expect(unsafe_code, reason = "reads device memory, which is the host's here")]
 fn content<'a>(argument: &RawArgument<'a>) -> &'a [u8] {
     match *argument {
-        RawArgument::Constants(bytes) => bytes,
+        RawArgument::KernelConstants(bytes) => bytes,
         // SAFETY: the launch's arguments borrow their buffers, whose blocks were filled when they were allocated, and no
         // kernel runs while this is read.
         RawArgument::Buffer { handle, bytes, .. } => unsafe {

@@ -1,15 +1,15 @@
 //! Memory of a device that another library owns, such as a tensor: kernels work in it where it is.
 
-use crate::device::Shared;
+use crate::device::DeviceState;
 use crate::driver::{Handle, RawArgument};
-use crate::{Device, DeviceError, Item};
+use crate::{BufferItem, Device, DeviceError};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Items in a device's memory that somebody else owns. Dropped, it is left alone.
 #[derive(Debug)]
-pub struct Foreign<T: Item> {
-    device: Arc<Shared>,
+pub struct ExternalBuffer<T: BufferItem> {
+    device: Arc<DeviceState>,
     address: Handle,
     length: usize,
     items: PhantomData<T>,
@@ -26,20 +26,25 @@ impl Device {
     /// Until it is dropped and the work that it was given to has been waited for, `address` has to stay an allocation of `length` items on this device, which nobody
     /// writes meanwhile, and which nobody reads either where a kernel writes it.
     #[expect(unsafe_code, reason = "who calls has to vouch for memory that is not ours")]
-    pub unsafe fn foreign<T: Item>(&self, address: u64, length: usize) -> Result<Foreign<T>, DeviceError> {
+    pub unsafe fn external_buffer<T: BufferItem>(
+        &self,
+        address: u64,
+        length: usize,
+    ) -> Result<ExternalBuffer<T>, DeviceError> {
         let shared = self.shared();
         let bytes = length.checked_mul(size_of::<T>()).filter(|bytes| address.checked_add(*bytes as u64).is_some());
-        let bytes = bytes.ok_or(DeviceError::Foreign { address, problem: "it reaches past the end of all memory" })?;
+        let bytes =
+            bytes.ok_or(DeviceError::ExternalBuffer { address, problem: "it reaches past the end of all memory" })?;
         if address == 0 && bytes > 0 {
-            return Err(DeviceError::Foreign { address, problem: "it is no address" });
+            return Err(DeviceError::ExternalBuffer { address, problem: "it is no address" });
         }
         if !address.is_multiple_of(size_of::<T>() as u64) {
-            return Err(DeviceError::Foreign { address, problem: "it is not aligned" });
+            return Err(DeviceError::ExternalBuffer { address, problem: "it is not aligned" });
         }
         if bytes > 0 {
-            shared.check_foreign(address, bytes)?;
+            shared.check_external(address, bytes)?;
         }
-        Ok(Foreign { device: shared, address, length, items: PhantomData })
+        Ok(ExternalBuffer { device: shared, address, length, items: PhantomData })
     }
 
     /// Makes the work that is asked for from now on wait for what `stream`, another library's, has been given so far; 0 is CUDA's default stream. Devices without streams
@@ -51,12 +56,12 @@ impl Device {
     /// # Safety
     /// `stream` has to be a stream of this device's context, or 0.
     #[expect(unsafe_code, reason = "who calls has to vouch for a stream that is not ours")]
-    pub unsafe fn follow_stream(&self, stream: u64) -> Result<(), DeviceError> {
-        self.shared().follow_stream(stream)
+    pub unsafe fn wait_for_stream(&self, stream: u64) -> Result<(), DeviceError> {
+        self.shared().wait_for_stream(stream)
     }
 }
 
-impl<T: Item> Foreign<T> {
+impl<T: BufferItem> ExternalBuffer<T> {
     /// Number of items.
     pub fn len(&self) -> usize {
         self.length
