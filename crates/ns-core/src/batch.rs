@@ -1,6 +1,7 @@
-//! Many fits of one model at once, as an accelerator does them: what is asked for, and what comes back.
+//! The protocol of accelerators: many fits of one model in one call.
 //!
-//! Whoever runs toys, scans or rankings asks a [`BatchMinimizer`] for minima and finishes by itself those that it did not reach.
+//! A procedure (toys, scans, rankings) asks a [`BatchMinimizer`] for minima, and finishes on the
+//! host the fits that did not converge there.
 //!
 //! Legend: N fits, P parameters.
 
@@ -15,7 +16,7 @@ pub enum BatchData<'a> {
     Each(&'a [Data]),
 }
 
-/// Which parameters N fits hold.
+/// Which parameters are fixed in N fits.
 #[derive(Debug, Clone, Copy)]
 pub enum BatchFixed<'a> {
     /// The same for every fit (P).
@@ -24,77 +25,81 @@ pub enum BatchFixed<'a> {
     Each(&'a [bool]),
 }
 
-/// N fits of one model, which differ in their data, in where they start, or in what they hold.
+/// N fits of one model, which differ in their data, their starting points, or their fixed
+/// parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchTask<'a> {
     /// The data.
     pub data: BatchData<'a>,
-    /// Starting points (N × P), row by row; what is held is held at its value there.
+    /// Starting points (N × P), row by row; a fixed parameter keeps its value there.
     pub starts: &'a [f64],
-    /// Lower ends of the parameters' ranges (P).
+    /// Lower bounds of the parameters (P).
     pub lower: &'a [f64],
-    /// Upper ends (P).
+    /// Upper bounds (P).
     pub upper: &'a [f64],
-    /// Parameters that are held.
+    /// The fixed parameters.
     pub fixed: BatchFixed<'a>,
-    /// Parameters with a kink at zero (P); may be empty if there are none.
+    /// Parameters with a kink at zero (P); empty if the model has none.
     pub kinked: &'a [bool],
-    /// A parameter whose variance at the minimum is wanted.
+    /// The parameter whose variance at the minimum is computed, if any.
     pub variance_of: Option<usize>,
 }
 
-/// Where one fit ended.
+/// The result of one fit of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchFit {
     /// The parameters (P).
     pub params: Vec<f64>,
-    /// -ln L there, with all constants; +∞ where nothing was reached.
+    /// -ln L there, with all constants; +∞ if no point of the domain was reached.
     pub nll: f64,
-    /// The estimated distance to the minimum in -ln L, before the last step.
+    /// The estimated distance to the minimum (EDM) in -ln L, before the last step.
     pub edm: f64,
-    /// Whether it is a minimum inside the box, as far as the device's numbers tell.
+    /// Whether the fit ended in a minimum within the bounds, to the precision of the device.
     pub converged: bool,
-    /// The variance that was asked for; `None` where there is none, as at the end of a range.
+    /// The requested variance; `None` if it does not exist, as at a bound.
     pub variance: Option<f64>,
     /// Steps taken or tried.
     pub iterations: usize,
 }
 
-/// Why a batch could not be done; nothing is known about any of its fits.
+/// Why a batch failed as a whole: no fit of it has a result.
 pub type BatchError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whoever minimises -ln L of one model for many data sets at once.
+/// Minimises -ln L of one model for many data sets, starting points or sets of fixed parameters at
+/// once.
 pub trait BatchMinimizer: Send {
-    /// How many fits should be asked for at a time.
+    /// Returns the preferred number of fits in one call.
     fn batch_size(&self) -> usize;
 
-    /// Whether its numbers are as exact as the host's: else minima are only good starting points.
+    /// Returns `true` if the device computes in double precision. Otherwise its minima are only
+    /// good starting points.
     fn is_exact(&self) -> bool;
 
-    /// Does all fits of `task`, in order.
+    /// Returns the results of all fits of `task`, in order.
     ///
     /// # Errors
-    /// Whatever the device says.
+    /// The error of the device.
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError>;
 }
 
 /// A [`BatchMinimizer`] of a model whose templates are replaced between fits.
 pub trait TemplateMinimizer: BatchMinimizer {
-    /// Takes the templates of `model`, which is the same model otherwise.
+    /// Replaces the templates by those of `model`, which must be the same model otherwise.
     ///
     /// # Errors
-    /// Whatever the device says.
+    /// The error of the device.
     fn replace_templates(&mut self, model: &Model) -> Result<(), BatchError>;
 }
 
-/// A [`BatchMinimizer`] of R rows of templates, which stay where they are: fit i, and point i, is of row i modulo R.
+/// A [`BatchMinimizer`] of a batch of R sets of templates: fit i, and point i, uses set i modulo R.
 pub trait TemplateBatchMinimizer: BatchMinimizer {
-    /// R.
+    /// Returns R.
     fn n_batch(&self) -> usize;
 
-    /// -ln L of `data` at `points` (N × P) of the rows (N; +∞ outside the domain), and its gradient by the parameters (N × P).
+    /// Returns -ln L of `data` at `points` (N × P), one value for each point (N; +∞ outside the
+    /// domain), and its gradients with respect to the parameters (N × P).
     ///
     /// # Errors
-    /// Whatever the device says.
+    /// The error of the device.
     fn batch_gradients(&mut self, data: &Data, points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), BatchError>;
 }

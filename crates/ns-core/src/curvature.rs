@@ -1,13 +1,15 @@
-//! Second-order information of a likelihood, in the shapes that its structure allows to solve with cheaply.
+//! Second-order information of a likelihood, in shapes whose linear systems are cheap to solve.
 //!
-//! Most parameters act on many bins ("global"), but a gamma of one bin meets only the parameters of that bin ("local"). So the Hessian
-//! is an [`Arrowhead`]: a dense block of the G global parameters, small dense blocks on the diagonal for the local parameters of each
-//! bin, and a coupling row for each local parameter. Near the start of a fit the Gauss-Newton matrix D + JᵀJ is used instead, with few
-//! rows in J ([`GaussNewton`]). A [`Partition`] says which parameter is where.
+//! Most parameters act on many bins ("global"), but a gamma of one bin meets only the parameters of
+//! that bin ("local"). So the Hessian is an [`Arrowhead`]: a dense block of the G global
+//! parameters, small dense blocks on the diagonal for the local parameters of each bin, and a
+//! coupling row for each local parameter. Near the start of a fit the Gauss-Newton matrix D + JᵀJ
+//! is used instead, with few rows in J ([`GaussNewton`]). A [`Partition`] says which parameter is
+//! where.
 
 use std::sync::Arc;
 
-/// Which parameters are global, and which are local to which block. P = G + L parameters.
+/// The partition of P = G + L parameters into global ones and ones that are local to a block.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Partition {
     /// Parameter index of each global parameter (G), ascending.
@@ -18,13 +20,14 @@ pub struct Partition {
     pub block_start: Vec<u32>,
     /// Offset of each block's m × m matrix in [`Arrowhead::blocks`], and the total at the end.
     pub block_offset: Vec<usize>,
-    /// For each parameter (P): its position among the globals, or G + its position among the locals.
+    /// For each parameter (P): its position among the globals, or G + its position among the
+    /// locals.
     pub position: Vec<u32>,
 }
 
 impl Partition {
-    /// The partition of `n_params` parameters in which each of `blocks` is a list of parameters that meet no local parameter of
-    /// another block; all others are global.
+    /// Returns the partition of `n_params` parameters whose local blocks are `blocks`; all other
+    /// parameters are global. No bin may depend on local parameters of two blocks.
     #[must_use]
     pub fn new(n_params: usize, blocks: &[Vec<u32>]) -> Self {
         let mut partition = Self { position: vec![u32::MAX; n_params], ..Self::default() };
@@ -47,49 +50,49 @@ impl Partition {
         partition
     }
 
-    /// G, the number of global parameters.
+    /// Returns G, the number of global parameters.
     #[must_use]
     pub fn n_global(&self) -> usize {
         self.global.len()
     }
 
-    /// L, the number of local parameters.
+    /// Returns L, the number of local parameters.
     #[must_use]
     pub fn n_local(&self) -> usize {
         self.local.len()
     }
 
-    /// P, the number of parameters.
+    /// Returns P, the number of parameters.
     #[must_use]
     pub fn n_params(&self) -> usize {
         self.position.len()
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn n_blocks(&self) -> usize {
         self.block_start.len() - 1
     }
 
-    /// Positions (among the locals) of block `block`.
+    /// Returns the positions (among the locals) of block `block`.
     #[must_use]
     pub fn block(&self, block: usize) -> std::ops::Range<usize> {
         self.block_start[block] as usize..self.block_start[block + 1] as usize
     }
 
-    /// The block of the local parameter at position `local` among the locals.
+    /// Returns the block of the local parameter at position `local` among the locals.
     #[must_use]
     pub fn block_of(&self, local: usize) -> usize {
         self.block_start.partition_point(|&start| start as usize <= local) - 1
     }
 
-    /// Parameter index at each position: the globals, then the locals (P).
+    /// Iterates over the parameter index at each position: the globals, then the locals (P).
     pub fn params(&self) -> impl Iterator<Item = usize> + '_ {
         self.global.iter().chain(&self.local).map(|&p| p as usize)
     }
 }
 
-/// An index that is known to fit: models are refused at compile time when they don't.
+/// Converts an index that fits into 32 bits: compilation refuses larger models.
 fn index(i: usize) -> u32 {
     u32::try_from(i).expect("a compiled model has fewer than 2^32 of anything")
 }
@@ -99,7 +102,8 @@ fn index(i: usize) -> u32 {
 pub struct Arrowhead {
     /// Which parameter is where.
     pub partition: Arc<Partition>,
-    /// Global block, G × G, column by column; only the lower triangle is used: entry (i, j), i ≥ j, is at `j·G + i`.
+    /// Global block, G × G, column by column; only the lower triangle is used: entry (i, j), i ≥ j,
+    /// is at `j·G + i`.
     pub global: Vec<f64>,
     /// Coupling of each local parameter to the globals, L × G, row by row.
     pub coupling: Vec<f64>,
@@ -108,7 +112,7 @@ pub struct Arrowhead {
 }
 
 impl Arrowhead {
-    /// Bytes of a matrix of this shape; [`u64::MAX`] if they are more than that.
+    /// Returns the size of a matrix of this shape in bytes, at most [`u64::MAX`].
     #[must_use]
     pub fn bytes(partition: &Partition) -> u64 {
         let (g, l) = (partition.n_global() as u128, partition.n_local() as u128);
@@ -116,7 +120,8 @@ impl Arrowhead {
         u64::try_from(numbers * size_of::<f64>() as u128).unwrap_or(u64::MAX)
     }
 
-    /// The zero matrix. It must fit into memory: ask [`Arrowhead::bytes`] first where a model may be large.
+    /// Returns the zero matrix. It must fit into memory: check [`Arrowhead::bytes`] first if the
+    /// model may be large.
     #[must_use]
     pub fn zeros(partition: Arc<Partition>) -> Self {
         let (g, l) = (partition.n_global(), partition.n_local());
@@ -131,7 +136,7 @@ impl Arrowhead {
         self.blocks.fill(0.0);
     }
 
-    /// Where the diagonal element of the parameter at `position` is.
+    /// Returns the diagonal element of the parameter at `position`.
     fn diagonal_slot(&mut self, position: usize) -> &mut f64 {
         let g = self.partition.n_global();
         if position < g {
@@ -150,7 +155,7 @@ impl Arrowhead {
         *self.diagonal_slot(position) += value;
     }
 
-    /// The diagonal, written to `out` (P) in parameter order.
+    /// Writes the diagonal to `out` (P) in parameter order.
     pub fn diagonal(&self, out: &mut [f64]) {
         let partition = &*self.partition;
         let g = partition.n_global();
@@ -167,7 +172,7 @@ impl Arrowhead {
         }
     }
 
-    /// The product with `x` (P), written to `out` (P), both in parameter order.
+    /// Writes the product with `x` (P) to `out` (P), both in parameter order.
     pub fn multiply(&self, x: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         let partition = &*self.partition;
@@ -209,7 +214,7 @@ impl Arrowhead {
         }
     }
 
-    /// The matrix in full, P × P in parameter order, row by row.
+    /// Returns the matrix in full, P × P in parameter order, row by row.
     #[must_use]
     pub fn to_dense(&self) -> Vec<f64> {
         let n = self.partition.n_params();
@@ -227,9 +232,11 @@ impl Arrowhead {
     }
 }
 
-/// The Gauss-Newton matrix D + JᵀJ: positive semidefinite everywhere, equal to the Hessian where the model is linear.
+/// The Gauss-Newton matrix D + JᵀJ: positive semidefinite everywhere, equal to the Hessian where
+/// the model is linear.
 ///
-/// Row r of J is √n_b/λ_b · ∂λ_b/∂θ for one bin; D holds the second derivatives of the constraint terms.
+/// Row r of J is √n_b/λ_b · ∂λ_b/∂θ for one bin; D holds the second derivatives of the constraint
+/// terms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GaussNewton {
     /// R, the number of rows.
@@ -241,7 +248,7 @@ pub struct GaussNewton {
 }
 
 impl GaussNewton {
-    /// The zero matrix with `n_rows` rows for `n_params` parameters.
+    /// Returns the zero matrix with `n_rows` rows for `n_params` parameters.
     #[must_use]
     pub fn zeros(n_rows: usize, n_params: usize) -> Self {
         Self { n_rows, diagonal: vec![0.0; n_params], rows: vec![0.0; n_rows * n_params] }
@@ -257,7 +264,7 @@ pub struct CurvatureStructure {
     pub n_rows: usize,
 }
 
-/// Which second-order information is asked for, and where to write it.
+/// The kind of second-order information that a caller wants, with the memory to write it to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Curvature {
     /// D + JᵀJ as its factors.

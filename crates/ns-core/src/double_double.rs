@@ -1,7 +1,9 @@
-//! Numbers of twice the precision, as an unevaluated sum of two f64: for the few terms whose digits an f64 cannot hold.
+//! Double-double arithmetic: numbers kept as an unevaluated sum of two `f64`, for the few terms
+//! whose digits do not fit into one.
 //!
-//! A Poisson constraint with an auxiliary count of 1.9e11 contributes up to 1e12 to -ln L; rounding inside the term would cost 1e-4, more than any of the other
-//! terms is worth. Algorithms: T. J. Dekker, Numer. Math. 18 (1971) 224, with fused multiply-add.
+//! A Poisson constraint with an auxiliary count of 1.9e11 contributes up to 1e12 to -ln L; rounding
+//! inside the term would cost 1e-4, more than any of the other terms is worth. Algorithms: T. J.
+//! Dekker, Numer. Math. 18 (1971) 224, with fused multiply-add.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -17,7 +19,7 @@ pub struct DoubleDouble {
 impl DoubleDouble {
     const LN_2: Self = Self { hi: std::f64::consts::LN_2, lo: 2.319_046_813_846_299_6e-17 };
 
-    /// a + b exactly.
+    /// Returns a + b exactly.
     #[must_use]
     #[inline]
     pub fn sum(a: f64, b: f64) -> Self {
@@ -26,7 +28,7 @@ impl DoubleDouble {
         Self { hi, lo: (a - (hi - b_part)) + (b - b_part) }
     }
 
-    /// a · b exactly.
+    /// Returns a · b exactly.
     #[must_use]
     #[inline]
     pub fn product(a: f64, b: f64) -> Self {
@@ -44,9 +46,10 @@ impl DoubleDouble {
         Self::sum(first, second) + Self::from(rest.hi / b.hi)
     }
 
-    /// ln(self) for positive numbers.
+    /// Returns ln(self) for positive numbers.
     ///
-    /// self = 2^k m with m in [0.7, 1.41]; ln m = 2 artanh s with s = (m-1)/(m+1), whose series in s² ≤ 0.03 has lost 32 digits after 22 terms.
+    /// self = 2^k m with m in [0.7, 1.41]; ln m = 2 artanh s with s = (m-1)/(m+1), whose series in
+    /// s² ≤ 0.03 has lost 32 digits after 22 terms.
     #[must_use]
     pub fn ln(self) -> Self {
         let exponent = (self.hi * std::f64::consts::SQRT_2).log2().floor();
@@ -62,7 +65,7 @@ impl DoubleDouble {
         Self::LN_2 * Self::from(exponent) + s * series * Self::from(2.0)
     }
 
-    /// The nearest f64.
+    /// Returns the nearest f64.
     #[must_use]
     #[inline]
     pub fn round(self) -> f64 {

@@ -1,14 +1,17 @@
-//! What a model expects to see at a point: yields per bin, and auxiliary data. The plain version, for any number type.
+//! Expected counts per bin and expected auxiliary data at a point: the reference implementation,
+//! for any number type.
 //!
-//! λ_b = Σ_samples (nominal + Σ histosys shifts) · Π scale factors · Π normsys factors · Π per-bin factors
-//! (CERN-OPEN-2012-016, eq. 1-3). Written once over [`Scalar`], so that the same lines give values, and derivatives by
-//! second-order dual numbers: slow, obvious, complete, and what every fast evaluator is tested against.
+//! λ_b = Σ_samples (nominal + Σ histosys shifts) · Π scale factors · Π normsys factors · Π per-bin
+//! factors (CERN-OPEN-2012-016, eq. 1-3). Written once over [`Scalar`], so that the same lines give
+//! values and, with second-order dual numbers, derivatives. Tests compare every fast evaluator with
+//! it.
 
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::{BinPlace, Data, Model};
 use crate::scalar::Scalar;
 
-/// Yields of every template cell at `params` (P): one entry per template and bin, templates in model order.
+/// Returns the yield of every template cell at `params` (P): one entry per template and bin,
+/// templates in model order.
 #[must_use]
 pub fn cell_yields<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
     let nominal = model.values(model.layout.nominal);
@@ -63,7 +66,7 @@ fn chain<S: Scalar>(x: &S, f: Jet) -> S {
     x.chain(f)
 }
 
-/// Expected event counts λ (B) at `params` (P), channels in model order.
+/// Returns expected event counts λ (B) at `params` (P), channels in model order.
 #[must_use]
 pub fn expected_main<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
     let yields = cell_yields(model, params);
@@ -79,7 +82,8 @@ pub fn expected_main<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
     lambda
 }
 
-/// Expected auxiliary data (K) at `params` (P): θ for a Gaussian, τθ for a Poisson constraint term.
+/// Returns expected auxiliary data (K) at `params` (P): θ for a Gaussian, τθ for a Poisson
+/// constraint term.
 #[must_use]
 pub fn expected_aux(model: &Model, params: &[f64]) -> Vec<f64> {
     let scale = model.values(model.layout.constraint_scale);
@@ -88,14 +92,15 @@ pub fn expected_aux(model: &Model, params: &[f64]) -> Vec<f64> {
     terms.map(|((&param, &poisson), &scale)| params[param as usize] * if poisson == 1 { scale } else { 1.0 }).collect()
 }
 
-/// The Asimov data set of `params` (P): main bins and auxiliary data exactly as expected there, so that a fit returns `params`
-/// (arXiv:1007.1727, section 3.2).
+/// Returns the Asimov data set of `params` (P): main bins and auxiliary data exactly as expected
+/// there, so that a fit returns `params` (arXiv:1007.1727, section 3.2).
 #[must_use]
 pub fn asimov(model: &Model, params: &[f64]) -> Data {
     Data { main: expected_main(model, params), aux: expected_aux(model, params) }
 }
 
-/// Expected data at `params` (P), as pyhf's `expected_data`: main bins (B), then auxiliary data (K).
+/// Returns expected data at `params` (P), as pyhf's `expected_data`: main bins (B), then auxiliary
+/// data (K).
 #[must_use]
 pub fn expected_data(model: &Model, params: &[f64]) -> Vec<f64> {
     let mut data = expected_main(model, params);
@@ -103,9 +108,11 @@ pub fn expected_data(model: &Model, params: &[f64]) -> Vec<f64> {
     data
 }
 
-/// The lowest sample yield at `params` (P) if it is negative: its channel and bin, its sample, and the yield.
+/// Returns the lowest sample yield at `params` (P) if it is negative: its channel and bin, its
+/// sample, and the yield.
 ///
-/// A negative yield of one sample is allowed while the total is positive, as in pyhf; ROOT clips it at zero, so its minimum is another one.
+/// A negative yield of one sample is allowed while the total is positive, as in pyhf; ROOT clips it
+/// at zero, so its minimum is another one.
 #[must_use]
 pub fn lowest_negative_yield(model: &Model, params: &[f64]) -> Option<(BinPlace, String, f64)> {
     let yields = cell_yields(model, params);

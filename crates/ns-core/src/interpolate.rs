@@ -1,10 +1,10 @@
-//! How a systematic moves a yield between its -1σ, nominal and +1σ templates.
+//! Interpolates a yield between its -1σ, nominal and +1σ templates.
 //!
-//! A nuisance parameter α is 0 at nominal and ±1 at one standard deviation. This module turns α into a factor
-//! ([`NormSysInterpolation`]) or into two weights of a shift ([`HistoSysInterpolation`]), with first and second derivatives, and
-//! nothing else: which bin and in what order is `expected`'s business.
-//! Formulas: CERN-OPEN-2012-016, section 4.1; the codes are numbered as in pyhf and ROOT.
-//! Where a rule is kinked at α = 0, +0 has the derivatives of the upper side and -0 those of the lower one.
+//! A nuisance parameter α is 0 at nominal and ±1 at one standard deviation. This module turns α
+//! into a factor ([`NormSysInterpolation`]) or into two weights of a shift
+//! ([`HistoSysInterpolation`]), with first and second derivatives; `expected` applies them to bins.
+//! Formulas: CERN-OPEN-2012-016, section 4.1; the codes are numbered as in pyhf and ROOT. Where a
+//! rule is kinked at α = 0, +0 has the derivatives of the upper side and -0 those of the lower one.
 
 /// A function's value with its first and second derivative.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -22,7 +22,8 @@ pub struct Jet {
 pub enum NormSysInterpolation {
     /// Piecewise exponential, `code1`: hi^α for α ≥ 0, lo^(-α) below. Kinked at α = 0.
     Exponential,
-    /// Polynomial of degree six inside ±1, exponential outside, `code4`. Twice continuously differentiable.
+    /// Polynomial of degree six inside ±1, exponential outside, `code4`. Twice continuously
+    /// differentiable.
     #[default]
     SmoothExponential,
 }
@@ -32,9 +33,11 @@ pub enum NormSysInterpolation {
 pub enum HistoSysInterpolation {
     /// Piecewise linear, `code0`. Kinked at α = 0.
     Linear,
-    /// Quadratic inside ±1, linear outside, `code2`, continuous as in ROOT (pyhf 0.7.6 jumps at ±1).
+    /// Quadratic inside ±1, linear outside, `code2`, continuous as in ROOT (pyhf 0.7.6 jumps at
+    /// ±1).
     Quadratic,
-    /// Polynomial of degree six inside ±1, linear outside, `code4p`. Twice continuously differentiable.
+    /// Polynomial of degree six inside ±1, linear outside, `code4p`. Twice continuously
+    /// differentiable.
     #[default]
     SmoothLinear,
 }
@@ -55,7 +58,7 @@ impl Interpolation {
 }
 
 impl NormSysInterpolation {
-    /// The rule that a code of pyhf or ROOT names.
+    /// Returns the rule with this code of pyhf or ROOT.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         match code {
@@ -65,7 +68,7 @@ impl NormSysInterpolation {
         }
     }
 
-    /// The code by which pyhf and ROOT call it.
+    /// Returns its code in pyhf and ROOT.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -76,7 +79,7 @@ impl NormSysInterpolation {
 }
 
 impl HistoSysInterpolation {
-    /// The rule that a code of pyhf or ROOT names.
+    /// Returns the rule with this code of pyhf or ROOT.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         match code {
@@ -87,7 +90,7 @@ impl HistoSysInterpolation {
         }
     }
 
-    /// The code by which pyhf and ROOT call it.
+    /// Returns its code in pyhf and ROOT.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -97,11 +100,13 @@ impl HistoSysInterpolation {
         }
     }
 
-    /// The weights (p, q) of the shift p·(hi - nominal) + q·(lo - nominal), the same for every bin.
+    /// Returns the weights (p, q) of the shift p·(hi - nominal) + q·(lo - nominal), the same for
+    /// every bin.
     ///
-    /// Every rule is linear in the two template differences, so one pair of numbers per parameter serves all bins:
-    /// linear: (α, 0) for α ≥ 0, (0, -α) below; quadratic inside ±1: (α(α+1)/2, α(α-1)/2), outside its tangent;
-    /// smooth inside ±1: (S + α/2, S - α/2) with S = α²(15 + α²(3α² - 10))/16, outside as linear.
+    /// Every rule is linear in the two template differences, so one pair of numbers per parameter
+    /// serves all bins: linear: (α, 0) for α ≥ 0, (0, -α) below; quadratic inside ±1: (α(α+1)/2,
+    /// α(α-1)/2), outside its tangent; smooth inside ±1: (S + α/2, S - α/2) with S = α²(15 + α²(3α²
+    /// - 10))/16, outside as linear.
     ///
     /// ```
     /// use ns_core::interpolate::HistoSysInterpolation::{Linear, Quadratic, SmoothLinear};
@@ -121,7 +126,8 @@ impl HistoSysInterpolation {
         }
     }
 
-    /// The derivatives (p', q') of [`HistoSysInterpolation::weights`] with respect to α, with their own.
+    /// Returns the derivatives (p', q') of [`HistoSysInterpolation::weights`] with respect to α,
+    /// with their own.
     ///
     /// The third derivatives of p and q jump at ±1; there the ones outside are given.
     #[must_use]
@@ -172,7 +178,8 @@ fn smooth_weights(alpha: f64) -> (Jet, Jet) {
     (side(1.0), side(-1.0))
 }
 
-/// One normsys modifier, ready to be evaluated: logarithms of its factors and polynomial coefficients.
+/// One normsys modifier, ready to be evaluated: logarithms of its factors and polynomial
+/// coefficients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NormSysFactor {
     /// ln of the factor at +1σ.
@@ -184,11 +191,12 @@ pub struct NormSysFactor {
 }
 
 impl NormSysFactor {
-    /// Prepares the factor that is `lo` at -1σ, 1 at nominal and `hi` at +1σ; both must be positive.
+    /// Prepares the factor that is `lo` at -1σ, 1 at nominal and `hi` at +1σ; both must be
+    /// positive.
     ///
-    /// The polynomial is the one of degree six that is 1 at α = 0 and meets the exponentials at ±1 with equal value, first and
-    /// second derivative (CERN-OPEN-2012-016, section 4.1.2). With the even and odd parts of value, derivative and curvature at ±1
-    /// it is solved in closed form.
+    /// The polynomial is the one of degree six that is 1 at α = 0 and meets the exponentials at ±1
+    /// with equal value, first and second derivative (CERN-OPEN-2012-016, section 4.1.2). With the
+    /// even and odd parts of value, derivative and curvature at ±1 it is solved in closed form.
     #[must_use]
     pub fn new(lo: f64, hi: f64) -> Self {
         let (ln_lo, ln_hi) = (lo.ln(), hi.ln());
@@ -202,7 +210,7 @@ impl NormSysFactor {
         Self { ln_hi, ln_lo, coefficients }
     }
 
-    /// The factor at α with its derivatives.
+    /// Returns the factor at α with its derivatives.
     ///
     /// ```
     /// use ns_core::interpolate::{NormSysFactor, NormSysInterpolation::{Exponential, SmoothExponential}};
@@ -226,7 +234,8 @@ impl NormSysFactor {
         Jet { value: 1.0 + jet.value, ..jet }
     }
 
-    /// The derivative f' of [`NormSysFactor::at`] with respect to α, with its own derivatives.
+    /// Returns the derivative f' of [`NormSysFactor::at`] with respect to α, with its own
+    /// derivatives.
     #[must_use]
     pub fn derivative(&self, alpha: f64, rule: NormSysInterpolation) -> Jet {
         let f = self.at(alpha, rule);
@@ -240,7 +249,8 @@ impl NormSysFactor {
         Jet { value: f.first, first: f.second, second: third }
     }
 
-    /// The derivatives ∂f/∂lo and ∂f/∂hi of [`NormSysFactor::at`], each with its derivatives with respect to α.
+    /// Returns the derivatives ∂f/∂lo and ∂f/∂hi of [`NormSysFactor::at`], each with its
+    /// derivatives with respect to α.
     ///
     /// ```
     /// use ns_core::interpolate::{NormSysFactor, NormSysInterpolation::{Exponential, SmoothExponential}};
@@ -252,7 +262,8 @@ impl NormSysFactor {
     #[must_use]
     pub fn by_ends(&self, alpha: f64, rule: NormSysInterpolation) -> [Jet; 2] {
         if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
-            // value, derivative and curvature at ±1 are x, x ln x and x ln² x of the end x, the derivative at -1 with a minus sign
+            // value, derivative and curvature at ±1 are x, x ln x and x ln² x of the end x, the
+            // derivative at -1 with a minus sign
             let end = |ln: f64, odd: f64| {
                 let [value, derivative, curve] = [0.5, 0.5 * (ln + 1.0), 0.5 * ln * (ln + 2.0)];
                 let ends = Ends {
@@ -273,7 +284,7 @@ impl NormSysFactor {
 }
 
 impl NormSysFactor {
-    /// ∂²f/∂lo² and ∂²f/∂hi² of [`NormSysFactor::at`]; the mixed derivative is zero.
+    /// Returns ∂²f/∂lo² and ∂²f/∂hi² of [`NormSysFactor::at`]; the mixed derivative is zero.
     #[must_use]
     pub fn by_ends_twice(&self, alpha: f64, rule: NormSysInterpolation) -> [f64; 2] {
         if rule == NormSysInterpolation::SmoothExponential && alpha.abs() < 1.0 {
@@ -291,7 +302,8 @@ impl NormSysFactor {
     }
 }
 
-/// What a polynomial is to be at ±1: the even and the odd part of value, derivative (even: half the difference of the two) and curvature.
+/// The conditions on a polynomial at ±1: the even and the odd part of value, derivative (even: half
+/// the difference of the two) and curvature.
 #[derive(Clone, Copy)]
 struct Ends {
     value: [f64; 2],
@@ -299,7 +311,7 @@ struct Ends {
     curve: [f64; 2],
 }
 
-/// The coefficients of α¹ … α⁶ of the polynomial that is 0 at α = 0 and meets `ends`.
+/// Returns the coefficients of α¹ … α⁶ of the polynomial that is 0 at α = 0 and meets `ends`.
 fn coefficients(ends: Ends) -> [f64; 6] {
     let Ends {
         value: [even_value, odd_value],
@@ -316,7 +328,7 @@ fn coefficients(ends: Ends) -> [f64; 6] {
     ]
 }
 
-/// Σ a_k αᵏ for k = 1 … 6.
+/// Returns Σ a_k αᵏ for k = 1 … 6.
 fn without_constant([a1, a2, a3, a4, a5, a6]: [f64; 6], x: f64) -> Jet {
     Jet {
         value: x * (a1 + x * (a2 + x * (a3 + x * (a4 + x * (a5 + x * a6))))),

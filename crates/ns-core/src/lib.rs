@@ -1,7 +1,50 @@
-//! The vocabulary and the mathematics of HistFactory models, for every other crate to stand on.
+//! The vocabulary and the mathematics of HistFactory models: no I/O, no threads, no unsafe code.
 //!
-//! A [`spec::Workspace`] is a model as written; [`compile()`] turns it into a [`Model`] of flat arrays, where every check is made and
-//! every name becomes an index. No I/O, no threads, no unsafe code.
+//! A model exists twice. A [`spec::Workspace`] is the document as written: strings, options, lists
+//! of lists, nothing checked but the shape. A [`Model`] is what the document means: two flat
+//! buffers of numbers and indices. [`compile()`] goes from the one to the other, makes every check,
+//! and turns every name into an index. The obvious alternative, one structure that evaluators read
+//! as it was parsed, would put a lookup or a check into every loop over bins; here nothing after
+//! `compile` can fail, and the same buffers can be uploaded to a device.
+//!
+//! The formulas are written once more, slowly: [`likelihood::nll`] is the reference implementation
+//! that tests compare every evaluator with, and over [`scalar::HyperDual`] numbers the same lines
+//! give exact derivatives. Fast evaluators are in `ns-compute`. Fits need only the trait
+//! [`Likelihood`] and, to search for the lowest of several minima, [`SearchLikelihood`].
+//!
+//! ```
+//! use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+//! use ns_core::{CompileOptions, compile, expected, likelihood};
+//!
+//! // One bin: 5 signal events times μ, and 10 background events; 12 events are observed.
+//! let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+//! let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
+//! let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
+//! let workspace = Workspace {
+//!     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
+//!     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
+//!     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
+//!     version: "1.0.0".into(),
+//! };
+//! let model = compile(&workspace, &CompileOptions::default())?;
+//! assert_eq!(expected::expected_main(&model, &[2.0]), [20.0]); // 2 · 5 + 10
+//!
+//! // -ln L is smallest where the expected count is the observed one: μ = 0.4.
+//! let nll = |mu: f64| likelihood::nll(&model, &model.observed, &[mu]);
+//! assert!(nll(0.4) < nll(0.3) && nll(0.4) < nll(0.5));
+//! # Ok::<(), ns_core::CompileError>(())
+//! ```
+//!
+//! # Modules
+//!
+//! * Documents and models: [`spec`] (as written), [`mod@compile`] (checks, names to indices),
+//!   [`model`] and [`parameters`] (as meant), [`check`] (suspicious properties), [`summary`]
+//!   (contents), [`similarity`] ("did you mean").
+//! * Formulas: [`interpolate`] (systematics), [`poisson`], [`expected`] (λ), [`likelihood`],
+//!   [`sensitivity`] (derivatives of yields), [`nonlinearity`] (where second minima can be).
+//! * Numbers: [`scalar`] (dual numbers), [`taylor`] (derivatives along a line), [`double_double`].
+//! * Interfaces: [`curvature`] (shapes of second derivatives), [`templates`] (histograms as
+//!   inputs), [`batch`] (accelerators).
 
 pub mod batch;
 pub mod check;

@@ -1,7 +1,8 @@
-//! The likelihood: the trait that minimisers use, and the plain reference that every evaluator is tested against.
+//! The likelihood: the traits that minimisers and searches use, and the reference implementation
+//! that tests compare every evaluator with.
 //!
-//! -ln L(θ) = Σ_bins -ln Pois(n_b | λ_b(θ)) + Σ_terms -ln f(a_k | θ), with every constant, so that 2·(-ln L) is pyhf's `twice_nll`
-//! (CERN-OPEN-2012-016, eq. 1; constants as in pyhf 0.7).
+//! -ln L(θ) = Σ_bins -ln Pois(n_b | λ_b(θ)) + Σ_terms -ln f(a_k | θ), with every constant, so that
+//! 2·(-ln L) is pyhf's `twice_nll` (CERN-OPEN-2012-016, eq. 1; constants as in pyhf 0.7).
 
 use crate::curvature::{Curvature, CurvatureStructure};
 use crate::double_double::DoubleDouble;
@@ -14,9 +15,9 @@ use crate::scalar::{HyperDual, Scalar};
 
 /// A negative log-likelihood of P parameters, with derivatives.
 ///
-/// These five methods are all that a minimiser needs. A search for the lowest of several minima also
-/// needs [`SearchLikelihood`], whose methods have defaults: `impl SearchLikelihood for MyLikelihood {}`
-/// is enough.
+/// These five methods are all that a minimiser needs. A search for the lowest of several minima
+/// also needs [`SearchLikelihood`], whose methods have defaults: `impl SearchLikelihood for
+/// MyLikelihood {}` is enough.
 ///
 /// A point outside the domain of the model gives +∞ with a zero gradient, and no error: minimisers
 /// step there and must be able to step back.
@@ -94,14 +95,14 @@ pub trait SearchLikelihood: Likelihood {
     }
 
     /// Continues the Poisson terms below a small expected count by parabolas
-    /// ([`floored`](crate::poisson::floored)), so that -ln L is finite everywhere; `None` undoes that.
-    /// Returns `false` if this likelihood cannot do so.
+    /// ([`floored`](crate::poisson::floored)), so that -ln L is finite everywhere; `None` undoes
+    /// that. Returns `false` if this likelihood cannot do so.
     fn set_floor(&mut self, _floor: Option<f64>) -> bool {
         false
     }
 
-    /// Returns `true` after cancellation. Every evaluation then returns +∞, so that running searches
-    /// terminate.
+    /// Returns `true` after cancellation. Every evaluation then returns +∞, so that running
+    /// searches terminate.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -116,13 +117,14 @@ pub trait DataLikelihood: SearchLikelihood {
     fn set_data(&mut self, data: &Data);
 }
 
-/// -ln f(a | θ) of a constraint term, with all constants.
+/// Returns -ln f(a | θ) of a constraint term, with all constants.
 #[must_use]
 pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {
     constraint_deviance(constraint, aux, param).round() + constraint_normaliser(constraint, aux)
 }
 
-/// The part of a constraint term that depends on θ, 0 where θ meets its auxiliary datum: ½ ((a - θ)/σ)², or D(a, τθ) in full precision.
+/// Returns the part of a constraint term that depends on θ, 0 where θ meets its auxiliary datum: ½
+/// ((a - θ)/σ)², or D(a, τθ) in full precision.
 #[must_use]
 #[inline]
 pub fn constraint_deviance(constraint: Constraint, aux: f64, param: f64) -> DoubleDouble {
@@ -136,7 +138,7 @@ pub fn constraint_deviance(constraint: Constraint, aux: f64, param: f64) -> Doub
     }
 }
 
-/// The part of a constraint term that does not depend on θ.
+/// Returns the part of a constraint term that does not depend on θ.
 #[must_use]
 pub fn constraint_normaliser(constraint: Constraint, aux: f64) -> f64 {
     match constraint {
@@ -145,7 +147,7 @@ pub fn constraint_normaliser(constraint: Constraint, aux: f64) -> f64 {
     }
 }
 
-/// -ln L of `data` at `params` (P): the plain reference.
+/// Returns -ln L of `data` at `params` (P): the reference implementation.
 #[must_use]
 pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
     let lambda = expected_main(model, params);
@@ -161,7 +163,8 @@ pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
     if total.hi.is_finite() { total.round() } else { f64::INFINITY }
 }
 
-/// -ln L with exact gradient and Hessian by second-order dual numbers: the slow twin of every analytic derivative.
+/// Returns -ln L with its exact gradient and Hessian by second-order dual numbers: the reference
+/// implementation of every analytic derivative.
 #[must_use]
 pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
     let variables = HyperDual::variables(params);
@@ -179,21 +182,21 @@ pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
     total
 }
 
-/// -ln Pois(n | λ) as a function of λ.
+/// Returns -ln Pois(n | λ) as a function of λ.
 #[must_use]
 pub fn poisson_jet(n: f64, lambda: f64) -> Jet {
     let (first, second) = derivatives(n, lambda);
     Jet { value: half_deviance(n, lambda) + log_normaliser(n), first, second }
 }
 
-/// -ln f(a | θ) of a constraint term as a function of θ.
+/// Returns -ln f(a | θ) of a constraint term as a function of θ.
 #[must_use]
 pub fn constraint_jet(constraint: Constraint, aux: f64, param: f64) -> Jet {
     let (first, second) = constraint_derivatives(constraint, aux, param);
     Jet { value: constraint_nll(constraint, aux, param), first, second }
 }
 
-/// First and second derivative of a constraint term with respect to θ.
+/// Returns the first and second derivative of a constraint term with respect to θ.
 #[must_use]
 pub fn constraint_derivatives(constraint: Constraint, aux: f64, param: f64) -> (f64, f64) {
     match constraint {
@@ -209,11 +212,11 @@ pub fn constraint_derivatives(constraint: Constraint, aux: f64, param: f64) -> (
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum NonFinite {
-    /// The expected count of a bin is negative, not a number, or zero where something was seen.
+    /// The expected count of a bin is negative, NaN, or zero although events were observed.
     Bin {
-        /// Which bin.
+        /// The bin.
         place: BinPlace,
-        /// Events seen there.
+        /// Events observed there.
         observed: f64,
         /// Events expected there.
         expected: f64,
@@ -247,7 +250,7 @@ impl std::fmt::Display for NonFinite {
 
 impl std::error::Error for NonFinite {}
 
-/// The first term of -ln L that is not finite at `params` (P), if any.
+/// Returns the first term of -ln L that is not finite at `params` (P), if any.
 #[must_use]
 pub fn diagnose(model: &Model, data: &Data, params: &[f64]) -> Option<NonFinite> {
     let lambda = expected_main(model, params);

@@ -1,15 +1,18 @@
-//! A workspace as meant: every check made, every name an index, every number in one of two flat buffers.
+//! A compiled workspace: every check made, every name an index, every number in one of two flat
+//! buffers.
 //!
-//! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are contiguous and their [`ModelLayout`] says
-//! which table stands where. It holds no strings but the names that reports need. [`crate::compile()`] makes it.
+//! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are
+//! contiguous and their [`ModelLayout`] says where each table is. The only strings are the names
+//! that reports need. [`crate::compile()`] makes it.
 //!
-//! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P parameters.
+//! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P
+//! parameters.
 
 use crate::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
 
-/// A table's place in one of the flat buffers.
+/// The place of a table in one of the flat buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableSpan {
     /// Offset of the first element.
@@ -19,14 +22,15 @@ pub struct TableSpan {
 }
 
 impl TableSpan {
-    /// The span as a range of indices.
+    /// Returns the span as a range of indices.
     #[must_use]
     pub fn range(self) -> std::ops::Range<usize> {
         self.start..self.start + self.len
     }
 }
 
-/// Where each table stands in [`Model::indices`] and [`Model::reals`]. Templates are sorted by channel, then by sample.
+/// The place of each table in [`Model::indices`] and [`Model::reals`]. Templates are sorted by
+/// channel, then by sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModelLayout {
     // -- u32 tables --
@@ -54,7 +58,8 @@ pub struct ModelLayout {
     pub histosys_cell: TableSpan,
     /// First per-bin modifier (shapefactor, shapesys, staterror) of each template (T + 1).
     pub template_bin_factor: TableSpan,
-    /// Parameter of the channel's first bin, for each per-bin modifier; bin i of the channel has this plus i.
+    /// Parameter of the channel's first bin, for each per-bin modifier; bin i of the channel has
+    /// this plus i.
     pub bin_factor_param: TableSpan,
     /// Parameter of each constraint term, in the order of the auxiliary data (K).
     pub constraint_param: TableSpan,
@@ -75,7 +80,7 @@ pub struct ModelLayout {
     pub constraint_scale: TableSpan,
 }
 
-/// One set of data: what was counted, or what a toy or an Asimov construction put in its place.
+/// One data set: the observed counts, or those of a toy or of an Asimov data set.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Data {
     /// Event counts (B), channels in model order.
@@ -99,13 +104,13 @@ pub struct Model {
     pub measurement: String,
     /// Interpolation rules.
     pub interpolation: Interpolation,
-    /// What was observed.
+    /// The observed data.
     pub observed: Data,
     /// Tables of indices, back to back.
     pub indices: Vec<u32>,
     /// Tables of numbers, back to back.
     pub reals: Vec<f64>,
-    /// Where each table stands.
+    /// The place of each table.
     pub layout: ModelLayout,
     /// How nonlinear the effect of each parameter is.
     pub nonlinearity: Nonlinearity,
@@ -127,56 +132,57 @@ impl std::fmt::Display for BinPlace {
 }
 
 impl Model {
-    /// One table of indices.
+    /// Returns one table of indices.
     #[must_use]
     pub fn table(&self, span: TableSpan) -> &[u32] {
         &self.indices[span.range()]
     }
 
-    /// One table of numbers.
+    /// Returns one table of numbers.
     #[must_use]
     pub fn values(&self, span: TableSpan) -> &[f64] {
         &self.reals[span.range()]
     }
 
-    /// The part `i` of a table of starts: `starts[i]..starts[i + 1]`.
+    /// Returns part `i` of a table of starts: `starts[i]..starts[i + 1]`.
     #[must_use]
     pub fn part(&self, starts: TableSpan, i: usize) -> std::ops::Range<usize> {
         let table = self.table(starts);
         table[i] as usize..table[i + 1] as usize
     }
 
-    /// P, the number of parameters.
+    /// Returns P, the number of parameters.
     #[must_use]
     pub fn n_params(&self) -> usize {
         self.parameters.len()
     }
 
-    /// B, the number of bins.
+    /// Returns B, the number of bins.
     #[must_use]
     pub fn n_bins(&self) -> usize {
         self.observed.main.len()
     }
 
-    /// K, the number of auxiliary data.
+    /// Returns K, the number of auxiliary data.
     #[must_use]
     pub fn n_aux(&self) -> usize {
         self.observed.aux.len()
     }
 
-    /// T, the number of templates.
+    /// Returns T, the number of templates.
     #[must_use]
     pub fn n_templates(&self) -> usize {
         self.layout.template_sample.len
     }
 
-    /// The parameter of interest, if the model has one.
+    /// Returns the parameter of interest, if the model has one.
     #[must_use]
     pub fn poi(&self) -> Option<usize> {
         self.pois.first().copied()
     }
 
-    /// Which parameters (P) have a kink at zero: those of interpolation rules that are not differentiable there.
+    /// Returns for each parameter (P) whether it has a kink at zero: an interpolation rule that is
+    /// not differentiable there.
     #[must_use]
     pub fn kinked(&self) -> Vec<bool> {
         let mut kinked = vec![false; self.n_params()];
@@ -192,8 +198,8 @@ impl Model {
         kinked
     }
 
-    /// Which parameters (P) move a yield the same way at -1σ and at +1σ: same-sign systematics, for
-    /// which -ln L may have a minimum on either side of zero.
+    /// Returns for each parameter (P) whether it moves a yield in the same direction at -1σ and at
+    /// +1σ: same-sign systematics, for which -ln L may have a minimum on either side of zero.
     #[must_use]
     pub fn same_sign(&self) -> Vec<bool> {
         let mut same_sign = vec![false; self.n_params()];
@@ -212,19 +218,19 @@ impl Model {
         same_sign
     }
 
-    /// The bins of channel `channel`.
+    /// Returns the bins of channel `channel`.
     #[must_use]
     pub fn channel_bins(&self, channel: usize) -> std::ops::Range<usize> {
         self.part(self.layout.channel_bin, channel)
     }
 
-    /// The templates of channel `channel`.
+    /// Returns the templates of channel `channel`.
     #[must_use]
     pub fn channel_templates(&self, channel: usize) -> std::ops::Range<usize> {
         self.part(self.layout.channel_template, channel)
     }
 
-    /// The channel and bin that global bin `bin` is.
+    /// Returns the channel, and the bin inside it, of bin `bin` of the model.
     #[must_use]
     pub fn place(&self, bin: usize) -> BinPlace {
         let starts = self.table(self.layout.channel_bin);
@@ -233,8 +239,9 @@ impl Model {
     }
 }
 
-/// Whether effects at -1σ and +1σ go the same way, the smaller one not being a trifle beside the other.
+/// Returns `true` if the effects at -1σ and +1σ have the same sign, and the smaller one is not
+/// negligible.
 fn is_same_sign(down: f64, up: f64) -> bool {
-    const TRIFLE: f64 = 0.1;
-    down * up > 0.0 && down.abs().min(up.abs()) > TRIFLE * down.abs().max(up.abs())
+    const NEGLIGIBLE: f64 = 0.1;
+    down * up > 0.0 && down.abs().min(up.abs()) > NEGLIGIBLE * down.abs().max(up.abs())
 }

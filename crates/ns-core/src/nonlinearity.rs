@@ -1,5 +1,5 @@
-//! How far each systematic is from linear: whether -ln L may curve down along it, and hide a
-//! minimum.
+//! Measures how nonlinear the effect of each parameter is: whether -ln L may curve down along it
+//! and have a second minimum.
 //!
 //! With expected counts λ_b(α), the other parameters at their starting values, and counts n_b,
 //! d²(-ln L)/dα² = 1 + Σ_b [n_b λ'_b²/λ_b² + (1 - n_b/λ_b) λ''_b]. With n_b = λ_b + z_b √λ_b that
@@ -16,21 +16,22 @@ use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor};
 use crate::model::Model;
 use serde::Serialize;
 
-/// Where the bend is evaluated.
+/// The points at which the bend is evaluated.
 const POINTS: [f64; 3] = [-1.0, 0.0, 1.0];
 
-/// Pairs are looked for among so many parameters, those with the largest Σ_b |λ''_b|/√λ_b.
+/// The number of parameters among which pairs are searched for: those with the largest
+/// Σ_b |λ''_b|/√λ_b.
 const MOST_PAIRED: usize = 64;
 
-/// Parameters with less than that sum are in no pair.
+/// Parameters with a smaller sum are in no pair.
 const LEAST_PAIRED: f64 = 0.3;
 
 /// Two parameters have nearly the same effect if the cosine of the angle between their λ'/√λ is
 /// larger than this.
 const SAME_EFFECT: f64 = 0.9;
 
-/// What a parameter does to one bin: change of the nominal count, λ' and λ'' at α = -1, then λ' and
-/// λ'' at α = 0, where nothing changes, and then all three at α = +1.
+/// The effect of a parameter on one bin: change of the nominal count, λ' and λ'' at α = -1, then λ'
+/// and λ'' at α = 0, where nothing changes, and then all three at α = +1.
 type BinResponse = [f64; 8];
 
 /// How nonlinear the effect of each parameter is.
@@ -58,7 +59,7 @@ pub struct NearDegeneratePair {
 }
 
 impl Nonlinearity {
-    /// Of the parameters of `model`.
+    /// Returns the nonlinearity of the parameters of `model`.
     #[must_use]
     pub fn of(model: &Model) -> Self {
         let mut factor = vec![1.0_f64; model.n_params()];
@@ -75,40 +76,40 @@ impl Nonlinearity {
 }
 
 /// Σ_b |λ''_b|/√λ_b and Σ_b λ'_b²/λ_b of a parameter, at each of [`POINTS`].
-type Sums = [[f64; 2]; 3];
+type BendSums = [[f64; 2]; 3];
 
 /// The bins of a channel that a parameter has a systematic in, with its λ'/√λ and λ''/√λ in each,
 /// at its starting value.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+struct ChannelEffects<'a> {
     first_bin: usize,
     effects: &'a [[f64; 2]],
 }
 
-/// The effects in the channel whose first bin is `first_bin`; nothing if there are none.
-fn effects_in<'a>(runs: &[Run<'a>], first_bin: usize) -> &'a [[f64; 2]] {
+/// Returns the effects in the channel whose first bin is `first_bin`; nothing if there are none.
+fn effects_in<'a>(runs: &[ChannelEffects<'a>], first_bin: usize) -> &'a [[f64; 2]] {
     runs.binary_search_by_key(&first_bin, |run| run.first_bin).map_or(&[], |k| runs[k].effects)
 }
 
-/// Σ_b λ'_b μ'_b/λ_b of two parameters, which have the runs `a` and `b`, by bin.
-fn product(a: &[Run<'_>], b: &[Run<'_>]) -> f64 {
+/// Returns Σ_b λ'_b μ'_b/λ_b of two parameters, which have the runs `a` and `b`, by bin.
+fn product(a: &[ChannelEffects<'_>], b: &[ChannelEffects<'_>]) -> f64 {
     let bins = a.iter().flat_map(|run| run.effects.iter().zip(effects_in(b, run.first_bin)));
     bins.map(|(x, y)| x[0] * y[0]).sum()
 }
 
-/// Σ_b |λ''_b + μ''_b|/√λ_b of the same.
-fn bent_together(a: &[Run<'_>], b: &[Run<'_>]) -> f64 {
+/// Returns Σ_b |λ''_b + μ''_b|/√λ_b of two parameters.
+fn bent_together(a: &[ChannelEffects<'_>], b: &[ChannelEffects<'_>]) -> f64 {
     let bins = a.iter().flat_map(|run| run.effects.iter().zip(effects_in(b, run.first_bin)));
     let both: f64 = bins.map(|(x, y)| (x[1] + y[1]).abs()).sum();
-    let alone = |runs: &[Run<'_>], others: &[Run<'_>]| -> f64 {
-        let is_alone = |run: &&Run<'_>| effects_in(others, run.first_bin).is_empty();
+    let alone = |runs: &[ChannelEffects<'_>], others: &[ChannelEffects<'_>]| -> f64 {
+        let is_alone = |run: &&ChannelEffects<'_>| effects_in(others, run.first_bin).is_empty();
         runs.iter().filter(is_alone).flat_map(|run| run.effects).map(|[_, second]| second.abs()).sum()
     };
     both + alone(a, b) + alone(b, a)
 }
 
-/// Where the effects of a parameter in the bins of a channel are.
-struct Row {
+/// The effects of a parameter in the bins of a channel.
+struct EffectPlace {
     param: u32,
     first_bin: usize,
     /// Where they start in [`Effects::values`].
@@ -119,16 +120,16 @@ struct Row {
 #[derive(Default)]
 struct Effects {
     /// Of each parameter (P).
-    sums: Vec<Sums>,
+    sums: Vec<BendSums>,
     /// For each channel and each parameter that has a systematic in it.
-    rows: Vec<Row>,
+    rows: Vec<EffectPlace>,
     /// λ'/√λ and λ''/√λ at the parameter's starting value, row by row.
     values: Vec<[f64; 2]>,
 }
 
 impl Effects {
     fn of(model: &Model) -> Self {
-        let mut effects = Self { sums: vec![Sums::default(); model.n_params()], ..Self::default() };
+        let mut effects = Self { sums: vec![BendSums::default(); model.n_params()], ..Self::default() };
         let mut responses = Responses::new(model);
         for channel in 0..model.channels.len() {
             let nominal = nominal_counts(model, channel);
@@ -141,7 +142,7 @@ impl Effects {
     fn add_channel(&mut self, first_bin: usize, nominal: &[f64], responses: &Responses) {
         let inverse_deviations: Vec<f64> = nominal.iter().map(|count| count.max(1.0).sqrt().recip()).collect();
         for (&param, row) in responses.params.iter().zip(responses.bins.chunks_exact(nominal.len())) {
-            self.rows.push(Row { param, first_bin, start: self.values.len() });
+            self.rows.push(EffectPlace { param, first_bin, start: self.values.len() });
             let mut sums = self.sums[param as usize];
             for ((response, nominal), inverse) in row.iter().zip(nominal).zip(&inverse_deviations) {
                 let [_, _, _, first, second, ..] = *response;
@@ -152,8 +153,8 @@ impl Effects {
         }
     }
 
-    /// The pairs of nearly the same effect that are more bent than their parameters, which are bent
-    /// by `bend` (P).
+    /// Returns the pairs of nearly the same effect that are more bent than their parameters, which
+    /// are bent by `bend` (P).
     fn pairs(&self, bend: &[f64]) -> Vec<NearDegeneratePair> {
         let bent = |i: usize| self.sums[i][1][0];
         let mut which: Vec<usize> = (0..self.sums.len()).filter(|&i| bent(i) > LEAST_PAIRED).collect();
@@ -179,28 +180,28 @@ impl Effects {
         found
     }
 
-    /// The runs of each of the parameters `which`, by bin.
-    fn runs(&self, which: &[usize]) -> Vec<Vec<Run<'_>>> {
+    /// Returns the runs of each of the parameters `which`, by bin.
+    fn runs(&self, which: &[usize]) -> Vec<Vec<ChannelEffects<'_>>> {
         let mut place = vec![usize::MAX; self.sums.len()];
         which.iter().enumerate().for_each(|(k, &i)| place[i] = k);
         let mut runs = vec![Vec::new(); which.len()];
         let ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.values.len()]);
-        for (&Row { param, first_bin, start }, end) in self.rows.iter().zip(ends) {
+        for (&EffectPlace { param, first_bin, start }, end) in self.rows.iter().zip(ends) {
             if place[param as usize] != usize::MAX {
-                runs[place[param as usize]].push(Run { first_bin, effects: &self.values[start..end] });
+                runs[place[param as usize]].push(ChannelEffects { first_bin, effects: &self.values[start..end] });
             }
         }
         runs
     }
 }
 
-/// The bend, from the sums at each of [`POINTS`].
-fn bend(sums: &Sums) -> f64 {
+/// Returns the bend, from the sums at each of [`POINTS`].
+fn bend(sums: &BendSums) -> f64 {
     sums.iter().map(|[bent, straight]| bent / (1.0 + straight)).fold(0.0, f64::max)
 }
 
 /// Adds |λ''|/√λ and λ'²/λ of one bin.
-fn add(sums: &mut Sums, response: &BinResponse, nominal: f64) {
+fn add(sums: &mut BendSums, response: &BinResponse, nominal: f64) {
     let [below, derivative_below, curve_below, derivative, curve, above, derivative_above, curve_above] = *response;
     let points =
         [[below, derivative_below, curve_below], [0.0, derivative, curve], [above, derivative_above, curve_above]];
@@ -212,7 +213,8 @@ fn add(sums: &mut Sums, response: &BinResponse, nominal: f64) {
     }
 }
 
-/// What the bins of `channel` expect at the nominal point, scale factors at their starting values.
+/// Returns the expected counts of `channel` at the nominal point, with scale factors at their
+/// starting values.
 fn nominal_counts(model: &Model, channel: usize) -> Vec<f64> {
     let mut total = vec![0.0; model.channel_bins(channel).len()];
     for template in model.channel_templates(channel) {
@@ -249,11 +251,11 @@ impl Responses {
             rule => rule,
         };
         let weights = POINTS.map(|alpha| rule.weights(alpha));
-        let (up, down) = (flat(weights.map(|(up, _)| up)), flat(weights.map(|(_, down)| down)));
+        let (up, down) = (response_of(weights.map(|(up, _)| up)), response_of(weights.map(|(_, down)| down)));
         Self { params: Vec::new(), bins: Vec::new(), place: vec![usize::MAX; model.n_params()], up, down }
     }
 
-    /// Makes them those of `channel`.
+    /// Computes the responses of `channel`.
     fn set(&mut self, model: &Model, channel: usize) {
         self.params.drain(..).for_each(|param| self.place[param as usize] = usize::MAX);
         self.bins.clear();
@@ -286,7 +288,7 @@ impl Responses {
         }
     }
 
-    /// The responses of the channel's bins to `param`.
+    /// Returns the responses of the channel's bins to `param`.
     fn row(&mut self, param: u32, n_bins: usize) -> &mut [BinResponse] {
         let place = &mut self.place[param as usize];
         if *place == usize::MAX {
@@ -298,13 +300,13 @@ impl Responses {
     }
 }
 
-/// What a jet at each of [`POINTS`] does to a bin, but for its value at 0.
-fn flat(jets: [Jet; 3]) -> BinResponse {
+/// Returns the numbers of a jet at each of [`POINTS`], without its value at 0.
+fn response_of(jets: [Jet; 3]) -> BinResponse {
     let [a, b, c] = jets;
     [a.value, a.first, a.second, b.first, b.second, c.value, c.first, c.second]
 }
 
-/// What a normsys does to a bin of one event, by the smooth rule.
+/// Returns the effect of a normsys on a bin of one event, by the smooth rule.
 fn normsys(lo: f64, hi: f64) -> BinResponse {
     let NormSysFactor { ln_lo, ln_hi, coefficients } = NormSysFactor::new(lo, hi);
     let (first, second) = (coefficients[0], 2.0 * coefficients[1]);

@@ -1,7 +1,9 @@
-//! The parameters of a model: names, order, starting values, ranges, and which constraint term each one has.
+//! The parameters of a model: names, order, starting values, ranges, and which constraint term each
+//! one has.
 //!
-//! Order and naming are pyhf's: sets by modifier kind (histosys, lumi, normfactor, normsys, shapefactor, shapesys, staterror), inside
-//! a kind by first appearance; a scalar set has the set's name, element i of a vector set is `name[i]`.
+//! Order and naming are pyhf's: sets by modifier kind (histosys, lumi, normfactor, normsys,
+//! shapefactor, shapesys, staterror), inside a kind by first appearance; a scalar set has the set's
+//! name, element i of a vector set is `name[i]`.
 
 use crate::spec::ModifierKind;
 
@@ -21,7 +23,8 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// The prior standard deviation of the parameter round `center`, the one that a change of ½ in -ln L corresponds to.
+    /// Returns the standard deviation that the constraint term gives the parameter at `center`: the
+    /// change that raises the term by ½.
     #[must_use]
     pub fn width(&self, center: f64) -> f64 {
         match *self {
@@ -47,13 +50,13 @@ pub struct ParameterSet {
 }
 
 impl ParameterSet {
-    /// The name of element `i`.
+    /// Returns the name of element `i`.
     #[must_use]
     pub fn element_name(&self, i: usize) -> String {
         if self.is_scalar { self.name.clone() } else { format!("{}[{i}]", self.name) }
     }
 
-    /// Indices of its elements.
+    /// Returns the indices of its elements.
     #[must_use]
     pub fn range(&self) -> std::ops::Range<usize> {
         self.first..self.first + self.len
@@ -82,19 +85,20 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// P, the number of parameters.
+    /// Returns P, the number of parameters.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The index of the element called `name`; the bare name of a vector set of one element counts as its element.
+    /// Returns the index of the element called `name`; the bare name of a vector set of one element
+    /// counts as its element.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {
         let set = self.sets.iter().find(|set| set.name == name);
@@ -105,13 +109,14 @@ impl Parameters {
         }
     }
 
-    /// The set called `name`.
+    /// Returns the set called `name`.
     #[must_use]
     pub fn set(&self, name: &str) -> Option<&ParameterSet> {
         self.sets.iter().find(|set| set.name == name)
     }
 
-    /// The name among those of the parameters and sets that is most like `name`, if any is like it at all.
+    /// Returns the name of a parameter or set that is most similar to `name`, or `None` if none is
+    /// similar.
     #[must_use]
     pub fn similar(&self, name: &str) -> Option<&str> {
         let candidates = self.sets.iter().map(|s| s.name.as_str()).chain(self.names.iter().map(String::as_str));

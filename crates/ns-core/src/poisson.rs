@@ -1,16 +1,17 @@
 //! The Poisson term of a likelihood, in a form that keeps its digits at any count.
 //!
-//! -ln Pois(n | λ) = D(n, λ) + C(n) with the half-deviance D = λ - n - n ln(λ/n) and C(n) = ln Γ(n+1) - n ln n + n. The textbook
-//! form n ln λ - λ - ln Γ(n+1) subtracts numbers of size n ln n: at the auxiliary count of 1.9e11 that one published model has, it
-//! loses 1e-3. Counts need not be whole (continuous Poisson, as in pyhf); 0·ln 0 = 0.
+//! -ln Pois(n | λ) = D(n, λ) + C(n) with the half-deviance D = λ - n - n ln(λ/n) and C(n) = ln
+//! Γ(n+1) - n ln n + n. The textbook form n ln λ - λ - ln Γ(n+1) subtracts numbers of size n ln n:
+//! at the auxiliary count of 1.9e11 that one published model has, it loses 1e-3. Counts need not be
+//! whole (continuous Poisson, as in pyhf); 0·ln 0 = 0.
 
 use crate::double_double::DoubleDouble;
 use crate::interpolate::Jet;
 
-/// D(n, λ) = λ - n - n ln(λ/n), half the deviance: 0 at λ = n, positive elsewhere.
+/// Returns D(n, λ) = λ - n - n ln(λ/n), half the deviance: 0 at λ = n, positive elsewhere.
 ///
-/// Derivatives: D' = 1 - n/λ, D'' = n/λ². Edges: D(0, λ) = λ; D(n > 0, 0) = +∞; λ < 0 or NaN: +∞, so that a minimiser that steps
-/// there can step back.
+/// Derivatives: D' = 1 - n/λ, D'' = n/λ². Edges: D(0, λ) = λ; D(n > 0, 0) = +∞; λ < 0 or NaN: +∞,
+/// so that a minimiser that steps there can step back.
 ///
 /// ```
 /// assert_eq!(ns_core::poisson::half_deviance(3.0, 3.0), 0.0);
@@ -23,7 +24,8 @@ pub fn half_deviance(n: f64, lambda: f64) -> f64 {
     half_deviance_from(n, lambda, lambda - n, || (lambda / n).ln())
 }
 
-/// [`half_deviance`] from the difference λ - n and the logarithm of λ/n, which may have been computed for many bins at once.
+/// [`half_deviance`] from the difference λ - n and the logarithm of λ/n, which may have been
+/// computed for many bins at once.
 #[must_use]
 #[inline]
 pub fn half_deviance_from(n: f64, lambda: f64, excess: f64, logarithm: impl FnOnce() -> f64) -> f64 {
@@ -37,7 +39,7 @@ pub fn half_deviance_from(n: f64, lambda: f64, excess: f64, logarithm: impl FnOn
     if x.abs() < 0.25 { n * minus_ln_1p(x) } else { excess - n * logarithm() }
 }
 
-/// D(n, τθ) with twice the digits, for counts from [`LARGE_COUNT`] on.
+/// Returns D(n, τθ) with twice the digits, for counts from [`LARGE_COUNT`] on.
 ///
 /// ```
 /// // mpmath 1.3, 40 digits, at n = τ = 189281768783.48367 and θ = 0.5
@@ -54,10 +56,11 @@ pub fn half_deviance_double_double(n: f64, tau: f64, theta: f64) -> DoubleDouble
     lambda - count - count * lambda.over(count).ln()
 }
 
-/// From this count on the rounding of one Poisson term can exceed that of all others together.
+/// The count from which the rounding error of one Poisson term can exceed that of all others
+/// together.
 pub const LARGE_COUNT: f64 = 1e6;
 
-/// First and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
+/// Returns the first and second derivative of -ln Pois(n | λ) with respect to λ: 1 - n/λ and n/λ².
 #[must_use]
 #[inline]
 pub fn derivatives(n: f64, lambda: f64) -> (f64, f64) {
@@ -68,15 +71,18 @@ pub fn derivatives(n: f64, lambda: f64) -> (f64, f64) {
     (1.0 - ratio, ratio / lambda)
 }
 
-/// Part of the floor down to which the barrier of a bin that saw nothing goes.
+/// The fraction of the floor down to which the barrier of a bin without observed events extends.
 const BARRIER: f64 = 1e-2;
 
-/// [`half_deviance`] continued below a floor by a parabola, with its first and second derivative: finite for every λ.
+/// [`half_deviance`] continued below a floor by a parabola, with its first and second derivative:
+/// finite for every λ.
 ///
-/// Below φ = `floor`·max(n, 1) the term goes on as D(φ) + D'(φ)(λ - φ) + ½κ(λ - φ)² with κ = D''(φ) + 1000/φ, which pushes λ back up. A bin that saw
-/// less than the floor counts as one that saw as much, and φ is a hundredth of it: the logarithm is then the barrier of an interior-point method
-/// (Nocedal and Wright, Numerical Optimization, section 19.6), smooth where a minimum at the edge of the domain lies. A minimiser that starts where some λ
-/// is negative uses it to find its way into the domain; as the floor goes to 0 it becomes the domain's edge.
+/// Below φ = `floor`·max(n, 1) the term continues as D(φ) + D'(φ)(λ - φ) + ½κ(λ - φ)² with κ =
+/// D''(φ) + 1000/φ, which pushes λ back up. A count below the floor is replaced by the floor, and φ
+/// is a hundredth of it: the logarithm is then the barrier of an interior-point method (Nocedal and
+/// Wright, Numerical Optimization, section 19.6), smooth where a minimum at the edge of the domain
+/// lies. A minimiser that starts where some λ is negative uses it to find its way into the domain;
+/// as the floor goes to 0 it becomes the domain's edge.
 #[must_use]
 pub fn floored(n: f64, lambda: f64, floor: f64) -> Jet {
     let (n, edge) = if n < floor { (floor, BARRIER * floor) } else { (n, floor * n.max(1.0)) };
@@ -93,9 +99,10 @@ pub fn floored(n: f64, lambda: f64, floor: f64) -> Jet {
     }
 }
 
-/// x - ln(1 + x) without cancellation, for |x| ≤ ¼.
+/// Returns x - ln(1 + x) without cancellation, for |x| ≤ ¼.
 ///
-/// With s = x/(2+x): ln(1+x) = 2 artanh s, so x - ln(1+x) = x²/(2+x) - 2(s³/3 + s⁵/5 + …), and x = s(2+x).
+/// With s = x/(2+x): ln(1+x) = 2 artanh s, so x - ln(1+x) = x²/(2+x) - 2(s³/3 + s⁵/5 + …), and x =
+/// s(2+x).
 fn minus_ln_1p(x: f64) -> f64 {
     let s = x / (2.0 + x);
     let z = s * s;
@@ -107,10 +114,10 @@ fn minus_ln_1p(x: f64) -> f64 {
     s * (x - 2.0 * series)
 }
 
-/// C(n) = ln Γ(n+1) - n ln n + n, the part of -ln Pois(n | λ) that does not depend on λ.
+/// Returns C(n) = ln Γ(n+1) - n ln n + n, the part of -ln Pois(n | λ) that does not depend on λ.
 ///
-/// From 16 on by the Stirling series ½ ln 2πn + 1/(12n) - 1/(360n³) + 1/(1260n⁵) - 1/(1680n⁷) + 1/(1188n⁹), whose next term is below 1e-16 there; below
-/// 16 directly. C(0) = 0.
+/// From 16 on by the Stirling series ½ ln 2πn + 1/(12n) - 1/(360n³) + 1/(1260n⁵) - 1/(1680n⁷) +
+/// 1/(1188n⁹), whose next term is below 1e-16 there; below 16 directly. C(0) = 0.
 ///
 /// ```
 /// // -ln Pois(4 | 4) = 4 - 4 ln 4 + ln 24

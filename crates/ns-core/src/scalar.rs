@@ -1,17 +1,19 @@
-//! The number types that the plain reference is written over: f64, and second-order dual numbers that carry derivatives.
+//! The number types of the reference implementation: f64, and second-order dual numbers that carry
+//! derivatives.
 //!
-//! [`HyperDual`] holds a value, a gradient and a Hessian with respect to chosen directions and propagates them exactly through
-//! sums, products and functions with known derivatives. It is for tests and for checking, not for speed.
+//! [`HyperDual`] holds a value, a gradient and a Hessian with respect to chosen directions and
+//! propagates them exactly through sums, products and functions with known derivatives. It is for
+//! tests and for checking, not for speed.
 
 use crate::interpolate::Jet;
 use std::ops::{Add, Mul};
 
 /// A number that can be added, multiplied, and put through a function whose derivatives are known.
 pub trait Scalar: Clone + From<f64> + Add<Output = Self> + Mul<Output = Self> {
-    /// The plain value.
+    /// Returns the plain value.
     fn value(&self) -> f64;
 
-    /// f(self), given value and derivatives of f at [`Scalar::value`].
+    /// Returns f(self), given value and derivatives of f at [`Scalar::value`].
     #[must_use]
     fn chain(&self, f: Jet) -> Self;
 }
@@ -117,7 +119,8 @@ mod tests {
 
     #[test]
     fn derivatives_of_a_product_and_a_chain_are_exact() {
-        // f = (x y) squared at (2, 3): f = 36, gradient (2 x y², 2 x² y) = (36, 24), Hessian (2y², 4xy; 4xy, 2x²)
+        // f = (x y) squared at (2, 3): f = 36, gradient (2 x y², 2 x² y) = (36, 24), Hessian (2y²,
+        // 4xy; 4xy, 2x²)
         let v = HyperDual::variables(&[2.0, 3.0]);
         let product = v[0].clone() * v[1].clone();
         let squared = product.chain(Jet { value: 36.0, first: 12.0, second: 2.0 });

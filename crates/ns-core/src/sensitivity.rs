@@ -1,25 +1,26 @@
 //! First derivatives of the yields of a template with respect to the parameters that act on it.
 //!
-//! A yield is (nominal + Σ shifts) · Π factors (`expected`), and its derivative with respect to one factor is the product of everything else: products
-//! from the left and from the right, no division, so that a factor of zero has the right derivative. What happens to these derivatives, such
-//! as uncertainties of yields, is for others to say.
+//! A yield is (nominal + Σ shifts) · Π factors (`expected`), and its derivative with respect to one
+//! factor is the product of everything else: products from the left and from the right, no
+//! division, so that the derivative is right for a factor of zero too.
 
 use crate::expected::shift;
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::Model;
 use std::ops::Range;
 
-/// The columns of a matrix of derivatives: which parameters they belong to.
+/// The parameters of the columns of a matrix of derivatives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DerivativeColumns {
-    /// Parameters that act on all bins alike, ascending: the first columns.
+    /// Parameters that act on all bins, ascending: the first columns.
     pub shared: Vec<u32>,
-    /// First parameters of the per-bin modifiers, ascending: the other columns, which in bin i belong to this parameter plus i.
+    /// First parameters of the per-bin modifiers, ascending: the other columns; in bin i
+    /// their parameter is this one plus i.
     pub per_bin: Vec<u32>,
 }
 
 impl DerivativeColumns {
-    /// The parameters that act on any of `templates`, each once.
+    /// Returns the parameters that act on any of `templates`, each once.
     #[must_use]
     pub fn of(model: &Model, templates: Range<usize>) -> Self {
         let layout = &model.layout;
@@ -42,19 +43,19 @@ impl DerivativeColumns {
         columns
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.len() + self.per_bin.len()
     }
 
-    /// Whether no parameter acts.
+    /// Returns `true` if no parameter acts on the templates.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The parameter of column `column` in bin `bin`.
+    /// Returns the parameter of column `column` in bin `bin`.
     #[must_use]
     pub fn param(&self, column: usize, bin: usize) -> usize {
         match column.checked_sub(self.shared.len()) {
@@ -72,11 +73,12 @@ impl DerivativeColumns {
     }
 }
 
-/// The yields of template `template` at `params` (P), written to `yields` (its bins), and their derivatives, written to `out` (columns × bins, one
-/// column after the other).
+/// The yields of template `template` at `params` (P), written to `yields` (its bins), and their
+/// derivatives, written to `out` (columns × bins, one column after the other).
 ///
-/// `columns` must have those of the template and may have more, which are zero. Where an interpolation rule is kinked at α = 0 the derivative is the mean of
-/// both sides', as a variation by the same amount up and down gives it.
+/// `columns` must have those of the template and may have more, which are zero. Where an
+/// interpolation rule is kinked at α = 0 the derivative is the mean of both sides', as a variation
+/// by the same amount up and down gives it.
 ///
 /// # Panics
 /// If `columns` lacks a parameter of the template, or a slice has another length.
@@ -93,7 +95,7 @@ pub fn derivatives(
     out.fill(0.0);
     yields.copy_from_slice(&model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)]);
     shift(model, template, params, yields);
-    let factors = Factors::of(model, template, params);
+    let factors = ScalarFactors::of(model, template, params);
     let firsts = &model.table(model.layout.bin_factor_param)[model.part(model.layout.template_bin_factor, template)];
     let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
     let gammas: Vec<f64> = (0..n_bins).map(|bin| (0..firsts.len()).map(|k| gamma(k, bin)).product()).collect();
@@ -135,13 +137,13 @@ fn add_shift_derivatives(model: &Model, template: usize, params: &[f64], add: &m
     }
 }
 
-/// The derivative of `f` at `alpha`; at zero the mean of both sides'.
+/// Returns the derivative of `f` at `alpha`; at zero the mean of the two one-sided ones.
 fn derivative(alpha: f64, f: impl Fn(f64) -> Jet) -> f64 {
     if alpha == 0.0 { 0.5 * (f(0.0).first + f(-0.0).first) } else { f(alpha).first }
 }
 
 /// The factors of a template that are the same in every bin.
-struct Factors {
+struct ScalarFactors {
     /// Parameter of each factor, and the factor's derivative.
     derivatives: Vec<(u32, f64)>,
     /// For each factor, the product of all others.
@@ -150,7 +152,7 @@ struct Factors {
     product: f64,
 }
 
-impl Factors {
+impl ScalarFactors {
     fn of(model: &Model, template: usize, params: &[f64]) -> Self {
         let layout = &model.layout;
         let (mut derivatives, mut values) = (Vec::new(), Vec::new());
@@ -180,7 +182,8 @@ impl Factors {
         Self { derivatives, others, product }
     }
 
-    /// Each factor's parameter, derivative, and the product of all others.
+    /// Iterates over the parameter and the derivative of each factor, with the product of all
+    /// others.
     fn each(&self) -> impl Iterator<Item = (u32, f64, f64)> {
         self.derivatives.iter().zip(&self.others).map(|(&(param, derivative), &others)| (param, derivative, others))
     }

@@ -13,7 +13,8 @@ const LONGEST: usize = 500;
 
 /// Returns the one of `candidates` that is most similar to `name`, or `None` if none is similar.
 ///
-/// A name is similar to its own beginning and to names in which few letters differ. Case is ignored.
+/// A name is similar to its own beginning and to names in which few letters differ. Case is
+/// ignored.
 ///
 /// ```
 /// use ns_core::similar_name;
@@ -36,7 +37,8 @@ pub fn similar_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
     (best.0 > SUGGESTED).then_some(best.1)
 }
 
-/// Returns the hint "did you mean `…`?" with the [`similar_name`] of `candidates`, or `None` if none is similar.
+/// Returns the hint "did you mean `…`?" with the [`similar_name`] of `candidates`, or `None` if
+/// none is similar.
 ///
 /// ```
 /// use ns_core::did_you_mean;

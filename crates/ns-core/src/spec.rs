@@ -1,10 +1,11 @@
-//! A workspace as written: channels, samples, modifiers, observations and measurements, with names and options.
+//! A workspace as written in its document: channels, samples, modifiers, observations and
+//! measurements, with names and options.
 //!
-//! Nothing here is checked beyond its shape. [`crate::compile()`] turns a workspace into a [`crate::Model`], and every
-//! check is there; reading and writing documents is another crate's work. The nouns are those of the pyhf JSON
-//! schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
+//! Nothing here is checked beyond its shape. [`crate::compile()`] turns a workspace into a
+//! [`crate::Model`], and every check is there; reading and writing documents is another crate's
+//! work. The nouns are those of the pyhf JSON schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
 
-/// Everything one document says: a set of channels, what was observed in them, and ways to measure.
+/// The contents of one document: channels, observations, and measurements.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workspace {
     /// Disjoint selections of events, in document order.
@@ -69,9 +70,10 @@ pub enum ModifierData {
     ShapeSys(Vec<f64>),
     /// One free factor per bin.
     ShapeFactor,
-    /// One Gaussian-constrained factor per bin, shared by the samples of a channel: absolute uncertainties, one per bin.
+    /// One Gaussian-constrained factor per bin, shared by the samples of a channel: absolute
+    /// uncertainties, one per bin.
     StatError(Vec<f64>),
-    /// The integrated luminosity: a constrained factor whose numbers stand in the measurement.
+    /// The integrated luminosity: a constrained factor whose numbers are in the measurement.
     Lumi,
 }
 
@@ -107,7 +109,7 @@ impl ModifierKind {
         Self::StatError,
     ];
 
-    /// The word that documents use for it.
+    /// Returns its name in documents.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -121,7 +123,7 @@ impl ModifierKind {
         }
     }
 
-    /// The kind that a document's word stands for.
+    /// Returns the kind that documents call `word`.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
@@ -135,7 +137,7 @@ impl std::fmt::Display for ModifierKind {
 }
 
 impl Modifier {
-    /// Which of the seven kinds it is.
+    /// Returns which of the seven kinds it is.
     #[must_use]
     pub fn kind(&self) -> ModifierKind {
         match self.data {
@@ -170,7 +172,8 @@ pub struct Measurement {
     pub parameters: Vec<ParameterConfig>,
 }
 
-/// What a measurement sets for one parameter (or parameter vector); absent means "as the modifier has it".
+/// What a measurement sets for one parameter (or parameter vector); absent means "as the modifier
+/// has it".
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParameterConfig {
     /// The parameter's name.

@@ -1,4 +1,4 @@
-//! What a workspace contains, counted and listed: what `pyhf inspect` says of it.
+//! Counts and lists the contents of a workspace, as `pyhf inspect` does.
 
 use crate::compile::{CompileError, choose_measurement};
 use crate::spec::{ModifierKind, Workspace};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The contents of a workspace; lists are sorted by name, measurements are in document order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkspaceSummary {
-    /// How many there are of each.
+    /// The number of elements of each kind.
     pub summary: WorkspaceCounts,
     /// Channels and their numbers of bins.
     pub channels: Vec<(String, usize)>,
@@ -20,13 +20,14 @@ pub struct WorkspaceSummary {
     pub parameters: Vec<(String, ConstraintKind)>,
     /// Parameters, their constraints, and the types of the modifiers that use them.
     pub systematics: Vec<(String, ConstraintKind, Vec<ModifierKind>)>,
-    /// Measurements, their parameters of interest (empty if none), and the parameters that they set.
+    /// Measurements, their parameters of interest (empty if none), and the parameters that they
+    /// set.
     pub measurements: Vec<(String, String, Vec<String>)>,
-    /// The measurement that is used unless another is asked for.
+    /// The measurement that is used by default.
     pub measurement: String,
 }
 
-/// How many there are of each.
+/// The number of elements of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WorkspaceCounts {
     /// Channels.
@@ -54,7 +55,7 @@ pub enum ConstraintKind {
 }
 
 impl ConstraintKind {
-    /// The constraint that modifiers of a kind bring along.
+    /// Returns the constraint that modifiers of a kind bring along.
     #[must_use]
     pub fn of(kind: ModifierKind) -> Self {
         match kind {
@@ -75,7 +76,7 @@ impl ConstraintKind {
     }
 }
 
-/// What `workspace` contains; it need not be sound enough to be compiled.
+/// Returns the contents of `workspace`, which need not be valid enough to compile.
 ///
 /// # Errors
 /// A `measurement` that the workspace does not have, two with one name, or none at all.

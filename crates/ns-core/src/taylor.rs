@@ -1,7 +1,8 @@
-//! Numbers that carry how they change along one line: value, first and second derivative at its start.
+//! Numbers with their first and second derivative along one line.
 //!
-//! Where parameters move along θ + εv, a function of them computed with [`Taylor`] numbers comes out with d/dε and d²/dε² at ε = 0, exactly. Applied to a gradient
-//! that gives the product of the Hessian with v, and the third derivatives contracted twice with it.
+//! If parameters move along θ + εv, a function of them that is computed with [`Taylor`] numbers has
+//! exact derivatives d/dε and d²/dε² at ε = 0. Applied to a gradient, these are the product of the
+//! Hessian with v, and the third derivatives contracted twice with v.
 
 use crate::interpolate::Jet;
 use crate::scalar::Scalar;
@@ -19,7 +20,7 @@ pub struct Taylor {
 }
 
 impl Taylor {
-    /// start + ε·derivative.
+    /// Returns start + ε·derivative.
     #[must_use]
     pub fn line(start: f64, derivative: f64) -> Self {
         Self { value: start, first: derivative, second: 0.0 }

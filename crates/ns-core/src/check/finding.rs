@@ -1,22 +1,22 @@
-//! A finding: what is suspicious, how much, and where.
+//! A finding: what is suspicious, how severe it is, and its place in the document.
 
 use crate::likelihood::NonFinite;
 use crate::spec::ModifierKind;
 use serde::{Serialize, Serializer};
 
-/// How much a finding matters.
+/// How severe a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Fits will fail or mean nothing.
+    /// Fits will fail or be meaningless.
     Error,
-    /// Probably not what was meant.
+    /// Probably a mistake.
     Warning,
     /// Worth knowing.
     Note,
 }
 
-/// The place of a finding: names for reading, the JSON pointer for finding.
+/// The place of a finding in the document: names for the reader, a JSON pointer for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FindingPlace {
     /// JSON pointer into the document.
@@ -56,24 +56,24 @@ impl std::fmt::Display for FindingPlace {
     }
 }
 
-/// Something suspicious.
+/// A suspicious property of a workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What.
+    /// What is suspicious.
     pub problem: FindingKind,
-    /// Where.
+    /// The place.
     pub at: FindingPlace,
 }
 
 impl Finding {
-    /// How much it matters.
+    /// Returns how severe it is.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.problem.severity()
     }
 }
 
-/// As one flat object: severity, code with its numbers, place, and the message in words.
+/// Serialises to one flat object: severity, code with its numbers, place, and the message.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -90,7 +90,7 @@ impl Serialize for Finding {
     }
 }
 
-/// What can be suspicious. Shifts are relative to nominal: 0.1 is +10 %.
+/// The kinds of findings. Shifts are relative to nominal: 0.1 is +10 %.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -98,7 +98,7 @@ pub enum FindingKind {
     /// Two names differ in case or blanks only.
     #[error("the {what} names `{name}` and `{other}` differ in case or blanks only")]
     SimilarNames {
-        /// What has the names.
+        /// What has the names: channel, sample, …
         what: &'static str,
         /// One name.
         name: String,
@@ -111,10 +111,10 @@ pub enum FindingKind {
         /// The first sample that has them.
         other: String,
     },
-    /// Nothing is expected in a bin, whatever the parameters.
+    /// The expected count of a bin is zero for all parameter values.
     #[error("no sample has any yield here, and {observed} events were observed")]
     EmptyBin {
-        /// Events seen.
+        /// Observed events.
         observed: f64,
     },
     /// The nominal yields of a bin add up to less than zero.
@@ -123,18 +123,18 @@ pub enum FindingKind {
         /// Their sum.
         total: f64,
     },
-    /// A sample's nominal yield is negative somewhere.
+    /// The nominal yield of a sample is negative in some bins.
     #[error("the nominal yield is negative: {value}{}", in_bins(*.n_bins))]
     NegativeYield {
-        /// The lowest one.
+        /// The lowest yield.
         value: f64,
-        /// In how many bins.
+        /// The number of such bins.
         n_bins: usize,
     },
-    /// A channel's observation is nowhere near what is expected.
+    /// The observation of a channel is far from its expectation.
     #[error("{observed} events were observed where {expected} are expected at the starting values")]
     FarFromObservation {
-        /// Events seen in the channel.
+        /// Events observed in the channel.
         observed: f64,
         /// Events expected at the starting values.
         expected: f64,
@@ -142,14 +142,14 @@ pub enum FindingKind {
     /// -ln L is not finite at the starting values.
     #[error("-ln L is not finite at the starting values: {reason}")]
     NotFiniteAtStart {
-        /// Why.
+        /// The cause.
         #[serde(rename = "cause")]
         reason: NonFinite,
     },
-    /// Counts so large that -ln L overflows.
+    /// The expected counts are so large that -ln L overflows.
     #[error("-ln L overflows at the starting values, where up to {expected} events are expected in a bin")]
     Overflow {
-        /// Most events expected in a bin.
+        /// The largest expected count of a bin.
         expected: f64,
     },
     /// A variation that changes nothing.
@@ -176,9 +176,9 @@ pub enum FindingKind {
         kind: ModifierKind,
         /// The shift at -1σ, where it is largest.
         down: f64,
-        /// The shift at +1σ there.
+        /// The shift at +1σ in the same bin.
         up: f64,
-        /// In how many bins.
+        /// The number of such bins.
         n_bins: usize,
     },
     /// One variation is much larger than the other.
@@ -188,9 +188,9 @@ pub enum FindingKind {
         kind: ModifierKind,
         /// The shift at -1σ, where it is largest.
         down: f64,
-        /// The shift at +1σ there.
+        /// The shift at +1σ in the same bin.
         up: f64,
-        /// In how many bins.
+        /// The number of such bins.
         n_bins: usize,
     },
     /// A variation of more than the yield itself.
@@ -230,16 +230,16 @@ pub enum FindingKind {
     /// The parameter of interest changes nothing.
     #[error("the parameter of interest changes no yield")]
     PoiWithoutEffect,
-    /// The parameter of interest is held fixed.
-    #[error("the parameter of interest is held at {value} by the measurement")]
+    /// The measurement fixes the parameter of interest.
+    #[error("the measurement fixes the parameter of interest at {value}")]
     PoiFixed {
-        /// Its value.
+        /// Its fixed value.
         value: f64,
     },
     /// A free parameter that changes nothing and has no constraint.
     #[error("this parameter has no constraint and changes no yield, so nothing determines it")]
     ParameterWithoutEffect,
-    /// A starting value that its own bounds exclude.
+    /// A starting value outside its own bounds.
     #[error("the starting value {start} is outside the bounds [{lower}, {upper}]")]
     StartOutsideBounds {
         /// The starting value.
@@ -249,26 +249,28 @@ pub enum FindingKind {
         /// The upper bound.
         upper: f64,
     },
-    /// Parameters that no data can tell apart.
-    #[error("no data can tell these parameters apart: {}", listed(.parameters))]
+    /// Parameters that no data can distinguish.
+    #[error("no data can distinguish these parameters: {}", listed(.parameters))]
     Degenerate {
         /// Curvature of -ln L along the direction, over that of independent parameters.
         curvature: f64,
         /// The parameters that take part and their shares, strongest first.
         parameters: Vec<(String, f64)>,
     },
-    /// A parameter that data can hardly tell from another one.
-    #[error("data can hardly tell this parameter from `{other}`: their expected correlation is {correlation:+.4}")]
+    /// Two parameters that data can hardly distinguish.
+    #[error(
+        "data can hardly distinguish this parameter from `{other}`: their expected correlation is {correlation:+.4}"
+    )]
     StronglyCorrelated {
-        /// The other one.
+        /// The other parameter.
         other: String,
-        /// The correlation that the model expects before the fit.
+        /// The correlation that the model predicts before the fit.
         correlation: f64,
     },
 }
 
 impl FindingKind {
-    /// How much it matters.
+    /// Returns how severe it is.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
@@ -283,7 +285,7 @@ impl FindingKind {
         }
     }
 
-    /// The word that stands for it in JSON and in tables.
+    /// Returns its name in JSON and in tables.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -313,7 +315,7 @@ impl FindingKind {
     }
 }
 
-/// A relative shift in words.
+/// Displays a relative shift in percent.
 struct Percent(f64);
 
 impl std::fmt::Display for Percent {

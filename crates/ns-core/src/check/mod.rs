@@ -1,7 +1,8 @@
-//! What is suspicious in a model that compiles: found by looking, before a fit trips over it.
+//! Finds suspicious properties of a model that compiles, before a fit fails because of them.
 //!
-//! Everything here is a [`Finding`]: a problem, its severity, and its place in the document. Faults that keep a workspace from being a model
-//! at all are [`crate::CompileError`]s; parameters that the data cannot tell apart need an evaluator and are found elsewhere.
+//! Each is a [`Finding`]: its kind, its severity, and its place in the document. What makes a
+//! workspace impossible to compile is a [`crate::CompileError`]; parameters that data cannot
+//! distinguish need an evaluator and are found elsewhere.
 
 mod finding;
 mod names;
@@ -14,7 +15,8 @@ pub use finding::{Finding, FindingKind, FindingPlace, Severity};
 use crate::model::Model;
 use crate::spec::Workspace;
 
-/// Everything suspicious in `workspace` and in `model`, which was compiled from it; errors first, then in document order.
+/// Returns all findings about `workspace` and about `model`, which was compiled from it: errors
+/// first, then in document order.
 ///
 /// ```
 /// use ns_core::check::{FindingKind, check};

@@ -1,4 +1,5 @@
-//! Names that look alike, templates that are the same, and names in settings that nothing has.
+//! Finds names that differ in case or blanks only, equal templates, and settings without a
+//! parameter.
 
 use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::model::Model;

@@ -1,4 +1,5 @@
-//! Parameters that change nothing, start where they may not be, or are fixed because there is nothing to vary.
+//! Finds parameters that change nothing, start outside their bounds, or are fixed for lack of a
+//! yield.
 
 use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::expected::expected_main;
@@ -28,7 +29,8 @@ fn starts(model: &Model, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Looks at every free parameter without a constraint: there are few of them, and each costs two evaluations.
+/// Examines every free parameter without a constraint: there are few, and each costs two
+/// evaluations.
 fn effects(model: &Model, findings: &mut Vec<Finding>) {
     let parameters = &model.parameters;
     for &poi in &model.pois {
@@ -47,7 +49,8 @@ fn effects(model: &Model, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether moving the parameter changes any yield. Factors are moved away from zero, where one could hide another.
+/// Returns `true` if moving the parameter changes any yield. Other factors are moved away
+/// from zero first, where they would suppress the effect.
 fn changes_yields(model: &Model, param: usize) -> bool {
     let parameters = &model.parameters;
     let mut point: Vec<f64> = parameters.init.iter().map(|&value| if value == 0.0 { 0.5 } else { value }).collect();
@@ -56,7 +59,7 @@ fn changes_yields(model: &Model, param: usize) -> bool {
     expected_main(model, &point) != before
 }
 
-/// Elements of per-bin factors that are fixed although the measurement does not ask for it.
+/// Finds elements of per-bin factors that are fixed although the measurement does not fix them.
 fn fixed_gammas(workspace: &Workspace, model: &Model, set: &ParameterSet, findings: &mut Vec<Finding>) {
     let kind = set.kinds[0];
     let mut measurements = workspace.measurements.iter().filter(|measurement| measurement.name == model.measurement);

@@ -1,38 +1,35 @@
-//! Systematics that change nothing, move the yield to one side only, are kinked, or are larger than the yield.
+//! Finds systematics that change nothing, move the yield in one direction only, are kinked, or are
+//! larger than the yield.
 
 use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::spec::{Channel, Modifier, ModifierData, Sample, Workspace};
 
-/// Shifts below this, relative to nominal, are no effect.
+/// Shifts below this, relative to nominal, count as no effect.
 const NO_EFFECT: f64 = 1e-9;
-/// Shifts below this are not worth a remark about their shape.
+/// Shifts below this are not examined for their shape.
 const SMALL: f64 = 0.01;
-/// A variation this much smaller than its partner makes a kink.
+/// The ratio of the variations at -1σ and +1σ below which a systematic is kinked.
 const KINK: f64 = 0.1;
-/// Shifts above this are very large.
+/// Shifts above this count as very large.
 const LARGE: f64 = 1.0;
 
 pub(super) fn look(workspace: &Workspace, findings: &mut Vec<Finding>) {
     for (c, channel) in workspace.channels.iter().enumerate() {
         for (s, sample) in channel.samples.iter().enumerate() {
             for (m, modifier) in sample.modifiers.iter().enumerate() {
-                let at = |bin| place((c, s, m), channel, sample, modifier, bin);
-                findings
-                    .extend(judge(sample, modifier).into_iter().map(|(problem, bin)| Finding { problem, at: at(bin) }));
+                let pointer = format!("/channels/{c}/samples/{s}/modifiers/{m}");
+                let at = |bin| place(pointer.clone(), channel, sample, modifier, bin);
+                findings.extend(
+                    findings_of(sample, modifier).into_iter().map(|(problem, bin)| Finding { problem, at: at(bin) }),
+                );
             }
         }
     }
 }
 
-fn place(
-    (c, s, m): (usize, usize, usize),
-    channel: &Channel,
-    sample: &Sample,
-    modifier: &Modifier,
-    bin: Option<usize>,
-) -> FindingPlace {
+fn place(pointer: String, channel: &Channel, sample: &Sample, modifier: &Modifier, bin: Option<usize>) -> FindingPlace {
     FindingPlace {
-        pointer: Some(format!("/channels/{c}/samples/{s}/modifiers/{m}")),
+        pointer: Some(pointer),
         channel: Some(channel.name.clone()),
         sample: Some(sample.name.clone()),
         modifier: Some(modifier.name.clone()),
@@ -41,7 +38,7 @@ fn place(
     }
 }
 
-/// Relative shifts at -1σ and +1σ, with the bin where there is one.
+/// The relative shifts at -1σ and +1σ, of one bin or of a whole sample.
 #[derive(Clone, Copy)]
 struct Shift {
     down: f64,
@@ -67,8 +64,8 @@ impl Shift {
     }
 }
 
-/// The problems of one modifier and their bins.
-fn judge(sample: &Sample, modifier: &Modifier) -> Vec<(FindingKind, Option<usize>)> {
+/// Returns the problems of one modifier and their bins.
+fn findings_of(sample: &Sample, modifier: &Modifier) -> Vec<(FindingKind, Option<usize>)> {
     let kind = modifier.kind();
     // The shifts of single bins, and that of the whole sample.
     let (shifts, whole, changes_something) = match &modifier.data {
@@ -98,7 +95,8 @@ fn judge(sample: &Sample, modifier: &Modifier) -> Vec<(FindingKind, Option<usize
     problems
 }
 
-/// Shifts of the bins that have a nominal yield, the shift of their sum, and whether anything changes anywhere.
+/// Returns the shifts of the bins that have a nominal yield, the shift of their sum, and whether
+/// any bin changes.
 fn histosys_shifts(nominal: &[f64], lo: &[f64], hi: &[f64]) -> (Vec<Shift>, Shift, bool) {
     let relative = |varied: f64, nominal: f64| (varied - nominal) / nominal;
     let bins = || nominal.iter().zip(lo).zip(hi).enumerate();
@@ -118,7 +116,7 @@ fn histosys_shifts(nominal: &[f64], lo: &[f64], hi: &[f64]) -> (Vec<Shift>, Shif
     (shifts, whole, changes_something)
 }
 
-/// The largest of the shifts that `is_bad`, and how many there are.
+/// Returns the largest of the shifts for which `is_bad` holds, and their number.
 fn worst(shifts: &[Shift], is_bad: fn(Shift) -> bool) -> Option<(Shift, usize)> {
     let bad = || shifts.iter().copied().filter(|shift| is_bad(*shift));
     let largest = bad().max_by(|a, b| a.size().total_cmp(&b.size()))?;

@@ -1,4 +1,4 @@
-//! Bins that are empty, yields that are negative, and observations that are nowhere near.
+//! Finds empty bins, negative yields, and observations far from their expectation.
 
 use super::finding::{Finding, FindingKind, FindingPlace};
 use crate::expected::expected_main;
@@ -6,7 +6,8 @@ use crate::likelihood::{diagnose, nll};
 use crate::model::Model;
 use crate::spec::{Channel, ModifierData, Workspace};
 
-/// How far an observation may be from what is expected at the starting values: this factor and this many √λ.
+/// The largest distance of an observation from its expectation at the starting values: this factor
+/// and this many √λ.
 const FAR_FACTOR: f64 = 2.0;
 const FAR_SIGMAS: f64 = 5.0;
 
@@ -34,7 +35,7 @@ pub(super) fn look(workspace: &Workspace, model: &Model, findings: &mut Vec<Find
     }
 }
 
-/// Every expected count is finite, and -ln L is not.
+/// Reports an -ln L that is not finite although every expected count is.
 fn overflow(model: &Model, findings: &mut Vec<Finding>) {
     let lambda = expected_main(model, &model.parameters.init);
     let bins = (0..model.channels.len()).map(|channel| model.channel_bins(channel));
@@ -64,7 +65,7 @@ fn totals(c: usize, channel: &Channel, observed: &[f64], findings: &mut Vec<Find
     }
 }
 
-/// Whether no sample has a yield in the bin and none of their variations has.
+/// Returns `true` if no sample has a nominal or varied yield in the bin.
 fn is_empty(channel: &Channel, bin: usize) -> bool {
     channel.samples.iter().all(|sample| {
         let mut variations = sample.modifiers.iter().filter_map(|modifier| match &modifier.data {

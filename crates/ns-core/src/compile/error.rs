@@ -1,8 +1,9 @@
-//! Why a workspace cannot be compiled: one variant per fault, with names, values and the place in the document.
+//! The errors of compilation: one variant per fault, with names, values and the place in the
+//! document.
 
 use crate::spec::ModifierKind;
 
-/// Where a modifier stands: names for reading, and the JSON pointer for finding.
+/// The place of a sample or of its modifier: names for the reader, a JSON pointer for programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplePlace {
     /// JSON pointer of the faulty value in the document.
@@ -23,7 +24,7 @@ impl std::fmt::Display for SamplePlace {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// Two things of one kind have one name.
+    /// Two elements of the same kind have the same name.
     #[error("{pointer}: this {what} is called `{name}`, and so is the one at {first}")]
     Duplicate {
         /// What has the name: channel, sample, modifier, …
@@ -38,7 +39,7 @@ pub enum CompileError {
     /// A sample has another number of bins than the first sample of its channel.
     #[error("{place} has {}, but the channel has {expected}", counted(*.found, "bin"))]
     SampleLength {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// Bins of the channel.
         expected: usize,
@@ -51,7 +52,7 @@ pub enum CompileError {
         counted(*.found, "number"), counted(*.expected, "bin")
     )]
     ModifierLength {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// Kind of modifier.
         kind: ModifierKind,
@@ -120,7 +121,7 @@ pub enum CompileError {
     /// A normsys factor is zero or negative, so that its logarithm does not exist.
     #[error("{place}: normsys `{modifier}` has {field} = {value}; both factors must be positive")]
     NormSysNotPositive {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// The modifier's name.
         modifier: String,
@@ -132,7 +133,7 @@ pub enum CompileError {
     /// A lumi modifier whose name is not `lumi`.
     #[error("{place}: a lumi modifier must be called `lumi`, not `{modifier}`")]
     LumiName {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// The modifier's name.
         modifier: String,
@@ -140,7 +141,7 @@ pub enum CompileError {
     /// A shapesys name is used on more than one sample.
     #[error("{place}: shapesys `{modifier}` is already used at {first}, and a shapesys cannot be shared")]
     SharedShapeSys {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// The modifier's name.
         modifier: String,
@@ -150,23 +151,23 @@ pub enum CompileError {
     /// One name is used by kinds of modifier that need different parameters.
     #[error("{place}: `{name}` is used as {kind} here and as {other} elsewhere, and these cannot share a parameter")]
     IncompatibleKinds {
-        /// Where it was met.
+        /// Where the kind was found.
         place: SamplePlace,
         /// The name.
         name: String,
-        /// The kind met.
+        /// The kind found there.
         kind: ModifierKind,
-        /// The kind seen before.
+        /// The kind found before.
         other: ModifierKind,
     },
     /// A shapefactor is shared by channels with different numbers of bins.
     #[error("{place}: shapefactor `{modifier}` has {} elsewhere, but this channel has {found}", counted(*.expected, "bin"))]
     ShapeFactorLength {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// The modifier's name.
         modifier: String,
-        /// Bins where it was met first.
+        /// Bins at its first use.
         expected: usize,
         /// Bins here.
         found: usize,
@@ -174,7 +175,7 @@ pub enum CompileError {
     /// The samples that carry one staterror do not all carry it in the same channels.
     #[error("{place}: staterror `{modifier}` is on this sample in other channels than on sample `{other_sample}`")]
     StatErrorChannels {
-        /// Where.
+        /// The place.
         place: SamplePlace,
         /// The modifier's name.
         modifier: String,
@@ -194,12 +195,12 @@ pub enum CompileError {
     /// The workspace has no measurement.
     #[error("the workspace has no measurement")]
     NoMeasurement,
-    /// No measurement has the name that was asked for.
-    #[error("there is no measurement called `{name}`")]
+    /// No measurement has the requested name.
+    #[error("unknown measurement `{name}`")]
     UnknownMeasurement {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The names of the measurements.
         known: Vec<String>,
     },
     /// A parameter of interest that no modifier uses.
@@ -213,7 +214,7 @@ pub enum CompileError {
         similar: Option<String>,
         /// Parameters without a constraint term, some of them.
         unconstrained: Vec<String>,
-        /// JSON pointer of the name; `None` if the caller asks, and not the document.
+        /// JSON pointer of the name; `None` if the caller passed it.
         pointer: Option<String>,
     },
     /// A parameter of interest that is a vector.
@@ -238,7 +239,7 @@ pub enum CompileError {
         /// Values found.
         found: usize,
     },
-    /// A setting that the parameter's kind has no use for.
+    /// A setting that has no meaning for the kind of the parameter.
     #[error("{pointer}: `{field}` has no meaning for `{parameter}`, a parameter of {kind}")]
     SettingUnused {
         /// The parameter's name.
@@ -277,14 +278,14 @@ pub enum CompileError {
     /// No modifier anywhere, so that there is nothing to fit.
     #[error("the workspace has no modifiers, so the model has no parameters")]
     NoParameters,
-    /// More of something than the flat arrays can index.
+    /// More elements than the flat arrays can index.
     #[error("the model has {count} {what}; at most {limit} can be indexed")]
     TooLarge {
-        /// Of what.
+        /// Which elements.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
-        /// How many fit.
+        /// The largest number that can be indexed.
         limit: usize,
     },
 }
@@ -302,7 +303,7 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 impl CompileError {
-    /// One line of advice, where there is one.
+    /// Returns one line of advice, or `None`.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

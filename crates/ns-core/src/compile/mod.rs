@@ -1,7 +1,7 @@
-//! From a workspace as written to a model as meant: the one place where names become indices and
-//! where every check is made.
+//! Compiles a workspace into a model: the only place where names become indices and where checks
+//! are made.
 //!
-//! After [`compile`] nothing can say "not found". Rules of order, constraints, zero-rate bins and
+//! After [`compile`] no lookup can fail. Rules of order, constraints, zero-rate bins and
 //! defaults are pyhf 0.7's.
 
 mod error;
@@ -22,16 +22,16 @@ use settings::{Requirement, Settings};
 /// Which parameters of interest a model has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PoiChoice {
-    /// The one that the measurement names, if it names one.
+    /// The one that the measurement names, if any.
     #[default]
     FromMeasurement,
-    /// None.
+    /// No parameter of interest.
     None,
     /// These, the first being *the* parameter of interest.
     Named(Vec<String>),
 }
 
-/// What a workspace leaves open.
+/// The choices that a workspace leaves open.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompileOptions {
     /// The measurement to compile for; the first one when `None`.
@@ -56,7 +56,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         settings.apply(requirement)?;
     }
     let (parameters, aux) = lay_out(requirements);
-    let pois = choose_pois(&parameters, (index, measurement), &options.poi)?;
+    let pois = choose_pois(&parameters, measurement, index, &options.poi)?;
     let flat = tables::flatten(workspace, &order, &parameters)?;
     let mut model = Model {
         channels: order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect(),
@@ -75,6 +75,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     Ok(model)
 }
 
+/// Returns the measurement called `name`, or the first one, with its index.
 pub(crate) fn choose_measurement<'a>(
     workspace: &'a Workspace,
     name: Option<&str>,
@@ -115,7 +116,8 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
 
 fn choose_pois(
     parameters: &Parameters,
-    (index, measurement): (usize, &Measurement),
+    measurement: &Measurement,
+    index: usize,
     choice: &PoiChoice,
 ) -> Result<Vec<usize>, CompileError> {
     let named: Vec<&str> = match choice {
@@ -134,7 +136,7 @@ fn choose_pois(
 /// The largest number of parameters that a hint names.
 const NAMED: usize = 5;
 
-/// The names of the first few parameters without a constraint term.
+/// Returns the names of the first few parameters without a constraint term.
 fn unconstrained(parameters: &Parameters) -> Vec<String> {
     let free = (0..parameters.names.len()).filter(|&i| parameters.constraint[i].is_none());
     free.take(NAMED).map(|i| parameters.names[i].clone()).collect()

@@ -1,7 +1,8 @@
-//! Which parameters the modifiers of a workspace need, in pyhf's order.
+//! Collects the parameters that the modifiers of a workspace need, in pyhf's order.
 //!
-//! Kinds come in the order of [`ModifierKind::ALL`]; inside a kind names come by first appearance over sorted channels, sorted samples and
-//! sorted modifiers, except staterror, whose names are sorted. A name that histosys and normsys share is one parameter.
+//! Kinds come in the order of [`ModifierKind::ALL`]; inside a kind names come by first appearance
+//! over sorted channels, sorted samples and sorted modifiers, except staterror, whose names are
+//! sorted. A name that histosys and normsys share is one parameter.
 
 use super::error::CompileError;
 use super::settings::Requirement;
@@ -27,7 +28,7 @@ impl Use<'_> {
     }
 }
 
-/// Every modifier, by kind, in the order in which the model walks them.
+/// Returns every modifier, by kind, in the order of the model.
 fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'a>>; 7] {
     let mut uses: [Vec<Use<'a>>; 7] = Default::default();
     for (&channel, samples) in order.channels.iter().zip(&order.samples) {
@@ -44,7 +45,7 @@ fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'
     uses
 }
 
-/// The parameter sets that the modifiers need, in order, before any measurement's settings.
+/// Returns the parameter sets that the modifiers need, in order, before any measurement's settings.
 pub(super) fn collect(workspace: &Workspace, order: &SortedOrder) -> Result<Vec<Requirement>, CompileError> {
     let uses = uses_by_kind(workspace, order);
     let mut collected = Collected::default();
@@ -145,7 +146,8 @@ fn requirement(u: &Use<'_>) -> Requirement {
         ModifierData::ShapeSys(uncertainties) => {
             let usable = |(&nominal, &sigma): (&f64, &f64)| nominal > 0.0 && sigma > 0.0;
             let bins = || u.nominal.iter().zip(uncertainties);
-            // The relative uncertainty first: one rounding less than n²/s², as pyhf has it, and the same to within an ulp or two.
+            // The relative uncertainty first: one rounding less than n²/s², as pyhf has it, and the
+            // same to within an ulp or two.
             let tau = |(n, s): (&f64, &f64)| if usable((n, s)) { (n / s).powi(2) } else { 1.0 };
             let taus: Vec<f64> = bins().map(tau).collect();
             let constraints = taus.iter().map(|&tau| Constraint::Poisson { tau }).collect();
@@ -160,7 +162,7 @@ fn requirement(u: &Use<'_>) -> Requirement {
 /// The range of a constrained per-bin factor.
 const GAMMA_BOUNDS: [f64; 2] = [1e-10, 10.0];
 
-/// Every sample that carries a staterror must carry it in the same channels.
+/// Checks that every sample with a staterror has it in the same channels.
 fn check_same_channels(uses: &[Use<'_>]) -> Result<(), CompileError> {
     let mut channels_of: Vec<(&str, Vec<usize>, usize)> = Vec::new();
     for (i, u) in uses.iter().enumerate() {
@@ -178,10 +180,12 @@ fn check_same_channels(uses: &[Use<'_>]) -> Result<(), CompileError> {
     Err(CompileError::StatErrorChannels { place: uses[*i].place(""), modifier, other_sample })
 }
 
-/// One factor per bin of the channels that carry it: σ = √Σu² / Σnominal over the samples that carry it.
+/// Returns the requirement of a staterror, one factor per bin of the channels that have it: σ =
+/// √Σu² / Σnominal over the samples that carry it.
 ///
-/// In pyhf the sum of nominals runs over samples that carry the name in any channel; they carry it in the same ones, so it is the same.
-/// A bin without nominal yield or uncertainty has σ = 0; it becomes σ = 1 and the factor is fixed.
+/// In pyhf the sum of nominals runs over samples that carry the name in any channel; they carry it
+/// in the same ones, so it is the same. A bin without nominal yield or uncertainty has σ = 0; it
+/// becomes σ = 1 and the factor is fixed.
 fn staterror(uses: &[Use<'_>], order: &SortedOrder) -> Requirement {
     let mut constraints = Vec::new();
     let mut fixed = Vec::new();

@@ -1,25 +1,25 @@
-//! What a measurement sets for parameters, checked and put over what the modifiers ask for.
+//! Checks the parameter settings of a measurement, and applies them to what the modifiers need.
 
 use super::error::{CompileError, SamplePlace};
 use super::structure::{finite, unique};
 use crate::parameters::Constraint;
 use crate::spec::{Measurement, ModifierKind, ParameterConfig};
 
-/// What a parameter set needs, before and after the measurement's settings are applied.
+/// The properties of a parameter set, before and after the settings of the measurement are applied.
 #[derive(Debug, Clone)]
 pub(super) struct Requirement {
     pub(super) name: String,
     pub(super) kinds: Vec<ModifierKind>,
-    /// Whether it is one number by nature.
+    /// Whether it is one number, and not a vector.
     pub(super) is_scalar: bool,
     pub(super) init: Vec<f64>,
     pub(super) bounds: Vec<[f64; 2]>,
     pub(super) fixed: Vec<bool>,
-    /// One constraint per element, or none at all for a free parameter.
+    /// One constraint per element; empty for a free parameter.
     pub(super) constraints: Vec<Constraint>,
     /// One auxiliary datum per constraint.
     pub(super) aux: Vec<f64>,
-    /// Where it was met first.
+    /// The place of its first use.
     pub(super) place: SamplePlace,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Settings<'a> {
         Ok(Self { measurement, index })
     }
 
-    /// Puts the settings of `requirement`'s parameter, if there are any, over its defaults.
+    /// Replaces the defaults of `requirement` by the settings of its parameter, if any.
     pub(super) fn apply(&self, requirement: &mut Requirement) -> Result<(), CompileError> {
         let position = self.measurement.parameters.iter().position(|p| p.name == requirement.name);
         let default = ParameterConfig::default();
@@ -64,7 +64,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// One entry of a measurement's settings on its way into a requirement.
+/// One setting of a measurement, with its place in the document.
 struct Setting<'a> {
     requirement: &'a mut Requirement,
     pointer: String,
@@ -114,7 +114,8 @@ impl Setting<'_> {
         Err(CompileError::SettingLength { parameter, field, pointer: self.at(field), expected, found })
     }
 
-    /// As in pyhf: widths only where the modifier has its own, scales only for Poisson terms, centres only where there is a term.
+    /// As in pyhf: widths only where the modifier has its own, scales only for Poisson terms,
+    /// centres only where there is a term.
     fn check_meaning(&self, config: &ParameterConfig) -> Result<(), CompileError> {
         let kinds = &self.requirement.kinds;
         let has_sigmas = kinds.iter().any(|k| matches!(k, ModifierKind::Lumi | ModifierKind::StatError));

@@ -1,14 +1,15 @@
-//! The checks that need no parameters: names unique, lengths equal, numbers finite, observations present.
+//! The checks that need no parameters: names unique, lengths equal, numbers finite, observations
+//! present.
 
 use super::error::{CompileError, SamplePlace};
 use crate::spec::{Channel, ModifierData, ModifierKind, Sample, Workspace};
 use std::collections::HashMap;
 
-/// Indices of channels and samples in document order, sorted as the model sorts them.
+/// The indices that channels and samples have in the document, in the order of the model.
 pub(super) struct SortedOrder {
-    /// Document indices of the channels, sorted by name (C).
+    /// Indices of the channels, sorted by name (C).
     pub(super) channels: Vec<usize>,
-    /// For each channel (in that order): document indices of its samples, sorted by name.
+    /// For each channel, in that order: indices of its samples, sorted by name.
     pub(super) samples: Vec<Vec<usize>>,
 }
 
@@ -21,7 +22,7 @@ pub(super) fn place(workspace: &Workspace, channel: usize, sample: usize, rest: 
     }
 }
 
-/// Checks the channels and returns the order in which the model walks them.
+/// Checks the channels and returns the order of the model.
 pub(super) fn check(workspace: &Workspace) -> Result<SortedOrder, CompileError> {
     let names = workspace.channels.iter().map(|c| c.name.as_str());
     unique("channel", names, |i| format!("/channels/{i}"))?;
@@ -60,12 +61,13 @@ fn check_channel(workspace: &Workspace, c: usize, channel: &Channel) -> Result<(
         if expected != found {
             return Err(CompileError::SampleLength { place: place(workspace, c, s, "/data"), expected, found });
         }
-        check_sample(workspace, (c, s), sample)?;
+        check_sample(workspace, c, s)?;
     }
     Ok(())
 }
 
-fn check_sample(workspace: &Workspace, (c, s): (usize, usize), sample: &Sample) -> Result<(), CompileError> {
+fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), CompileError> {
+    let sample = &workspace.channels[c].samples[s];
     finite(&sample.data, || format!("/channels/{c}/samples/{s}/data"))?;
     let mut seen: HashMap<(&str, ModifierKind), usize> = HashMap::with_capacity(sample.modifiers.len());
     for (m, modifier) in sample.modifiers.iter().enumerate() {
@@ -114,7 +116,7 @@ fn check_sample(workspace: &Workspace, (c, s): (usize, usize), sample: &Sample) 
     Ok(())
 }
 
-/// Refuses the second of two equal names.
+/// Rejects the second of two equal names.
 pub(super) fn unique<'a>(
     what: &'static str,
     names: impl Iterator<Item = &'a str>,
@@ -134,7 +136,7 @@ pub(super) fn unique<'a>(
     Ok(())
 }
 
-/// Refuses NaN and infinities in a list; `pointer` names the list.
+/// Rejects NaN and infinities in a list; `pointer` names the list.
 pub(super) fn finite(values: &[f64], pointer: impl Fn() -> String) -> Result<(), CompileError> {
     match values.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
@@ -142,7 +144,7 @@ pub(super) fn finite(values: &[f64], pointer: impl Fn() -> String) -> Result<(),
     }
 }
 
-/// Event counts in the model's channel order.
+/// Returns the observed counts in the channel order of the model.
 pub(super) fn observed(workspace: &Workspace, order: &SortedOrder) -> Result<Vec<f64>, CompileError> {
     let names = workspace.observations.iter().map(|o| o.name.as_str());
     unique("observation", names, |i| format!("/observations/{i}"))?;

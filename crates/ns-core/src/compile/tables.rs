@@ -7,7 +7,7 @@ use crate::parameters::{Constraint, Parameters};
 use crate::spec::{ModifierData, Sample, Workspace};
 use std::collections::HashMap;
 
-/// The tables as they grow; each becomes a span of one of the two buffers.
+/// The tables under construction; each becomes a span of one of the two buffers.
 #[derive(Default)]
 struct Tables {
     channel_bin: Vec<usize>,
@@ -38,7 +38,7 @@ pub(super) struct FlatTables {
     pub(super) samples: Vec<String>,
 }
 
-/// Fills the buffers. Every name is known by now, and every length is right.
+/// Fills the buffers. Names and lengths have been checked.
 pub(super) fn flatten(
     workspace: &Workspace,
     order: &SortedOrder,

@@ -1,4 +1,5 @@
-//! Which numbers of a model are inputs: chosen by names of samples and channels, resolved to places in its tables.
+//! Selects the numbers of a model that are inputs: by the names of samples and channels, resolved
+//! to places in its tables.
 
 use crate::interpolate::NormSysFactor;
 use crate::model::Model;
@@ -9,7 +10,7 @@ use thiserror::Error;
 /// Which variations of a chosen template are inputs too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TemplateVariations {
-    /// None: nominal yields only.
+    /// Nominal yields only.
     #[default]
     None,
     /// All of its histosys and normsys.
@@ -18,18 +19,18 @@ pub enum TemplateVariations {
     Named(Vec<String>),
 }
 
-/// Templates that are to be inputs.
+/// Selects templates as inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateSelection {
     /// The sample's name.
     pub sample: String,
     /// The channel's name; `None` for all channels that have the sample.
     pub channel: Option<String>,
-    /// What of each template beside its nominal yields.
+    /// The variations of each template that are inputs beside its nominal yields.
     pub variations: TemplateVariations,
 }
 
-/// What the numbers of a block are.
+/// The meaning of the numbers of an input block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputKind {
     /// Nominal yields.
@@ -44,21 +45,22 @@ pub enum InputKind {
     NormSysLo(String),
 }
 
-/// Inputs that belong together: a histogram, or a factor.
+/// A named group of inputs: a histogram, or a factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputBlock {
     /// The channel's name.
     pub channel: String,
     /// The sample's name.
     pub sample: String,
-    /// What they are.
+    /// Their meaning.
     pub kind: InputKind,
-    /// Where they are among the inputs.
+    /// Their indices among the inputs.
     pub range: Range<usize>,
 }
 
 impl InputBlock {
-    /// The block's name: `channel/sample`, for variations with `/parameter/hi` or `/parameter/lo`.
+    /// Returns the block's name: `channel/sample`, for variations with `/parameter/hi` or
+    /// `/parameter/lo`.
     #[must_use]
     pub fn name(&self) -> String {
         let Self { channel, sample, kind, .. } = self;
@@ -74,24 +76,24 @@ impl InputBlock {
     }
 }
 
-/// Templates that no model has, or numbers that no template can be.
+/// Why inputs cannot be selected or replaced.
 #[derive(Debug, Error, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum InputError {
     /// No channel has the sample.
     #[error("the model has no sample `{sample}`")]
     UnknownSample {
-        /// The sample asked for.
+        /// The requested sample.
         sample: String,
-        /// A sample of the model that is like it.
+        /// A sample of the model with a similar name.
         similar: Option<String>,
     },
     /// The channel does not exist or does not have the sample.
     #[error("the model has no sample `{sample}` in a channel `{channel}`")]
     UnknownTemplate {
-        /// The sample asked for.
+        /// The requested sample.
         sample: String,
-        /// The channel asked for.
+        /// The requested channel.
         channel: String,
         /// Channels that have the sample.
         channels: Vec<String>,
@@ -99,9 +101,9 @@ pub enum InputError {
     /// No chosen template is moved by the parameter.
     #[error("no chosen template has a histosys or normsys of `{parameter}`")]
     UnknownVariation {
-        /// The parameter asked for.
+        /// The requested parameter.
         parameter: String,
-        /// One that is like it.
+        /// A parameter with a similar name.
         similar: Option<String>,
     },
     /// A template was chosen twice.
@@ -115,16 +117,16 @@ pub enum InputError {
     /// Nothing was chosen.
     #[error("no templates are chosen")]
     Nothing,
-    /// There is another number of values than of inputs.
+    /// The number of values is not the number of inputs.
     #[error("{found} values for {wanted} inputs")]
     Length {
-        /// How many came.
+        /// The number of values.
         found: usize,
-        /// How many are wanted.
+        /// The number of inputs.
         wanted: usize,
     },
-    /// A value that no template can have.
-    #[error("{value} is no value for `{block}` (element {element})")]
+    /// A value that is not valid for a template.
+    #[error("{value} is not a valid value for `{block}` (element {element})")]
     Value {
         /// The block's name.
         block: String,
@@ -133,8 +135,8 @@ pub enum InputError {
         /// The value.
         value: f64,
     },
-    /// The same of a value that only a device has seen.
-    #[error("the device has found a value of `{block}` that no template can have (element {element})")]
+    /// The same for a value that only a device has read.
+    #[error("the device found an invalid value for `{block}` (element {element})")]
     Refused {
         /// The block's name.
         block: String,
@@ -144,7 +146,7 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// One line of advice, where there is any.
+    /// Returns one line of advice, or `None`.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -161,16 +163,17 @@ impl InputError {
     }
 }
 
-/// Where the yields of a histosys at one end come from.
+/// The source of the yields of a histosys at +1σ or at -1σ.
 #[derive(Debug, Clone, PartialEq)]
 pub enum YieldSource {
-    /// They are inputs, from this one on.
+    /// They are inputs, the first of which has this index.
     Input(usize),
-    /// They stay as compiled.
+    /// They keep the compiled values.
     Fixed(Vec<f64>),
 }
 
-/// A histosys of a chosen template. Its yields are absolute, so its differences change with the nominal ones.
+/// A histosys of a chosen template. Its yields are absolute, so their differences from the nominal
+/// yields change with these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoSysInput {
     /// Entry among the model's histosys.
@@ -186,7 +189,7 @@ pub struct HistoSysInput {
 pub struct NormSysInput {
     /// Entry among the model's normsys.
     pub entry: usize,
-    /// The input that is the factor at +1σ; the one at -1σ follows it.
+    /// The input that is the factor at +1σ; the factor at -1σ is the next input.
     pub hi: usize,
 }
 
@@ -197,14 +200,16 @@ pub struct TemplateInput {
     pub template: usize,
     /// The input that is the nominal yield of its first bin.
     pub nominal: usize,
-    /// All of its histosys.
+    /// All histosys of the template.
     pub histosys: Vec<HistoSysInput>,
-    /// Those of its normsys that are inputs.
+    /// The normsys whose factors are inputs.
     pub normsys: Vec<NormSysInput>,
 }
 
-/// The inputs of a model (M): templates in the model's order; of each the nominal yields, then of each histosys those at +1σ and at -1σ, then of each normsys the
-/// factors at +1σ and at -1σ.
+/// The M inputs of a model.
+///
+/// Templates are in the order of the model. Each contributes its nominal yields, then for each
+/// histosys the yields at +1σ and at -1σ, then for each normsys the factors at +1σ and at -1σ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     blocks: Vec<InputBlock>,
@@ -215,10 +220,10 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// The inputs that `selections` name.
+    /// Returns the inputs that `selections` name.
     ///
     /// # Errors
-    /// Where a name is none of the model, or a template is named twice.
+    /// A name that the model does not have, or a template that is selected twice.
     pub fn new(model: &Model, selections: &[TemplateSelection]) -> Result<Self, InputError> {
         let mut chosen: Vec<Option<&TemplateVariations>> = vec![None; model.n_templates()];
         for selection in selections {
@@ -287,38 +292,38 @@ impl Inputs {
         start
     }
 
-    /// M, the number of inputs.
+    /// Returns M, the number of inputs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none; there always are.
+    /// Returns `true` if there are no inputs, which [`Inputs::new`] excludes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The inputs by what they are, in order.
+    /// Returns the groups of inputs, in order.
     #[must_use]
     pub fn blocks(&self) -> &[InputBlock] {
         &self.blocks
     }
 
-    /// The chosen templates, in the model's order.
+    /// Returns the chosen templates, in the model's order.
     #[must_use]
     pub fn templates(&self) -> &[TemplateInput] {
         &self.templates
     }
 
-    /// What template `template` has of the inputs, if it is chosen.
+    /// Returns the inputs of template `template`, or `None` if it is not chosen.
     #[must_use]
     #[inline]
     pub fn of_template(&self, template: usize) -> Option<&TemplateInput> {
         self.of_template[template].map(|i| &self.templates[i as usize])
     }
 
-    /// The values (M) that `model` has.
+    /// Returns the values (M) of the inputs in `model`.
     #[must_use]
     pub fn values(&self, model: &Model) -> Vec<f64> {
         let layout = &model.layout;
@@ -344,10 +349,10 @@ impl Inputs {
         values
     }
 
-    /// Whether `values` can be inputs: as many as there are, finite, factors of normsys positive.
+    /// Checks that `values` are valid inputs: M of them, finite, and factors of normsys positive.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first invalid value, or their wrong number.
     pub fn check(&self, values: &[f64]) -> Result<(), InputError> {
         if values.len() != self.len {
             return Err(InputError::Length { found: values.len(), wanted: self.len });
@@ -363,14 +368,14 @@ impl Inputs {
         Ok(())
     }
 
-    /// The name of the block that input `input` is in, and the element in it.
+    /// Returns the name of the block of input `input`, and its element in the block.
     #[must_use]
     pub fn place(&self, input: usize) -> (String, usize) {
         let block = &self.blocks[self.blocks.partition_point(|block| block.range.end <= input)];
         (block.name(), input - block.range.start)
     }
 
-    /// Puts `values` (M) into the tables of `model`.
+    /// Writes `values` (M) into the tables of `model`.
     pub fn apply(&self, values: &[f64], model: &mut Model) {
         let layout = model.layout;
         for input in &self.templates {
@@ -390,7 +395,7 @@ impl Inputs {
         }
     }
 
-    /// Calls `set` with every normsys that is an input and its new factor.
+    /// Calls `set` with each normsys that is an input and its new factor.
     pub fn each_normsys(&self, values: &[f64], mut set: impl FnMut(usize, NormSysFactor)) {
         for normsys in self.templates.iter().flat_map(|input| &input.normsys) {
             set(normsys.entry, NormSysFactor::new(values[normsys.hi + 1], values[normsys.hi]));
@@ -399,7 +404,7 @@ impl Inputs {
 }
 
 impl YieldSource {
-    /// The first of the inputs that they are, if they are inputs.
+    /// Returns the index of the first input, or `None` if the yields are fixed.
     #[must_use]
     pub fn input(&self) -> Option<usize> {
         if let Self::Input(start) = *self { Some(start) } else { None }
@@ -425,7 +430,7 @@ fn names(model: &Model, template: usize) -> (String, String) {
     (model.channels[channel].clone(), model.samples[sample].clone())
 }
 
-/// The templates that `selection` names.
+/// Returns the templates that `selection` names.
 fn named(model: &Model, selection: &TemplateSelection) -> Result<Vec<usize>, InputError> {
     let TemplateSelection { sample, channel, .. } = selection;
     let of_sample: Vec<usize> = (0..model.n_templates()).filter(|&t| names(model, t).1 == *sample).collect();
@@ -448,7 +453,7 @@ fn named(model: &Model, selection: &TemplateSelection) -> Result<Vec<usize>, Inp
     Ok(templates)
 }
 
-/// Every variation that is named must be one of a chosen template, though not of each.
+/// Checks that each named variation belongs to a chosen template, though not to each of them.
 fn check_variations(
     model: &Model,
     selections: &[TemplateSelection],
@@ -466,7 +471,7 @@ fn check_variations(
     Ok(())
 }
 
-/// Names of the parameters of a template's histosys and normsys.
+/// Returns the names of the parameters of the histosys and normsys of a template.
 fn movers(model: &Model, template: usize) -> Vec<&str> {
     let layout = &model.layout;
     let of = |starts, params| {

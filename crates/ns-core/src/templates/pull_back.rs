@@ -1,8 +1,11 @@
-//! Derivatives of expected counts with respect to parameters and templates, backwards, for any number type: the plain version.
+//! Derivatives of expected counts with respect to parameters and templates by reverse accumulation,
+//! for any number type: the reference implementation.
 //!
-//! A yield is (nominal + Σ shifts) · Π factors. For weights c_b of the bins, Σ_b c_b ∂λ_b/∂z of every parameter and input z takes one pass over the templates, each
-//! factor's derivative being the product of all others from the left and from the right: no division, so that factors of zero are right. Over [`Taylor`] numbers
-//! the same lines say how these sums change along a line of parameters: Hessian-vector products, and third derivatives contracted twice.
+//! A yield is (nominal + Σ shifts) · Π factors. For weights c_b of the bins, Σ_b c_b ∂λ_b/∂z of
+//! every parameter and input z takes one pass over the templates, each factor's derivative being
+//! the product of all others from the left and from the right: no division, so factors of zero need
+//! no special case. Over [`Taylor`] numbers the same lines give the derivatives of these sums along
+//! a line of parameters: Hessian-vector products, and third derivatives contracted twice.
 
 use super::Inputs;
 use super::choice::{TemplateInput, YieldSource};
@@ -24,41 +27,36 @@ pub struct LineExpansion {
     pub lambda: Vec<Taylor>,
 }
 
-/// The gradients of -ln L of `data` with respect to parameters and inputs along `params` + ε `direction`, written to `out`.
-pub fn along(
-    model: &Model,
-    inputs: &Inputs,
-    data: &Data,
-    (params, direction): (&[f64], &[f64]),
-    out: &mut LineExpansion,
-) {
-    gradients_along(model, inputs, data, (params, direction), None, out);
+/// A line of parameters, along which the inputs may move too.
+#[derive(Debug, Clone, Copy)]
+pub struct ParameterLine<'a> {
+    /// Where it starts (P).
+    pub start: &'a [f64],
+    /// Its direction (P).
+    pub direction: &'a [f64],
+    /// The direction of the inputs (M); `None` if they do not move.
+    pub input_direction: Option<&'a [f64]>,
 }
 
-/// The same where the inputs move too, along `by_inputs` (M); only first derivatives are right then, which are the product of the Hessian by parameters
-/// and inputs with the direction.
-pub fn hessian_product(
-    model: &Model,
-    inputs: &Inputs,
-    data: &Data,
-    at: (&[f64], &[f64]),
-    by_inputs: &[f64],
-    out: &mut LineExpansion,
-) {
-    gradients_along(model, inputs, data, at, Some(by_inputs), out);
+/// A direction of parameters and inputs together.
+#[derive(Debug, Clone, Copy)]
+pub struct JointDirection<'a> {
+    /// The direction of the parameters (P).
+    pub params: &'a [f64],
+    /// The direction of the inputs (M).
+    pub inputs: &'a [f64],
 }
 
-fn gradients_along(
-    model: &Model,
-    inputs: &Inputs,
-    data: &Data,
-    (params, direction): (&[f64], &[f64]),
-    by_inputs: Option<&[f64]>,
-    out: &mut LineExpansion,
-) {
+/// Writes to `out` the gradients of -ln L of `data` with respect to parameters and inputs along
+/// `line`.
+///
+/// If the inputs move too, only values and first derivatives are right. The first derivatives are
+/// then the product of the Hessian with respect to parameters and inputs with the direction.
+pub fn along(model: &Model, inputs: &Inputs, data: &Data, line: ParameterLine<'_>, out: &mut LineExpansion) {
+    let ParameterLine { start: params, direction, input_direction } = line;
     let line: Vec<Taylor> = params.iter().zip(direction).map(|(&x, &v)| Taylor::line(x, v)).collect();
     let weight = |bin: usize, lambda: &Taylor| poisson_derivative(data.main[bin], lambda);
-    let moving = Moving { inputs, direction: by_inputs };
+    let moving = Moving { inputs, direction: input_direction };
     pull_back_of(model, inputs, &moving, &line, weight, out);
     let terms = model.table(model.layout.constraint_param).iter().zip(&data.aux);
     for (&param, &aux) in terms {
@@ -69,7 +67,7 @@ fn gradients_along(
     }
 }
 
-/// 1 - n/λ.
+/// Returns 1 - n/λ.
 fn poisson_derivative<S: Scalar>(n: f64, lambda: &S) -> S {
     if n == 0.0 {
         return S::from(1.0);
@@ -79,7 +77,7 @@ fn poisson_derivative<S: Scalar>(n: f64, lambda: &S) -> S {
     lambda.chain(Jet { value: 1.0 - ratio, first, second: -2.0 * first / lambda.value() })
 }
 
-/// The derivative of a constraint term with its own derivatives.
+/// Returns the derivative of a constraint term with its own derivatives.
 fn constraint_derivative(constraint: Constraint, aux: f64, param: f64) -> Jet {
     let (value, first) = constraint_derivatives(constraint, aux, param);
     let second = match constraint {
@@ -90,7 +88,8 @@ fn constraint_derivative(constraint: Constraint, aux: f64, param: f64) -> Jet {
     Jet { value, first, second }
 }
 
-/// λ, and Σ_b c_b ∂λ_b/∂z of every parameter and input z at `params` (P), where `weight` gives c_b from b and λ_b; without constraint terms.
+/// Writes to `out` λ, and Σ_b c_b ∂λ_b/∂z of every parameter and input z at `params` (P), without
+/// constraint terms. `weight` returns c_b from b and λ_b.
 pub fn pull_back<S: Scalar + Default + Copy>(
     model: &Model,
     inputs: &Inputs,
@@ -101,8 +100,8 @@ pub fn pull_back<S: Scalar + Default + Copy>(
     pull_back_of(model, inputs, &Still, params, weight, out);
 }
 
-/// Σ_b c_b ∂λ_b/∂x of every input x along a line of parameters, for `weights` (B) that are known along it, written to `by_inputs` (M). Only templates that have
-/// inputs are looked at.
+/// Writes to `by_inputs` (M) Σ_b c_b ∂λ_b/∂x of every input x along a line of parameters, for the
+/// `weights` (B) along it. Only templates with inputs are evaluated.
 pub fn pull_back_inputs(
     model: &Model,
     inputs: &Inputs,
@@ -160,9 +159,10 @@ fn reset<S: Default + Clone>(values: &mut Vec<S>, len: usize) {
     values.resize(len, S::default());
 }
 
-/// Where the results of [`pull_back`] go.
+/// Memory for the results of [`pull_back`].
 pub trait PullBackOutput<S> {
-    /// The sums by parameters, those by inputs, and λ; whatever they hold is replaced.
+    /// Returns the vectors for the sums by parameters, the sums by inputs, and λ, which are
+    /// overwritten.
     fn parts(&mut self) -> (&mut Vec<S>, &mut Vec<S>, &mut Vec<S>);
 }
 
@@ -178,16 +178,16 @@ impl<S> PullBackOutput<S> for (Vec<S>, Vec<S>, Vec<S>) {
     }
 }
 
-/// The numbers of templates, and how they move.
+/// The inputs of templates, and their rates of change along a line.
 trait Numbers<S> {
-    /// What template `template` has of the inputs, if they move.
+    /// Returns the inputs of template `template`, or `None` if they do not move.
     fn input_of(&self, template: usize) -> Option<&TemplateInput>;
 
-    /// How fast input `input` moves.
+    /// Returns the rate of change of input `input`.
     fn rate(&self, input: usize) -> S;
 }
 
-/// Templates that stay as they are.
+/// Templates that do not change.
 struct Still;
 
 impl<S: Scalar> Numbers<S> for Still {
@@ -200,7 +200,7 @@ impl<S: Scalar> Numbers<S> for Still {
     }
 }
 
-/// Templates whose inputs move along a direction (M), if there is one.
+/// Templates whose inputs move along a direction (M), if any.
 struct Moving<'a> {
     inputs: &'a Inputs,
     direction: Option<&'a [f64]>,
@@ -216,7 +216,7 @@ impl Numbers<Taylor> for Moving<'_> {
     }
 }
 
-/// A normsys factor f(α; lo, hi) with the derivatives that its template needs.
+/// A normsys factor f(α; lo, hi) and its derivatives.
 #[derive(Clone, Copy)]
 struct Factor<S> {
     value: S,
@@ -237,7 +237,8 @@ impl<S: Scalar + Copy> Factor<S> {
             by_ends: ends.map(|end| alpha.chain(end)),
         };
         if let Some(rates) = rates {
-            // f is the sum of a function of α and lo and one of α and hi, so the mixed second derivative vanishes.
+            // f is the sum of a function of α and lo and one of α and hi, so the mixed second
+            // derivative vanishes.
             let second = factor.by_ends_twice(alpha.value(), rule);
             for (end, rate) in rates.into_iter().enumerate() {
                 found.value = found.value + rate * S::from(ends[end].value);
@@ -249,7 +250,8 @@ impl<S: Scalar + Copy> Factor<S> {
     }
 }
 
-/// A histosys: its parameter's two weights with their derivatives, and the differences bin by bin.
+/// A histosys: the two weights of its parameter with their derivatives, and the differences bin by
+/// bin.
 struct Shift<S> {
     param: usize,
     weights: [S; 2],
@@ -257,7 +259,7 @@ struct Shift<S> {
     differences: [Vec<S>; 2],
 }
 
-/// A yield taken apart: shape · gammas · scale.
+/// The factors of a yield: shape · gammas · scale.
 struct Parts<S> {
     shifts: Vec<Shift<S>>,
     /// nominal + Σ shifts, bin by bin.
@@ -355,7 +357,8 @@ impl<S: Scalar + Copy> Parts<S> {
     /// Writes Σ_b c_b ∂y_b/∂x of the template's inputs x to `by_inputs` (M).
     fn pull_inputs(&self, model: &Model, input: &TemplateInput, weights: &[S], by_inputs: &mut [S]) {
         let layout = &model.layout;
-        // Nominal yields count with 1 minus the weights of all shifts, because the templates at ±1σ stay where they are.
+        // Nominal yields count with 1 minus the weights of all shifts, because the templates at ±1σ
+        // do not change.
         let mut rest = S::from(1.0);
         let weighted: Vec<S> = weights.iter().zip(&self.gammas).map(|(&w, &g)| w * g * self.scale).collect();
         for (histosys, shift) in input.histosys.iter().zip(&self.shifts) {
@@ -387,7 +390,7 @@ fn sum<S: Scalar>(values: impl Iterator<Item = S>) -> S {
     values.fold(S::from(0.0), |sum, value| sum + value)
 }
 
-/// The product of `values`, and for each of them the product of all others.
+/// Returns the product of `values`, and for each of them the product of all others.
 fn all_others<S: Scalar + Copy>(values: &[S]) -> (S, Vec<S>) {
     let mut others = Vec::with_capacity(values.len());
     let mut product = S::from(1.0);

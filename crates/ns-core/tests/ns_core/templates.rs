@@ -1,10 +1,11 @@
-//! Derivatives with respect to templates against differences of the plain likelihood, and inputs chosen by name.
+//! Derivatives with respect to templates against differences of the plain likelihood, and inputs
+//! chosen by name.
 
 use ns_core::interpolate::Interpolation;
 use ns_core::likelihood::{constraint_derivatives, nll};
 use ns_core::model::Model;
 use ns_core::templates::{
-    InputError, InputKind, Inputs, LineExpansion, TemplateSelection, TemplateVariations, along, hessian_product,
+    InputError, InputKind, Inputs, LineExpansion, ParameterLine, TemplateSelection, TemplateVariations, along,
     pull_back,
 };
 use ns_testkit::assert_close;
@@ -78,7 +79,8 @@ proptest! {
         prop_assume!(params.iter().all(|x| (x.abs() - 1.0).abs() > 1e-2));
         prop_assume!(nll(&model, &model.observed, &params).is_finite());
         let mut out = LineExpansion::default();
-        along(&model, &inputs, &model.observed, (&params, &direction), &mut out);
+        let line = ParameterLine { start: &params, direction: &direction, input_direction: None };
+        along(&model, &inputs, &model.observed, line, &mut out);
         let at = |step: f64| {
             let moved: Vec<f64> = params.iter().zip(&direction).map(|(x, v)| x + step * v).collect();
             gradients(&model, &inputs, &moved)
@@ -112,7 +114,8 @@ proptest! {
         let by_params: Vec<f64> = params.iter().map(|_| random.between(-0.3, 0.3)).collect();
         let by_inputs: Vec<f64> = values.iter().map(|x| x * random.between(-0.1, 0.1)).collect();
         let mut out = LineExpansion::default();
-        hessian_product(&model, &inputs, &model.observed, (&params, &by_params), &by_inputs, &mut out);
+        let line = ParameterLine { start: &params, direction: &by_params, input_direction: Some(&by_inputs) };
+        along(&model, &inputs, &model.observed, line, &mut out);
         let moved = |from: &[f64], along: &[f64], step: f64| -> Vec<f64> { from.iter().zip(along).map(|(x, v)| x + step * v).collect() };
         let at = |step: f64| {
             let mut model = model.clone();

@@ -1,4 +1,5 @@
-//! Derivatives of yields against the plain reference with second-order dual numbers, on random models with every modifier.
+//! Derivatives of yields against the plain reference with second-order dual numbers, on random
+//! models with every modifier.
 
 use ns_core::expected::cell_yields;
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
@@ -62,7 +63,8 @@ proptest! {
 
 #[test]
 fn a_factor_of_zero_leaves_the_others_without_derivative() {
-    // mu and xs act on the signal alone: at mu = 0 nothing depends on xs, and the derivative along mu stays.
+    // mu and xs act on the signal alone: at mu = 0 nothing depends on xs, and the derivative along
+    // mu stays.
     let model = random::model(3, Shape::SMALL, Interpolation::default());
     let mut params = model.parameters.init.clone();
     params[model.poi().expect("random models have one")] = 0.0;
