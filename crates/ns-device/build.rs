@@ -1,4 +1,5 @@
-//! Compiles the emulation runtime and the self-test's kernels, where the feature `emulated` asks for them.
+//! Compiles the emulation runtime and the self-test's kernels, where the feature `emulated` asks
+//! for them.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

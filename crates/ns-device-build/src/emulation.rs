@@ -1,6 +1,7 @@
 //! Compiles a crate's kernels for emulation on the host, from its build script.
 //!
-//! A client has one C++ file that includes the runtime, the dialect and its kernels, and exports each kernel:
+//! A client has one C++ file that includes the runtime, the dialect and its kernels, and exports
+//! each kernel:
 //!
 //! ```cpp
 //! #include "runtime.h"
@@ -18,8 +19,8 @@
 //! ns_device_build::Emulation::new("kernels/emulated.cpp").compile("my_kernels");
 //! ```
 //!
-//! In Rust they are `unsafe extern "C" fn(*const Launch, *const *mut c_void)`, listed in the crate's `KernelModule`. The runtime
-//! that they call comes with `ns-device`, feature `emulated`.
+//! In Rust they are `unsafe extern "C" fn(*const Launch, *const *mut c_void)`, listed in the
+//! crate's `KernelModule`. The runtime that they call comes with `ns-device`, feature `emulated`.
 //!
 //! `NEXTSTAT_KERNEL_FLAGS` holds more flags for the compiler, separated by spaces.
 
@@ -33,12 +34,13 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// The file, relative to the crate that is being built. Every header in its folder counts as a part of it.
+    /// Describes the file `source`, relative to the crate that is being built. Every header in its
+    /// folder counts as a part of it.
     pub fn new(source: impl Into<PathBuf>) -> Emulation {
         Emulation { source: source.into(), flags: Vec::new() }
     }
 
-    /// One more flag for the compiler.
+    /// Adds a flag for the compiler.
     #[must_use]
     pub fn flag(mut self, flag: impl Into<String>) -> Emulation {
         self.flags.push(flag.into());
@@ -69,7 +71,8 @@ pub fn compile_runtime() {
     compiler().file(folder.join("runtime.cpp")).compile("ns_emulation");
 }
 
-/// The compiler as every kernel is compiled for the host: C++17, optimised, and no contraction of products and sums.
+/// Returns the compiler of kernels for the host: C++17, optimised, without contraction of products
+/// and sums.
 fn compiler() -> cc::Build {
     println!("cargo::rerun-if-env-changed=NEXTSTAT_KERNEL_FLAGS");
     let mut build = cc::Build::new();

@@ -1,5 +1,6 @@
-//! What the build scripts of crates with kernels share: one text of the kernels for compilers that take no includes, with a header of structs that is
-//! held against the fields in Rust; and, with the feature `emulated`, the kernels compiled for the host.
+//! Helps the build scripts of crates with kernels: concatenates the kernels for compilers without
+//! includes, generates the header of structs from fields in Rust, and, with the feature `emulated`,
+//! compiles the kernels for the host.
 
 #[cfg(feature = "emulated")]
 mod emulation;

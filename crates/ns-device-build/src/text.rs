@@ -1,7 +1,8 @@
-//! One text of a crate's kernels, and the header of the structs that they are launched with, made from the fields in Rust.
+//! Concatenates the kernels of a crate, and generates the header of the structs that they are
+//! launched with from fields in Rust.
 //!
-//! The fields stand in a Rust file of `constants!` and `numbers!` alone, which the crate includes with macros of its own and the build script with
-//! these:
+//! The fields are in a Rust file of `constants!` and `numbers!` alone, which the crate includes
+//! with its own macros and the build script with these:
 //!
 //! ```
 //! mod fields {
@@ -30,7 +31,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Makes a function of the C++ text of a struct; fields that do not say what they are are `uint`s.
+/// Defines a function that returns the C++ text of a struct; fields without a type are `uint`s.
 #[macro_export]
 macro_rules! constants {
     ($(#[doc = $about:literal])* $name:ident { $($(#[doc = $doc:literal])* $field:ident $(: $type:ident)?,)* }) => {
@@ -49,7 +50,7 @@ macro_rules! constants {
     };
 }
 
-/// Makes a function `numbers` of the C++ text of numbers.
+/// Defines a function `numbers` that returns the C++ text of numbers.
 #[macro_export]
 macro_rules! numbers {
     ($($(#[doc = $doc:literal])* $name:ident = $value:expr,)*) => {
@@ -61,7 +62,8 @@ macro_rules! numbers {
     };
 }
 
-/// The kernels of the crate that is being built: its folder `kernels`, in the order of `all.h` there.
+/// The kernels of the crate that is being built: its folder `kernels`, in the order of `all.h`
+/// there.
 #[derive(Debug)]
 pub struct KernelText {
     /// The Rust file of the fields.
@@ -70,17 +72,19 @@ pub struct KernelText {
 }
 
 impl KernelText {
-    /// Kernels whose header of structs is made from `fields`.
+    /// Describes the kernels whose header of structs is generated from `fields`.
     pub fn new(fields: &'static str, structs: &[String], numbers: &str) -> KernelText {
         let about = format!("// Generated from {fields} by the build script; do not edit.");
         KernelText { fields, layout: format!("{about}\n\n{}\n{numbers}", structs.join("\n")) }
     }
 
-    /// Puts the dialect and all headers together as `name.metal`, beside `layout.h`, where the build script writes.
+    /// Writes the dialect and all headers as `name.metal`, and `layout.h`, to the folder of the
+    /// build script.
     ///
     /// # Panics
     ///
-    /// If the committed header is not that of the fields, unless `UPDATE_LAYOUT` asks for a new one; if a file cannot be read or written.
+    /// If the committed header is outdated and `UPDATE_LAYOUT` is not set; if a file cannot be read
+    /// or written.
     pub fn write(&self, name: &str) {
         let dialect = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ns-device/kernels/dialect.h");
         for path in [Path::new("build.rs"), Path::new("kernels"), Path::new(self.fields), &dialect] {
@@ -104,7 +108,7 @@ impl KernelText {
         if fs::read_to_string(path).ok().as_ref() != Some(&self.layout) {
             let package = env::var("CARGO_PKG_NAME").expect("Cargo sets it");
             let hint = format!("hint: `UPDATE_LAYOUT=1 cargo build -p {package}` writes it; then `make ptx`");
-            assert!(env::var_os("UPDATE_LAYOUT").is_some(), "{path} is not that of {fields}\n{hint}");
+            assert!(env::var_os("UPDATE_LAYOUT").is_some(), "{path} is outdated: {fields} has changed\n{hint}");
             fs::write(path, &self.layout).expect("the header can be written");
         }
     }

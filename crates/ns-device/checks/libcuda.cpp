@@ -1,10 +1,14 @@
-// Stands in for NVIDIA's driver library, so that the CUDA backend's calls can be made, and held to their rules, without one.
+// Stands in for NVIDIA's driver library, so that the CUDA backend's calls can be made, and held to
+// their rules, without one.
 //
-// Kernels run by emulation, found by the names in the PTX that is "compiled". A stream is really asynchronous: copies and
-// kernels happen when the stream is waited for, with whatever is then in host memory. A call without a current context, a copy
-// outside of an allocation, more shared memory than was allowed, a wrong handle: each is an error, as from the driver.
-// STAND_IN_ELSEWHERE: all memory is another device's; STAND_IN_POOLED: it is of no context. STAND_IN_CRASH names a kernel that then crashes; STAND_IN_DEVICES is how many devices there are; with STAND_IN_OLD they
-// are of compute capability 6.0, with STAND_IN_FAIL the driver does not start.
+// Kernels run by emulation, found by the names in the PTX that is "compiled". A stream is really
+// asynchronous: copies and kernels happen when the stream is waited for, with whatever is then in
+// host memory. A call without a current context, a copy outside of an allocation, more shared
+// memory than was allowed, a wrong handle: each is an error, as from the driver.
+// STAND_IN_ELSEWHERE: all memory is another device's; STAND_IN_POOLED: it is of no context.
+// STAND_IN_CRASH names a kernel that then crashes; STAND_IN_DEVICES is how many devices there are;
+// with STAND_IN_OLD they are of compute capability 6.0, with STAND_IN_FAIL the driver does not
+// start.
 #include "runtime.h"
 #include <chrono>
 #include <cstdlib>
@@ -223,7 +227,8 @@ API cuMemcpyDtoHAsync_v2(void* to, Pointer from, size_t bytes, void* stream) {
     return SUCCESS;
 }
 
-// What is known of an address: 1 its context, 2 that it is a device's, 9 of which one, 11 and 12 where its allocation begins and how long it is.
+// What is known of an address: 1 its context, 2 that it is a device's, 9 of which one, 11 and 12
+// where its allocation begins and how long it is.
 API cuPointerGetAttribute(void* value, int attribute, Pointer address) {
     Call call;
     if (call.state()) return call.state();
@@ -319,7 +324,8 @@ API cuEventRecord(void* event, void* stream) {
     });
     return SUCCESS;
 }
-// The stream goes on when the event has happened, which is when all streams have done what they were given.
+// The stream goes on when the event has happened, which is when all streams have done what they
+// were given.
 API cuStreamWaitEvent(void* stream, void* event, unsigned) {
     Call call;
     if (call.state()) return call.state();

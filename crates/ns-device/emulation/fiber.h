@@ -1,8 +1,8 @@
 // A fiber: a function with its own stack, switched to and from by hand.
 //
-// Saves what the C calling convention says a function may rely on, and nothing else (no signal mask, which makes ucontext's
-// switch a system call). On processors without a switch written here, and under AddressSanitizer, which must be told about
-// stacks, ucontext does it.
+// Saves what the C calling convention says a function may rely on, and nothing else (no signal
+// mask, which makes ucontext's switch a system call). On processors without a switch written here,
+// and under AddressSanitizer, which must be told about stacks, ucontext does it.
 #ifndef NS_EMULATION_FIBER_H
 #define NS_EMULATION_FIBER_H
 #include <cstddef>
@@ -32,7 +32,8 @@ namespace emulation {
 // Memory of one stack, with a page below it that nothing may touch.
 class Stack {
   public:
-    // `offset` bytes stay free at the top: stacks that all begin at the same place of a page fight for one set of the cache.
+    // `offset` bytes stay free at the top: stacks that all begin at the same place of a page fight
+    // for one set of the cache.
     Stack(size_t bytes, size_t offset) : page_(size_t(sysconf(_SC_PAGESIZE))), size_(bytes + page_), offset_(offset) {
         void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) abort();
@@ -65,8 +66,9 @@ extern "C" void ns_emulation_start();
 #define NS_ASM_NAME(name) #name
 #endif
 #if defined(__x86_64__)
-// Inline, and left by a jump: a call here, or a return, would put the processor's guesses of return addresses out of step
-// at every switch. Lanes stand at the same places of the same code, so their returns are guessed right.
+// Inline, and left by a jump: a call here, or a return, would put the processor's guesses of return
+// addresses out of step at every switch. Lanes stand at the same places of the same code, so their
+// returns are guessed right.
 inline __attribute__((always_inline)) void switch_stack(void** from, void* to) {
     asm volatile("leaq -128(%%rsp), %%rsp\n" // the red zone stays
                  "pushq %%rbp\n leaq 1f(%%rip), %%rax\n pushq %%rax\n"
@@ -105,7 +107,8 @@ static const size_t FUNCTION_WORD = 0, ARGUMENT_WORD = 1, START_WORD = 11, SAVED
 // A point of execution to come back to: a fiber's, or the scheduler's that runs them.
 class Fiber {
   public:
-    // Makes the next switch to this fiber call `function(argument)` on `stack`; the function must never return.
+    // Makes the next switch to this fiber call `function(argument)` on `stack`; the function must
+    // never return.
     void prepare(const Stack& stack, Fiber& scheduler, void (*function)(void*), void* argument) {
 #ifdef NS_FIBER_OWN_SWITCH
         (void)scheduler;

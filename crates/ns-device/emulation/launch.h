@@ -1,4 +1,5 @@
-// What crosses between Rust and the emulation: one launch, as plain data. Mirrored by `EmulatedLaunch` of src/kernel.rs.
+// What crosses between Rust and the emulation: one launch, as plain data. Mirrored by
+// `EmulatedLaunch` of src/kernel.rs.
 #ifndef NS_EMULATION_LAUNCH_H
 #define NS_EMULATION_LAUNCH_H
 #include <cstdint>
@@ -12,8 +13,9 @@ enum Schedule : uint32_t {
     THREADS = 3,    // a thread per lane, blocks one after another: for ThreadSanitizer
 };
 
-// A broken rule (divergent barrier, write past shared memory). With a Failure to write to, a launch on fibers stops and
-// leaves its message there; without one, and on threads, the process aborts with the message on stderr.
+// A broken rule (divergent barrier, write past shared memory). With a Failure to write to, a launch
+// on fibers stops and leaves its message there; without one, and on threads, the process aborts
+// with the message on stderr.
 struct Failure {
     uint32_t failed;
     char message[508];
@@ -30,7 +32,8 @@ struct Launch {
     const uint64_t* argument_bytes; // of each argument: a struct's size, or 0 for a buffer; read if n_arguments isn't 0
 };
 
-// A kernel as exported: `arguments` holds, in order, the address of each CONSTANTS struct and of each buffer's first item.
+// A kernel as exported: `arguments` holds, in order, the address of each CONSTANTS struct and of
+// each buffer's first item.
 using Kernel = void(const Launch*, void* const* arguments);
 
 } // namespace emulation

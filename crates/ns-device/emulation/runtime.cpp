@@ -1,9 +1,10 @@
-// Schedules the lanes of a block: fibers in a chosen order, or threads; and says which rule a kernel broke, and where.
+// Schedules the lanes of a block: fibers in a chosen order, or threads; and says which rule a
+// kernel broke, and where.
 //
-// Fibers: the scheduler runs a warp until each of its lanes waits (at a shuffle, at a barrier, at the end), holds what they
-// wait for against each other, repeats the warp after a shuffle, and lets all warps pass a barrier together. Threads: gates of
-// a mutex and a condition variable, one per warp and one per block, so that ThreadSanitizer sees the order that barriers
-// make and no other.
+// Fibers: the scheduler runs a warp until each of its lanes waits (at a shuffle, at a barrier, at
+// the end), holds what they wait for against each other, repeats the warp after a shuffle, and lets
+// all warps pass a barrier together. Threads: gates of a mutex and a condition variable, one per
+// warp and one per block, so that ThreadSanitizer sees the order that barriers make and no other.
 #include "runtime.h"
 #include "fiber.h"
 #include <atomic>
@@ -165,7 +166,8 @@ struct FiberBlock final : Block {
         }
     }
 
-    // Runs each lane of the warp once; false with a message if they do not then wait for the same thing.
+    // Runs each lane of the warp once; false with a message if they do not then wait for the same
+    // thing.
     bool step(uint32_t warp, std::string& message) {
         const uint32_t first = warp * WARP_LANES, n = std::min(launch.lanes - first, WARP_LANES);
         for (uint32_t i = 0; i < n; ++i) order[i] = launch.schedule == DESCENDING ? n - 1 - i : i;
@@ -227,8 +229,8 @@ struct Gate {
 struct ThreadBlock final : Block {
     std::vector<Gate> warp_gates;
     Gate block_gate;
-    // How many lanes of each warp wait at its gate (low half) and at the block's (high half). Relaxed: counting must not
-    // put lanes in an order that the kernel's barriers did not ask for.
+    // How many lanes of each warp wait at its gate (low half) and at the block's (high half).
+    // Relaxed: counting must not put lanes in an order that the kernel's barriers did not ask for.
     std::vector<std::atomic<uint32_t>> waiting;
     Shared shared;
 

@@ -1,4 +1,5 @@
-// Kernels that break the dialect's rules on purpose: each is something that the emulation must catch. Never compiled for a GPU.
+// Kernels that break the dialect's rules on purpose: each is something that the emulation must
+// catch. Never compiled for a GPU.
 
 // One lane is at another barrier.
 KERNEL(broken_barrier)(OUT(real, out, 0) LANES) {
@@ -52,7 +53,8 @@ KERNEL(broken_sum)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, values, 1), OU
     if (LANE == 0) sums[BLOCK] = total;
 }
 
-// Writes two reals past its lanes: within what the pool rounds up to, so that AddressSanitizer alone sees it.
+// Writes two reals past its lanes: within what the pool rounds up to, so that AddressSanitizer
+// alone sees it.
 KERNEL(broken_bounds)(OUT(real, out, 0) LANES) {
     ENTER(shared);
     out[LANE + 2] = R(0.0);

@@ -1,7 +1,9 @@
-// The kernel dialect: what a kernel may use, spelled for four front ends (CUDA, Metal, host C++, a check of address spaces).
+// The kernel dialect: what a kernel may use, spelled for four front ends (CUDA, Metal, host C++, a
+// check of address spaces).
 //
 // A kernel's text is written with these names only, so that one text is every device's. The rules:
-//   - no includes, no atomics, no recursion, no fast-math; every pointer names its address space (GLOBAL, CONSTANT, SHARED, PRIVATE: a lane's own);
+//   - no includes, no atomics, no recursion, no fast-math; every pointer names its address space
+//     (GLOBAL, CONSTANT, SHARED, PRIVATE: a lane's own);
 //   - numbers with a point go through R(): R(0.5), never 0.5; R(1) does not compile;
 //   - one dynamic shared array of reals, carved by offsets; it holds garbage until it is written;
 //   - BARRIER() is reached by every lane of the block, SHUFFLE_XOR by every lane of the warp;
@@ -18,11 +20,13 @@
 //       for (uint i = LANE; i < layout.n; i += N_LANES) to[i] = shared[i] * from[i];
 //   }
 //
-// A helper that needs LANE, BARRIER() and the like ends its parameters with LANES_PARAM (no comma before it, one parameter
-// at least) and is called with LANES_ARG. CONSTANTS is a struct of uints and reals, at most 4 KB; pass it on as
-// `CONSTANT ScaleLayout& layout`. Constants shared by lanes at file scope: `TABLE(real, NAME)[2] = {R(1.0), R(2.0)};`,
-// passed on as `CONSTANT real*`. Functions are copied into their callers; a loop whose body is too large to be written out for
-// each of its few rounds is `ROLLED for (...)`, one that has to be, because it counts through an array of its lane's own, `UNROLLED`.
+// A helper that needs LANE, BARRIER() and the like ends its parameters with LANES_PARAM (no comma
+// before it, one parameter at least) and is called with LANES_ARG. CONSTANTS is a struct of uints
+// and reals, at most 4 KB; pass it on as `CONSTANT ScaleLayout& layout`. Constants shared by lanes
+// at file scope: `TABLE(real, NAME)[2] = {R(1.0), R(2.0)};`, passed on as `CONSTANT real*`.
+// Functions are copied into their callers; a loop whose body is too large to be written out for
+// each of its few rounds is `ROLLED for (...)`, one that has to be, because it counts through an
+// array of its lane's own, `UNROLLED`.
 #ifndef NS_DIALECT_H
 #define NS_DIALECT_H
 
@@ -106,7 +110,8 @@ typedef unsigned int uint;
 #define ROLLED _Pragma("unroll 1")
 #define UNROLLED _Pragma("unroll")
 #define TABLE(type, name) static __device__ const type name
-// 512 lanes share a multiprocessor, so that each has 128 registers: with no such bound ptxas 13 for sm_90 stops at 80 and spills.
+// 512 lanes share a multiprocessor, so that each has 128 registers: with no such bound ptxas 13 for
+// sm_90 stops at 80 and spills.
 #define KERNEL(name) extern "C" __global__ void __launch_bounds__(MAX_LANES, MAX_LANES < 512 ? 512 / MAX_LANES : 1) name
 #define CONSTANTS(type, name, index) const __grid_constant__ type name
 #define IN(type, name, index) const type* __restrict__ name
@@ -234,7 +239,8 @@ typedef unsigned int uint;
 #error "the kernel dialect knows CUDA, Metal, C++ for OpenCL, and emulation/runtime.h included before it"
 #endif
 
-// TINY: the smallest magnitude whose square, and whose reciprocal's square, are still safe. EPSILON: the spacing at 1.
+// TINY: the smallest magnitude whose square, and whose reciprocal's square, are still safe.
+// EPSILON: the spacing at 1.
 #if defined(__METAL_VERSION__) || defined(__OPENCL_CPP_VERSION__)
 #define TINY R(1e-18)
 #define EPSILON R(1.1920929e-7)
@@ -243,7 +249,8 @@ typedef unsigned int uint;
 #define EPSILON (sizeof(real) == 8 ? real(2.220446049250313e-16) : real(1.1920929e-7f))
 #endif
 
-// One meaning of a NaN on every device: MIN and MAX give their first argument when the two don't compare.
+// One meaning of a NaN on every device: MIN and MAX give their first argument when the two don't
+// compare.
 FN real least_(real a, real b) { return b < a ? b : a; }
 FN uint least_(uint a, uint b) { return b < a ? b : a; }
 FN int least_(int a, int b) { return b < a ? b : a; }

@@ -1,4 +1,5 @@
-// The self-test's kernels on the host, and those that are broken on purpose; compiled once per precision.
+// The self-test's kernels on the host, and those that are broken on purpose; compiled once per
+// precision.
 #include "runtime.h"
 
 namespace KERNELS {

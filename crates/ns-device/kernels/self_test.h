@@ -1,12 +1,15 @@
-// What a device must get right before it is trusted: sums, products, functions, shuffles, barriers. No physics.
+// What a device must get right before it is trusted: sums, products, functions, shuffles, barriers.
+// No physics.
 //
-// Each kernel writes numbers whose right values the host computes in double precision (src/self_test.rs).
+// Each kernel writes numbers whose right values the host computes in double precision
+// (src/self_test.rs).
 
 struct SelfTestLayout {
     uint n, columns;
 };
 
-// Sum over the lanes of a block of one value each; every lane gets it. Needs N_LANES / WARP reals of shared memory.
+// Sum over the lanes of a block of one value each; every lane gets it. Needs N_LANES / WARP reals
+// of shared memory.
 FN real self_test_block_sum(SHARED real* partial, real value LANES_PARAM) {
     for (uint mask = WARP / 2; mask > 0; mask /= 2) value += SHUFFLE_XOR(value, mask);
     if (LANE % WARP == 0) partial[LANE / WARP] = value;
@@ -26,7 +29,8 @@ KERNEL(self_test_sum)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, values, 1),
     if (LANE == 0) sums[BLOCK] = sum;
 }
 
-// product (n) = matrix (n x columns, by rows) . vector (columns), the vector through shared memory; one row per lane.
+// product (n) = matrix (n x columns, by rows) . vector (columns), the vector through shared memory;
+// one row per lane.
 KERNEL(self_test_product)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, matrix, 1), IN(real, vector, 2),
                           OUT(real, product, 3) LANES) {
     ENTER(shared);
@@ -61,7 +65,8 @@ KERNEL(self_test_functions)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, x, 1)
     }
 }
 
-// special (8): what must not be optimised away, one value per lane. zero is 0, so that no compiler knows the answers.
+// special (8): what must not be optimised away, one value per lane. zero is 0, so that no compiler
+// knows the answers.
 KERNEL(self_test_special)(IN(real, zero, 0), OUT(real, special, 1) LANES) {
     ENTER(shared);
     const real infinite = INF, nan = infinite * zero[0], tiny = TINY;
@@ -76,7 +81,8 @@ KERNEL(self_test_special)(IN(real, zero, 0), OUT(real, special, 1) LANES) {
     if (LANE == 7) special[7] = ((R(1.0) / EPSILON * R(4.0) + zero[0]) + R(1.0)) - R(4.0) / EPSILON;
 }
 
-// exchanged (N_BLOCKS x N_LANES x 5): the global number of the lane at each distance within the warp.
+// exchanged (N_BLOCKS x N_LANES x 5): the global number of the lane at each distance within the
+// warp.
 KERNEL(self_test_shuffle)(OUT(real, exchanged, 0) LANES) {
     ENTER(shared);
     const uint me = BLOCK * N_LANES + LANE;
@@ -84,7 +90,8 @@ KERNEL(self_test_shuffle)(OUT(real, exchanged, 0) LANES) {
     for (uint mask = 1; mask < WARP; mask *= 2, ++step) exchanged[me * 5 + step] = SHUFFLE_XOR(real(me), mask);
 }
 
-// trace (N_BLOCKS x N_LANES): n rounds in which a lane reads what another wrote to global memory before the barrier.
+// trace (N_BLOCKS x N_LANES): n rounds in which a lane reads what another wrote to global memory
+// before the barrier.
 KERNEL(self_test_visibility)(CONSTANTS(SelfTestLayout, layout, 0), OUT(real, trace, 1) LANES) {
     ENTER(shared);
     GLOBAL real* mine = trace + BLOCK * N_LANES;

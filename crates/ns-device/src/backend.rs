@@ -74,12 +74,14 @@ impl Backend {
         self.description().devices
     }
 
-    /// Returns what a machine must have for this backend: "an NVIDIA driver of version 525 or later".
+    /// Returns what a machine must have for this backend: "an NVIDIA driver of version 525 or
+    /// later".
     pub fn requirement(self) -> &'static str {
         self.description().requirement
     }
 
-    /// Returns the precision in which kernels run if nothing else is asked for: the best of its devices.
+    /// Returns the precision in which kernels run if nothing else is asked for: the best of its
+    /// devices.
     pub fn precision(self) -> Precision {
         self.description().precision
     }
@@ -136,7 +138,7 @@ impl FromStr for Backend {
     }
 }
 
-/// What the kernels' `real` is.
+/// The type of the kernels' `real`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// `double`: f64.
@@ -146,7 +148,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Bytes of one `real`.
+    /// Returns bytes of one `real`.
     pub fn bytes(self) -> usize {
         match self {
             Precision::Double => 8,
@@ -154,7 +156,7 @@ impl Precision {
         }
     }
 
-    /// The spacing of reals at 1.
+    /// Returns the spacing of reals at 1.
     pub fn epsilon(self) -> f64 {
         match self {
             Precision::Double => f64::EPSILON,
@@ -172,7 +174,7 @@ impl fmt::Display for Precision {
     }
 }
 
-/// What one launch may ask for at most.
+/// The limits of one launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceLimits {
     /// Lanes of a block. A kernel may allow fewer.
@@ -186,25 +188,26 @@ pub struct DeviceLimits {
 /// Bytes of a device's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceMemory {
-    /// Not in use by anyone.
+    /// Bytes not in use.
     pub free: u64,
-    /// All of it.
+    /// All bytes.
     pub total: u64,
 }
 
-/// What is known about a device.
+/// The properties of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceProperties {
-    /// As its maker calls it.
+    /// The name that its maker gives it.
     pub name: String,
-    /// The precisions that kernels can have here, the preferred one first.
+    /// The precisions of its kernels, the preferred one first.
     pub precisions: Vec<Precision>,
     /// Bytes of its memory.
     pub memory_bytes: u64,
-    /// Of an NVIDIA GPU.
+    /// The compute capability of an NVIDIA GPU.
     pub compute_capability: Option<(u32, u32)>,
-    /// Sums and products in double precision that it can do in a second at its highest clock, where its kind is known.
+    /// Sums and products in double precision in a second at its highest clock; `None` for unknown
+    /// kinds.
     pub double_flops: Option<u64>,
-    /// What one launch may ask for.
+    /// The limits of one launch.
     pub limits: DeviceLimits,
 }

@@ -1,4 +1,4 @@
-//! Typed device memory. Dropped, it goes back to its device's pool.
+//! Typed device memory, which returns to the pool of its device when dropped.
 
 use crate::device::DeviceState;
 use crate::driver::{Handle, RawArgument};
@@ -21,12 +21,12 @@ impl<T: BufferItem> Buffer<T> {
         Buffer { device, block, class, length, items: PhantomData }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether it holds nothing.
+    /// Returns `true` if it has no items.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -47,7 +47,7 @@ impl<T: BufferItem> Buffer<T> {
         self.device.zero(self.block, self.length * size_of::<T>())
     }
 
-    /// Copies items from `start` on into all of `to`, when the work asked for so far is done.
+    /// Copies items from `start` on into all of `to`, after the work submitted so far.
     pub fn download_at(&self, start: usize, to: &mut [T]) -> Result<(), DeviceError> {
         self.in_range(start, to.len())?;
         self.device.download(self.block, start * size_of::<T>(), item::bytes_of_mut(to))

@@ -1,8 +1,8 @@
-//! Counts what a device was asked to do: the proof that it, and not the host, computed.
+//! Counts launches and copies, which prove that a device, and not the host, computed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a device did since it was opened, or since the counters were reset.
+/// The work of a device since it was opened, or since the counters were reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Kernels launched.
@@ -17,11 +17,11 @@ pub struct DeviceCounters {
     pub downloads: u64,
     /// Bytes of them.
     pub download_bytes: u64,
-    /// Times that the host was told to wait for the device, the ends of downloads not counted.
+    /// Waits of the host for the device, without those of downloads.
     pub synchronizations: u64,
 }
 
-/// The same, while counting.
+/// The counters of an open device.
 #[derive(Debug, Default)]
 pub(crate) struct AtomicCounters {
     launches: AtomicU64,
@@ -57,7 +57,7 @@ impl AtomicCounters {
         self.each(|counter| counter.load(Ordering::Relaxed))
     }
 
-    /// Sets all to zero and returns what they were.
+    /// Sets all counters to zero and returns their values before.
     pub(crate) fn reset(&self) -> DeviceCounters {
         self.each(|counter| counter.swap(0, Ordering::Relaxed))
     }

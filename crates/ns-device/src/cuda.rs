@@ -10,12 +10,14 @@ pub(crate) use disabled::{found, open};
 #[cfg(feature = "cuda")]
 pub(crate) use enabled::{found, open};
 
-/// What `scripts/ptx.py` compiles for.
+/// The compute capability that `scripts/ptx.py` compiles for.
 const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// Fused sums and products in double precision that a multiprocessor starts in one clock; none for kinds of card that we do not know.
+/// Fused sums and products in double precision that a multiprocessor starts in one clock; `None`
+/// for unknown kinds.
 ///
-/// Source: NVIDIA, CUDA C++ Programming Guide, table of the throughput of native arithmetic instructions.
+/// Source: NVIDIA, CUDA C++ Programming Guide, table of the throughput of native arithmetic
+/// instructions.
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "asked by the backend alone"))]
 pub(crate) fn double_units(capability: (u32, u32)) -> Option<u64> {
     match capability {
@@ -26,7 +28,7 @@ pub(crate) fn double_units(capability: (u32, u32)) -> Option<u64> {
     }
 }
 
-/// Why a device that is there can't run our kernels, if it can't.
+/// Returns the error of a device that is too old for the kernels, or `None`.
 pub(crate) fn too_old(index: usize, properties: &crate::DeviceProperties) -> Option<crate::DeviceError> {
     let has = properties.compute_capability.filter(|has| *has < LEAST_CAPABILITY)?;
     Some(crate::DeviceError::TooOld { index, has, needs: LEAST_CAPABILITY })

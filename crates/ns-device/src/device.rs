@@ -1,4 +1,4 @@
-//! One open device: memory, launches in order, events, and what remains of it after a crash.
+//! One open device: memory, launches in order, events, and its state after a crash.
 
 use crate::counters::AtomicCounters;
 use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
@@ -14,18 +14,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How a device is opened.
+/// Options for opening a device.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
-    /// The kernels' precision; the device's best if not given.
+    /// The precision of kernels; by default the best of the device.
     pub precision: Option<Precision>,
-    /// Skips the self-test. For measuring the test itself, and devices under repair.
+    /// Skips the self-test, to measure the test itself or to examine a device that fails it.
     pub untested: bool,
-    /// How the host emulates; other backends ignore it.
+    /// Options of the emulation; other backends ignore them.
     pub emulation: EmulationOptions,
 }
 
-/// In which order the emulation runs lanes.
+/// The order in which the emulation runs lanes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum LaneSchedule {
     /// Fibers, lane 0 first.
@@ -39,19 +39,19 @@ pub enum LaneSchedule {
     Threads,
 }
 
-/// How the host emulates a device.
+/// Options of the emulation of a device by the host.
 #[derive(Debug, Clone)]
 pub struct EmulationOptions {
     /// The order of lanes.
     pub schedule: LaneSchedule,
-    /// Of the shuffled order.
+    /// The seed of the shuffled order.
     pub seed: u64,
-    /// Threads that blocks are spread over, where lanes are fibers.
+    /// The number of threads for blocks whose lanes are fibers.
     pub host_threads: u32,
-    /// The memory that the device claims to have.
+    /// The memory that the emulated device reports.
     pub memory_bytes: u64,
-    /// A folder that every launch is written to, for replay under sanitizers. The environment's `NEXTSTAT_RECORD_LAUNCHES`
-    /// if not given.
+    /// A folder to record every launch in, for replay under sanitizers; by default that of the
+    /// environment variable `NEXTSTAT_RECORD_LAUNCHES`.
     pub record_to: Option<PathBuf>,
 }
 
@@ -67,22 +67,22 @@ impl Default for EmulationOptions {
     }
 }
 
-/// What a compiler said about a module.
+/// The log of the compiler of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleLog {
     /// The module.
     pub module: &'static str,
-    /// Its compiler's words; empty if it had none.
+    /// The log, often empty.
     pub log: String,
 }
 
-/// An open device. Copies are the same device.
+/// An open device. Clones are the same device.
 #[derive(Debug, Clone)]
 pub struct Device {
     shared: Arc<DeviceState>,
 }
 
-/// What a device's buffers and events hold on to.
+/// The state that a device shares with its buffers and events.
 pub(crate) struct DeviceState {
     driver: Box<dyn Driver>,
     backend: Backend,
@@ -95,7 +95,7 @@ pub(crate) struct DeviceState {
     poison: OnceLock<DeviceError>,
 }
 
-/// Modules and kernels that were needed so far; a module is known by its address.
+/// The modules and kernels loaded so far; a module is identified by its address.
 #[derive(Default)]
 struct Modules {
     loaded: HashMap<usize, Handle>,
@@ -105,12 +105,13 @@ struct Modules {
 }
 
 impl Device {
-    /// Opens a device in its best precision. The first time in a process, it has to pass its self-test.
+    /// Opens a device in its best precision. It must pass its self-test the first time in a
+    /// process.
     pub fn open(backend: Backend, index: usize) -> Result<Device, DeviceError> {
         Device::open_with(backend, index, &OpenOptions::default())
     }
 
-    /// Opens a device as `options` say.
+    /// Opens a device with `options`.
     pub fn open_with(backend: Backend, index: usize, options: &OpenOptions) -> Result<Device, DeviceError> {
         let OpenedDevice { driver, properties, precision } = match backend {
             Backend::Cuda => cuda::open(index, options)?,
@@ -137,22 +138,22 @@ impl Device {
         Ok(device)
     }
 
-    /// How it is reached.
+    /// Returns the backend.
     pub fn backend(&self) -> Backend {
         self.shared.backend
     }
 
-    /// Its number among its backend's devices.
+    /// Returns its number among the devices of its backend.
     pub fn index(&self) -> usize {
         self.shared.index
     }
 
-    /// What its kernels' `real` is.
+    /// Returns the precision of its kernels.
     pub fn precision(&self) -> Precision {
         self.shared.precision
     }
 
-    /// What is known about it.
+    /// Returns its properties.
     pub fn properties(&self) -> &DeviceProperties {
         &self.shared.properties
     }
@@ -161,55 +162,55 @@ impl Device {
         Arc::clone(&self.shared)
     }
 
-    /// Whether it can still be used: no kernel has crashed on it.
+    /// Returns `true` if no kernel has crashed on it, so that it can be used.
     pub fn is_sound(&self) -> bool {
         self.shared.is_sound().is_ok()
     }
 
-    /// Its memory now. What this device object keeps for reuse counts as free.
+    /// Returns its memory now. Memory that this object keeps for reuse counts as free.
     pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
         self.shared.memory()
     }
 
-    /// Compares what the device computes with what the host does; its kernels know nothing of the client's.
+    /// Runs the self-test, which compares the device with the host by its own kernels.
     pub fn self_test(&self) -> Result<(), DeviceError> {
         self_test::run(self, self_test::MODULE)
     }
 
-    /// A buffer of zeros.
+    /// Returns a buffer of zeros.
     pub fn zeroed<T: BufferItem>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.uninitialised(length)?;
         buffer.clear()?;
         Ok(buffer)
     }
 
-    /// A buffer of what was there before. For what a kernel writes before anyone reads.
+    /// Returns a buffer with unspecified contents, for data that a kernel writes before it is read.
     pub fn uninitialised<T: BufferItem>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
         let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX / 2);
         let (block, class) = self.shared.allocate(bytes)?;
         Ok(Buffer::new(Arc::clone(&self.shared), block, class, length))
     }
 
-    /// A buffer with a copy of `items`.
+    /// Returns a buffer with a copy of `items`.
     pub fn upload<T: BufferItem>(&self, items: &[T]) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.uninitialised(items.len())?;
         buffer.upload(items)?;
         Ok(buffer)
     }
 
-    /// Refuses what surely will not fit, before anything is done: `bytes` more than there are.
+    /// Checks that `bytes` fit into the free memory, before any work is done.
     pub fn check_fits(&self, bytes: u64) -> Result<(), DeviceError> {
         let DeviceMemory { free, total } = self.memory()?;
         if bytes <= free { Ok(()) } else { Err(DeviceError::OutOfMemory { asked: bytes, free, total }) }
     }
 
-    /// Starts a kernel and returns; the device does its work in the order in which it was asked for.
+    /// Starts a kernel and returns; the device works in the order of the calls.
     ///
     /// # Errors
     ///
-    /// A grid beyond the limits of device or kernel, a module that does not compile (its first kernel's launch compiles it),
-    /// a buffer of another device. What goes wrong inside the kernel shows at the next wait: a download or
-    /// [`synchronize`](Device::synchronize).
+    /// Dimensions beyond the limits of device or kernel, a module that does not compile (the launch
+    /// of its first kernel compiles it), a buffer of another device. Errors inside the kernel
+    /// appear at the next wait: a download or [`synchronize`](Device::synchronize).
     pub fn launch(
         &self,
         kernel: impl Kernel,
@@ -231,48 +232,48 @@ impl Device {
         self.shared.loaded(kernel.module(), kernel.name()).map(|_| ())
     }
 
-    /// Waits until all work asked for so far is done.
+    /// Waits for all work submitted so far.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.shared.is_sound()?;
         self.shared.counting.synchronization();
         self.shared.sound(self.shared.driver.synchronize())
     }
 
-    /// An event that happens when all work asked for so far is done.
+    /// Returns an event after all work submitted so far.
     pub fn record(&self) -> Result<DeviceEvent, DeviceError> {
         self.shared.is_sound()?;
         let handle = self.shared.sound(self.shared.driver.record())?;
         Ok(DeviceEvent { shared: Arc::clone(&self.shared), handle })
     }
 
-    /// What the device did so far.
+    /// Returns the counters of its work.
     pub fn counters(&self) -> DeviceCounters {
         self.shared.counting.read()
     }
 
-    /// Sets the counters to zero and returns what they were.
+    /// Sets the counters to zero and returns their values before.
     pub fn reset_counters(&self) -> DeviceCounters {
         self.shared.counting.reset()
     }
 
-    /// Where the memory is that this device object took.
+    /// Returns the statistics of the memory that this object allocated.
     pub fn pool(&self) -> PoolStatistics {
         lock(&self.shared.pool).statistics()
     }
 
-    /// Gives memory that is kept for reuse back to the driver.
+    /// Returns memory that is kept for reuse to the driver.
     pub fn trim(&self) {
         self.shared.trim();
     }
 
-    /// What the compilers said about the modules that were needed so far.
+    /// Returns the compiler logs of the modules loaded so far.
     pub fn module_logs(&self) -> Vec<ModuleLog> {
         lock(&self.shared.modules).logs.clone()
     }
 }
 
 impl DeviceState {
-    /// Refuses memory of somebody else that is none of this device's.
+    /// Checks that memory of another library belongs to this device.
     pub(crate) fn check_external(&self, address: Handle, bytes: usize) -> Result<(), DeviceError> {
         self.is_sound()?;
         match self.sound(self.driver.check_external(address, bytes))? {
@@ -286,7 +287,7 @@ impl DeviceState {
         self.sound(self.driver.wait_for_stream(stream))
     }
 
-    /// Turns a driver's answer into ours; a fatal error poisons the device.
+    /// Converts the error of a driver; a fatal one poisons the device.
     fn sound<T>(&self, answer: Result<T, DriverError>) -> Result<T, DeviceError> {
         answer.map_err(|driver_error| {
             if !driver_error.fatal {
@@ -307,7 +308,8 @@ impl DeviceState {
         Ok(DeviceMemory { free: free + lock(&self.pool).statistics().pooled_bytes, total })
     }
 
-    /// A block of memory and its class: from the pool, from the driver, or from the driver after the pool was emptied.
+    /// Returns a block of memory and its class: from the pool, from the driver, or from the driver
+    /// after the pool was emptied.
     fn allocate(&self, bytes: usize) -> Result<(Handle, usize), DeviceError> {
         self.is_sound()?;
         let class = class_of(bytes);
@@ -329,7 +331,8 @@ impl DeviceState {
         Ok((block, class))
     }
 
-    /// Asks the driver, unless its own figures say that there isn't enough: some drivers would page to the host instead.
+    /// Allocates from the driver, unless it reports too little free memory: some drivers would page
+    /// to the host instead.
     fn ask_driver(&self, class: usize) -> Result<Option<Handle>, DeviceError> {
         let DeviceMemory { free, .. } = self.sound(self.driver.memory())?;
         if class as u64 > free { Ok(None) } else { self.sound(self.driver.allocate(class)) }
@@ -369,7 +372,7 @@ impl DeviceState {
         self.sound(self.driver.download(block, offset, to))
     }
 
-    /// A kernel ready for launch; compiled when it is first asked for.
+    /// Returns a kernel that is ready for launch, after compiling it on first use.
     fn loaded(&self, module: &'static KernelModule, kernel: &'static str) -> Result<LoadedKernel, DeviceError> {
         let address = std::ptr::from_ref(module) as usize;
         let mut modules = lock(&self.modules);
@@ -391,7 +394,7 @@ impl DeviceState {
         Ok(loaded)
     }
 
-    /// Holds a launch against the limits; the bytes of shared memory that it needs.
+    /// Checks a launch against the limits. Returns the bytes of shared memory that it needs.
     fn check(
         &self,
         kernel: &LoadedKernel,
@@ -435,7 +438,8 @@ impl DeviceState {
     }
 }
 
-/// Holds arguments against the kernel's parameters, where they are known: a driver would read past the end of them.
+/// Checks arguments against the kernel's parameters, if these are known: a driver would read past
+/// their end.
 fn check_arguments(kernel: &LoadedKernel, arguments: &[KernelArgument<'_>]) -> Result<(), DeviceError> {
     let Some(parameters) = &kernel.parameters else { return Ok(()) };
     let (kernel, passed) = (kernel.name, arguments.len());
@@ -463,7 +467,7 @@ impl fmt::Debug for DeviceState {
     }
 }
 
-/// A point in a device's work.
+/// A point in the work of a device.
 #[derive(Debug)]
 pub struct DeviceEvent {
     shared: Arc<DeviceState>,
@@ -471,7 +475,8 @@ pub struct DeviceEvent {
 }
 
 impl DeviceEvent {
-    /// The time that the device spent between an earlier event and this one. Waits for both.
+    /// Returns the time that the device spent between an earlier event and this one. Waits for
+    /// both.
     pub fn since(&self, earlier: &DeviceEvent) -> Result<Duration, DeviceError> {
         if !Arc::ptr_eq(&self.shared, &earlier.shared) {
             return Err(DeviceError::OtherDevice);
@@ -487,7 +492,7 @@ impl Drop for DeviceEvent {
     }
 }
 
-/// The lock's content, after a panic elsewhere too: nothing here is left half done.
+/// Locks a mutex, after a panic elsewhere too: no update here is left incomplete.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

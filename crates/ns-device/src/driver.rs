@@ -1,18 +1,18 @@
-//! What a backend does for a device; everything above it is the same for all.
+//! The interface of backends; everything above it is the same for all.
 
 use crate::{DeviceError, DeviceMemory, KernelModule, LaunchDims};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A block of device memory, a module, a kernel or an event, as its backend knows it.
+/// The handle that a backend has for a block of memory, a module, a kernel or an event.
 pub(crate) type Handle = u64;
 
-/// Something that a driver could not do.
+/// The failure of a driver call.
 #[derive(Debug, Clone)]
 pub(crate) struct DriverError {
     pub(crate) operation: &'static str,
     pub(crate) detail: String,
-    /// Nothing will work after this.
+    /// Whether the device is unusable afterwards.
     pub(crate) fatal: bool,
 }
 
@@ -22,7 +22,7 @@ impl From<DriverError> for DeviceError {
     }
 }
 
-/// One argument as launches need it.
+/// One argument of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RawArgument<'a> {
     KernelConstants(&'a [u8]),
@@ -63,31 +63,34 @@ pub(crate) struct LoadedKernel {
     pub(crate) name: &'static str,
     /// Lanes of a block, for this kernel.
     pub(crate) max_lanes: u32,
-    /// The bytes of each parameter's constants, 0 for a buffer; none where the backend can't tell.
+    /// The bytes of each parameter's constants, 0 for a buffer; `None` if the backend does not know
+    /// them.
     pub(crate) parameters: Option<Arc<[usize]>>,
 }
 
-/// One open device. Work is done in the order in which it is asked for; only `download`, `synchronize` and `elapsed` wait.
+/// One open device. It works in the order of the calls; only `download`, `synchronize` and
+/// `elapsed` wait.
 pub(crate) trait Driver: Send + Sync {
     fn memory(&self) -> Result<DeviceMemory, DriverError>;
-    /// Uninitialised memory, or none if there isn't enough.
+    /// Returns uninitialised memory, or `None` if there is too little.
     fn allocate(&self, bytes: usize) -> Result<Option<Handle>, DriverError>;
-    /// Told that a block goes from one buffer to another. The emulation spoils what it held.
+    /// Notes that a block passes from one buffer to another. The emulation overwrites its contents.
     fn reused(&self, _block: Handle, _bytes: usize) {}
     fn free(&self, block: Handle, bytes: usize);
     fn zero(&self, block: Handle, bytes: usize) -> Result<(), DriverError>;
-    /// What is wrong with the `bytes` at `address`, which somebody else allocated, if anything is.
+    /// Returns why the `bytes` at `address`, which another library allocated, cannot be used, or
+    /// `None`.
     fn check_external(&self, _address: Handle, _bytes: usize) -> Result<Option<&'static str>, DriverError> {
         Ok(Some("memory of this kind of device is not reached by address"))
     }
-    /// Lets the work that is asked for from now on wait for what another stream has been given so far.
+    /// Makes later work wait for the work that another stream has been given so far.
     fn wait_for_stream(&self, _stream: Handle) -> Result<(), DriverError> {
         Ok(())
     }
-    /// When it returns, `from` may change.
+    /// Copies `from` to a block. `from` may change after the return.
     fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DriverError>;
     fn download(&self, block: Handle, offset: usize, to: &mut [u8]) -> Result<(), DriverError>;
-    /// The module and the compiler's log, or the error and the log.
+    /// Loads a module. Returns its handle and the log of the compiler.
     fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError>;
     fn kernel(
         &self,
@@ -103,7 +106,7 @@ pub(crate) trait Driver: Send + Sync {
         arguments: &[RawArgument<'_>],
     ) -> Result<(), DriverError>;
     fn synchronize(&self) -> Result<(), DriverError>;
-    /// An event that happens when all work asked for so far is done.
+    /// Returns an event that happens when all work asked for so far is done.
     fn record(&self) -> Result<Handle, DriverError>;
     fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, DriverError>;
     fn forget(&self, event: Handle);

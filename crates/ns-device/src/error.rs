@@ -1,80 +1,80 @@
-//! What can go wrong with a device. Absent, not built in, refused and broken are different messages.
+//! The errors of devices. Absent, not built in, refused and broken are different messages.
 
 use crate::{Backend, Precision, SelfTestFailure};
 use thiserror::Error;
 
-/// Why a device can't be had, or can't do what it was asked to.
+/// Why a device cannot be opened or used.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The feature is off.
     #[error("this build has no {backend} backend")]
     NotBuilt {
-        /// Which.
+        /// The backend.
         backend: Backend,
     },
     /// The backend exists on other platforms only.
     #[error("{backend} devices exist on macOS only")]
     NotHere {
-        /// Which.
+        /// The backend.
         backend: Backend,
     },
-    /// The backend is built in, its driver isn't installed.
+    /// The backend is built in, but its driver is not installed.
     #[error("no NVIDIA driver was found{}", .detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default())]
     NoDriver {
-        /// What the driver's library said, if there is one.
+        /// The message of the driver's library, if any.
         detail: Option<String>,
     },
-    /// The driver is there, the device isn't.
+    /// There is no device with this number.
     #[error("{}", no_device(*backend, *index, *n_devices))]
     NoDevice {
-        /// Which backend.
+        /// The backend.
         backend: Backend,
-        /// The number asked for.
+        /// The requested number.
         index: usize,
-        /// How many there are.
+        /// The number of devices.
         n_devices: usize,
     },
-    /// An NVIDIA GPU from before what the kernels are compiled for.
+    /// An NVIDIA GPU that is older than the kernels need.
     #[error("cuda device {index} has compute capability {}.{}, the kernels need {}.{}", .has.0, .has.1, .needs.0, .needs.1)]
     TooOld {
-        /// Which device.
+        /// Its number.
         index: usize,
         /// Its compute capability.
         has: (u32, u32),
-        /// The least that will do.
+        /// The lowest compute capability that the kernels run on.
         needs: (u32, u32),
     },
-    /// The device computed something else than the host.
-    #[error("{backend} device {index} is refused, for it failed its self-test: {failure}")]
+    /// The results of the device differ from those of the host.
+    #[error("{backend} device {index} failed its self-test: {failure}")]
     Refused {
-        /// Which backend.
+        /// The backend.
         backend: Backend,
-        /// Which device.
+        /// Its number.
         index: usize,
-        /// What it got wrong.
+        /// The failed check.
         failure: SelfTestFailure,
     },
-    /// Kernels of this precision can't run there.
-    #[error("{backend} devices don't compute in {precision}")]
+    /// The device has no kernels of this precision.
+    #[error("{backend} devices do not compute in {precision}")]
     NoPrecision {
-        /// Which backend.
+        /// The backend.
         backend: Backend,
-        /// The precision asked for.
+        /// The requested precision.
         precision: Precision,
     },
-    /// More memory than the device has left.
-    #[error("{asked} bytes of device memory were asked for, {free} of {total} are free")]
+    /// The device has too little free memory.
+    #[error("cannot allocate {asked} bytes of device memory: {free} of {total} are free")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Requested bytes.
         asked: u64,
-        /// Bytes free, memory that is kept for reuse included.
+        /// Free bytes, including memory that is kept for reuse.
         free: u64,
-        /// Bytes there are.
+        /// Bytes in total.
         total: u64,
     },
     /// A module without kernels for this backend and precision.
-    #[error("the kernels `{module}` were not made for {backend} in {precision}")]
+    #[error("the kernels `{module}` are not compiled for {backend} in {precision}")]
     NoKernels {
         /// The module.
         module: &'static str,
@@ -83,7 +83,7 @@ pub enum DeviceError {
         /// The device's precision.
         precision: Precision,
     },
-    /// The driver's compiler refused a module.
+    /// The compiler of the driver rejected a module.
     #[error("the kernels `{module}` did not compile: {detail}\n{log}")]
     Compile {
         /// The module.
@@ -93,38 +93,40 @@ pub enum DeviceError {
         /// The compiler's log.
         log: String,
     },
-    /// A kernel that its module does not contain.
-    #[error("there is no kernel `{kernel}` in `{module}`")]
+    /// A module without the kernel.
+    #[error("the kernels `{module}` have no kernel `{kernel}`")]
     NoKernel {
         /// The module.
         module: &'static str,
         /// The kernel.
         kernel: &'static str,
     },
-    /// A launch that asks for more than the device or the kernel allows.
+    /// A launch beyond the limits of the device or of the kernel.
     #[error("kernel `{kernel}` was launched with {asked} {limit}, {allowed} are allowed")]
     LaunchDims {
         /// The kernel.
         kernel: &'static str,
-        /// What was asked for.
+        /// The limit.
         limit: LaunchLimit,
-        /// How much.
+        /// The requested number.
         asked: u64,
-        /// How much may be.
+        /// The largest allowed number.
         allowed: u64,
     },
-    /// More or fewer arguments than the kernel takes.
+    /// The wrong number of arguments.
     #[error("kernel `{kernel}` takes {taken} arguments, {passed} were passed")]
     ArgumentCount {
         /// The kernel.
         kernel: &'static str,
-        /// Its parameters.
+        /// The number of its parameters.
         taken: usize,
-        /// The launch's arguments.
+        /// The number of arguments.
         passed: usize,
     },
-    /// A buffer in the place of constants, or the other way round, or constants of another size.
-    #[error("argument {index} of kernel `{kernel}` has {taken} bytes of constants (0: a buffer), {passed} were passed")]
+    /// A buffer instead of constants, constants instead of a buffer, or constants of another size.
+    #[error(
+        "argument {index} of kernel `{kernel}` takes {taken} bytes of constants (0: a buffer), {passed} were passed"
+    )]
     ArgumentSize {
         /// The kernel.
         kernel: &'static str,
@@ -135,8 +137,8 @@ pub enum DeviceError {
         /// Bytes passed.
         passed: usize,
     },
-    /// A slice outside of a buffer.
-    #[error("items {start} to {end} were asked for of a buffer of {length}")]
+    /// A range outside of a buffer.
+    #[error("items {start} to {end} are outside of a buffer of {length}")]
     Range {
         /// First item.
         start: usize,
@@ -145,31 +147,31 @@ pub enum DeviceError {
         /// The buffer's items.
         length: usize,
     },
-    /// An address of somebody else's memory that kernels cannot work in.
+    /// Memory of another library that kernels cannot use.
     #[error("the memory at {address:#x} cannot be used: {problem}")]
     ExternalBuffer {
         /// The address.
         address: u64,
-        /// What is wrong with it.
+        /// Why.
         problem: &'static str,
     },
     /// A buffer, or an event, of another device.
-    #[error("what is given to a device must be its own")]
+    #[error("buffers and events must belong to the device that they are used with")]
     OtherDevice,
-    /// The driver refused.
+    /// A call of the driver failed.
     #[error("{operation} failed: {detail}")]
     Driver {
-        /// What was tried.
+        /// What the call does.
         operation: &'static str,
-        /// What the driver said.
+        /// The message of the driver.
         detail: String,
     },
-    /// A kernel crashed; the device object is of no more use.
+    /// A kernel crashed, and the device object cannot be used any more.
     #[error("the device stopped: {detail} (in or before kernel `{kernel}`)")]
     Poisoned {
-        /// The kernel launched last.
+        /// The last kernel launched.
         kernel: String,
-        /// What the driver said.
+        /// The message of the driver.
         detail: String,
     },
 }
@@ -183,7 +185,7 @@ fn no_device(backend: Backend, index: usize, n_devices: usize) -> String {
 }
 
 impl DeviceError {
-    /// What to do about it, if there is something.
+    /// Returns one line of advice, or `None`.
     pub fn hint(&self) -> Option<String> {
         match self {
             DeviceError::NotBuilt { backend } => Some(format!("rebuild with `--features {backend}`")),
@@ -192,16 +194,14 @@ impl DeviceError {
             DeviceError::Compile { detail, .. } if detail.contains("UNSUPPORTED_PTX_VERSION") => {
                 Some("the kernels need an NVIDIA driver of version 525 or later".to_owned())
             }
-            DeviceError::OutOfMemory { .. } => Some("give the device less at a time".to_owned()),
-            DeviceError::Poisoned { .. } => {
-                Some("start a new process: what the crash left of the device stays with this one".to_owned())
-            }
+            DeviceError::OutOfMemory { .. } => Some("use smaller batches".to_owned()),
+            DeviceError::Poisoned { .. } => Some("start a new process: this one cannot recover the device".to_owned()),
             _ => None,
         }
     }
 }
 
-/// What a launch can ask too much of.
+/// A limit of launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchLimit {

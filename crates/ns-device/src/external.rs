@@ -1,4 +1,5 @@
-//! Memory of a device that another library owns, such as a tensor: kernels work in it where it is.
+//! Memory of a device that another library owns, such as a tensor, in which kernels work without a
+//! copy.
 
 use crate::device::DeviceState;
 use crate::driver::{Handle, RawArgument};
@@ -6,7 +7,7 @@ use crate::{BufferItem, Device, DeviceError};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Items in a device's memory that somebody else owns. Dropped, it is left alone.
+/// Items in memory of a device that another library owns, and frees.
 #[derive(Debug)]
 pub struct ExternalBuffer<T: BufferItem> {
     device: Arc<DeviceState>,
@@ -16,16 +17,18 @@ pub struct ExternalBuffer<T: BufferItem> {
 }
 
 impl Device {
-    /// The `length` items at `address`, held to what the driver knows of it: an address that is not this device's, in another context, or in too small an
-    /// allocation is an error, where the driver can tell. On the emulated device, addresses are the host's and nothing is known of them.
+    /// Returns the `length` items at `address`. An address that is not on this device, in another
+    /// context, or in too small an allocation is an error if the driver can detect it. On the
+    /// emulated device, addresses are the host's and cannot be checked.
     ///
     /// # Errors
-    /// What is wrong with the address; devices that are not reached by address.
+    /// An invalid address, or a device whose memory has no addresses.
     ///
     /// # Safety
-    /// Until it is dropped and the work that it was given to has been waited for, `address` has to stay an allocation of `length` items on this device, which nobody
-    /// writes meanwhile, and which nobody reads either where a kernel writes it.
-    #[expect(unsafe_code, reason = "who calls has to vouch for memory that is not ours")]
+    /// Until the result is dropped and the work that uses it has been waited for, `address` must
+    /// stay an allocation of `length` items on this device that no other code writes, and that no
+    /// other code reads while a kernel writes it.
+    #[expect(unsafe_code, reason = "the caller guarantees memory of another library")]
     pub unsafe fn external_buffer<T: BufferItem>(
         &self,
         address: u64,
@@ -36,7 +39,7 @@ impl Device {
         let bytes =
             bytes.ok_or(DeviceError::ExternalBuffer { address, problem: "it reaches past the end of all memory" })?;
         if address == 0 && bytes > 0 {
-            return Err(DeviceError::ExternalBuffer { address, problem: "it is no address" });
+            return Err(DeviceError::ExternalBuffer { address, problem: "it is null" });
         }
         if !address.is_multiple_of(size_of::<T>() as u64) {
             return Err(DeviceError::ExternalBuffer { address, problem: "it is not aligned" });
@@ -47,27 +50,27 @@ impl Device {
         Ok(ExternalBuffer { device: shared, address, length, items: PhantomData })
     }
 
-    /// Makes the work that is asked for from now on wait for what `stream`, another library's, has been given so far; 0 is CUDA's default stream. Devices without streams
-    /// have nothing to wait for.
+    /// Makes later work wait for the work that `stream` of another library has been given so far; 0
+    /// is CUDA's default stream. On devices without streams it does nothing.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The error of the driver.
     ///
     /// # Safety
-    /// `stream` has to be a stream of this device's context, or 0.
-    #[expect(unsafe_code, reason = "who calls has to vouch for a stream that is not ours")]
+    /// `stream` must be a stream of this device's context, or 0.
+    #[expect(unsafe_code, reason = "the caller guarantees a stream of another library")]
     pub unsafe fn wait_for_stream(&self, stream: u64) -> Result<(), DeviceError> {
         self.shared().wait_for_stream(stream)
     }
 }
 
 impl<T: BufferItem> ExternalBuffer<T> {
-    /// Number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether it holds nothing.
+    /// Returns `true` if it has no items.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -1,4 +1,4 @@
-//! The types that buffers hold, and their bytes.
+//! The types of items in buffers, and their bytes.
 
 mod sealed {
     /// Types without padding whose every bit pattern is a value.
@@ -16,14 +16,15 @@ macro_rules! items {
 }
 items!(u8, i8, u16, u32, i32, f32, f64);
 
-/// The bytes of items.
+/// Returns the bytes of items.
 #[expect(unsafe_code, reason = "memory of plain numbers is read as bytes")]
 pub(crate) fn bytes_of<T: BufferItem>(items: &[T]) -> &[u8] {
-    // SAFETY: `BufferItem` is sealed over numbers, which have no padding; the length is the slice's in bytes.
+    // SAFETY: `BufferItem` is sealed over numbers, which have no padding; the length is the slice's
+    // in bytes.
     unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
 }
 
-/// The bytes of items, to be overwritten.
+/// Returns the bytes of items, for writing.
 #[expect(unsafe_code, reason = "memory of plain numbers is written as bytes")]
 pub(crate) fn bytes_of_mut<T: BufferItem>(items: &mut [T]) -> &mut [u8] {
     // SAFETY: as in `bytes_of`; every bit pattern is a value of each number type.

@@ -1,4 +1,5 @@
-//! Kernels as a client describes them: modules of compiled text, names, grids and arguments.
+//! Kernels as a client describes them: modules of compiled text, names, launch dimensions and
+//! arguments.
 
 use crate::driver::RawArgument;
 use crate::{Buffer, BufferItem, ExternalBuffer, Precision, item};
@@ -8,26 +9,27 @@ use std::marker::PhantomData;
 /// Lanes that run in lockstep, the unit that blocks come in: the dialect's `WARP`.
 pub const WARP: u32 = 32;
 
-/// One kernel text, as each backend takes it. A `static` of the client.
+/// One text of kernels, in the form of each backend. A `static` of the client.
 #[derive(Debug)]
 pub struct KernelModule {
-    /// For messages.
+    /// The name, for messages.
     pub name: &'static str,
-    /// CUDA, double precision: the text of a `.ptx` made by `make ptx`.
+    /// CUDA, double precision: the text of a `.ptx` that `make ptx` writes.
     pub ptx_f64: Option<&'static str>,
     /// CUDA, single precision.
     pub ptx_f32: Option<&'static str>,
-    /// Metal: the dialect and the headers, one after another.
+    /// Metal: the dialect and the headers, concatenated.
     pub msl: Option<&'static str>,
-    /// The host: made by [`emulated_kernels!`](crate::emulated_kernels).
+    /// The host: from [`emulated_kernels!`](crate::emulated_kernels).
     pub emulated: &'static [EmulatedKernel],
 }
 
-/// A kernel's name and where it is from. Implemented by a client's enum, so that kernels have no misspelt names.
+/// A kernel's name and module, implemented by an enum of the client, so that names cannot be
+/// misspelt.
 pub trait Kernel: Copy {
-    /// The module that has the kernel.
+    /// Returns the module of the kernel.
     fn module(&self) -> &'static KernelModule;
-    /// Its name in the kernel text.
+    /// Returns its name in the kernel text.
     fn name(&self) -> &'static str;
 }
 
@@ -40,23 +42,24 @@ pub struct EmulatedKernel {
 }
 
 impl EmulatedKernel {
-    /// Names an exported kernel; [`emulated_kernels!`](crate::emulated_kernels) writes this.
+    /// Describes an exported kernel; [`emulated_kernels!`](crate::emulated_kernels) calls this.
     ///
     /// # Safety
     ///
-    /// The functions must come from `EXPORT` of `emulation/runtime.h`, in double and in single precision, and the kernel must
-    /// stay within the buffers of every launch that its client makes.
-    #[expect(unsafe_code, reason = "whoever names a function vouches for it")]
+    /// The functions must come from `EXPORT` of `emulation/runtime.h`, in double and in single
+    /// precision, and the kernel must stay within the buffers of every launch that its client
+    /// makes.
+    #[expect(unsafe_code, reason = "the caller guarantees the functions")]
     pub const unsafe fn new(name: &'static str, double: EmulatedFunction, single: EmulatedFunction) -> EmulatedKernel {
         EmulatedKernel { name, double, single }
     }
 
-    /// The kernel's name in the kernel text.
+    /// Returns the kernel's name in the kernel text.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The kernel in one precision.
+    /// Returns the kernel in one precision.
     pub fn function(&self, precision: Precision) -> EmulatedFunction {
         match precision {
             Precision::Double => self.double,
@@ -65,7 +68,7 @@ impl EmulatedKernel {
     }
 }
 
-/// What `EXPORT` makes of a kernel.
+/// The function that `EXPORT` defines for a kernel.
 pub type EmulatedFunction = unsafe extern "C" fn(launch: *const EmulatedLaunch, arguments: *const *mut c_void);
 
 /// `emulation::Launch` of `emulation/launch.h`; opaque to clients.
@@ -83,10 +86,12 @@ pub struct EmulatedLaunch {
     pub(crate) argument_bytes: *const u64,
 }
 
-/// The client's kernels for the host, by their names in the kernel text: a `&'static [EmulatedKernel]` for [`KernelModule`].
+/// The client's kernels for the host, by their names in the kernel text: a `&'static
+/// [EmulatedKernel]` for [`KernelModule`].
 ///
-/// Empty where the client's own feature `emulated` is off. The names must be `EXPORT`ed by the C++ file that the client's build
-/// script compiles (`ns-device-build`); one that is not fails to link.
+/// Empty where the client's own feature `emulated` is off. The names must be `EXPORT`ed by the C++
+/// file that the client's build script compiles (`ns-device-build`); one that is not exported fails
+/// to link.
 ///
 /// ```text
 /// static MODULE: KernelModule = KernelModule { emulated: ns_device::emulated_kernels![fit, scan], ..NOTHING };
@@ -106,7 +111,8 @@ macro_rules! emulated_kernels {
                     pub(super) fn single(launch: *const $crate::EmulatedLaunch, arguments: *const *mut ::core::ffi::c_void);
                 }
             })*
-            // SAFETY: exported by the client's own C++ file, which this macro's user vouches for.
+            // SAFETY: exported by the client's own C++ file, which the user of this macro
+            // guarantees.
             unsafe { &[$($crate::EmulatedKernel::new(stringify!($kernel), $kernel::double, $kernel::single)),*] }
         };
         #[cfg(not(feature = "emulated"))]
@@ -115,7 +121,7 @@ macro_rules! emulated_kernels {
     }};
 }
 
-/// The shape of a launch.
+/// The dimensions of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaunchDims {
     /// `N_BLOCKS`.
@@ -126,48 +132,49 @@ pub struct LaunchDims {
     pub shared_reals: u32,
 }
 
-/// One argument of a launch. Arguments stand in the order of the kernel's parameters.
+/// One argument of a launch, in the order of the kernel's parameters.
 #[derive(Debug)]
 pub struct KernelArgument<'a> {
     pub(crate) raw: RawArgument<'a>,
-    /// Which device a buffer belongs to.
+    /// The device that a buffer belongs to.
     pub(crate) device: Option<usize>,
     lifetime: PhantomData<&'a ()>,
 }
 
 impl<'a> KernelArgument<'a> {
-    /// For `CONSTANTS`: a struct's bytes, as [`KernelConstants`] writes them.
+    /// Returns an argument for `CONSTANTS`: the bytes of a struct, as [`KernelConstants`] writes
+    /// them.
     pub fn constants(bytes: &'a [u8]) -> KernelArgument<'a> {
         KernelArgument { raw: RawArgument::KernelConstants(bytes), device: None, lifetime: PhantomData }
     }
 
-    /// For `CONSTANTS` whose struct has `uint`s only.
+    /// Returns an argument for `CONSTANTS` whose struct has `uint`s only.
     pub fn uints(words: &'a [u32]) -> KernelArgument<'a> {
         KernelArgument::constants(item::bytes_of(words))
     }
 
-    /// For `IN`: the kernel reads the buffer.
+    /// Returns an argument for `IN`: the kernel reads the buffer.
     pub fn read<T: BufferItem>(buffer: &'a Buffer<T>) -> KernelArgument<'a> {
         KernelArgument { raw: buffer.raw(false), device: Some(buffer.device_id()), lifetime: PhantomData }
     }
 
-    /// For `OUT`: the kernel writes the buffer, and may read it.
+    /// Returns an argument for `OUT`: the kernel writes the buffer, and may read it.
     pub fn write<T: BufferItem>(buffer: &'a mut Buffer<T>) -> KernelArgument<'a> {
         KernelArgument { raw: buffer.raw(true), device: Some(buffer.device_id()), lifetime: PhantomData }
     }
 
-    /// For `IN`: the kernel reads memory that somebody else owns.
+    /// Returns an argument for `IN`: the kernel reads memory of another library.
     pub fn read_external<T: BufferItem>(memory: &'a ExternalBuffer<T>) -> KernelArgument<'a> {
         KernelArgument { raw: memory.raw(false), device: Some(memory.device_id()), lifetime: PhantomData }
     }
 
-    /// For `OUT`: the kernel writes memory that somebody else owns, and may read it.
+    /// Returns an argument for `OUT`: the kernel writes memory of another library, and may read it.
     pub fn write_external<T: BufferItem>(memory: &'a mut ExternalBuffer<T>) -> KernelArgument<'a> {
         KernelArgument { raw: memory.raw(true), device: Some(memory.device_id()), lifetime: PhantomData }
     }
 }
 
-/// Writes a `CONSTANTS` struct field by field, aligned as C++ does, with reals of a device's precision.
+/// Builds a `CONSTANTS` struct field by field, with the alignment of C++ and the reals of a device.
 ///
 /// ```
 /// use ns_device::{KernelConstants, Precision};
@@ -185,24 +192,24 @@ pub struct KernelConstants {
 }
 
 impl KernelConstants {
-    /// An empty struct for a device of this precision.
+    /// Returns an empty struct for a device of this precision.
     pub fn new(precision: Precision) -> KernelConstants {
         KernelConstants { bytes: Vec::new(), end: 0, precision, alignment: 4 }
     }
 
-    /// The next field, a `uint`.
+    /// Appends a `uint`.
     #[must_use]
     pub fn uint(self, value: u32) -> KernelConstants {
         self.field(&value.to_ne_bytes())
     }
 
-    /// The next field, an array of `uint`s.
+    /// Appends an array of `uint`s.
     #[must_use]
     pub fn uints(self, values: &[u32]) -> KernelConstants {
         values.iter().fold(self, |constants, &value| constants.uint(value))
     }
 
-    /// The next field, a `real`: rounded if the device's precision is single.
+    /// Appends a `real`, rounded in single precision.
     #[must_use]
     pub fn real(self, value: f64) -> KernelConstants {
         match self.precision {
@@ -211,7 +218,7 @@ impl KernelConstants {
         }
     }
 
-    /// The struct's bytes, padding included.
+    /// Returns the bytes of the struct, including padding.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

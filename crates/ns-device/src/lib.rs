@@ -1,14 +1,19 @@
-//! What an accelerator is: which there are, their memory, the kernels they run, and proof that they ran them.
+//! Accelerators: which there are, their memory, the kernels that they run, and a self-test before
+//! use.
 //!
-//! A client writes kernels in the dialect of `kernels/dialect.h`, describes them in a [`KernelModule`], names them by an enum that
-//! implements [`Kernel`], and launches them on a [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, and on the
-//! host, where tests emulate a device with strict rules. Nothing here knows what the numbers mean.
+//! A client writes kernels once, in the dialect of `kernels/dialect.h`, describes them in a
+//! [`KernelModule`], names them by an enum that implements [`Kernel`], and launches them on a
+//! [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, and on the host, where tests
+//! emulate a device that enforces the rules of the dialect. The obvious alternatives are one
+//! library per vendor, which would mean writing every kernel several times, or a portable layer
+//! such as WebGPU, which has no double precision. This crate is small because it knows nothing of
+//! the meaning of the numbers.
 //!
 //! ```
 //! use ns_device::{Backend, Device, DeviceError};
 //! # fn main() -> Result<(), DeviceError> {
-//! for found in ns_device::probe() {
-//!     println!("{found}"); // cuda: no NVIDIA driver was found
+//! for device in ns_device::probe() {
+//!     println!("{device}"); // cuda: no NVIDIA driver was found
 //! }
 //! # #[cfg(feature = "emulated")] {
 //! let device = Device::open(Backend::Emulated, 0)?;
@@ -20,22 +25,46 @@
 //! # }
 //! ```
 //!
+//! # Types
+//!
+//! * Devices: [`Backend`] (the only list of backends), [`probe()`] and [`ProbedDevice`] (what
+//!   exists), [`Device`], [`DeviceProperties`], [`OpenOptions`].
+//! * Memory: [`Buffer`] (returns to a pool when dropped), [`ExternalBuffer`] (owned by another
+//!   library).
+//! * Kernels: [`KernelModule`], [`Kernel`], [`KernelArgument`], [`KernelConstants`],
+//!   [`LaunchDims`].
+//! * Evidence: [`DeviceCounters`] (that the device computed), [`DeviceError`], [`SelfTestFailure`].
+//!
 //! # Adding kernels
 //!
-//! 1. Write `kernels/fit.h` in the dialect: `KERNEL(fit)(CONSTANTS(FitLayout, layout, 0), IN(real, reals, 1), OUT(real, results,
-//!    2) LANES) { ENTER(shared); … }`.
-//! 2. Write `kernels/emulated.cpp`, ten lines that include it and `EXPORT(fit)`, and call `ns_device_build::Emulation` from the
-//!    build script under the crate's own feature `emulated = ["ns-device/emulated", "dep:ns-device-build"]`.
-//! 3. Name the module, its headers and precisions in `scripts/kernel_modules.py`, and run `make ptx`, which writes
-//!    `kernels/fit.f64.ptx` to be committed; a test of this crate says when it is out of date.
-//! 4. Describe it: a `static` [`KernelModule`] with the PTX, the text for Metal (the dialect and the headers, by
-//!    `concat!` of `include_str!`s) and [`emulated_kernels!`]`[fit]`; and an enum that implements [`Kernel`].
-//! 5. Name tests that launch it in `scripts/kernel_modules.py`, and run `make kernels-check kernels-sanitize`.
+//! 1. Write `kernels/fit.h` in the dialect: `KERNEL(fit)(CONSTANTS(FitLayout, layout, 0), IN(real,
+//!    reals, 1), OUT(real, results, 2) LANES) { ENTER(shared); … }`.
+//! 2. Write `kernels/emulated.cpp`, ten lines that include it and `EXPORT(fit)`, and call
+//!    `ns_device_build::Emulation` from the build script under the crate's own feature
+//!    `emulated = ["ns-device/emulated", "dep:ns-device-build"]`.
+//! 3. Name the module, its headers and precisions in `scripts/kernel_modules.py`, and run `make
+//!    ptx`, which writes `kernels/fit.f64.ptx` to be committed; a test of this crate fails when it
+//!    is out of date.
+//! 4. Describe it: a `static` [`KernelModule`] with the PTX, the text for Metal (the dialect and
+//!    the headers, by `concat!` of `include_str!`s) and [`emulated_kernels!`]`[fit]`; and an enum
+//!    that implements [`Kernel`].
+//! 5. Name tests that launch it in `scripts/kernel_modules.py`, and run
+//!    `make kernels-check kernels-sanitize`.
+//!
+//! # Adding a backend
+//!
+//! 1. Add a variant to [`Backend`], with its name, devices, requirement and precision. Programs
+//!    derive their options from [`Backend::offered`].
+//! 2. Write a module with `enabled.rs` and `disabled.rs`, which have the same functions: `found`
+//!    lists devices, `open` returns one with its driver. The matches over `Backend` in `device.rs`
+//!    and `probe.rs` name them.
+//! 3. Add the text of kernels that it takes to [`KernelModule`], and a branch to the dialect.
+//! 4. Outside this crate, add the cargo feature to the crates that forward it.
 //!
 //! # Features
 //!
-//! Backends are features: `cuda`, `metal` (macOS only) and `emulated` (tests). A build without one says so; it never takes
-//! another device than the one that was asked for.
+//! Backends are features: `cuda`, `metal` (macOS only) and `emulated` (tests). A build without a
+//! backend reports that, and never uses another device than the requested one.
 
 mod backend;
 mod buffer;
@@ -68,7 +97,8 @@ pub use pool::PoolStatistics;
 pub use probe::{ProbedDevice, probe};
 pub use self_test::SelfTestFailure;
 
-/// Bytes of memory that this machine has in all, where the system is asked: macOS, in builds with the feature `metal`. Elsewhere none.
+/// Returns the bytes of memory of this machine on macOS, in builds with the feature `metal`;
+/// elsewhere `None`.
 pub fn physical_memory() -> Option<u64> {
     metal::physical_memory()
 }

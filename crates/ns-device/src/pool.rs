@@ -1,22 +1,23 @@
-//! Keeps device memory for reuse, in classes of sizes, and knows how much is where.
+//! Keeps device memory for reuse, in classes of sizes, and counts where it is.
 //!
-//! A class is 4 sizes per power of two, 256 bytes at least, so that a block wastes a fifth of itself at most. What is dropped
-//! goes to its class; what is asked for comes from there (a hit) or from the driver (a miss). Work on a device is in one order,
-//! so a block can be handed on before the kernel that used it has ended.
+//! There are 4 classes per power of two, from 256 bytes on, so that a block wastes at most a fifth
+//! of its size. A dropped block returns to its class; an allocation takes one from there (a hit) or
+//! from the driver (a miss). A device works in one order, so a block can be reused before the
+//! kernel that used it has ended.
 
 use crate::driver::Handle;
 use std::collections::BTreeMap;
 
-/// Where a device's memory is. Bytes are those of whole blocks.
+/// The memory of a device by its use, in bytes of whole blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// Taken from the driver: in use and pooled.
+    /// Allocated from the driver: in use and pooled.
     pub total_bytes: u64,
-    /// In buffers that live.
+    /// In live buffers.
     pub in_use_bytes: u64,
     /// Kept for reuse.
     pub pooled_bytes: u64,
-    /// The most that was in use at one time.
+    /// The largest use at one time.
     pub high_water_bytes: u64,
     /// Allocations met from the pool.
     pub hits: u64,
@@ -31,7 +32,7 @@ pub(crate) struct Pool {
     statistics: PoolStatistics,
 }
 
-/// The size of the block that holds `bytes`.
+/// Returns the size of the block that holds `bytes`.
 pub(crate) fn class_of(bytes: usize) -> usize {
     let bytes = bytes.max(256);
     let step = (bytes.next_power_of_two() / 8).max(64);
@@ -39,7 +40,7 @@ pub(crate) fn class_of(bytes: usize) -> usize {
 }
 
 impl Pool {
-    /// A block of this class, if one is free.
+    /// Takes a block of this class, or `None`.
     pub(crate) fn take(&mut self, class: usize) -> Option<Handle> {
         let handle = self.free.get_mut(&class)?.pop()?;
         self.statistics.hits += 1;
@@ -48,7 +49,7 @@ impl Pool {
         Some(handle)
     }
 
-    /// Counts a block that the driver gave.
+    /// Counts a block from the driver.
     pub(crate) fn add(&mut self, class: usize) {
         self.statistics.misses += 1;
         self.statistics.total_bytes += class as u64;
@@ -67,7 +68,7 @@ impl Pool {
         self.free.entry(class).or_default().push(handle);
     }
 
-    /// All free blocks, for the driver to free.
+    /// Removes all free blocks, for the driver to free.
     pub(crate) fn drain(&mut self) -> Vec<(usize, Handle)> {
         self.statistics.total_bytes -= self.statistics.pooled_bytes;
         self.statistics.pooled_bytes = 0;

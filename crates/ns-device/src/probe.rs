@@ -1,4 +1,4 @@
-//! Lists devices and says of each whether it can be used, and of each absent kind why.
+//! Lists devices with their problems, and the reasons why backends have none.
 
 use crate::{Backend, Device, DeviceError, DeviceProperties, cuda, emulated, metal, self_test};
 use std::fmt;
@@ -6,23 +6,23 @@ use std::fmt;
 /// A device, or a backend that has none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbedDevice {
-    /// How it would be reached.
+    /// The backend.
     pub backend: Backend,
-    /// Its number; 0 where there is none.
+    /// Its number; 0 for a backend without devices.
     pub index: usize,
-    /// What is known about it, if it is there.
+    /// Its properties; `None` for a backend without devices.
     pub properties: Option<DeviceProperties>,
-    /// Why it can't be used, if it can't.
+    /// Why it cannot be used, if so.
     pub problem: Option<DeviceError>,
 }
 
 impl ProbedDevice {
-    /// Whether it is there and was not refused.
+    /// Returns `true` if it exists and was not refused.
     pub fn is_available(&self) -> bool {
         self.problem.is_none()
     }
 
-    /// Opens the device, which runs its self-test once per process, and notes a refusal.
+    /// Opens the device, which runs its self-test once per process, and records a failure.
     pub fn tested(mut self) -> ProbedDevice {
         if self.is_available() {
             self.problem = Device::open(self.backend, self.index).err();
@@ -59,8 +59,8 @@ impl fmt::Display for ProbedDevice {
     }
 }
 
-/// Every device of every backend, and one line for each backend that has none. Computes nothing; a refusal earlier in this
-/// process is remembered.
+/// Returns every device of every backend, and one line for each backend that has none. Runs no
+/// self-test; the result of an earlier one in this process is remembered.
 pub fn probe() -> Vec<ProbedDevice> {
     Backend::ALL.into_iter().flat_map(of_backend).collect()
 }

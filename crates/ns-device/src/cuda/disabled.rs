@@ -1,4 +1,4 @@
-//! A build without CUDA: says so.
+//! A build without CUDA: every call is an error.
 
 use crate::driver::OpenedDevice;
 use crate::{Backend, DeviceError, DeviceProperties, OpenOptions};

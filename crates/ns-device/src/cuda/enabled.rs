@@ -1,7 +1,8 @@
-//! NVIDIA GPUs through the driver interface: the device's primary context and one stream of our own.
+//! NVIDIA GPUs through the driver interface: the device's primary context and one stream of our
+//! own.
 //!
-//! The driver's library is looked for before anything is called: `cudarc` panics where it is missing. PTX is compiled by the
-//! driver, whose log is kept.
+//! The library of the driver is searched for before any call, as `cudarc` panics without it. The
+//! driver compiles the PTX; its log is kept.
 
 use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     Precision,
 };
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute};
-use cudarc::driver::{CudaContext, DriverError, result};
+use cudarc::driver::{CudaContext, DriverError as CudaError, result};
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ mod signature;
 
 /// Shared memory that a kernel may have without asking for more.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
-/// Of the compiler's logs.
+/// The size of a compiler log.
 const LOG_BYTES: usize = 16 << 10;
 
 struct Cuda {
@@ -29,7 +30,8 @@ struct Cuda {
     precision: Precision,
 }
 
-// SAFETY: a stream may be used from any thread that has made its context current, which every method does.
+// SAFETY: a stream may be used from any thread that has made its context current, which every
+// method does.
 #[expect(unsafe_code, reason = "the driver's handles are pointers")]
 unsafe impl Send for Cuda {}
 // SAFETY: as above; the driver locks.
@@ -57,16 +59,17 @@ pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<OpenedDevice, 
     Ok(OpenedDevice { driver: Box::new(Cuda { index, context, stream, precision }), properties, precision })
 }
 
-/// The number of devices; says so if there is no driver to ask.
+/// Returns the number of devices, or the error of a missing driver.
 #[expect(unsafe_code, reason = "looks for a library")]
 fn count() -> Result<usize, DeviceError> {
-    // SAFETY: opens the driver's library and closes it; its initialisers are as safe as using it is.
+    // SAFETY: opens the driver's library and closes it; its initialisers are as safe as using it
+    // is.
     if !unsafe { sys::is_culib_present() } {
         return Err(DeviceError::NoDriver { detail: None });
     }
     match result::init().and_then(|()| result::device::get_count()) {
         Ok(n_devices) => Ok(usize::try_from(n_devices).unwrap_or(0)),
-        Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
+        Err(CudaError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
         Err(error) => Err(DeviceError::NoDriver { detail: Some(words(error)) }),
     }
 }
@@ -102,25 +105,27 @@ fn properties(index: usize) -> Result<DeviceProperties, DeviceError> {
     ask().map_err(|error| driver_error("asking about a device")(error).into())
 }
 
-/// A fused sum and product counts as two, as makers count; none where the kind of card or its clock is not known.
+/// Returns the operations in a second, a fused sum and product counting as two; `None` if the kind
+/// of card or its clock is unknown.
 fn double_flops(capability: (u32, u32), multiprocessors: u64, kilohertz: u64) -> Option<u64> {
     let flops = 2 * super::double_units(capability)? * multiprocessors * kilohertz * 1000;
     (flops > 0).then_some(flops)
 }
 
-/// The driver's words for an error.
-fn words(error: DriverError) -> String {
-    let text = |text: Result<&std::ffi::CStr, DriverError>| text.map(|text| text.to_string_lossy().into_owned()).ok();
+/// Returns the driver's words for an error.
+fn words(error: CudaError) -> String {
+    let text = |text: Result<&std::ffi::CStr, CudaError>| text.map(|text| text.to_string_lossy().into_owned()).ok();
     let name = text(error.error_name()).unwrap_or_else(|| format!("{:?}", error.0));
     text(error.error_string()).map_or(name.clone(), |description| format!("{description} ({name})"))
 }
 
-/// Turns the driver's errors of one operation into ours. After those of a crashed kernel the context is of no more use.
-fn driver_error(operation: &'static str) -> impl Fn(DriverError) -> DriverError {
+/// Turns the driver's errors of one operation into ours. After those of a crashed kernel the
+/// context is of no more use.
+fn driver_error(operation: &'static str) -> impl Fn(CudaError) -> DriverError {
     move |error| {
         let code = error.0 as u32;
-        // ECC, NVLink; illegal address, time-out, destroyed context, assertion; stack, instruction, alignment, address space,
-        // program counter, launch failure; unknown.
+        // ECC, NVLink; illegal address, time-out, destroyed context, assertion; stack, instruction,
+        // alignment, address space, program counter, launch failure; unknown.
         let fatal = matches!(code, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 999);
         DriverError { operation, detail: words(error), fatal }
     }
@@ -152,15 +157,15 @@ impl Driver for Cuda {
         // SAFETY: the context is current; the pool frees what it was given, once.
         match unsafe { result::malloc_sync(bytes) } {
             Ok(block) => Ok(Some(block)),
-            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
+            Err(CudaError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
             Err(error) => Err(driver_error("allocation")(error)),
         }
     }
 
     fn free(&self, block: Handle, _bytes: usize) {
         if self.current().is_ok() {
-            // SAFETY: allocated by `allocate`, in no buffer any more; the driver waits for kernels that still use it. After a
-            // crash it refuses, and the memory goes with the context.
+            // SAFETY: allocated by `allocate`, in no buffer any more; the driver waits for kernels
+            // that still use it. After a crash it refuses, and the memory goes with the context.
             let _ = unsafe { result::free_sync(block) };
         }
     }
@@ -174,14 +179,15 @@ impl Driver for Cuda {
     fn check_external(&self, address: Handle, bytes: usize) -> Result<Option<&'static str>, DriverError> {
         self.current()?;
         let own = self.context.cu_ctx() as usize as u64;
-        pointer::problem(address, bytes as u64, (self.index, own)).map_err(driver_error("asking about an address"))
+        pointer::problem(address, bytes as u64, self.index, own).map_err(driver_error("asking about an address"))
     }
 
     fn wait_for_stream(&self, stream: Handle) -> Result<(), DriverError> {
         self.current()?;
         let follow = || {
             let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
-            // SAFETY: who asks vouches for the stream; the event was made just now, and what waits for it does so after it is destroyed, too.
+            // SAFETY: the caller guarantees the stream; the event was created just now, and waits
+            // for it stay valid after its destruction.
             unsafe {
                 let recorded = result::event::record(event, stream as usize as sys::CUstream);
                 let waits = recorded.and_then(|()| {
@@ -196,8 +202,9 @@ impl Driver for Cuda {
 
     fn upload(&self, from: &[u8], block: Handle, offset: usize) -> Result<(), DriverError> {
         self.current()?;
-        // SAFETY: the buffer has checked the range; `from` outlives the copy, for the stream is waited for before returning.
-        // PERF: memory that nobody pinned is staged by the driver, which need not be waited for; ours can't know.
+        // SAFETY: the buffer has checked the range; `from` outlives the copy, for the stream is
+        // waited for before returning. PERF: the driver stages memory that is not pinned, and need
+        // not be waited for; this code cannot know.
         unsafe {
             result::memcpy_htod_async(block + offset as u64, from, self.stream)
                 .and_then(|()| result::stream::synchronize(self.stream))
@@ -238,7 +245,8 @@ impl Driver for Cuda {
             std::ptr::without_provenance_mut(1),
         ];
         let mut loaded = std::ptr::null_mut();
-        // SAFETY: the text ends with a zero, options and values are as many as said, and the logs' sizes are theirs.
+        // SAFETY: the text ends with a zero, options and values are as many as said, and the logs'
+        // sizes are theirs.
         let outcome = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut loaded,
@@ -270,7 +278,7 @@ impl Driver for Cuda {
         // SAFETY: the module was loaded by `load` and is never unloaded while its context lives.
         let function = match unsafe { result::module::get_function(loaded as usize as sys::CUmodule, c_name) } {
             Ok(function) => function,
-            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => return Err(absent),
+            Err(CudaError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => return Err(absent),
             Err(error) => return Err(driver_error("finding a kernel")(error).into()),
         };
         // SAFETY: the driver gave the function just now.
@@ -313,9 +321,9 @@ impl Driver for Cuda {
                 RawArgument::Buffer { handle, .. } => std::ptr::from_ref(handle) as *mut c_void,
             })
             .collect();
-        // SAFETY: the function is of a loaded module; the driver copies the parameters before it returns, as many bytes as the
-        // kernel takes, which the launch was held against; blocks of buffers live until the pool frees them,
-        // and freeing waits for the kernel.
+        // SAFETY: the function is of a loaded module; the driver copies the parameters before it
+        // returns, as many bytes as the kernel takes, which the launch was checked against; blocks
+        // of buffers live until the pool frees them, and freeing waits for the kernel.
         unsafe {
             result::launch_kernel(
                 kernel.handle as usize as sys::CUfunction,
@@ -369,7 +377,8 @@ impl Driver for Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         if self.current().is_ok() {
-            // SAFETY: our stream, used by nobody after this. Modules go with the context.
+            // SAFETY: the stream of this object, which is not used afterwards. Modules are freed
+            // with the context.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
     }

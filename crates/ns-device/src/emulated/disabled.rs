@@ -1,4 +1,4 @@
-//! A build without the emulation: says so.
+//! A build without the emulation: every call is an error.
 
 use crate::driver::OpenedDevice;
 use crate::{Backend, DeviceError, DeviceProperties, OpenOptions};

@@ -1,4 +1,5 @@
-//! The host as a device: launches run at once, by `emulation/runtime.cpp`, under rules that real devices don't enforce.
+//! The host as a device: launches run at once, by `emulation/runtime.cpp`, under rules that real
+//! devices don't enforce.
 
 use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
 use crate::kernel::EmulatedLaunch;
@@ -55,7 +56,8 @@ pub(crate) fn open(index: usize, options: &OpenOptions) -> Result<OpenedDevice, 
     Ok(OpenedDevice { driver: Box::new(driver), properties, precision })
 }
 
-/// Single precision stands for Metal and has its limits, double for a recent NVIDIA GPU.
+/// Returns the limits of Metal for single precision, those of a recent NVIDIA GPU for double
+/// precision.
 fn properties(precision: Precision, options: &EmulationOptions) -> DeviceProperties {
     let lanes = match options.schedule {
         LaneSchedule::Ascending => "fibers, ascending",
@@ -103,27 +105,29 @@ impl Driver for Emulation {
         if block.is_null() {
             return Ok(None);
         }
-        // SAFETY: just allocated with this size. All bits set is NaN: what nobody writes shows.
+        // SAFETY: just allocated with this size. All bits set is NaN, which reveals reads of
+        // unwritten memory.
         unsafe { block.write_bytes(0xff, bytes) };
         self.used_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(Some(block as usize as Handle))
     }
 
     fn reused(&self, block: Handle, bytes: usize) {
-        // SAFETY: the pool holds the block, whose size this is, and no buffer does.
+        // SAFETY: the pool owns the block, which has this size, and no buffer uses it.
         unsafe { address(block, 0).write_bytes(0xff, bytes) };
     }
 
     fn free(&self, block: Handle, bytes: usize) {
         if let Ok(layout) = layout(bytes) {
-            // SAFETY: the pool frees what `allocate` gave, once, with the size it asked for.
+            // SAFETY: the pool frees each block of `allocate` once, with the size of its
+            // allocation.
             unsafe { std::alloc::dealloc(address(block, 0), layout) };
             self.used_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
         }
     }
 
     fn zero(&self, block: Handle, bytes: usize) -> Result<(), DriverError> {
-        // SAFETY: a buffer asks for no more bytes than its block has, and holds it.
+        // SAFETY: a buffer owns its block and stays within its bytes.
         unsafe { address(block, 0).write_bytes(0, bytes) };
         Ok(())
     }
@@ -208,8 +212,9 @@ impl Driver for Emulation {
             .map(|folder| record::Recording::begin(folder, kernel.name, self.precision, grid, arguments));
         // SAFETY: the handle is the address of a `static`'s item, made by `kernel`.
         let function = unsafe { &*(kernel.handle as usize as *const crate::EmulatedKernel) }.function(self.precision);
-        // SAFETY: `launch` and the arguments live until the call returns, which is when the kernel has ended; the runtime
-        // checks their number and the sizes of constants; `EmulatedKernel::new` vouches for the kernel.
+        // SAFETY: `launch` and the arguments live until the call returns, which is when the kernel
+        // has ended; the runtime checks their number and the sizes of constants;
+        // `EmulatedKernel::new` requires a sound kernel.
         unsafe { function(&raw const launch, addresses.as_ptr()) };
         if failure.failed != 0 {
             // SAFETY: the runtime ends its message with a zero.

@@ -1,4 +1,4 @@
-//! A build without Metal, or a platform without it: says which.
+//! A build or a platform without Metal: every call is an error.
 
 use crate::driver::OpenedDevice;
 use crate::{Backend, DeviceError, DeviceProperties, OpenOptions};

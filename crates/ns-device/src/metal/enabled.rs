@@ -1,7 +1,8 @@
 //! Apple GPUs: the system's device, one queue, kernels compiled at run time in safe math mode.
 //!
-//! Launches are gathered in one command buffer, which is committed when the host waits, when an event is recorded, or when
-//! it holds many. Memory is shared with the host, so a copy is a wait and a memcpy.
+//! Launches are gathered in one command buffer, which is committed when the host waits, when an
+//! event is recorded, or when it holds many. Memory is shared with the host: a copy is a wait and a
+//! memcpy.
 
 use crate::driver::{Driver, DriverError, Handle, LoadedKernel, OpenedDevice, RawArgument};
 use crate::{
@@ -47,17 +48,18 @@ struct Batch {
     launches: usize,
 }
 
-/// What was asked for and is not known to be done.
+/// Submitted work that is not known to be done.
 #[derive(Default)]
 struct Work {
     open: Option<Batch>,
     /// Handed to the GPU, in order.
     committed: Vec<Object<dyn MTLCommandBuffer>>,
-    /// The first error of any of them, for everyone who waits from then on.
+    /// The first error of any of them, which all later waits return.
     failed: Option<DriverError>,
 }
 
-// SAFETY: Metal's objects may be used from any thread, encoders by one at a time, which the mutex around `Work` sees to.
+// SAFETY: Metal's objects may be used from any thread, encoders by one at a time, which the mutex
+// around `Work` sees to.
 #[expect(unsafe_code, reason = "Objective-C objects")]
 unsafe impl Send for Work {}
 
@@ -105,7 +107,7 @@ impl Metal {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The encoder that takes the next launch.
+    /// Returns the encoder that takes the next launch.
     fn encoder(&self, work: &mut Work) -> Result<Object<dyn MTLComputeCommandEncoder>, DriverError> {
         if work.open.as_ref().is_some_and(|batch| batch.launches >= BATCH) {
             commit(work);
@@ -123,11 +125,12 @@ impl Metal {
         Ok(encoder)
     }
 
-    /// The host's view of a block, when nothing on the GPU uses it.
+    /// Returns the host's view of a block, when nothing on the GPU uses it.
     #[expect(unsafe_code, reason = "handles are objects that the pool owns")]
     fn contents(&self, block: Handle, offset: usize) -> Result<*mut u8, DriverError> {
         self.synchronize()?;
-        // SAFETY: `allocate` made the handle of a buffer that `free` has not taken back; the offset is within it.
+        // SAFETY: `allocate` made the handle of a buffer that `free` has not taken back; the offset
+        // is within it.
         Ok(unsafe { borrowed(block).contents().as_ptr().cast::<u8>().add(offset) })
     }
 }
@@ -141,7 +144,7 @@ fn commit(work: &mut Work) {
     }
 }
 
-/// The object behind a handle, kept by whoever made the handle.
+/// Returns the object behind a handle, which the creator of the handle owns.
 ///
 /// # Safety
 ///
@@ -205,7 +208,8 @@ impl Driver for Metal {
     }
 
     fn free(&self, block: Handle, _bytes: usize) {
-        // SAFETY: `allocate` made it; the pool frees it once. Command buffers hold on to what they use.
+        // SAFETY: `allocate` made it; the pool frees it once. Command buffers hold on to what they
+        // use.
         unsafe { release::<dyn MTLBuffer>(block) };
     }
 
@@ -254,7 +258,7 @@ impl Driver for Metal {
         loaded: Handle,
         name: &'static str,
     ) -> Result<LoadedKernel, DeviceError> {
-        // SAFETY: `load` made it and nobody releases it.
+        // SAFETY: `load` made it, and it is never released.
         let library: &ProtocolObject<dyn MTLLibrary> = unsafe { object(loaded) };
         autoreleasepool(|_| {
             let function = library.newFunctionWithName(&NSString::from_str(name));
@@ -282,7 +286,7 @@ impl Driver for Metal {
         shared_bytes: usize,
         arguments: &[RawArgument<'_>],
     ) -> Result<(), DriverError> {
-        // SAFETY: `kernel` made it and nobody releases it.
+        // SAFETY: `kernel` made it, and it is never released.
         let pipeline: &ProtocolObject<dyn MTLComputePipelineState> = unsafe { object(kernel.handle) };
         autoreleasepool(|_| {
             let mut work = self.work();
@@ -294,14 +298,15 @@ impl Driver for Metal {
                     RawArgument::KernelConstants(bytes) => unsafe {
                         encoder.setBytes_length_atIndex(NonNull::from(*bytes).cast(), bytes.len(), index);
                     },
-                    // SAFETY: the launch borrows the buffer; the command buffer retains it until it is done.
+                    // SAFETY: the launch borrows the buffer; the command buffer retains it until it
+                    // is done.
                     RawArgument::Buffer { handle, .. } => unsafe {
                         encoder.setBuffer_offset_atIndex(Some(borrowed(*handle)), 0, index);
                     },
                 }
             }
-            // SAFETY: within the device's limit, which the launch was held against. Multiples of 16, as Metal wants them, and
-            // never nothing: every kernel declares the array.
+            // SAFETY: within the device's limit, which the launch was checked against. Multiples of
+            // 16, as Metal wants them, and never nothing: every kernel declares the array.
             unsafe { encoder.setThreadgroupMemoryLength_atIndex(shared_bytes.next_multiple_of(16).max(16), 0) };
             encoder.dispatchThreadgroups_threadsPerThreadgroup(
                 MTLSize { width: grid.blocks as usize, height: 1, depth: 1 },
@@ -326,7 +331,7 @@ impl Driver for Metal {
         })
     }
 
-    /// An event is a command buffer: the last one committed, or an empty one.
+    /// Returns an event: a command buffer, the last one committed or an empty one.
     fn record(&self) -> Result<Handle, DriverError> {
         autoreleasepool(|_| {
             let mut work = self.work();
@@ -361,7 +366,8 @@ impl Driver for Metal {
 
 impl Drop for Metal {
     fn drop(&mut self) {
-        // An encoder must be ended before it is dropped. Libraries and pipelines stay until the process ends.
+        // An encoder must be ended before it is dropped. Libraries and pipelines stay until the
+        // process ends.
         let _ = self.synchronize();
     }
 }

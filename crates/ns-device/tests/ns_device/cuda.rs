@@ -1,9 +1,9 @@
-//! The CUDA backend against a stand-in for the driver's library: every call it makes, in an order that a real one accepts.
+//! The CUDA backend against a stand-in for the driver's library: every call it makes, in an order
+//! that a real one accepts.
 //!
-//! Each test runs itself in a process that finds the stand-in (`checks/libcuda.cpp`) in the driver's place. It is no GPU: it says
-//! nothing of NVIDIA's compiler or of numbers on real hardware, for which `hardware.rs` runs where there is some.
-
-#![cfg(target_os = "linux")]
+//! Each test runs itself in a process that finds the stand-in (`checks/libcuda.cpp`) in place of
+//! the driver. It is not a GPU, and does not test NVIDIA's compiler or numbers on real hardware:
+//! `hardware.rs` does.
 
 use ns_device::{
     Backend, Device, DeviceError, Kernel, KernelArgument, KernelModule, LaunchDims, OpenOptions, Precision,
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The folder with `libcuda.so`, compiled once; none where there is no compiler.
+/// The folder with `libcuda.so`, compiled once; `None` without a compiler.
 static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand-in");
@@ -34,7 +34,8 @@ static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     Some(folder)
 });
 
-/// Runs the test called `name` again where the stand-in is the driver. True in that process, which then does the work.
+/// Runs the test called `name` again in a process with the stand-in as its driver. Returns `true`
+/// in that process, which then does the work.
 fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
     if std::env::var_os("NS_DEVICE_STAND_IN").is_some() {
         return true;
@@ -44,7 +45,10 @@ fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
         return false;
     };
     let mut child = Command::new(std::env::current_exe().expect("a test has a file"));
-    child.args(["--exact", name, "--nocapture"]).env("NS_DEVICE_STAND_IN", "1").env("LD_LIBRARY_PATH", folder);
+    child
+        .args(["--exact", &format!("cuda::{name}"), "--nocapture"])
+        .env("NS_DEVICE_STAND_IN", "1")
+        .env("LD_LIBRARY_PATH", folder);
     let output = child.envs(environment.iter().copied()).output().expect("a test can run itself");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "no test is called `{name}`");
@@ -53,7 +57,7 @@ fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
 
 static MODULE: KernelModule = KernelModule {
     name: "self_test",
-    ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
+    ptx_f64: Some(include_str!("../../kernels/self_test.f64.ptx")),
     ptx_f32: None,
     msl: None,
     emulated: &[],
@@ -229,7 +233,8 @@ impl Other {
 
     /// Asks for a copy, which the stand-in makes when somebody waits for the stream.
     fn upload(&self, numbers: &[f64]) {
-        // SAFETY: the memory has this size, and the test keeps `numbers` until the stream has been waited for.
+        // SAFETY: the memory has this size, and the test keeps `numbers` until the stream has been
+        // waited for.
         unsafe { cudarc::driver::result::memcpy_htod_async(self.address, numbers, self.stream) }.expect("a right copy");
     }
 
@@ -252,7 +257,8 @@ fn memory_of_another_library_is_read_when_its_stream_is_done() {
     let device = open();
     let (numbers, other) = (vec![2.0; 200], Other::new(1600));
     other.upload(&numbers);
-    // SAFETY: the memory and the stream are of this device's context and live until the end of the test.
+    // SAFETY: the memory and the stream are of this device's context and live until the end of the
+    // test.
     let memory = unsafe {
         device.wait_for_stream(other.stream as u64).and_then(|()| device.external_buffer(other.address, 200))
     };
@@ -282,7 +288,7 @@ fn wrong_addresses_are_errors() {
     assert_eq!(other.problem(&device, 800, 101), Some("it reaches past the end of its allocation"));
     assert_eq!(other.problem(&device, 4, 1), Some("it is not aligned"));
     assert_eq!(other.problem(&device, 0, usize::MAX), Some("it reaches past the end of all memory"));
-    assert_eq!(other.problem(&device, other.address.wrapping_neg(), 1), Some("it is no address"));
+    assert_eq!(other.problem(&device, other.address.wrapping_neg(), 1), Some("it is null"));
     let on_host = std::ptr::from_ref(&other.address) as u64;
     assert_eq!(other.problem(&device, on_host.wrapping_sub(other.address), 1), Some("the driver does not know it"));
 }
@@ -295,7 +301,8 @@ fn memory_of_another_device_is_refused() {
     }
 }
 
-/// PyTorch's expandable segments are of no context, and an allocation there says nothing of its neighbours.
+/// PyTorch's expandable segments are of no context, and an allocation there says nothing of its
+/// neighbours.
 #[test]
 fn memory_of_no_context_is_held_to_its_device_only() {
     if in_stand_in("memory_of_no_context_is_held_to_its_device_only", &[("STAND_IN_POOLED", "1")]) {

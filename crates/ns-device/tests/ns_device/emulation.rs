@@ -1,4 +1,5 @@
-//! The device interface on the host: the self-test passes under every schedule, and broken kernels are caught.
+//! The device interface on the host: the self-test passes under every schedule, and broken kernels
+//! are caught.
 
 use ns_device::{
     Backend, Device, DeviceCounters, DeviceError, EmulationOptions, Kernel, KernelArgument, KernelConstants,
@@ -156,7 +157,9 @@ fn threads_that_part_abort_with_the_lines() {
     }
     for kernel in ["barrier", "shuffle"] {
         let mut child = Command::new(std::env::current_exe().expect("a test has a file"));
-        child.args(["--exact", "threads_that_part_abort_with_the_lines", "--nocapture"]).env("NS_DEVICE_BREAK", kernel);
+        child
+            .args(["--exact", "emulation::threads_that_part_abort_with_the_lines", "--nocapture"])
+            .env("NS_DEVICE_BREAK", kernel);
         let output = child.output().expect("a test can run itself");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success());
@@ -164,7 +167,8 @@ fn threads_that_part_abort_with_the_lines() {
     }
 }
 
-/// `make kernels-sanitize` replays these launches, and fails if the sanitizers find nothing wrong with them.
+/// `make kernels-sanitize` replays these launches, and fails if the sanitizers find nothing wrong
+/// with them.
 #[test]
 fn broken_kernels_are_recorded_for_the_sanitizers() {
     let device = open(Precision::Double, LaneSchedule::Ascending);

@@ -1,15 +1,16 @@
-//! What holds on every real device that this machine has; skipped, and said so, where it has none.
+//! Tests of every real device of this machine; they pass with a message if there is none.
 //!
-//! Run with the backend's feature: `cargo test -p ns-device --features cuda --test hardware -- --nocapture`.
+//! Run with the backend's feature: `cargo test -p ns-device --features cuda --test ns_device --
+//! hardware:: --nocapture`.
 
 use ns_device::{Backend, Device, DeviceError, Kernel, KernelArgument, KernelConstants, KernelModule, LaunchDims};
 use std::time::Instant;
 
 static MODULE: KernelModule = KernelModule {
     name: "self_test",
-    ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
-    ptx_f32: Some(include_str!("../kernels/self_test.f32.ptx")),
-    msl: Some(concat!(include_str!("../kernels/dialect.h"), include_str!("../kernels/self_test.h"))),
+    ptx_f64: Some(include_str!("../../kernels/self_test.f64.ptx")),
+    ptx_f32: Some(include_str!("../../kernels/self_test.f32.ptx")),
+    msl: Some(concat!(include_str!("../../kernels/dialect.h"), include_str!("../../kernels/self_test.h"))),
     emulated: &[],
 };
 

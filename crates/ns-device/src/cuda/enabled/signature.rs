@@ -1,6 +1,8 @@
-//! Reads a kernel's parameters from its PTX, for the driver would take whatever follows too few arguments.
+//! Reads a kernel's parameters from its PTX, for the driver would take whatever follows too few
+//! arguments.
 
-/// The bytes of each parameter's constants, 0 for a buffer; none if the kernel is not there or is written in another way.
+/// Returns the bytes of each parameter's constants, 0 for a buffer; none if the kernel is not there
+/// or is written in another way.
 ///
 /// ```text
 /// .visible .entry scale(

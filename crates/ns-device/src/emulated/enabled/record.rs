@@ -1,8 +1,9 @@
 //! Writes launches to files, from which `emulation/replay.cpp` repeats them under sanitizers.
 //!
-//! A file, in the machine's byte order: `NSREPLAY`, then u32: length of the kernel's exported name, blocks, lanes, shared
-//! reals, bytes of a real, arguments; the name; per argument a u32 (0 constants, 1 read, 2 written), a u64 of bytes, and the
-//! bytes before the launch; then the bytes after it of each written buffer.
+//! A file, in the machine's byte order: `NSREPLAY`, then u32: length of the kernel's exported name,
+//! blocks, lanes, shared reals, bytes of a real, arguments; the name; per argument a u32 (0
+//! constants, 1 read, 2 written), a u64 of bytes, and the bytes before the launch; then the bytes
+//! after it of each written buffer.
 
 use crate::driver::RawArgument;
 use crate::{LaunchDims, Precision};
@@ -60,13 +61,13 @@ impl Recording {
     }
 }
 
-/// The bytes of a buffer.
+/// Returns the bytes of a buffer.
 #[expect(unsafe_code, reason = "reads device memory, which is the host's here")]
 fn content<'a>(argument: &RawArgument<'a>) -> &'a [u8] {
     match *argument {
         RawArgument::KernelConstants(bytes) => bytes,
-        // SAFETY: the launch's arguments borrow their buffers, whose blocks were filled when they were allocated, and no
-        // kernel runs while this is read.
+        // SAFETY: the launch's arguments borrow their buffers, whose blocks were filled when they
+        // were allocated, and no kernel runs while this is read.
         RawArgument::Buffer { handle, bytes, .. } => unsafe {
             std::slice::from_raw_parts(handle as usize as *const u8, bytes)
         },
