@@ -136,7 +136,7 @@ kernels-mutate: ## plant bugs in copies of the kernels and show that the tests c
 	$(PYTHON) scripts/kernels_mutate.py
 
 kernels-fused: ## hold the emulated kernels against the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)
-	NEXTSTAT_KERNEL_FLAGS="-ffp-contract=fast -mfma" $(CARGO) test --locked --package ns-compute --test devices
+	NEXTSTAT_KERNEL_FLAGS="-ffp-contract=fast -mfma" $(CARGO) test --locked --package ns-compute --test ns_compute devices::
 
 test-arm: ## run the tests of torchless and of fits on aarch64, under emulation, with and without `dotprod` (needs QEMU, a cross compiler and Rust's target; an hour)
 	$(PYTHON) scripts/test_arm.py

@@ -30,10 +30,10 @@ DATA_PARTS = ("data/cases.json", "data/workspaces", "data/reference", "torchless
 PROGRAMS = {
     "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "{device}"),
     "ns-benches": ("build", "-p", "ns-benches", "--features", "{device}"),
-    "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "devices", "--features", "{device}"),
+    "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "ns_compute", "--features", "{device}"),
     "torchless": ("build", "-p", "torchless", "--bin", "torchless", "--features", "{device}"),
     "torchless-parity": ("test", "--no-run", "-p", "torchless", "--test", "torchless", "--features", "{device}"),
-    "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "hardware", "--features", "{device}"),
+    "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "ns_device", "--features", "{device}"),
 }
 
 
@@ -133,9 +133,10 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
     if device == "emulated":
         steps.skip("hardware tests of ns-device", "no hardware")
     else:
-        steps.run("hardware tests of ns-device", [programs["hardware"], "--nocapture"])
+        steps.run("hardware tests of ns-device", [programs["hardware"], "hardware::", "--nocapture"])
     # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and published models, within testdata/parity.json.
-    parity = steps.run("parity with the CPU", [programs["parity"], "--nocapture"], 900, NEXTSTAT_TEST_DEVICE=device, **environment)
+    ignored = ["--include-ignored"] if (SHARED / "data").is_dir() else []
+    parity = steps.run("parity with the CPU", [programs["parity"], "devices::", "--nocapture", *ignored], 900, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)
     steps.run("transformers: parity with the CPU", [programs["torchless-parity"], "devices", "kernel_vectors", "--include-ignored"], 600, NEXTSTAT_TEST_DEVICE=device, **environment)
     decoded = gpu_decoder.decode(steps, programs["torchless"], device)

@@ -49,7 +49,7 @@ MODULES = (
         crate="crates/ns-device",
         headers=("self_test.h",),
         precisions=("f64", "f32"),
-        record=("-p", "ns-device", "--test", "emulation", "--", "self_test_passes_in_both", "recorded_for_the_sanitizers"),
+        record=("-p", "ns-device", "--test", "ns_device", "--", "self_test_passes_in_both", "recorded_for_the_sanitizers"),
     ),
     KernelModule(
         name="likelihood",
@@ -58,7 +58,7 @@ MODULES = (
         # Fused: the hot loops are sums of products, and a fused one is half the instructions and a rounding less. Registers and spills are the same
         # either way. The emulation does not fuse, except for `make kernels-fused`, which holds the same tolerances with it.
         options=("--fmad=true",),
-        record=("-p", "ns-compute", "--test", "devices", "--", "recorded_for_the_sanitizers"),
+        record=("-p", "ns-compute", "--test", "ns_compute", "--", "recorded_for_the_sanitizers"),
     ),
     KernelModule(
         name="transformer",

@@ -2,6 +2,7 @@
 """Plant bugs in copies of the kernels, and show that the tests catch every one.
 
     kernels_mutate.py [--module NAME] [--only WORD]   plant a module's bugs, those whose description has the word
+    kernels_mutate.py --check                         check that the text of every bug is in its header once; builds nothing
 
 Bugs are planted in a copy of the working tree, `mutants` in the build folder, with a build folder of its own: Cargo takes two copies of
 a workspace for one. The first run builds it, which takes minutes; later ones take seconds for each bug. A bug is caught by the
@@ -44,23 +45,23 @@ LIKELIHOOD = (
     Mutant("early return of one lane", "solve.h", "FN void spread_step(const Context context LANES_PARAM) {", "FN void spread_step(const Context context LANES_PARAM) {\n    if (LANE == 3u) return;"),
     Mutant("wrong derivative of normsys outside ±1", "interpolation.h", "out.first = rate * out.value;", "out.first = ABS(rate) * out.value;"),
     Mutant("wrong second derivative of code4p", "interpolation.h", "(R(90.0) * x - R(120.0))", "(R(90.0) * x - R(110.0))"),
-    Mutant("code2 has no slope beyond its edge", "interpolation.h", "out.first = edge + side * R(0.5);", "out.first = side * R(0.5);"),
-    Mutant("sign of the coupling", "slopes.h", "value += weight * restricted", "value -= weight * restricted"),
-    Mutant("missing curvature of the constraints", "slopes.h", "constraint = jet.second;", "constraint = R(0.0);"),
-    Mutant("two local factors of any template count", "slopes.h", "!= 0u && mask[j * n_templates + t] != 0u", "!= 0u || mask[j * n_templates + t] != 0u"),
-    Mutant("the product of two shared factors counts twice", "slopes.h", "column >= last_factor", "column == last_factor"),
-    Mutant("held parameter not masked", "solve.h", "real value = is_held ? R(0.0) : source[i * stride + column];", "real value = source[i * stride + column];"),
+    Mutant("code2 has no derivative beyond its edge", "interpolation.h", "out.first = edge + side * R(0.5);", "out.first = side * R(0.5);"),
+    Mutant("sign of the coupling", "derivatives.h", "value += weight * restricted", "value -= weight * restricted"),
+    Mutant("missing curvature of the constraints", "derivatives.h", "constraint = jet.second;", "constraint = R(0.0);"),
+    Mutant("two local factors of any template count", "derivatives.h", "!= 0u && mask[j * n_templates + t] != 0u", "!= 0u || mask[j * n_templates + t] != 0u"),
+    Mutant("the product of two shared factors counts twice", "derivatives.h", "column >= last_factor", "column == last_factor"),
+    Mutant("fixed parameter not masked", "solve.h", "real value = is_fixed ? R(0.0) : source[i * stride + column];", "real value = source[i * stride + column];"),
     Mutant("damping of the wrong sign", "solve.h", "WORK(diagonal)[param] + damping * WORK(scale)[param];", "WORK(diagonal)[param] - damping * WORK(scale)[param];"),
-    Mutant("promise with a thousandfold damping", "fit.h", "-slope - damping * WORK(scale)[i] * step", "-slope - R(1e3) * damping * WORK(scale)[i] * step"),
+    Mutant("promise with a thousandfold damping", "fit.h", "-derivative - damping * WORK(scale)[i] * step", "-derivative - R(1e3) * damping * WORK(scale)[i] * step"),
     Mutant("the right-hand side is not carried along", "solve.h", "if (i + a <= n && j + b < n", "if (i + a < n && j + b < n"),
     Mutant("side of a kink", "fit.h", "is_kinked(box, i) && !SIGN_BIT(x) ? R(0.0)", "is_kinked(box, i) && SIGN_BIT(x) ? R(0.0)"),
-    Mutant("released from the end it wants to stay at", "fit.h", "if (multiplier * WORK(side)[i] <= R(0.0)) continue;", "if (multiplier * WORK(side)[i] > R(0.0)) continue;"),
-    Mutant("Poisson slope at n = 0", "poisson.h", "out.first = R(1.0);\n        out.second = R(0.0);\n        return out;\n    }\n    const real ratio", "out.first = R(0.0);\n        out.second = R(0.0);\n        return out;\n    }\n    const real ratio"),
+    Mutant("released from the bound it is pushed against", "fit.h", "R(-1.0) : R(1.0)) <= R(0.0)) continue;", "R(-1.0) : R(1.0)) > R(0.0)) continue;"),
+    Mutant("Poisson derivative at n = 0", "poisson.h", "out.first = R(1.0);\n        out.second = R(0.0);\n        return out;\n    }\n    const real ratio", "out.first = R(0.0);\n        out.second = R(0.0);\n        return out;\n    }\n    const real ratio"),
     Mutant("a count of zero below a negative yield", "poisson.h", "if (!(lambda >= R(0.0))) return INF;\n    if (n == R(0.0)) return lambda;", "if (n == R(0.0)) return lambda;\n    if (!(lambda >= R(0.0))) return INF;"),
     Mutant("a factor of zero divides", "yields.h", "factor.value = nonzero(factor.value);", ""),
     Mutant("auxiliary data of another item", "kernels.h", "aux + item * task->aux_step", "aux"),
     Mutant("memory of another block", "kernels.h", "work + BLOCK * layout->workspace", "work"),
-    Mutant("arrival where the matrix is damped", "fit.h", "const bool is_last = progress->exact && is_undamped && progress->edm <= LAST_BELOW;", "const bool is_last = progress->edm <= R(1e-3);"),
+    Mutant("convergence where the matrix is damped", "fit.h", "const bool is_last = progress->exact && is_undamped && progress->edm <= LAST_BELOW;", "const bool is_last = progress->edm <= R(1e-3);"),
     Mutant("missing barrier after the tables are copied", "templates.h", "context.work[i] = context.reals[i];\n    BARRIER();", "context.work[i] = context.reals[i];"),
     Mutant("missing barrier before the first that is refused", "templates.h", "context.shared[LANE] = real(own);\n    BARRIER();", "context.shared[LANE] = real(own);"),
     Mutant("overrun of a row's tables", "templates.h", "i < layout->n_row_reals; i", "i < layout->n_row_reals + 4u; i"),
@@ -69,8 +70,8 @@ LIKELIHOOD = (
     Mutant("logarithms of a normsys change places", "templates.h", "table[0] = ln_hi;\n    table[1] = ln_lo;", "table[0] = ln_lo;\n    table[1] = ln_hi;"),
     Mutant("the polynomial's fourth coefficient", "templates.h", "out.a4 = (R(-12.0)", "out.a4 = (R(-10.0)"),
     Mutant("a factor at -1 is even like one at +1", "templates.h", "const real odd = is_hi ? R(1.0) : R(-1.0);", "const real odd = R(1.0);"),
-    Mutant("the factor at -1 has a slope above 0", "templates.h", "if (is_hi == SIGN_BIT(alpha)) return R(0.0);", ""),
-    Mutant("a factor's slope is not relative to it", "templates.h", "/ WORK(scalar_value)[e] * by_end", "* by_end"),
+    Mutant("the factor at -1 has a derivative above 0", "templates.h", "if (is_hi == SIGN_BIT(alpha)) return R(0.0);", ""),
+    Mutant("a factor's derivative is not relative to it", "templates.h", "/ WORK(scalar_value)[e] * by_end", "* by_end"),
     Mutant("nominal yields count without the shifts down", "templates.h", "rest -= weight[0] + weight[1];", "rest -= weight[0];"),
     Mutant("factors may be zero", "templates.h", "inputs[i] <= R(0.0)", "inputs[i] < R(0.0)"),
     Mutant("the first row's templates for all", "kernels.h", "% task->n_rows * context->layout->n_row_reals", "* 0u"),
@@ -78,7 +79,7 @@ LIKELIHOOD = (
     Mutant("every row is made of the first one's inputs", "kernels.h", "inputs + row * layout.n_inputs", "inputs"),
     Mutant("the part that depends on the data alone is forgotten", "kernels.h", "value + constants[0]", "value"),
     Mutant("one point for all items", "kernels.h", "params + item * task.point_step", "params"),
-    Mutant("zero slopes by inputs outside the domain", "kernels.h", "is_inside ? input_slope(context, x, i) : INF - INF", "is_inside ? input_slope(context, x, i) : R(0.0)"),
+    Mutant("zero derivatives by inputs outside the domain", "kernels.h", "is_inside ? input_derivative(context, x, i) : INF - INF", "is_inside ? input_derivative(context, x, i) : R(0.0)"),
     Mutant("variance of a damped matrix", "fit.h", "const real damping = is_end ? R(0.0) :", "const real damping = is_end ? R(1e-3) :"),
 )  # fmt: skip
 
@@ -145,7 +146,7 @@ REFERENCE_MODELS = pathlib.Path(os.environ.get("TORCHLESS_DATA", ROOT.parent / "
 SUITES = {
     "likelihood": Suite(
         LIKELIHOOD,
-        kernels=("-p", "ns-compute", "--test", "devices", "--", "--skip", "ensembles", "--skip", "published"),
+        kernels=("-p", "ns-compute", "--test", "ns_compute", "--", "devices::", "--skip", "ensembles", "--skip", "published"),
         memory=("-p", "ns-compute", "--lib", "accel"),
     ),
     "transformer": Suite(
@@ -265,12 +266,27 @@ def try_module(name: str, word: str) -> int:
     return missed
 
 
+def check(name: str) -> int:
+    """The number of bugs whose text is not in its header exactly once."""
+    folder = next(module for module in MODULES if module.name == name).folder
+    lost = 0
+    for mutant in SUITES[name].mutants:
+        count = (folder / mutant.header).read_text(encoding="utf-8").count(mutant.old)
+        if count != 1:
+            print(f"`{mutant.what}`: its text is in {name}'s {mutant.header} {count} times", file=sys.stderr)
+            lost += 1
+    return lost
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--module", choices=sorted(SUITES), help="this one only")
     parser.add_argument("--only", default="", metavar="WORD")
+    parser.add_argument("--check", action="store_true", help="check the texts of the bugs only")
     arguments = parser.parse_args()
     names = [arguments.module] if arguments.module else list(SUITES)
+    if arguments.check:
+        return 1 if sum(check(name) for name in names) else 0
     return 1 if sum(try_module(name, arguments.only) for name in names) else 0
 
 

@@ -1,5 +1,5 @@
-//! Puts the kernels' text together, holds their layout against the fields in Rust, and compiles them for emulation on the host, where the feature
-//! `emulated` asks for that.
+//! Puts the kernels' text together, holds their layout against the fields in Rust, and compiles
+//! them for emulation on the host, where the feature `emulated` asks for that.
 
 mod fields {
     use ns_device_build::{constants, numbers};

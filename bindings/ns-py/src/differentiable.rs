@@ -10,7 +10,7 @@ use nextstat::error::Procedure;
 use ns_compute::DifferentiableSession;
 use ns_core::curvature::CurvatureStructure;
 use ns_core::templates::{
-    InputBlock, InputError, InputKind, Inputs, LineExpansion, TemplateSelection, TemplateVariations,
+    InputBlock, InputError, InputKind, Inputs, JointDirection, LineExpansion, TemplateSelection, TemplateVariations,
 };
 use ns_inference::differentiable::{
     AsimovPoint, DifferentiableError, DifferentiableOptions, FitStart, InputDirection, LimitKind,
@@ -315,7 +315,7 @@ impl PySession {
         let done = py.detach(|| {
             let mut session = self.lock();
             session.set_inputs(inputs)?;
-            session.hessian_product(params, (of_params, of_inputs), &mut out);
+            session.hessian_product(params, JointDirection { params: of_params, inputs: of_inputs }, &mut out);
             Ok(())
         });
         done.map_err(|found| problem(py, &Problem::Input(found)))?;

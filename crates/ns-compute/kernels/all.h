@@ -4,7 +4,7 @@
 #include "interpolation.h"
 #include "poisson.h"
 #include "yields.h"
-#include "slopes.h"
+#include "derivatives.h"
 #include "templates.h"
 #include "solve.h"
 #include "fit.h"

@@ -1,5 +1,6 @@
-// What every function of the likelihood kernels is given: where the model, the data and the memory to work in are.
-// Legend: B bins, T templates, P parameters, G global and L local parameters, K constraint terms.
+// The context of every function of the likelihood kernels: the model, the data and the working
+// memory. Legend: B bins, T templates, P parameters, G global and L local parameters, K constraint
+// terms.
 
 struct Context {
     CONSTANT Layout* layout;
@@ -7,7 +8,7 @@ struct Context {
     const GLOBAL real* reals;     // the model's tables of numbers
     GLOBAL real* work;            // this block's memory, layout->workspace numbers
     SHARED real* shared;          // 2 N_LANES numbers for sums, then PANEL * PANEL for a diagonal block
-    const GLOBAL real* counts;    // what was seen in each bin (B)
+    const GLOBAL real* counts;    // the count of each bin (B)
     const GLOBAL real* aux;       // auxiliary data (K)
 };
 
@@ -15,11 +16,12 @@ struct Context {
 #define REAL_TABLE(table) (context.reals + context.layout->table)
 #define WORK(table) (context.work + context.layout->work_##table)
 
-// A number and what rounding took from it.
+// A number and its rounding error.
 struct Compensated {
     real sum, rest;
 };
 
+// Returns a + x, with the rounding error.
 FN Compensated plus(Compensated a, real x) {
     Compensated out;
     out.sum = a.sum + x;
@@ -28,7 +30,8 @@ FN Compensated plus(Compensated a, real x) {
     return out;
 }
 
-// The sum over all lanes, the same bits for every lane and every order of lanes. N_LANES is a power of two.
+// Returns the sum over all lanes: the same bits for every lane and every order of lanes. N_LANES is
+// a power of two.
 FN real block_sum(const Context context, Compensated own LANES_PARAM) {
     SHARED real* sums = context.shared;
     SHARED real* rests = context.shared + N_LANES;
@@ -51,6 +54,7 @@ FN real block_sum(const Context context, Compensated own LANES_PARAM) {
     return total;
 }
 
+// Returns zero.
 FN Compensated nothing() {
     Compensated zero;
     zero.sum = R(0.0);

@@ -1,14 +1,17 @@
-// Derivatives of -ln L at the point of the last `evaluate`: the Jacobian, the gradient, and the pieces that the Hessian is assembled from.
+// Derivatives of -ln L at the point of the last `evaluate`: the Jacobian, the gradient, and the
+// pieces that the Hessian is assembled from.
 //
-// A channel's Jacobian has a row for each of its bins and a column for each global parameter that acts on it. The pieces stay valid while trial
-// points are evaluated, so that a refused step only needs another assembly. No two lanes ever write the same number.
+// A channel's Jacobian has a row for each of its bins and a column for each global parameter that
+// acts on it. The pieces stay valid while trial points are evaluated, so that a rejected step only
+// needs another assembly. No number is written by two lanes.
 
-// One modifier's share of d lambda / d parameter in bin `inside` of its channel.
-FN real entry_slope(const Context context, const GLOBAL real* params, uint entry, uint inside) {
+// Returns the contribution of one modifier to d lambda / d parameter in bin `inside` of its
+// channel.
+FN real entry_derivative(const Context context, const GLOBAL real* params, uint entry, uint inside) {
     const uint use = INDEX(entry_use)[entry];
     const uint cell = INDEX(template_cell)[INDEX(entry_template)[entry]] + inside;
     const uint kind = INDEX(entry_kind)[entry];
-    if (kind == SCALAR_ENTRY) return WORK(cell_yield)[cell] * WORK(scalar_slope)[use];
+    if (kind == SCALAR_ENTRY) return WORK(cell_yield)[cell] * WORK(scalar_derivative)[use];
     if (kind == HISTOSYS_ENTRY) {
         const GLOBAL real* weight = WORK(weights) + 6u * INDEX(histosys_weight)[use];
         const uint at = INDEX(histosys_cell)[use] + inside;
@@ -18,7 +21,8 @@ FN real entry_slope(const Context context, const GLOBAL real* params, uint entry
     return WORK(cell_yield)[cell] / nonzero(params[INDEX(factor_param)[use] + inside]);
 }
 
-// PERF: every entry looks its template, kind and tables up again in every bin; a list of cells for each number of the Jacobian would not.
+// Computes the Jacobian. PERF: every entry looks its template, kind and tables up again in every
+// bin; a list of cells for each number of the Jacobian would not.
 FN void fill_jacobian(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint channel = 0u; channel < layout->n_channels; ++channel) {
@@ -34,7 +38,7 @@ FN void fill_jacobian(const Context context, const GLOBAL real* params LANES_PAR
             if (column < n_columns) {
                 const uint end = INDEX(column_entry)[first + column + 1u];
                 for (uint entry = INDEX(column_entry)[first + column]; entry < end; ++entry)
-                    sum += entry_slope(context, params, entry, inside);
+                    sum += entry_derivative(context, params, entry, inside);
             }
             rows[item] = sum;
         }
@@ -46,15 +50,16 @@ FN void fill_jacobian(const Context context, const GLOBAL real* params LANES_PAR
         real sum = R(0.0);
         for (uint i = INDEX(local_entry)[place]; i < INDEX(local_entry)[place + 1u]; ++i)
             sum += WORK(cell_yield)[INDEX(template_cell)[INDEX(local_template)[i]] + inside];
-        WORK(local_slope)[place] = sum / nonzero(params[INDEX(local_param)[place]]);
+        WORK(local_derivative)[place] = sum / nonzero(params[INDEX(local_param)[place]]);
     }
 }
 
-// The gradient (P), and the diagonals of the constraint terms' curvature and of the Gauss-Newton matrix (both P).
+// Computes the gradient (P), and the diagonals of the constraint terms' curvature and of the
+// Gauss-Newton matrix (both P).
 FN void fill_gradient(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint position = LANE; position < layout->n_params; position += N_LANES) {
-        real slope = R(0.0), curve = R(0.0);
+        real derivative = R(0.0), curve = R(0.0);
         uint param;
         if (position < layout->n_global) {
             param = INDEX(global_param)[position];
@@ -66,7 +71,7 @@ FN void fill_gradient(const Context context, const GLOBAL real* params LANES_PAR
                 const GLOBAL real* column = WORK(jacobian) + INDEX(channel_jacobian)[channel] + INDEX(use_column)[i];
                 for (uint inside = 0u; inside < n_bins; ++inside) {
                     const real j = column[inside * stride];
-                    slope += j * WORK(first)[first_bin + inside];
+                    derivative += j * WORK(first)[first_bin + inside];
                     curve += j * j * WORK(second)[first_bin + inside];
                 }
             }
@@ -74,25 +79,26 @@ FN void fill_gradient(const Context context, const GLOBAL real* params LANES_PAR
             const uint place = position - layout->n_global;
             param = INDEX(local_param)[place];
             const uint bin = INDEX(local_bin)[place];
-            const real j = WORK(local_slope)[place];
-            slope = j * WORK(first)[bin];
+            const real j = WORK(local_derivative)[place];
+            derivative = j * WORK(first)[bin];
             curve = j * j * WORK(second)[bin];
         }
         real constraint = R(0.0);
         const uint term = INDEX(param_term)[param];
         if (term != NONE) {
             const Jet jet = constraint_term(INDEX(term_is_poisson)[term], REAL_TABLE(term_scale)[term], context.aux[term], params[param]);
-            slope += jet.first;
+            derivative += jet.first;
             constraint = jet.second;
         }
-        WORK(gradient)[param] = slope;
+        WORK(gradient)[param] = derivative;
         WORK(constraint)[param] = constraint;
         WORK(diagonal)[param] = curve + constraint;
     }
     for (uint bin = LANE; bin < layout->n_bins; bin += N_LANES) WORK(row_weight)[bin] = WORK(second)[bin];
 }
 
-// Sums over bins that the exact Hessian needs: of weighted yields for each template, of weighted slopes and curvatures for each histosys.
+// Computes the sums over bins that the exact Hessian needs: of weighted yields for each template,
+// of weighted derivatives and curvatures for each histosys.
 FN void fill_sums(const Context context LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     const GLOBAL real* first = WORK(first);
@@ -116,25 +122,26 @@ FN void fill_sums(const Context context LANES_PARAM) {
                 down += weight * REAL_TABLE(down)[INDEX(histosys_cell)[h] + inside];
             }
             const GLOBAL real* weights = WORK(weights) + 6u * INDEX(histosys_weight)[h];
-            WORK(histosys_slope)[h] = weights[2] * up + weights[3] * down;
+            WORK(histosys_derivative)[h] = weights[2] * up + weights[3] * down;
             WORK(histosys_curve)[h] = weights[4] * up + weights[5] * down;
         }
     }
     BARRIER();
 }
 
-// The share of modifiers that also have the per-bin factor of `entry`'s template in d lambda / d column: what the slope of that factor adds.
-FN real restricted_slope(const Context context, const GLOBAL real* params, uint column, uint last_factor, uint t, uint inside) {
+// Returns the part of d lambda / d column that comes from template `t`, which has the per-bin
+// factor of an entry: the derivative with respect to that factor adds it.
+FN real restricted_derivative(const Context context, const GLOBAL real* params, uint column, uint last_factor, uint t, uint inside) {
     real sum = R(0.0);
     for (uint entry = INDEX(column_entry)[column]; entry < INDEX(column_entry)[column + 1u]; ++entry) {
-        // Of two per-bin factors only the later one counts their product, and none counts itself.
+        // Of two per-bin factors only the later one counts their product.
         if (INDEX(entry_kind)[entry] == FACTOR_ENTRY && column >= last_factor) continue;
-        if (INDEX(entry_template)[entry] == t) sum += entry_slope(context, params, entry, inside);
+        if (INDEX(entry_template)[entry] == t) sum += entry_derivative(context, params, entry, inside);
     }
     return sum;
 }
 
-// The pairs of `channel`'s templates, and what is to be added on the diagonal.
+// Computes the pairs of the templates of `channel`, and their additions to the diagonal.
 FN void fill_template_pairs(const Context context, uint channel LANES_PARAM) {
     const uint stride = INDEX(channel_stride)[channel];
     const uint first = INDEX(channel_column)[channel];
@@ -145,26 +152,27 @@ FN void fill_template_pairs(const Context context, uint channel LANES_PARAM) {
     for (uint column = LANE; column < stride; column += N_LANES) {
         for (uint row = 0u; row < 2u * n_templates; ++row) pairs[row * stride + column] = R(0.0);
         if (column >= n_columns) continue;
-        // Entries come by template; what a template's earlier entries of this column sum to.
-        real diagonal = R(0.0), slopes = R(0.0), shifts = R(0.0);
+        // Entries are ordered by template; these are sums over earlier entries of the same
+        // template.
+        real diagonal = R(0.0), derivatives = R(0.0), shifts = R(0.0);
         uint last = NONE;
         for (uint entry = INDEX(column_entry)[first + column]; entry < INDEX(column_entry)[first + column + 1u]; ++entry) {
             const uint use = INDEX(entry_use)[entry];
             const uint t = INDEX(entry_template)[entry];
-            if (t != last) slopes = shifts = R(0.0);
+            if (t != last) derivatives = shifts = R(0.0);
             last = t;
             GLOBAL real* a = pairs + 2u * (t - first_template) * stride + column;
             if (INDEX(entry_kind)[entry] == SCALAR_ENTRY) {
-                const real u = WORK(scalar_slope)[use];
+                const real u = WORK(scalar_derivative)[use];
                 const real sum = WORK(template_sum)[t];
                 a[0] += u;
                 a[stride] += R(0.5) * sum * u;
-                diagonal += sum * WORK(scalar_curve)[use] + R(2.0) * u * (sum * slopes + shifts);
-                slopes += u;
+                diagonal += sum * WORK(scalar_curve)[use] + R(2.0) * u * (sum * derivatives + shifts);
+                derivatives += u;
             } else if (INDEX(entry_kind)[entry] == HISTOSYS_ENTRY) {
-                const real d = WORK(histosys_slope)[use];
+                const real d = WORK(histosys_derivative)[use];
                 a[stride] += d;
-                diagonal += WORK(histosys_curve)[use] + R(2.0) * slopes * d;
+                diagonal += WORK(histosys_curve)[use] + R(2.0) * derivatives * d;
                 shifts += d;
             }
         }
@@ -172,20 +180,21 @@ FN void fill_template_pairs(const Context context, uint channel LANES_PARAM) {
     }
 }
 
-// What the per-bin factor of column `own` of `channel` shares with `column`: the second row of its pair.
+// Returns an element of the second row of the pair of the per-bin factor of column `own` of
+// `channel`.
 FN real factor_pair(const Context context, const GLOBAL real* params, uint channel, uint own, uint column) {
     const uint first = INDEX(channel_column)[channel];
     real sum = R(0.0);
     for (uint entry = INDEX(column_entry)[first + own]; entry < INDEX(column_entry)[first + own + 1u]; ++entry) {
         const uint inside = INDEX(entry_bin)[entry];
         const real gamma = nonzero(params[INDEX(factor_param)[INDEX(entry_use)[entry]] + inside]);
-        const real slope = restricted_slope(context, params, first + column, first + own, INDEX(entry_template)[entry], inside);
-        sum += WORK(first)[INDEX(channel_bin)[channel] + inside] * slope / gamma;
+        const real derivative = restricted_derivative(context, params, first + column, first + own, INDEX(entry_template)[entry], inside);
+        sum += WORK(first)[INDEX(channel_bin)[channel] + inside] * derivative / gamma;
     }
     return sum;
 }
 
-// The pairs of the per-bin factors that `channel` shares with others.
+// Computes the pairs of the per-bin factors that `channel` shares with others.
 FN void fill_factor_pairs(const Context context, const GLOBAL real* params, uint channel LANES_PARAM) {
     const uint stride = INDEX(channel_stride)[channel];
     const uint n_columns = INDEX(channel_column)[channel + 1u] - INDEX(channel_column)[channel];
@@ -202,10 +211,12 @@ FN void fill_factor_pairs(const Context context, const GLOBAL real* params, uint
     }
 }
 
-// What the exact Hessian has beyond the Gauss-Newton matrix between global parameters: pairs of rows (a, v) over a channel's columns, whose
-// symmetric products a v' + v a' are to be added off the diagonal, and what is to be added on it: there the products of a factor of zero would cancel
-// to nothing with its curvature, both having been divided by a tiny number twice. A template with weighted yield Y, logarithmic slopes u and weighted shifts d
-// has a = u and v = Y u / 2 + d; a per-bin factor shared between channels has a = its unit vector.
+// Computes what the exact Hessian adds to the Gauss-Newton matrix between global parameters: pairs
+// of rows (a, v) over a channel's columns, whose symmetric products a v' + v a' are added off the
+// diagonal, and additions to the diagonal, where the products of a factor of zero would cancel with
+// its curvature, as both are divided by a tiny number twice. A template with weighted yield Y,
+// logarithmic derivatives u and weighted shifts d has a = u and v = Y u / 2 + d; a per-bin factor
+// shared between channels has a = its unit vector.
 FN void fill_pairs(const Context context, const GLOBAL real* params LANES_PARAM) {
     for (uint channel = 0u; channel < context.layout->n_channels; ++channel) {
         fill_template_pairs(context, channel LANES_ARG);
@@ -213,8 +224,8 @@ FN void fill_pairs(const Context context, const GLOBAL real* params LANES_PARAM)
     }
 }
 
-// The rows of the local parameters: coupling to the columns of their channel, and the blocks of the parameters of one bin without the
-// constraint terms (lower triangle, row by row).
+// Computes the rows of the local parameters: coupling to the columns of their channel, and the
+// blocks of the parameters of one bin without the constraint terms (lower triangle, row by row).
 FN void fill_locals(const Context context, const GLOBAL real* params, bool exact LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint bin = 0u; bin < layout->n_bins; ++bin) {
@@ -233,13 +244,13 @@ FN void fill_locals(const Context context, const GLOBAL real* params, bool exact
         for (uint item = LANE; item < n_slots * stride; item += N_LANES) {
             const uint slot = item / stride;
             const uint column = item - slot * stride;
-            real value = WORK(second)[bin] * WORK(local_slope)[first_local + slot] * jacobian[column];
+            real value = WORK(second)[bin] * WORK(local_derivative)[first_local + slot] * jacobian[column];
             if (exact && column < n_columns) {
                 const GLOBAL uint* mask = INDEX(slot_mask) + INDEX(channel_mask)[channel] + slot * n_templates;
                 real restricted = R(0.0);
                 for (uint entry = INDEX(column_entry)[first + column]; entry < INDEX(column_entry)[first + column + 1u]; ++entry)
                     if (mask[INDEX(entry_template)[entry] - first_template] != 0u)
-                        restricted += entry_slope(context, params, entry, inside);
+                        restricted += entry_derivative(context, params, entry, inside);
                 value += weight * restricted / nonzero(params[INDEX(local_param)[first_local + slot]]);
             }
             WORK(coupling)[INDEX(local_coupling)[first_local] + item] = value;
@@ -247,7 +258,7 @@ FN void fill_locals(const Context context, const GLOBAL real* params, bool exact
         for (uint item = LANE; item < n_slots * n_slots; item += N_LANES) {
             const uint i = item / n_slots;
             const uint j = item - i * n_slots;
-            real value = WORK(second)[bin] * WORK(local_slope)[first_local + i] * WORK(local_slope)[first_local + j];
+            real value = WORK(second)[bin] * WORK(local_derivative)[first_local + i] * WORK(local_derivative)[first_local + j];
             if (exact && i != j) {
                 const GLOBAL uint* mask = INDEX(slot_mask) + INDEX(channel_mask)[channel];
                 real both = R(0.0);
@@ -262,7 +273,8 @@ FN void fill_locals(const Context context, const GLOBAL real* params, bool exact
     }
 }
 
-// Everything that `assemble` needs at the point of the last `evaluate`, for the exact Hessian or for the Gauss-Newton matrix.
+// Computes everything that an assembly of the Hessian needs at the point of the last `evaluate`,
+// for the exact Hessian or for the Gauss-Newton matrix.
 FN void differentiate(const Context context, const GLOBAL real* params, bool exact LANES_PARAM) {
     fill_jacobian(context, params LANES_ARG);
     BARRIER();

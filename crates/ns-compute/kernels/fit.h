@@ -1,25 +1,29 @@
-// A whole fit by one block: damped Newton steps inside the box, Gauss-Newton from afar and the exact Hessian near the minimum.
+// A whole fit by one block: damped Newton steps inside the box, Gauss-Newton from afar and the
+// exact Hessian near the minimum.
 //
-// It is the idea of ns_inference::minimize with fewer cases: no steps with an old factor, no rule for resting, a larger tolerance, and another least
-// damping, so that both arrive at the same minimum by paths of their own. What does not arrive says so, and is left to the CPU.
+// The algorithm is that of ns_inference::minimize with fewer cases: no steps with an old factor, a
+// larger tolerance, and another least damping. Both find the same minimum by different paths. A fit
+// that does not converge reports its status, and is left to the CPU.
 
 #define EXACT_BELOW R(4.0)
-// A step from nearer than this, with the exact Hessian, is the last one: its square is far below what the numbers can tell, even in a curved valley.
+// A step with the exact Hessian from a smaller distance is the last one: its square is far below
+// the precision of the numbers, even in a curved valley.
 #define LAST_BELOW (R(0.01) * SQRT(EPSILON))
-// 1e-9 in double and 3e-5 in single precision: what a matrix with a unit diagonal needs to be positive definite whatever its rounding.
+// 1e-9 in double and 3e-5 in single precision: makes a matrix with a unit diagonal positive
+// definite in spite of rounding.
 #define LEAST_DAMPING (R(0.1) * SQRT(EPSILON))
 #define STEP_FOUND 0u
-// Found, with a parameter at an end of the box; the Hessian times the step is in `product`.
-#define STEP_AT_END 1u
+// Found, with a parameter at a bound; the Hessian times the step is in `product`.
+#define STEP_AT_BOUND 1u
 #define STEP_INDEFINITE 2u
 #define STEP_UNSETTLED 3u
 // The active set is found in a few rounds, or with more damping.
 #define ROUNDS 8u
 #define MAX_DAMPING R(1e12)
-// A matrix that needs no more damping than this is singular to rounding, and not indefinite.
+// A matrix that needs at most this damping is singular up to rounding, and not indefinite.
 #define MOST_SINGULAR (R(100.0) * LEAST_DAMPING)
 
-// The box: lower and upper ends, what is held fixed, and what has a kink at zero (each P).
+// The box: lower and upper bounds, and flags of fixed parameters and of kinks at zero (each P).
 struct Box {
     const GLOBAL real* lower;
     const GLOBAL real* upper;
@@ -40,28 +44,29 @@ FN bool is_kinked(const Box box, uint i) {
     return box.kinked[i] != R(0.0) && box.fixed[i] == R(0.0) && box.lower[i] < R(0.0) && box.upper[i] > R(0.0);
 }
 
-// The ends of the part of the box in which no kink is crossed from x.
+// Returns the lower bound of the part of the box that contains no kink between it and x.
 FN real lower_end(const Box box, uint i, real x) {
     return is_kinked(box, i) && !SIGN_BIT(x) ? R(0.0) : box.lower[i];
 }
 
+// Returns the upper bound of that part.
 FN real upper_end(const Box box, uint i, real x) {
     return is_kinked(box, i) && SIGN_BIT(x) ? -R(0.0) : box.upper[i];
 }
 
-// Holds what is fixed and what is at an end of the box towards which the slope leads; sets the scale of the damping. The right-hand side is the slope
-// downhill, or the unit vector of the parameter whose column of the inverse is wanted.
-FN void hold(const Context context, const Box box, uint wanted LANES_PARAM) {
+// Starts the active set: fixed parameters, and those at a bound that the gradient pushes against.
+// Sets the scale of the damping. The right-hand side is minus the gradient, or the unit vector of
+// parameter `wanted` for a column of the inverse.
+FN void set_bounds(const Context context, const Box box, uint wanted LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        const real slope = WORK(gradient)[i];
+        const real derivative = WORK(gradient)[i];
         const bool is_fixed = box.fixed[i] != R(0.0);
-        const bool at_lower = x[i] <= lower_end(box, i, x[i]) && slope > R(0.0);
-        const bool at_upper = x[i] >= upper_end(box, i, x[i]) && slope < R(0.0);
-        WORK(held)[i] = is_fixed || at_lower || at_upper ? R(1.0) : R(0.0);
-        WORK(side)[i] = is_fixed ? R(0.0) : at_lower ? R(-1.0) : at_upper ? R(1.0) : R(0.0);
+        const bool at_lower = x[i] <= lower_end(box, i, x[i]) && derivative > R(0.0);
+        const bool at_upper = x[i] >= upper_end(box, i, x[i]) && derivative < R(0.0);
+        WORK(bound_status)[i] = real(is_fixed ? BOUND_FIXED : at_lower ? BOUND_LOWER : at_upper ? BOUND_UPPER : BOUND_FREE);
         WORK(displaced)[i] = R(0.0);
-        WORK(rhs)[i] = wanted == NONE ? -slope : i == wanted ? R(1.0) : R(0.0);
+        WORK(rhs)[i] = wanted == NONE ? -derivative : i == wanted ? R(1.0) : R(0.0);
         const real range = box.upper[i] - box.lower[i];
         const real least = IS_FINITE(range) && range > R(0.0) ? R(1.0) / (range * range) : R(1e-12);
         WORK(scale)[i] = MAX(WORK(diagonal)[i], least);
@@ -69,12 +74,13 @@ FN void hold(const Context context, const Box box, uint wanted LANES_PARAM) {
     BARRIER();
 }
 
-// Adds the steps of parameters that were put on an end of the box, and holds those whose step leaves it. How many there are.
-FN real hold_violators(const Context context, const Box box LANES_PARAM) {
+// Adds the steps of parameters at a bound, and cuts at the bound the steps that leave the box.
+// Returns the number of steps cut.
+FN real fix_violators(const Context context, const Box box LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     Compensated own = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        if (WORK(held)[i] != R(0.0)) {
+        if (!is_free(context, i)) {
             WORK(step)[i] = WORK(displaced)[i];
             continue;
         }
@@ -82,54 +88,56 @@ FN real hold_violators(const Context context, const Box box LANES_PARAM) {
         const real to_upper = upper_end(box, i, x[i]) - x[i];
         const real step = WORK(step)[i];
         if (step >= to_lower && step <= to_upper) continue;
-        WORK(held)[i] = R(1.0);
-        WORK(side)[i] = step < to_lower ? R(-2.0) : R(2.0);
+        WORK(bound_status)[i] = real(step < to_lower ? BOUND_NEW_LOWER : BOUND_NEW_UPPER);
         WORK(displaced)[i] = step < to_lower ? to_lower : to_upper;
         own = plus(own, R(1.0));
     }
     return block_sum(context, own LANES_ARG);
 }
 
-// Releases held parameters that the quadratic model would rather have inside; after `multiply`. How many there are.
-FN real release_held(const Context context, real damping LANES_PARAM) {
+// Releases parameters whose multiplier points into the box; after `multiply`. Returns their number.
+FN real release_bounds(const Context context, real damping LANES_PARAM) {
     Compensated own = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        if (WORK(side)[i] == R(0.0)) continue;
-        if (ABS(WORK(side)[i]) == R(2.0)) {
-            // Free in this round still.
-            WORK(side)[i] *= R(0.5);
+        const uint status = uint(WORK(bound_status)[i]);
+        if (status < BOUND_LOWER) continue;
+        if (status >= BOUND_NEW_LOWER) {
+            // Its step was free in this round.
+            WORK(bound_status)[i] = real(status == BOUND_NEW_LOWER ? BOUND_LOWER : BOUND_UPPER);
             continue;
         }
         const real multiplier = WORK(gradient)[i] + WORK(product)[i] + damping * WORK(scale)[i] * WORK(step)[i];
-        if (multiplier * WORK(side)[i] <= R(0.0)) continue;
-        WORK(held)[i] = R(0.0);
-        WORK(side)[i] = R(0.0);
+        if (multiplier * (status == BOUND_LOWER ? R(-1.0) : R(1.0)) <= R(0.0)) continue;
+        WORK(bound_status)[i] = real(BOUND_FREE);
         WORK(displaced)[i] = R(0.0);
         own = plus(own, R(1.0));
     }
     return block_sum(context, own LANES_ARG);
 }
 
-FN bool any_at_end(const Context context LANES_PARAM) {
+// Returns true if any parameter is at a bound.
+FN bool any_at_bound(const Context context LANES_PARAM) {
     Compensated own = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
-        if (WORK(side)[i] != R(0.0)) own = plus(own, R(1.0));
+        if (WORK(bound_status)[i] >= real(BOUND_LOWER)) own = plus(own, R(1.0));
     return block_sum(context, own LANES_ARG) != R(0.0);
 }
 
-// The minimum of the quadratic model inside the box, by a primal-dual active set (Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865):
-// what leaves the box is put on its end, what would rather be inside is released, until nothing changes.
+// Computes the minimum of the quadratic model inside the box by a primal-dual active set
+// (Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865): steps that leave the box are cut
+// at the bound, and parameters whose multiplier points inside are released, until nothing changes.
+// Returns a STEP_ number.
 FN uint bounded_step(const Context context, const Box box, real damping, bool exact, bool is_unbounded LANES_PARAM) {
     for (uint round = 0u; round < ROUNDS; ++round) {
         if (!newton_step(context, damping, exact LANES_ARG)) return STEP_INDEFINITE;
         if (is_unbounded) return STEP_FOUND;
-        const real n_new = hold_violators(context, box LANES_ARG);
-        if (!any_at_end(context LANES_ARG)) return STEP_FOUND;
+        const real n_new = fix_violators(context, box LANES_ARG);
+        if (!any_at_bound(context LANES_ARG)) return STEP_FOUND;
         ROLLED for (uint pass = 0u; pass < 2u; ++pass) {
             multiply(context, pass == 0u ? WORK(step) : WORK(displaced), exact LANES_ARG);
             if (pass == 1u) continue;
-            const real n_released = release_held(context, damping LANES_ARG);
-            if (n_new == R(0.0) && n_released == R(0.0)) return STEP_AT_END;
+            const real n_released = release_bounds(context, damping LANES_ARG);
+            if (n_new == R(0.0) && n_released == R(0.0)) return STEP_AT_BOUND;
         }
         for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = -WORK(gradient)[i] - WORK(product)[i];
         BARRIER();
@@ -137,21 +145,21 @@ FN uint bounded_step(const Context context, const Box box, real damping, bool ex
     return STEP_UNSETTLED;
 }
 
-// Sets the trial point to x + p, inside the box whatever the rounding. The decrease that the undamped quadratic model promises there: where no
-// parameter is at an end, H p = -g - damping * scale * p.
-FN real try_step(const Context context, const Box box, real damping, bool is_at_end LANES_PARAM) {
+// Sets the trial point to x + p, inside the box in spite of rounding. Returns the decrease that the
+// undamped quadratic model predicts: if no parameter is at a bound, H p = -g - damping * scale * p.
+FN real try_step(const Context context, const Box box, real damping, bool is_at_bound LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     Compensated gain = nothing();
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES) {
-        const real step = WORK(held)[i] != R(0.0) ? WORK(displaced)[i] : WORK(step)[i];
+        const real step = is_free(context, i) ? WORK(step)[i] : WORK(displaced)[i];
         const real wanted = x[i] + step;
         real trial = MIN(MAX(wanted, lower_end(box, i, x[i])), upper_end(box, i, x[i]));
         if (box.fixed[i] != R(0.0)) trial = x[i];
         if (trial == R(0.0) && is_kinked(box, i)) trial = COPYSIGN(R(0.0), x[i]);
         WORK(trial)[i] = trial;
-        const real slope = WORK(gradient)[i];
-        const real product = is_at_end ? WORK(product)[i] : -slope - damping * WORK(scale)[i] * step;
-        gain = plus(gain, step * (slope + R(0.5) * product));
+        const real derivative = WORK(gradient)[i];
+        const real product = is_at_bound ? WORK(product)[i] : -derivative - damping * WORK(scale)[i] * step;
+        gain = plus(gain, step * (derivative + R(0.5) * product));
     }
     return -block_sum(context, gain LANES_ARG);
 }
@@ -161,7 +169,8 @@ FN void copy_params(const Context context, const GLOBAL real* from, GLOBAL real*
     BARRIER();
 }
 
-// Sets the trial point to x with every parameter on the other side of its kink, if it is on one and its own side leads uphill. How many are.
+// Sets the trial point to x, with the parameters on a kink moved to its other side if the gradient
+// on their own side points uphill. Returns their number.
 FN real flip_kinks(const Context context, const Box box LANES_PARAM) {
     const GLOBAL real* x = WORK(point);
     Compensated own = nothing();
@@ -174,7 +183,8 @@ FN real flip_kinks(const Context context, const Box box LANES_PARAM) {
     return block_sum(context, own LANES_ARG);
 }
 
-// Leaves those on the other side that find it downhill there; the gradient is the trial point's. How many do.
+// Keeps the moved parameters whose gradient at the trial point points downhill there. Returns their
+// number.
 FN real keep_flips(const Context context LANES_PARAM) {
     GLOBAL real* x = WORK(point);
     const GLOBAL real* trial = WORK(trial);
@@ -190,36 +200,38 @@ FN real keep_flips(const Context context LANES_PARAM) {
     return block_sum(context, own LANES_ARG);
 }
 
-// What the next round of a fit is about.
-#define AT_POINT 0u   // where it stands
-#define AT_FLIPPED 1u // there, with some parameters on the other sides of their kinks
-#define AT_SETTLED 2u // there, with the sides chosen
-#define AT_TRIAL 3u   // where a step leads
-#define AT_END 4u     // where it arrived: the variance
+// The point that the next round of a fit works at.
+#define AT_POINT 0u   // the current point
+#define AT_FLIPPED 1u // with some parameters on the other sides of their kinks
+#define AT_SETTLED 2u // with the sides chosen
+#define AT_TRIAL 3u   // the end of a step
+#define AT_END 4u     // the minimum, for the variance
 
-// A fit under way; the same for every lane.
+// The state of a fit; the same for every lane.
 struct Progress {
     real value, edm, damping;
     // Below this distance the exact Hessian is used; damping below that goes to zero at once.
     real exact_below, undamped_below;
-    // The decrease that the step to the trial point promises; how many kinks are tried on their other side.
+    // The predicted decrease at the trial point; the number of kinks that are tried on their other
+    // side.
     real promised, n_flipped;
     uint status, at, iterations;
-    // Whether the exact Hessian is used, and is positive definite only with a little damping; whether the derivatives belong to the point; whether
-    // the yields are those of another point.
+    // Whether the exact Hessian is used; whether it is positive definite only with a little
+    // damping; whether the derivatives belong to the point; whether the yields belong to another
+    // point.
     bool exact, is_singular, has_pieces, is_stale;
 };
 
-// What follows from a matrix that gives no step.
+// Updates the state after a matrix that gives no step.
 FN void refuse_matrix(PRIVATE Progress* progress, bool is_unsettled) {
     if (is_unsettled) {
         progress->damping = MAX(R(8.0) * progress->damping, R(1e-2));
     } else if (progress->exact && progress->damping == R(0.0)) {
-        // Singular to rounding, perhaps: a trifle helps there.
+        // Perhaps singular up to rounding: little damping suffices then.
         progress->is_singular = true;
         progress->damping = LEAST_DAMPING;
     } else if (progress->exact) {
-        // Indefinite so far from the minimum: back to the matrix that never is.
+        // Indefinite far from the minimum: use the Gauss-Newton matrix, which never is.
         progress->exact_below *= R(0.1);
         progress->exact = false;
         progress->has_pieces = false;
@@ -231,8 +243,9 @@ FN void refuse_matrix(PRIVATE Progress* progress, bool is_unsettled) {
     if (progress->damping > MAX_DAMPING) progress->status = STALLED;
 }
 
-// What follows from a trial point with -ln L = `found`. Whether it is taken.
-FN bool judge(PRIVATE Progress* progress, real found, real promised) {
+// Updates the state after a trial point with -ln L = `found`. Returns true if the point is
+// accepted.
+FN bool accept_trial(PRIVATE Progress* progress, real found, real promised) {
     const real value = progress->value, damping = progress->damping;
     progress->edm = ABS(promised);
     const bool is_undamped = damping == R(0.0) || (progress->is_singular && damping <= MOST_SINGULAR);
@@ -263,7 +276,7 @@ FN bool judge(PRIVATE Progress* progress, real found, real promised) {
     return false;
 }
 
-// Stands at `params` (P), inside the box.
+// Starts at `params` (P), moved into the box.
 FN Progress begin(const Context context, const Box box, const GLOBAL real* params LANES_PARAM) {
     for (uint i = LANE; i < context.layout->n_params; i += N_LANES)
         WORK(point)[i] = box.fixed[i] != R(0.0) ? params[i] : MIN(MAX(params[i], box.lower[i]), box.upper[i]);
@@ -281,7 +294,7 @@ FN Progress begin(const Context context, const Box box, const GLOBAL real* param
     return progress;
 }
 
-// Evaluates where the round is, if that is not known; a trial point is taken or left.
+// Evaluates -ln L at the point of the round, if it is not known; accepts or rejects a trial point.
 FN void take_value(const Context context, PRIVATE Progress* progress LANES_PARAM) {
     const bool is_elsewhere = progress->at == AT_FLIPPED || progress->at == AT_TRIAL;
     if (!is_elsewhere && (!progress->is_stale || progress->has_pieces)) return;
@@ -293,11 +306,11 @@ FN void take_value(const Context context, PRIVATE Progress* progress LANES_PARAM
     }
     if (progress->at != AT_TRIAL) return;
     progress->at = AT_POINT;
-    progress->is_stale = !judge(progress, found, progress->promised);
+    progress->is_stale = !accept_trial(progress, found, progress->promised);
     if (!progress->is_stale) copy_params(context, WORK(trial), WORK(point) LANES_ARG);
 }
 
-// Whether nothing is left to do. The first time that only the variance is, the fit goes to its end.
+// Returns true if the fit has ended. If only the variance is left, moves to that round.
 FN bool is_over(PRIVATE Progress* progress, uint max_iterations, uint variance_param) {
     if (progress->at == AT_END) return false;
     if (progress->status == ITERATION_LIMIT && progress->iterations != max_iterations) return false;
@@ -308,7 +321,8 @@ FN bool is_over(PRIVATE Progress* progress, uint max_iterations, uint variance_p
     return false;
 }
 
-// Takes the derivatives there, and chooses the sides of kinks by them. Whether a step can be taken: else another round comes first.
+// Computes the derivatives, and chooses the sides of kinks by them. Returns false if another round
+// must come before a step.
 FN bool take_pieces(const Context context, const Box box, PRIVATE Progress* progress LANES_PARAM) {
     differentiate(context, progress->at == AT_FLIPPED ? WORK(trial) : WORK(point), progress->exact LANES_ARG);
     if (progress->at == AT_POINT) {
@@ -327,30 +341,32 @@ FN bool take_pieces(const Context context, const Box box, PRIVATE Progress* prog
     return true;
 }
 
-// Takes a step to a trial point; or at the end, for the column of the inverse that holds the variance. Whether it was the last.
+// Takes a step to a trial point, or at the end solves for the column of the inverse with the
+// variance. Returns true if that was the last step.
 FN bool take_step(const Context context, const Box box, uint variance_param, PRIVATE Progress* progress, PRIVATE real* variance LANES_PARAM) {
     const bool is_end = progress->at == AT_END;
     if (!is_end) ++progress->iterations;
-    hold(context, box, is_end ? variance_param : NONE LANES_ARG);
+    set_bounds(context, box, is_end ? variance_param : NONE LANES_ARG);
     const real damping = is_end ? R(0.0) : progress->exact ? progress->damping : MAX(progress->damping, LEAST_DAMPING);
     const uint found = bounded_step(context, box, damping, progress->exact, is_end LANES_ARG);
     if (is_end) {
-        if (found == STEP_FOUND && WORK(held)[variance_param] == R(0.0)) *variance = WORK(step)[variance_param];
+        if (found == STEP_FOUND && is_free(context, variance_param)) *variance = WORK(step)[variance_param];
         return true;
     }
     if (found == STEP_INDEFINITE || found == STEP_UNSETTLED) {
         refuse_matrix(progress, found == STEP_UNSETTLED);
         return false;
     }
-    progress->promised = try_step(context, box, damping, found == STEP_AT_END LANES_ARG);
+    progress->promised = try_step(context, box, damping, found == STEP_AT_BOUND LANES_ARG);
     progress->at = AT_TRIAL;
     return false;
 }
 
-// Fits one data set from `params` (P), and leaves the minimum there. A variance is NaN where there is none.
+// Fits one data set from `params` (P), and writes the minimum there. A variance that does not exist
+// is NaN.
 //
-// Every round passes the same one call of `evaluate`, of `differentiate` and of `bounded_step`: they are copied into their callers, and a second
-// call would be a second copy.
+// Every round uses the same single call of `evaluate`, of `differentiate` and of `bounded_step`:
+// they are inlined, and a second call would be a second copy.
 FN void fit_one(const Context context, const Box box, uint max_iterations, uint variance_param, GLOBAL real* params, GLOBAL real* result LANES_PARAM) {
     Progress progress = begin(context, box, params LANES_ARG);
     real variance = INF - INF;

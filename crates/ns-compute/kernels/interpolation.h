@@ -1,11 +1,13 @@
-// How a systematic moves a yield: the factor of a normsys, the two weights of a histosys shift, with first and second derivatives.
-// Formulas and codes as in ns_core::interpolate (CERN-OPEN-2012-016, section 4.1).
+// Interpolation of systematics: the factor of a normsys, the two weights of a histosys shift, with
+// first and second derivatives. Formulas and codes as in ns_core::interpolate (CERN-OPEN-2012-016,
+// section 4.1).
 
 struct Jet {
     real value, first, second;
 };
 
-// `table` holds ln hi, ln lo, and the coefficients of alpha^1 ... alpha^6.
+// Returns the factor of a normsys. `table` has ln hi, ln lo, and the coefficients of alpha^1 ...
+// alpha^6.
 FN Jet normsys_factor(const GLOBAL real* table, uint rule, real alpha) {
     Jet out;
     if (rule == NORMSYS_SMOOTH && ABS(alpha) < R(1.0)) {
@@ -31,7 +33,7 @@ FN Jet normsys_factor(const GLOBAL real* table, uint rule, real alpha) {
     return out;
 }
 
-// The weight of the upper (side = 1) or lower (side = -1) template difference.
+// Returns the weight of the upper (side = 1) or lower (side = -1) template difference.
 FN Jet histosys_weight(uint rule, real side, real alpha) {
     Jet out;
     const bool inside = ABS(alpha) < R(1.0);

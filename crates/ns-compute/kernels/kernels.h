@@ -1,7 +1,9 @@
-// The kernels: each block takes every N_BLOCKS-th item of a batch, and works in its own part of `work`.
+// The kernels: each block takes every N_BLOCKS-th item of a batch, and works in its own part of
+// `work`.
 //
-// An item is a data set with a point. Items that share their data or their point have a step of 0. `reals` has the tables of every row of templates: the
-// numbers of templates may be replaced (`set_templates`), everything else is the same for all rows.
+// An item is a data set with a point. Items that share their data or their point have a step of 0.
+// `reals` has the tables of every set of templates: the numbers of templates can be replaced
+// (`set_templates`), everything else is the same for all sets.
 
 FN Context context_of(CONSTANT Layout* layout, const GLOBAL uint* indices, const GLOBAL real* reals, GLOBAL real* work, SHARED real* shared LANES_PARAM) {
     Context context;
@@ -21,7 +23,7 @@ FN void take_item(PRIVATE Context* context, CONSTANT Task* task, const GLOBAL re
     context->aux = aux + item * task->aux_step;
 }
 
-// -ln L of every item, without constants.
+// Writes -ln L of every item, without constants.
 KERNEL(nll)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4), IN(real, aux, 5),
             IN(real, params, 6), OUT(real, values, 7), OUT(real, work, 8) LANES) {
     ENTER(shared);
@@ -33,7 +35,8 @@ KERNEL(nll)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, ind
     }
 }
 
-// -ln L of every item, without constants, and its gradient (P); zero outside the domain.
+// Writes -ln L of every item, without constants, and its gradient (P), which is zero outside the
+// domain.
 KERNEL(nll_and_gradient)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
                          IN(real, aux, 5), IN(real, params, 6), OUT(real, values, 7), OUT(real, gradients, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
@@ -53,8 +56,8 @@ KERNEL(nll_and_gradient)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1),
     }
 }
 
-// -ln L of every item with its constants, its gradient by the parameters (P) and by the inputs (M), which are not numbers outside the domain: zeros would
-// pass for a minimum.
+// Writes -ln L of every item with its constants, and its gradients by the parameters (P) and by the
+// inputs (M), which are NaN outside the domain: zeros would look like a minimum.
 KERNEL(nll_and_gradients)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
                           IN(real, aux, 5), IN(real, constants, 6), IN(real, params, 7), OUT(real, values, 8), OUT(real, gradients, 9),
                           OUT(real, by_inputs, 10), OUT(real, work, 11) LANES) {
@@ -73,13 +76,13 @@ KERNEL(nll_and_gradients)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1)
         for (uint i = LANE; i < layout.n_params; i += N_LANES)
             gradients[item * layout.n_params + i] = is_inside ? WORK(gradient)[i] : INF - INF;
         for (uint i = LANE; i < layout.n_inputs; i += N_LANES)
-            by_inputs[item * layout.n_inputs + i] = is_inside ? input_slope(context, x, i) : INF - INF;
+            by_inputs[item * layout.n_inputs + i] = is_inside ? input_derivative(context, x, i) : INF - INF;
         BARRIER();
     }
 }
 
-// The tables of every row of templates, made of its inputs (M) and of the model's own tables, and the first of the inputs that no template can have: M if
-// all are sound.
+// Writes the tables of every set of templates, from its inputs (M) and the tables of the model, and
+// the index of the first invalid input: M if all are valid.
 KERNEL(set_templates)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, inputs, 4),
                       OUT(real, tables, 5), OUT(real, verdicts, 6) LANES) {
     ENTER(shared);
@@ -97,7 +100,8 @@ KERNEL(set_templates)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN
     }
 }
 
-// One Newton step of every item from its point (P): with the exact Hessian, or with the Gauss-Newton matrix. NaN where that is not positive definite.
+// Writes one Newton step of every item from its point (P), with the exact Hessian or with the
+// Gauss-Newton matrix: NaN if that is not positive definite.
 KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
                IN(real, aux, 5), IN(real, domain, 6), IN(real, params, 7), OUT(real, steps, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
@@ -108,14 +112,14 @@ KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, 
         copy_params(context, params + item * layout.n_params, WORK(point) LANES_ARG);
         const real value = evaluate(context, WORK(point) LANES_ARG);
         differentiate(context, WORK(point), task.exact != 0u LANES_ARG);
-        hold(context, box, NONE LANES_ARG);
+        set_bounds(context, box, NONE LANES_ARG);
         const bool done = newton_step(context, R(0.0), task.exact != 0u LANES_ARG) && IS_FINITE(value);
         for (uint i = LANE; i < layout.n_params; i += N_LANES) steps[item * layout.n_params + i] = done ? WORK(step)[i] : INF - INF;
         BARRIER();
     }
 }
 
-// A fit of every item from its point (P), which the minimum replaces.
+// Fits every item from its point (P), which the minimum replaces.
 KERNEL(fit)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4), IN(real, aux, 5),
             IN(real, domain, 6), OUT(real, params, 7), OUT(real, results, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);

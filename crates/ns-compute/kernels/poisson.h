@@ -1,7 +1,7 @@
-// The Poisson term without cancellation: half the deviance of a count n from its expectation, and its derivatives.
-// Formulas and edges as in ns_core::poisson.
+// The Poisson term without cancellation: half the deviance of a count n from its expectation, and
+// its derivatives. Formulas and edges as in ns_core::poisson.
 
-// x - ln(1 + x) for |x| <= 1/4, by the series of artanh.
+// Returns x - ln(1 + x) for |x| <= 1/4, by the series of artanh.
 FN real minus_ln_1p(real x) {
     const real s = x / (R(2.0) + x);
     const real z = s * s;
@@ -10,7 +10,8 @@ FN real minus_ln_1p(real x) {
     return s * (x - R(2.0) * series);
 }
 
-// lambda - n - n ln(lambda / n); infinite where lambda is negative, not a number, or zero although something was seen.
+// Returns lambda - n - n ln(lambda / n): infinite if lambda is negative, NaN, or zero although n is
+// not.
 FN real half_deviance(real n, real lambda) {
     if (!(lambda >= R(0.0))) return INF;
     if (n == R(0.0)) return lambda;
@@ -21,8 +22,8 @@ FN real half_deviance(real n, real lambda) {
     return excess - n * LN(lambda / n);
 }
 
-// First and second derivative with respect to lambda: 1 - n / lambda and n / lambda^2.
-FN Jet poisson_slopes(real n, real lambda) {
+// Returns the first and second derivative with respect to lambda: 1 - n / lambda and n / lambda^2.
+FN Jet poisson_derivatives(real n, real lambda) {
     Jet out;
     out.value = R(0.0);
     if (n == R(0.0)) {
@@ -36,11 +37,12 @@ FN Jet poisson_slopes(real n, real lambda) {
     return out;
 }
 
-// A constraint term without its normalisation, as a function of theta: Gaussian of width `scale`, or Poisson of rate `scale` theta.
+// Returns a constraint term without its normalisation, as a function of theta: Gaussian of width
+// `scale`, or Poisson of rate `scale` theta.
 FN Jet constraint_term(uint is_poisson, real scale, real aux, real theta) {
     Jet out;
     if (is_poisson != 0u) {
-        out = poisson_slopes(aux, scale * theta);
+        out = poisson_derivatives(aux, scale * theta);
         out.first *= scale;
         out.second *= scale * scale;
         out.value = half_deviance(aux, scale * theta);

@@ -1,17 +1,27 @@
-// One damped Newton step: local parameters are eliminated bin by bin, what remains is factorised by Cholesky in panels.
+// One damped Newton step: local parameters are eliminated bin by bin, what remains is factorised by
+// Cholesky in panels.
 //
-// With the Hessian (A C'; C E), E block-diagonal with factors E = L L' and Z = L^-1 C, the matrix of the global parameters is A - Z'Z. The right-hand
-// side is carried along as its last row, so that the factorisation solves the first triangle too. Held parameters are left out.
+// With the Hessian (A C'; C E), E block-diagonal with factors E = L L' and Z = L^-1 C, the matrix
+// of the global parameters is A - Z'Z. The right-hand side is carried along as its last row, so
+// that the factorisation solves the first triangle too. Parameters that are fixed or at a bound are
+// left out.
 
+// Returns true if the active set leaves the parameter free.
+FN bool is_free(const Context context, uint param) {
+    return WORK(bound_status)[param] == real(BOUND_FREE);
+}
+
+// Returns the diagonal that constraint term and damping add to a parameter.
 FN real damped(const Context context, uint param, real damping) {
     return WORK(constraint)[param] + damping * WORK(scale)[param];
 }
 
+// Returns the right-hand side of a parameter, zero for one that is not free.
 FN real right_hand_side(const Context context, uint param) {
-    return WORK(held)[param] != R(0.0) ? R(0.0) : WORK(rhs)[param];
+    return is_free(context, param) ? WORK(rhs)[param] : R(0.0);
 }
 
-// The sum of one row of a channel, its length being the number of columns, with `x` (P).
+// Returns the product of one row of a channel, which has one number per column, with `x` (P).
 FN real row_product(const Context context, uint channel, const GLOBAL real* row, const GLOBAL real* x) {
     const uint first = INDEX(channel_column)[channel];
     const uint n_columns = INDEX(channel_column)[channel + 1u] - first;
@@ -20,13 +30,13 @@ FN real row_product(const Context context, uint channel, const GLOBAL real* row,
     return sum;
 }
 
-// How many pairs of rows the exact Hessian has in a channel.
+// Returns the number of pairs of rows that the exact Hessian has in a channel.
 FN uint n_pairs_of(const Context context, uint channel) {
     const uint n_templates = INDEX(channel_template)[channel + 1u] - INDEX(channel_template)[channel];
     return n_templates + INDEX(channel_factor)[channel + 1u] - INDEX(channel_factor)[channel];
 }
 
-// The share of one use of a global position in the Hessian times `x`.
+// Returns the contribution of one use of a global position to the Hessian times `x`.
 FN real column_product(const Context context, uint channel, uint column, real own, const GLOBAL real* x, bool exact) {
     const uint stride = INDEX(channel_stride)[channel];
     const uint first_bin = INDEX(channel_bin)[channel];
@@ -50,7 +60,7 @@ FN real column_product(const Context context, uint channel, uint column, real ow
     return sum + own * WORK(column_diagonal)[INDEX(channel_column)[channel] + column];
 }
 
-// The undamped Hessian times `x` (P), written to `product` (P).
+// Writes the undamped Hessian times `x` (P) to `product` (P).
 FN void multiply(const Context context, const GLOBAL real* x, bool exact LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint channel = 0u; channel < layout->n_channels; ++channel) {
@@ -87,7 +97,7 @@ FN void multiply(const Context context, const GLOBAL real* x, bool exact LANES_P
     BARRIER();
 }
 
-// Row of the entry `index` of a lower triangle that is counted row by row.
+// Returns the row of entry `index` of a lower triangle that is counted row by row.
 FN uint triangle_row(uint index) {
     uint row = uint((SQRT(R(8.0) * real(index) + R(1.0)) - R(1.0)) * R(0.5));
     while ((row + 1u) * (row + 2u) / 2u <= index) ++row;
@@ -95,7 +105,8 @@ FN uint triangle_row(uint index) {
     return row;
 }
 
-// Cholesky factors of the blocks of local parameters, and L^-1 times their right-hand sides. Whether all are positive definite.
+// Computes the Cholesky factors of the blocks of local parameters, and L^-1 times their right-hand
+// sides. Returns true if all blocks are positive definite.
 FN bool factor_locals(const Context context, real damping LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     Compensated n_failed = nothing();
@@ -106,12 +117,12 @@ FN bool factor_locals(const Context context, real damping LANES_PARAM) {
         GLOBAL real* factor = WORK(block_factors) + INDEX(bin_block)[bin];
         for (uint i = 0u; i < m; ++i) {
             const uint param = INDEX(local_param)[first + i];
-            const bool is_held = WORK(held)[param] != R(0.0);
+            const bool is_fixed = !is_free(context, param);
             real rhs = right_hand_side(context, param);
             for (uint j = 0u; j <= i; ++j) {
-                const bool other_held = WORK(held)[INDEX(local_param)[first + j]] != R(0.0);
-                real value = is_held || other_held ? R(0.0) : source[i * m + j];
-                if (i == j) value = is_held ? R(1.0) : value + damped(context, param, damping);
+                const bool is_other_fixed = !is_free(context, INDEX(local_param)[first + j]);
+                real value = is_fixed || is_other_fixed ? R(0.0) : source[i * m + j];
+                if (i == j) value = is_fixed ? R(1.0) : value + damped(context, param, damping);
                 for (uint k = 0u; k < j; ++k) value -= factor[i * m + k] * factor[j * m + k];
                 if (i != j) {
                     factor[i * m + j] = value / factor[j * m + j];
@@ -130,7 +141,7 @@ FN bool factor_locals(const Context context, real damping LANES_PARAM) {
     return block_sum(context, n_failed LANES_ARG) == R(0.0);
 }
 
-// Z = L^-1 C of every bin with local parameters.
+// Computes Z = L^-1 C of every bin with local parameters.
 FN void eliminate_locals(const Context context LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint bin = 0u; bin < layout->n_bins; ++bin) {
@@ -143,8 +154,8 @@ FN void eliminate_locals(const Context context LANES_PARAM) {
         const GLOBAL real* factor = WORK(block_factors) + INDEX(bin_block)[bin];
         for (uint column = LANE; column < stride; column += N_LANES) {
             for (uint i = 0u; i < m; ++i) {
-                const bool is_held = WORK(held)[INDEX(local_param)[first + i]] != R(0.0);
-                real value = is_held ? R(0.0) : source[i * stride + column];
+                const bool is_fixed = !is_free(context, INDEX(local_param)[first + i]);
+                real value = is_fixed ? R(0.0) : source[i * stride + column];
                 for (uint k = 0u; k < i; ++k) value -= factor[i * m + k] * out[k * stride + column];
                 out[i * stride + column] = value / factor[i * m + i];
             }
@@ -161,10 +172,11 @@ FN void add_products(PRIVATE real* sum, const GLOBAL real* i, const GLOBAL real*
     }
 }
 
-// Adds one channel's part of A - Z'Z to the matrix; held parameters are left out.
-// PERF: a tile reads 8 numbers for 32 operations, so that L1 is the limit where doubles are fast; tiles of 8 x 8 would halve that and need 128
-// registers for the sums. Rows of pairs, two for each template, outnumber rows of bins: a channel with many more templates than columns would rather
-// have its Hessian summed bin by bin.
+// Adds the part of one channel to A - Z'Z, for free parameters only. PERF: a tile reads 8 numbers
+// for 32 operations, so that L1 is the limit where doubles are fast; tiles of 8 x 8 would halve
+// that and need 128 registers for the sums. Rows of pairs, two for each template, outnumber rows of
+// bins: a channel with many more templates than columns would be faster with its Hessian summed bin
+// by bin.
 FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM) {
     const uint stride = INDEX(channel_stride)[channel];
     const uint first_column = INDEX(channel_column)[channel];
@@ -194,18 +206,18 @@ FN void add_channel(const Context context, uint channel, bool exact LANES_PARAM)
         for (uint a = 0u; a < TILE; ++a) {
             if (i + a >= n_columns) continue;
             const uint position = INDEX(column_position)[first_column + i + a];
-            if (WORK(held)[INDEX(global_param)[position]] != R(0.0)) continue;
+            if (!is_free(context, INDEX(global_param)[position])) continue;
             for (uint b = 0u; b < TILE; ++b) {
                 if (j + b > i + a) continue;
                 const uint other = INDEX(column_position)[first_column + j + b];
-                if (WORK(held)[INDEX(global_param)[other]] == R(0.0)) WORK(matrix)[position * matrix_stride + other] += sum[a * TILE + b];
+                if (is_free(context, INDEX(global_param)[other])) WORK(matrix)[position * matrix_stride + other] += sum[a * TILE + b];
             }
         }
     }
     BARRIER();
 }
 
-// The matrix of the global parameters, and the right-hand side as its last row.
+// Assembles the matrix of the global parameters, with the right-hand side as its last row.
 FN void assemble_globals(const Context context, real damping, bool exact LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     const uint n = layout->n_global;
@@ -215,7 +227,7 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
     for (uint channel = 0u; channel < layout->n_channels; ++channel) add_channel(context, channel, exact LANES_ARG);
     for (uint position = LANE; position < n; position += N_LANES) {
         const uint param = INDEX(global_param)[position];
-        const bool is_held = WORK(held)[param] != R(0.0);
+        const bool is_fixed = !is_free(context, param);
         // Summed anew, since pairs of rows are for what is off the diagonal.
         real diagonal = WORK(diagonal)[param] + damping * WORK(scale)[param];
         real rhs = right_hand_side(context, param);
@@ -232,15 +244,17 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
                 rhs -= z * WORK(local_rhs)[place];
             }
         }
-        WORK(matrix)[position * stride + position] = is_held ? R(1.0) : diagonal;
-        WORK(matrix)[n * stride + position] = is_held ? R(0.0) : rhs;
+        WORK(matrix)[position * stride + position] = is_fixed ? R(1.0) : diagonal;
+        WORK(matrix)[n * stride + position] = is_fixed ? R(0.0) : rhs;
     }
     BARRIER();
 }
 
-// Factorises the diagonal block of a panel in shared memory. Whether it is positive definite; the same answer for every lane.
+// Factorises the diagonal block of a panel in shared memory. Returns true to every lane if it is
+// positive definite.
 //
-// Columns are divided by the roots of their pivots at the end: no column is read and written between two barriers.
+// Columns are divided by the roots of their pivots at the end: no column is read and written
+// between two barriers.
 FN bool factor_diagonal(SHARED real* block, uint size LANES_PARAM) {
     for (uint k = 0u; k < size; ++k) {
         const real pivot = block[k * PANEL + k];
@@ -264,7 +278,8 @@ FN bool factor_diagonal(SHARED real* block, uint size LANES_PARAM) {
     return true;
 }
 
-// Replaces the rows below a panel's diagonal block by their part of the factor, and keeps a transposed copy.
+// Replaces the rows below a panel's diagonal block by their part of the factor, and keeps a
+// transposed copy.
 FN void solve_panel(const Context context, const SHARED real* block, uint start, uint size LANES_PARAM) {
     const uint stride = context.layout->matrix_stride;
     const uint n_rows = context.layout->n_global + 1u;
@@ -312,7 +327,8 @@ FN void update_rest(const Context context, uint start, uint size LANES_PARAM) {
     BARRIER();
 }
 
-// Whether the matrix is positive definite; its factor is then in its place, and its last row solves the first triangle.
+// Factorises the matrix in place, whose last row then solves the first triangle. Returns true if it
+// is positive definite.
 FN bool factor_globals(const Context context LANES_PARAM) {
     const uint n = context.layout->n_global;
     const uint stride = context.layout->matrix_stride;
@@ -337,9 +353,9 @@ FN bool factor_globals(const Context context LANES_PARAM) {
     return true;
 }
 
-// The second triangle: the step of the global parameters, in panels from the last one on.
-// PERF: the triangle is a chain of as many dependent divisions as there are rows; inverting the diagonal blocks while they are in shared memory would
-// leave products only.
+// Solves the second triangle for the step of the global parameters, in panels from the last one on.
+// PERF: the triangle is a chain of as many dependent divisions as there are rows; inverting the
+// diagonal blocks while they are in shared memory would leave products only.
 FN void solve_globals(const Context context LANES_PARAM) {
     const uint n = context.layout->n_global;
     const uint stride = context.layout->matrix_stride;
@@ -347,7 +363,7 @@ FN void solve_globals(const Context context LANES_PARAM) {
     for (uint end = n; end > 0u;) {
         const uint size = end % PANEL == 0u ? PANEL : end % PANEL;
         const uint start = end - size;
-        // Every lane solves the panel's own triangle for itself.
+        // Every lane solves the triangle of the panel redundantly.
         real values[PANEL];
         UNROLLED for (uint back = 0u; back < PANEL; ++back) {
             const uint k = PANEL - 1u - back;
@@ -373,7 +389,7 @@ FN void solve_globals(const Context context LANES_PARAM) {
     }
 }
 
-// The step of all parameters (P), zero for held ones, from the solution for the global ones.
+// Writes the step of all parameters (P), zero unless free, from the solution for the global ones.
 FN void spread_step(const Context context LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     const GLOBAL real* solution = WORK(matrix) + layout->n_global * layout->matrix_stride;
@@ -396,13 +412,14 @@ FN void spread_step(const Context context LANES_PARAM) {
             for (uint column = 0u; column < n_columns; ++column)
                 value -= rows[i * stride + column] * solution[INDEX(column_position)[first_column + column]];
             for (uint k = i + 1u; k < m; ++k) value -= factor[k * m + i] * WORK(step)[INDEX(local_param)[first + k]];
-            WORK(step)[param] = WORK(held)[param] != R(0.0) ? R(0.0) : value / factor[i * m + i];
+            WORK(step)[param] = is_free(context, param) ? value / factor[i * m + i] : R(0.0);
         }
     }
     BARRIER();
 }
 
-// The step (H + damping * scale)^-1 rhs over the parameters that are not held. Whether the matrix is positive definite.
+// Computes the step (H + damping * scale)^-1 rhs of the free parameters. Returns true if the matrix
+// is positive definite.
 FN bool newton_step(const Context context, real damping, bool exact LANES_PARAM) {
     if (!factor_locals(context, damping LANES_ARG)) return false;
     eliminate_locals(context LANES_ARG);

@@ -1,9 +1,11 @@
-// Templates as inputs: the tables that follow from a row of them, and the slope of -ln L by each.
-// Inputs as in ns_core::templates: nominal yields, yields at +-1 of histosys, factors at +-1 of normsys, all independent of each other.
+// Templates as inputs: the tables computed from them, and the derivatives of -ln L by them. Inputs
+// as in ns_core::templates: nominal yields, yields at +-1 of histosys, factors at +-1 of normsys,
+// all independent of each other.
 
-// A polynomial at +-1: the even and the odd part of value, slope (even: half the difference of the two) and curvature.
+// The conditions on a polynomial at +-1: the even and the odd part of value, derivative (even: half
+// the difference of the two) and curvature.
 struct Ends {
-    real even_value, odd_value, even_slope, odd_slope, even_curve, odd_curve;
+    real even_value, odd_value, even_derivative, odd_derivative, even_curve, odd_curve;
 };
 
 // Coefficients of alpha^1 ... alpha^6.
@@ -11,28 +13,29 @@ struct Sextic {
     real a1, a2, a3, a4, a5, a6;
 };
 
-// The polynomial that is 0 at 0 and meets `ends` (CERN-OPEN-2012-016, section 4.1.2).
+// Returns the polynomial that is 0 at 0 and meets `ends` (CERN-OPEN-2012-016, section 4.1.2).
 FN Sextic sextic(const Ends ends) {
     Sextic out;
-    out.a1 = (R(15.0) * ends.odd_value - R(7.0) * ends.odd_slope + ends.odd_curve) * R(0.125);
-    out.a2 = (R(24.0) * ends.even_value - R(9.0) * ends.even_slope + ends.even_curve) * R(0.125);
-    out.a3 = (R(-5.0) * ends.odd_value + R(5.0) * ends.odd_slope - ends.odd_curve) * R(0.25);
-    out.a4 = (R(-12.0) * ends.even_value + R(7.0) * ends.even_slope - ends.even_curve) * R(0.25);
-    out.a5 = (R(3.0) * ends.odd_value - R(3.0) * ends.odd_slope + ends.odd_curve) * R(0.125);
-    out.a6 = (R(8.0) * ends.even_value - R(5.0) * ends.even_slope + ends.even_curve) * R(0.125);
+    out.a1 = (R(15.0) * ends.odd_value - R(7.0) * ends.odd_derivative + ends.odd_curve) * R(0.125);
+    out.a2 = (R(24.0) * ends.even_value - R(9.0) * ends.even_derivative + ends.even_curve) * R(0.125);
+    out.a3 = (R(-5.0) * ends.odd_value + R(5.0) * ends.odd_derivative - ends.odd_curve) * R(0.25);
+    out.a4 = (R(-12.0) * ends.even_value + R(7.0) * ends.even_derivative - ends.even_curve) * R(0.25);
+    out.a5 = (R(3.0) * ends.odd_value - R(3.0) * ends.odd_derivative + ends.odd_curve) * R(0.125);
+    out.a6 = (R(8.0) * ends.even_value - R(5.0) * ends.even_derivative + ends.even_curve) * R(0.125);
     return out;
 }
 
-// The table of a normsys that is `lo` at -1 and `hi` at +1: ln hi, ln lo, and the coefficients.
+// Writes the table of a normsys that is `lo` at -1 and `hi` at +1: ln hi, ln lo, and the
+// coefficients.
 FN void set_factor(GLOBAL real* table, real hi, real lo) {
     const real ln_hi = LN(hi), ln_lo = LN(lo);
-    const real slope_hi = hi * ln_hi, slope_lo = -lo * ln_lo;
-    const real curve_hi = slope_hi * ln_hi, curve_lo = -slope_lo * ln_lo;
+    const real derivative_hi = hi * ln_hi, derivative_lo = -lo * ln_lo;
+    const real curve_hi = derivative_hi * ln_hi, curve_lo = -derivative_lo * ln_lo;
     Ends ends;
     ends.even_value = (hi + lo) * R(0.5) - R(1.0);
     ends.odd_value = (hi - lo) * R(0.5);
-    ends.even_slope = (slope_hi - slope_lo) * R(0.5);
-    ends.odd_slope = (slope_hi + slope_lo) * R(0.5);
+    ends.even_derivative = (derivative_hi - derivative_lo) * R(0.5);
+    ends.odd_derivative = (derivative_hi + derivative_lo) * R(0.5);
     ends.even_curve = (curve_hi + curve_lo) * R(0.5);
     ends.odd_curve = (curve_hi - curve_lo) * R(0.5);
     const Sextic found = sextic(ends);
@@ -46,7 +49,8 @@ FN void set_factor(GLOBAL real* table, real hi, real lo) {
     table[7] = found.a6;
 }
 
-// A nominal yield, and the differences of the template's histosys from it in this bin: their yields at +-1 stay where they are.
+// Sets a nominal yield, and the differences of the template's histosys from it in this bin: their
+// yields at +-1 do not change.
 FN void set_yield(const Context context, const GLOBAL real* inputs, uint input) {
     CONSTANT Layout* layout = context.layout;
     const uint cell = INDEX(input_place)[input];
@@ -62,7 +66,8 @@ FN void set_yield(const Context context, const GLOBAL real* inputs, uint input) 
     }
 }
 
-// The tables of one row in `context.work`: those of the model with `inputs` (M) in them.
+// Writes the tables of one set of templates to `context.work`: those of the model with `inputs`
+// (M).
 FN void set_tables(const Context context, const GLOBAL real* inputs LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     for (uint i = LANE; i < layout->n_row_reals; i += N_LANES) context.work[i] = context.reals[i];
@@ -74,7 +79,8 @@ FN void set_tables(const Context context, const GLOBAL real* inputs LANES_PARAM)
     }
 }
 
-// The first of `inputs` (M) that no template can have, or M: yields are finite, factors positive too.
+// Returns the index of the first invalid one of `inputs` (M), or M: yields must be finite, factors
+// positive too.
 FN uint first_refused(const Context context, const GLOBAL real* inputs LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     uint own = layout->n_inputs;
@@ -90,18 +96,18 @@ FN uint first_refused(const Context context, const GLOBAL real* inputs LANES_PAR
     return uint(least);
 }
 
-// The derivative of a normsys factor by its value at +1, or at -1.
+// Returns the derivative of a normsys factor by its value at +1, or at -1.
 FN real factor_by_end(const GLOBAL real* table, uint rule, bool is_hi, real alpha) {
     const real ln = is_hi ? table[0] : table[1];
     if (rule == NORMSYS_SMOOTH && ABS(alpha) < R(1.0)) {
-        // Value, slope and curvature at the end are x, x ln x and x ln^2 x of its value x.
+        // Value, derivative and curvature at the end are x, x ln x and x ln^2 x of its value x.
         const real odd = is_hi ? R(1.0) : R(-1.0);
         Ends ends;
         ends.even_value = R(0.5);
-        ends.even_slope = R(0.5) * (ln + R(1.0));
+        ends.even_derivative = R(0.5) * (ln + R(1.0));
         ends.even_curve = R(0.5) * ln * (ln + R(2.0));
         ends.odd_value = odd * ends.even_value;
-        ends.odd_slope = odd * ends.even_slope;
+        ends.odd_derivative = odd * ends.even_derivative;
         ends.odd_curve = odd * ends.even_curve;
         const Sextic a = sextic(ends);
         return alpha * (a.a1 + alpha * (a.a2 + alpha * (a.a3 + alpha * (a.a4 + alpha * (a.a5 + alpha * a.a6)))));
@@ -111,8 +117,9 @@ FN real factor_by_end(const GLOBAL real* table, uint rule, bool is_hi, real alph
     return x * EXP((x - R(1.0)) * ln);
 }
 
-// The slope of -ln L by a factor of a normsys: what the template's yields add up to, relative to the factor.
-FN real factor_slope(const Context context, const GLOBAL real* params, uint input, uint first_bin, uint n_bins) {
+// Returns the derivative of -ln L by a factor of a normsys: the weighted sum of the template's
+// yields, relative to the factor.
+FN real factor_derivative(const Context context, const GLOBAL real* params, uint input, uint first_bin, uint n_bins) {
     const uint cell = INDEX(template_cell)[INDEX(input_template)[input]];
     const uint e = INDEX(input_use)[input];
     Compensated total = nothing();
@@ -123,13 +130,13 @@ FN real factor_slope(const Context context, const GLOBAL real* params, uint inpu
     return (total.sum + total.rest) / WORK(scalar_value)[e] * by_end;
 }
 
-// The slope of -ln L by an input, where `evaluate` has been at `params` (P).
-FN real input_slope(const Context context, const GLOBAL real* params, uint input) {
+// Returns the derivative of -ln L by an input, after `evaluate` at `params` (P).
+FN real input_derivative(const Context context, const GLOBAL real* params, uint input) {
     const uint kind = INDEX(input_kind)[input];
     const uint t = INDEX(input_template)[input];
     const uint channel = INDEX(template_channel)[t];
     const uint first_bin = INDEX(channel_bin)[channel];
-    if (kind >= HI_FACTOR_INPUT) return factor_slope(context, params, input, first_bin, INDEX(channel_bin)[channel + 1u] - first_bin);
+    if (kind >= HI_FACTOR_INPUT) return factor_derivative(context, params, input, first_bin, INDEX(channel_bin)[channel + 1u] - first_bin);
     const uint cell = INDEX(input_place)[input];
     const real weighted = WORK(first)[first_bin + cell - INDEX(template_cell)[t]] * WORK(cell_scale)[cell];
     const GLOBAL real* weights = WORK(weights);
@@ -137,7 +144,8 @@ FN real input_slope(const Context context, const GLOBAL real* params, uint input
         const GLOBAL real* weight = weights + 6u * INDEX(histosys_weight)[INDEX(input_use)[input]];
         return weighted * (kind == UP_INPUT ? weight[0] : weight[1]);
     }
-    // Nominal yields count with 1 minus the weights of all shifts, because the templates at +-1 stay where they are.
+    // Nominal yields count with 1 minus the weights of all shifts, because the templates at +-1 do
+    // not change.
     real rest = R(1.0);
     for (uint h = INDEX(template_histosys)[t]; h < INDEX(template_histosys)[t + 1u]; ++h) {
         const GLOBAL real* weight = weights + 6u * INDEX(histosys_weight)[h];

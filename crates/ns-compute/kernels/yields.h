@@ -1,16 +1,19 @@
-// Expected yields at a point, and -ln L without its constants.
-// lambda_b = sum over templates of (nominal + shifts) * K * product of per-bin factors; K is the product of a template's scalar factors.
+// Expected yields at a point, and -ln L without its constants. lambda_b = sum over templates of
+// (nominal + shifts) * K * product of per-bin factors; K is the product of a template's scalar
+// factors.
 
-// A zero factor is replaced by a tiny one where its derivative divides by it; what only such factors add up to counts as zero.
+// Returns x, or a tiny number for zero, by which derivatives can be divided. Sums of such terms
+// alone count as zero.
 FN real nonzero(real x) {
     return x == R(0.0) ? TINY : x;
 }
 
-// Scalar factors with their logarithmic slopes and relative curvatures, histosys weights, and K of every template.
+// Computes scalar factors with their logarithmic derivatives and relative curvatures, histosys
+// weights, and K of every template.
 FN void prepare(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     GLOBAL real* value = WORK(scalar_value);
-    GLOBAL real* slope = WORK(scalar_slope);
+    GLOBAL real* derivative = WORK(scalar_derivative);
     GLOBAL real* curve = WORK(scalar_curve);
     for (uint e = LANE; e < layout->n_scalars; e += N_LANES) {
         const real x = params[INDEX(scalar_param)[e]];
@@ -22,7 +25,7 @@ FN void prepare(const Context context, const GLOBAL real* params LANES_PARAM) {
         if (normsys != NONE) factor = normsys_factor(REAL_TABLE(normsys) + 8u * normsys, layout->normsys_rule, x);
         factor.value = nonzero(factor.value);
         value[e] = factor.value;
-        slope[e] = factor.first / factor.value;
+        derivative[e] = factor.first / factor.value;
         curve[e] = factor.second / factor.value;
     }
     GLOBAL real* weights = WORK(weights);
@@ -47,7 +50,7 @@ FN void prepare(const Context context, const GLOBAL real* params LANES_PARAM) {
     BARRIER();
 }
 
-// For every cell (a bin of a template): its yield, and K times its per-bin factors.
+// Computes for every cell (a bin of a template) its yield, and K times its per-bin factors.
 FN void fill_cells(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     const GLOBAL real* weights = WORK(weights);
@@ -71,7 +74,7 @@ FN void fill_cells(const Context context, const GLOBAL real* params LANES_PARAM)
     BARRIER();
 }
 
-// lambda of bin `bin` of the model.
+// Returns lambda of bin `bin` of the model.
 FN real expected(const Context context, uint bin) {
     const uint channel = INDEX(bin_channel)[bin];
     const uint inside = bin - INDEX(channel_bin)[channel];
@@ -81,8 +84,8 @@ FN real expected(const Context context, uint bin) {
     return ABS(lambda) < SQRT(TINY) ? R(0.0) : lambda;
 }
 
-// -ln L at `params` (P) without the constants that the data alone determine; +infinity outside the domain. Cells and the slopes of the bins'
-// terms are left behind for `differentiate`.
+// Returns -ln L at `params` (P) without the constants that the data alone determine: +infinity
+// outside the domain. Keeps cells and the derivatives of the bins' terms for `differentiate`.
 FN real evaluate(const Context context, const GLOBAL real* params LANES_PARAM) {
     CONSTANT Layout* layout = context.layout;
     prepare(context, params LANES_ARG);
@@ -91,7 +94,7 @@ FN real evaluate(const Context context, const GLOBAL real* params LANES_PARAM) {
     for (uint bin = LANE; bin < layout->n_bins; bin += N_LANES) {
         const real lambda = expected(context, bin);
         own = plus(own, half_deviance(context.counts[bin], lambda));
-        const Jet term = poisson_slopes(context.counts[bin], lambda);
+        const Jet term = poisson_derivatives(context.counts[bin], lambda);
         WORK(first)[bin] = term.first;
         WORK(second)[bin] = term.second;
     }

@@ -270,7 +270,7 @@ def test_nll_of_rows_is_that_of_each(device):
     assert np.isposinf(session.nll(params, inputs)[0][3]) and np.isnan(session.nll(params, inputs)[2][3]).all()
     assert (session.n_device_points > 0) == (device == "emulated")
     inputs[5, 1] = np.nan
-    with pytest.raises(nextstat.ParameterError, match=r"row 5 of 700: NaN is no value for"):
+    with pytest.raises(nextstat.ParameterError, match=r"row 5 of 700: NaN is not a valid value for"):
         session.nll(params, inputs)
     with pytest.raises(nextstat.ParameterError, match="699 rows of parameters and 700 of inputs"):
         session.nll(params[1:], inputs)

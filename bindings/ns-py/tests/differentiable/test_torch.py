@@ -217,7 +217,7 @@ def test_failures_raise_with_their_verdict():
     with pytest.raises(nextstat.GradientError, match="`mu` has no uncertainty: it is held, or its best fit is at an end of its range") as raised:
         nt.sigma_mu(session, leaf(session.values))
     assert raised.value.hint == "a wider range of the parameter lets its best fit be inside"
-    with pytest.raises(nextstat.ParameterError, match="NaN is no value for `first/"):
+    with pytest.raises(nextstat.ParameterError, match="NaN is not a valid value for `first/"):
         nt.q0(session, leaf([np.nan] * session.n_inputs))
     with pytest.raises(nextstat.ParameterError, match=r"3 values for \d+ inputs"):
         nt.q0(session, leaf([1.0, 2.0, 3.0]))

@@ -1,8 +1,10 @@
-//! What one iteration of a fit computes and moves, counted from the model's sizes: the floor that a measured time is held against.
+//! Counts the operations and the memory traffic of one iteration of a fit from the sizes of the
+//! model, as a lower bound for measured times.
 //!
-//! Counted are the sums and products of the loops of `kernels/*.h`, and the numbers that they load and store where a lane does not have them at hand;
-//! caches are not thought of, so that the traffic is between lanes and L1. An iteration is one evaluation, its derivatives with the exact Hessian, and
-//! one step with nothing at an end of the box.
+//! Counted are the sums and products of the loops of `kernels/*.h`, and the numbers that they load
+//! and store outside of registers. Caches are ignored, so the traffic is between lanes and L1. An
+//! iteration is one evaluation, its derivatives with the exact Hessian, and one step without a
+//! parameter at a bound.
 
 use crate::cpu::plan::ModelPlan;
 
@@ -15,7 +17,7 @@ pub struct IterationCost {
     pub bytes: f64,
 }
 
-/// The parts of an iteration, each with its cost.
+/// Returns the parts of an iteration, each with its cost.
 pub(super) fn of_iteration(plan: &ModelPlan, n_entries: usize) -> Vec<(&'static str, IterationCost)> {
     let (mut evaluate, mut derivatives, mut locals, mut products) =
         (IterationCost::default(), IterationCost::default(), IterationCost::default(), IterationCost::default());
@@ -28,7 +30,8 @@ pub(super) fn of_iteration(plan: &ModelPlan, n_entries: usize) -> Vec<(&'static 
         let entries = entries_per_column * columns;
         evaluate
             .add(bins * (4.0 * shifts as f64 + 4.0 * templates + 30.0), bins * (4.0 * shifts as f64 + 4.0 * templates));
-        // Every entry of a column in every bin, for the Jacobian and again for the coupling of each local parameter.
+        // Every entry of a column in every bin, for the Jacobian and again for the coupling of each
+        // local parameter.
         derivatives.add(bins * (entries * 2.0 + columns * 5.0), bins * (entries * 3.0 + columns * 3.0));
         derivatives.add(
             entries * 8.0 + 2.0 * shifts as f64 * bins,

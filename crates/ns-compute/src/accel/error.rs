@@ -1,17 +1,17 @@
-//! Why a model, or a batch of fits of it, cannot be had on a device.
+//! The errors of models and of batches of fits on a device.
 
 use ns_core::templates::InputError;
 use ns_device::DeviceError;
 use thiserror::Error;
 
-/// Why a device does not do what was asked of it.
+/// Why a device cannot evaluate or fit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum AccelError {
-    /// The device itself says no.
+    /// An error of the device itself.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device computed something else than the CPU.
+    /// The results of the device differ from those of the CPU.
     #[error("the device is refused: {what} of a small model is {value} there and {expected} on the CPU")]
     SelfTest {
         /// What was compared.
@@ -24,41 +24,41 @@ pub enum AccelError {
     /// The model is too large for kernels, which count with 32 bits.
     #[error("the tables or one fit of this model have {numbers} numbers, and kernels can count 2^32 of them")]
     TooLarge {
-        /// How many numbers one block would need.
+        /// The number of numbers that one block would need.
         numbers: u64,
     },
     /// More items at once than kernels can count.
-    #[error("{items} points are asked for at once, and kernels can count {most} of this model's")]
+    #[error("{items} points at once are more than kernels can count: {most} for this model")]
     TooMany {
-        /// How many there are.
+        /// The number of items.
         items: usize,
-        /// How many there can be.
+        /// The largest number.
         most: usize,
     },
-    /// A batch that is not of the model's sizes.
-    #[error("{what}: {found} were given where the model has {expected}")]
+    /// A batch whose sizes are not those of the model.
+    #[error("{what}: expected {expected}, got {found}")]
     Size {
         /// What was counted.
         what: &'static str,
-        /// How many there are.
+        /// The number passed.
         found: usize,
-        /// How many there should be.
+        /// The right number.
         expected: usize,
     },
-    /// Inputs that no template can have.
+    /// Inputs that are not valid for a template.
     #[error("{}{error}", place_of_row(*row, *n_rows))]
     Input {
-        /// Their row.
+        /// Their row in the batch.
         row: usize,
-        /// Of how many.
+        /// The number of rows.
         n_rows: usize,
         /// What is wrong.
         error: InputError,
     },
-    /// Numbers of another library are doubles, and the device has none.
-    #[error("the device computes in single precision, and memory that is not its own is of double precision")]
+    /// Memory of another library has double precision, and the device computes in single precision.
+    #[error("the device computes in single precision, but the memory of another library has double precision")]
     Single,
-    /// Single precision cannot hold what a term of the model needs.
+    /// A term of the model needs more digits than single precision has.
     #[error("the constraint of `{parameter}` has a rate of {tau:e}, which single precision cannot resolve")]
     TooPrecise {
         /// The parameter.
@@ -69,7 +69,7 @@ pub enum AccelError {
 }
 
 impl AccelError {
-    /// What to do about it, if there is something.
+    /// Returns one line of advice, or `None`.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -85,7 +85,7 @@ impl AccelError {
     }
 }
 
-/// Which row, where there are several.
+/// Returns the place of a row, if there are several.
 fn place_of_row(row: usize, n_rows: usize) -> String {
     if n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() }
 }

@@ -1,11 +1,11 @@
-//! A model that stays on a device, for whoever fits it there.
+//! A model that stays on a device, shared between procedures.
 
 use super::session::DeviceSession;
 use ns_core::batch::{BatchError, BatchFit, BatchMinimizer, BatchTask};
 use ns_device::Device;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A model that stays on a device for fits, scans and toys of any data: a [`DeviceSession`] that several procedures use, one at a time. Copies are the same session.
+/// A [`DeviceSession`] that several procedures share, one at a time. Clones are the same session.
 #[derive(Debug, Clone)]
 pub struct GpuSession {
     device: Device,
@@ -23,13 +23,13 @@ impl GpuSession {
         Self { device, batch_size, is_exact, session: Arc::new(Mutex::new(session)) }
     }
 
-    /// The device; asking does not wait.
+    /// Returns the device, without waiting for the session.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The session, when nobody else uses it.
+    /// Locks the session, after waiting for other users.
     pub fn lock(&self) -> MutexGuard<'_, DeviceSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,11 +7,11 @@ use ns_device::{Kernel, KernelModule, emulated_kernels};
 pub(crate) enum LikelihoodKernel {
     /// -ln L of every item.
     Nll,
-    /// The same with its gradient.
+    /// -ln L with its gradient.
     NllAndGradient,
-    /// The same with the gradient by inputs too.
+    /// -ln L with its gradients by parameters and by inputs.
     NllAndGradients,
-    /// The tables of every row of templates, made of its inputs.
+    /// The tables of every set of templates, computed from its inputs.
     SetTemplates,
     /// One Newton step of every item.
     Newton,
@@ -23,7 +23,7 @@ static MODULE: KernelModule = KernelModule {
     name: "likelihood",
     ptx_f64: Some(include_str!("../../kernels/likelihood.f64.ptx")),
     ptx_f32: None,
-    // Put together by the build script in the order of kernels/all.h.
+    // Concatenated by the build script in the order of kernels/all.h.
     msl: Some(include_str!(concat!(env!("OUT_DIR"), "/likelihood.metal"))),
     emulated: emulated_kernels![nll, nll_and_gradient, nll_and_gradients, set_templates, newton, fit],
 };

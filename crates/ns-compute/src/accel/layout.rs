@@ -1,6 +1,8 @@
-//! The constants that kernels are launched with: sizes, rules, and where each table and each piece of working memory stands.
+//! The constants of kernel launches: sizes, rules, and the place of each table and of each piece of
+//! working memory.
 //!
-//! `layout_fields.rs` has the only list; the build script makes the C++ text of it, `kernels/layout.h`.
+//! `layout_fields.rs` has the only list; the build script makes the C++ text of it,
+//! `kernels/layout.h`.
 
 /// Declares a struct of `u32` fields for host and kernels alike.
 macro_rules! constants {
@@ -13,13 +15,13 @@ macro_rules! constants {
         }
 
         impl $name {
-            /// The fields with their names.
+            /// Returns the fields with their names.
             #[cfg(test)]
             pub(crate) fn fields_mut(&mut self) -> Vec<(&'static str, &mut u32)> {
                 vec![$((stringify!($field), &mut self.$field)),*]
             }
 
-            /// The fields in order, as a launch hands them over.
+            /// Returns the fields in order, as a launch hands them over.
             pub(crate) fn words(&self) -> Vec<u32> {
                 vec![$(self.$field),*]
             }
@@ -31,7 +33,7 @@ macro_rules! constants {
 macro_rules! numbers {
     ($($(#[doc = $doc:literal])* $name:ident = $value:expr,)*) => {
         $($(#[doc = $doc])* pub(crate) const $name: u32 = $value;)*
-        /// Some of them are the kernels' alone.
+        /// Some of them are used by kernels only.
         const _: &[u32] = &[$($name),*];
     };
 }

@@ -1,9 +1,13 @@
-// The fields of the structs that kernels are launched with and the numbers that they share with the host, for `layout.rs`, which has macros `constants!` and `numbers!` of its own, and for the build script, which has those of ns-device-build.
+// The fields of the structs that kernels are launched with, and the numbers that they share with
+// the host. `layout.rs` includes this file with its own macros `constants!` and `numbers!`, the
+// build script with those of ns-device-build.
 //
-// After a change here: `UPDATE_LAYOUT=1 cargo build -p ns-compute` writes `kernels/layout.h` anew; a build with an old one says so.
+// After a change here, `UPDATE_LAYOUT=1 cargo build -p ns-compute` writes `kernels/layout.h`; a
+// build with an outdated header fails.
 
 constants! {
-    /// A model's sizes and rules, the offsets of its tables, and those of a block's working memory (those that begin with `work_`).
+    /// Sizes and rules of a model, the offsets of its tables, and those of a block's working memory
+    /// (`work_`).
     Layout {
         /// P
         n_params,
@@ -139,21 +143,21 @@ constants! {
         term_scale,
         /// M, the inputs of a model whose templates are replaced; 0 without
         n_inputs,
-        /// numbers that every row of templates has tables of its own of: all but those of templates that stay
+        /// numbers that every set of templates has its own copy of
         n_row_reals,
-        /// what each input is (M)
+        /// kind of each input (M)
         input_kind,
         /// template of each input (M)
         input_template,
         /// its cell, or of a factor its normsys (M)
         input_place,
-        /// its histosys, or of a factor its scalar modifier; nothing for nominal yields (M)
+        /// its histosys, or of a factor its scalar modifier; unused for nominal yields (M)
         input_use,
         /// first input of the yields at +1 of each histosys, or none
         histosys_hi,
         /// first input of the yields at -1 of each histosys, or none
         histosys_lo,
-        /// yields at +1 of the histosys of chosen templates, where they are no inputs
+        /// yields at +1 of the histosys of chosen templates that are not inputs
         fixed_up,
         /// yields at -1 of the same
         fixed_down,
@@ -171,11 +175,9 @@ constants! {
         work_diagonal,
         /// scale of the damping (P)
         work_scale,
-        /// 1 for parameters that are left out of the step (P)
-        work_held,
-        /// -1 or 1 for parameters held at the lower or upper end of the box (P)
-        work_side,
-        /// the step of those parameters, onto the end (P)
+        /// state of each parameter in the active set, a `BOUND_` number (P)
+        work_bound_status,
+        /// the step of parameters at a bound, onto it (P)
         work_displaced,
         /// the Hessian times a step (P)
         work_product,
@@ -185,8 +187,8 @@ constants! {
         work_dots,
         /// values of the scalar modifiers
         work_scalar_value,
-        /// their logarithmic slopes
-        work_scalar_slope,
+        /// their logarithmic derivatives
+        work_scalar_derivative,
         /// their relative curvatures
         work_scalar_curve,
         /// six histosys weights of each parameter that has any
@@ -195,19 +197,19 @@ constants! {
         work_template_scale,
         /// weighted yield of each template (T)
         work_template_sum,
-        /// weighted slope of each histosys
-        work_histosys_slope,
+        /// weighted derivative of each histosys
+        work_histosys_derivative,
         /// weighted curvature of each histosys
         work_histosys_curve,
         /// yield of each cell
         work_cell_yield,
         /// product of all factors of each cell
         work_cell_scale,
-        /// slope of each bin's Poisson term (B)
+        /// derivative of each bin's Poisson term (B)
         work_first,
         /// curvature of each bin's Poisson term (B)
         work_second,
-        /// the same at the point that derivatives belong to (B)
+        /// curvature of each bin's Poisson term at the point of the derivatives (B)
         work_row_weight,
         /// Jacobians of all channels
         work_jacobian,
@@ -215,11 +217,11 @@ constants! {
         work_pairs,
         /// second derivatives of single modifiers, for each column
         work_column_diagonal,
-        /// slopes of the local parameters (L)
-        work_local_slope,
+        /// derivatives of the local parameters (L)
+        work_local_derivative,
         /// coupling rows of the local parameters
         work_coupling,
-        /// the same times the inverse factor of their block
+        /// coupling rows times the inverse factor of their block
         work_eliminated,
         /// blocks of local parameters
         work_blocks,
@@ -235,7 +237,7 @@ constants! {
 }
 
 constants! {
-    /// What is to be done with a batch of items.
+    /// What a launch does with a batch of items.
     Task {
         /// number of items
         n_items,
@@ -243,17 +245,17 @@ constants! {
         counts_step,
         /// from one item's auxiliary data to the next one's, 0 if they share them
         aux_step,
-        /// from one item's held parameters to the next one's, 0 if they share them
+        /// from one item's fixed parameters to the next one's, 0 if they share them
         fixed_step,
         /// steps after which a fit gives up
         max_iterations,
-        /// parameter whose variance is wanted, or none
+        /// parameter whose variance is requested, or none
         variance_param,
-        /// whether the exact Hessian is wanted
+        /// whether the exact Hessian is used
         exact,
         /// from one item's point to the next one's, 0 if they share it
         point_step,
-        /// rows of templates: an item is of the row of its number, from the beginning again after the last
+        /// sets of templates: item i uses set i modulo their number
         n_rows,
         /// number of the first item
         first_item,
@@ -261,11 +263,12 @@ constants! {
 }
 
 numbers! {
-    /// stands for "there is none" in tables of indices
+    /// "none" in tables of indices
     NONE = u32::MAX,
-    /// rows of Jacobians are padded to a multiple of this, and products are made in squares of it
+    /// rows of Jacobians are padded to a multiple of this, and products are computed in squares of
+    /// it
     TILE = 4,
-    /// rows and columns of the factor that are worked on at once
+    /// rows and columns of a panel of the factor
     PANEL = 16,
     /// code1
     NORMSYS_EXPONENTIAL = 0,
@@ -277,6 +280,18 @@ numbers! {
     HISTOSYS_QUADRATIC = 1,
     /// code4p
     HISTOSYS_SMOOTH = 2,
+    /// active set: a free parameter
+    BOUND_FREE = 0,
+    /// active set: a fixed parameter
+    BOUND_FIXED = 1,
+    /// active set: a parameter at its lower bound
+    BOUND_LOWER = 2,
+    /// active set: a parameter at its upper bound
+    BOUND_UPPER = 3,
+    /// active set: a parameter whose step has just been cut at its lower bound
+    BOUND_NEW_LOWER = 4,
+    /// active set: a parameter whose step has just been cut at its upper bound
+    BOUND_NEW_UPPER = 5,
     /// kind of an entry: normfactor, lumi or normsys
     SCALAR_ENTRY = 0,
     /// kind of an entry: histosys
@@ -295,24 +310,24 @@ numbers! {
     LO_FACTOR_INPUT = 4,
     /// place in a fit's result: -ln L without constants
     RESULT_NLL = 0,
-    /// the estimated distance before the last step
+    /// the estimated distance to the minimum (EDM) before the last step
     RESULT_EDM = 1,
-    /// how it ended
+    /// the status of the fit
     RESULT_STATUS = 2,
     /// steps taken or tried
     RESULT_ITERATIONS = 3,
-    /// the variance that was asked for
+    /// the requested variance
     RESULT_VARIANCE = 4,
     /// numbers of a fit's result
     RESULT_SIZE = 8,
-    /// how a fit ended: in a minimum
+    /// status of a fit: in a minimum
     CONVERGED = 0,
-    /// its iterations ran out
+    /// status of a fit: the iteration limit was reached
     ITERATION_LIMIT = 1,
-    /// no step makes progress
+    /// status of a fit: no step makes progress
     STALLED = 2,
-    /// the Hessian is indefinite so near a point without slope
+    /// status of a fit: the Hessian is indefinite near a stationary point
     SADDLE = 3,
-    /// -ln L is not finite at the start
+    /// status of a fit: -ln L is not finite at the start
     NOT_FINITE = 4,
 }

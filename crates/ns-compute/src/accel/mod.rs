@@ -1,6 +1,9 @@
-//! Batches of likelihoods and whole fits on an accelerator: one kernel text for CUDA, Metal and the emulation on the host.
+//! Batches of likelihoods and whole fits on an accelerator: one kernel text for CUDA, Metal and the
+//! emulation on the host.
 //!
-//! A [`DeviceSession`] is a model on a device of `ns_device`; its templates may be replaced, several rows of them at a time. Its data sets carry main bins *and* auxiliary data, one pair for each toy.
+//! A [`DeviceSession`] is a model on a device of `ns_device`; its templates can be replaced, by a
+//! batch of several sets too. Its data sets contain main bins *and* auxiliary data, one pair for
+//! each toy.
 
 mod cost;
 mod error;

@@ -1,15 +1,15 @@
-//! Buffers of a device's own numbers: doubles, or floats that are rounded on their way there.
+//! Buffers of numbers in the precision of a device, to which doubles are rounded.
 
 use ns_device::{Buffer, Device, DeviceError, KernelArgument, Precision};
 
 /// A buffer in the precision of its device.
 #[derive(Debug)]
-pub(crate) enum Reals {
+pub(crate) enum RealBuffer {
     Double(Buffer<f64>),
     Single(Buffer<f32>),
 }
 
-impl Reals {
+impl RealBuffer {
     pub(crate) fn upload(device: &Device, numbers: &[f64]) -> Result<Self, DeviceError> {
         Ok(match device.precision() {
             Precision::Double => Self::Double(device.upload(numbers)?),
@@ -17,7 +17,7 @@ impl Reals {
         })
     }
 
-    /// Numbers that a kernel writes before it reads them.
+    /// Allocates memory that a kernel writes before it reads it.
     pub(crate) fn uninitialised(device: &Device, len: usize) -> Result<Self, DeviceError> {
         Ok(match device.precision() {
             Precision::Double => Self::Double(device.uninitialised(len)?),

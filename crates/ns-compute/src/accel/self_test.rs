@@ -1,6 +1,7 @@
-//! A small model on a device against the CPU, before anything else is trusted to it.
+//! Compares a device with the CPU on a small model, before it is used for anything else.
 //!
-//! The model has every kind of modifier. Values, gradients, by templates too, and one fit must be the CPU's within what the device's precision allows.
+//! The model has every kind of modifier. Values, gradients (also by templates) and one fit must
+//! agree within the precision of the device.
 
 use super::error::AccelError;
 use super::session::rows::DeviceInput;
@@ -14,14 +15,15 @@ use ns_device::{Backend, Device, Precision};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What was found out about devices in this process: that they pass, or what they got wrong. Other errors say nothing about a device.
+/// The results of the test in this process: `None` for devices that passed. Other errors are not
+/// kept.
 type Verdicts = HashMap<(Backend, usize, Precision), Option<AccelError>>;
 static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
 
-/// Compares what `device` makes of a small model with what the CPU does; once per device and process.
+/// Compares `device` with the CPU on a small model, once per device and process.
 ///
 /// # Errors
-/// What the device got wrong, or could not do.
+/// The first wrong result, or the error of the device.
 pub fn self_test(device: &Device) -> Result<(), AccelError> {
     let key = (device.backend(), device.index(), device.precision());
     let verdicts = || VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +50,7 @@ fn run(device: &Device) -> Result<(), AccelError> {
     compare_inputs(device, &model)
 }
 
-/// How far a number may be off, relative to the larger of 1 and its size.
+/// Returns the tolerance of a number, relative to the larger of 1 and its size.
 fn tolerance(device: &Device) -> f64 {
     match device.precision() {
         Precision::Double => 1e-10,
@@ -61,7 +63,7 @@ fn check(device: &Device, what: &'static str, value: f64, expected: f64) -> Resu
     if is_right { Ok(()) } else { Err(AccelError::SelfTest { what, value, expected }) }
 }
 
-/// A point some way from the start (P).
+/// Returns a point at some distance from the start (P).
 fn moved_start(model: &Model) -> Vec<f64> {
     let init = &model.parameters.init;
     let moved = |(i, &x): (usize, &f64)| x + [0.3, -0.7, 0.05, 1.4, -1.2][i % 5] * if x == 0.0 { 1.0 } else { 0.1 };
@@ -83,7 +85,7 @@ fn compare_values(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &
     Ok(())
 }
 
-/// With templates that are replaced there: -ln L and both its gradients.
+/// Compares -ln L and both its gradients with replaced templates.
 fn compare_inputs(device: &Device, model: &Model) -> Result<(), AccelError> {
     let all = |sample: &String| TemplateSelection {
         sample: sample.clone(),
@@ -112,10 +114,10 @@ fn compare_inputs(device: &Device, model: &Model) -> Result<(), AccelError> {
     Ok(())
 }
 
-/// -ln L at the minimum of the test's model: what the CPU's minimiser finds, to 1e-9 (a test of `ns-compute` holds it).
+/// -ln L at the minimum of the test model, to 1e-9, as a test of `ns-compute` confirms.
 const MINIMUM: f64 = 22.589_454_332_67;
 
-/// Where the device's fit ends, the CPU must find the minimum that is known.
+/// Compares the fit of the device with the known minimum.
 fn compare_fit(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
     let device = session.device().clone();
     let parameters = &model.parameters;
@@ -128,14 +130,15 @@ fn compare_fit(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &Mod
         kinked: &[],
         variance_of: None,
     };
-    let arrivals = session.fit(&task)?;
-    let arrival = &arrivals[0];
-    check(&device, "whether the fit arrived", f64::from(arrival.converged), 1.0)?;
-    check(&device, "-ln L of the fit", arrival.nll, MINIMUM)?;
-    check(&device, "-ln L on the CPU where the device's fit ended", cpu.nll(&arrival.params), MINIMUM)
+    let fits = session.fit(&task)?;
+    let fit = &fits[0];
+    check(&device, "whether the fit converged", f64::from(fit.converged), 1.0)?;
+    check(&device, "-ln L of the fit", fit.nll, MINIMUM)?;
+    check(&device, "-ln L on the CPU where the device's fit ended", cpu.nll(&fit.params), MINIMUM)
 }
 
-/// Two channels with all seven modifiers; inside, one staterror and one shapefactor that both channels share.
+/// Returns a workspace of two channels with all seven modifiers, among them a shapefactor that both
+/// share.
 fn workspace() -> Workspace {
     let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };
     let signal = |data: Vec<f64>| Sample {

@@ -1,6 +1,8 @@
-//! A model as kernels read it: one buffer of indices, one of numbers, and the [`Layout`] that says where each table stands.
+//! A model as kernels read it: one buffer of indices, one of numbers, and the [`Layout`] with the
+//! place of each table.
 //!
-//! It is the same plan that the CPU bodies use, plus the lists that let every lane gather what it writes, so that nothing is added by two lanes.
+//! It is the plan of the CPU bodies, plus lists by which every lane gathers what it writes, so that
+//! no number is written by two lanes.
 
 use super::layout::{self, FACTOR_ENTRY, HISTOSYS_ENTRY, Layout, NONE, SCALAR_ENTRY};
 use crate::cpu::plan::{BinFactorTarget, ChannelPlan, ModelPlan, TemplatePlan};
@@ -17,7 +19,7 @@ pub(crate) const PANEL: usize = layout::PANEL as usize;
 
 /// The tables of a model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tables {
+pub(crate) struct DeviceTables {
     pub(crate) layout: Layout,
     pub(crate) indices: Vec<u32>,
     pub(crate) reals: Vec<f64>,
@@ -34,8 +36,8 @@ struct Entry {
     bin: u32,
 }
 
-impl Tables {
-    /// The tables of `model`, laid out like `plan`; with those that say what `inputs` replace, if there are any.
+impl DeviceTables {
+    /// Returns the tables of `model`, laid out like `plan`, and those of `inputs`, if any.
     ///
     /// # Errors
     /// The number of working numbers if they cannot be counted with 32 bits.
@@ -204,7 +206,8 @@ impl Tables {
         self.layout.local_param = self.index(partition.local.iter().copied());
     }
 
-    /// The columns of all channels with their entries, and for each global position the columns that are its own.
+    /// The columns of all channels with their entries, and for each global position the columns
+    /// that are its own.
     fn add_columns(&mut self, plan: &ModelPlan) {
         let mut uses = vec![Vec::new(); plan.partition.n_global()];
         let (mut starts, mut entries, mut positions) = (vec![0], Vec::new(), Vec::new());
@@ -309,8 +312,7 @@ impl Tables {
             &mut layout.work_constraint,
             &mut layout.work_diagonal,
             &mut layout.work_scale,
-            &mut layout.work_held,
-            &mut layout.work_side,
+            &mut layout.work_bound_status,
             &mut layout.work_displaced,
             &mut layout.work_product,
             &mut layout.work_rhs,
@@ -319,12 +321,12 @@ impl Tables {
         }
         place(&mut layout.work_dots, extent.dots);
         place(&mut layout.work_scalar_value, n_scalars);
-        place(&mut layout.work_scalar_slope, n_scalars);
+        place(&mut layout.work_scalar_derivative, n_scalars);
         place(&mut layout.work_scalar_curve, n_scalars);
         place(&mut layout.work_weights, 6 * plan.histosys_params.len());
         place(&mut layout.work_template_scale, n_templates);
         place(&mut layout.work_template_sum, n_templates);
-        place(&mut layout.work_histosys_slope, n_histosys);
+        place(&mut layout.work_histosys_derivative, n_histosys);
         place(&mut layout.work_histosys_curve, n_histosys);
         place(&mut layout.work_cell_yield, n_cells);
         place(&mut layout.work_cell_scale, n_cells);
@@ -334,7 +336,7 @@ impl Tables {
         place(&mut layout.work_jacobian, extent.jacobian);
         place(&mut layout.work_pairs, extent.pairs);
         place(&mut layout.work_column_diagonal, extent.columns);
-        place(&mut layout.work_local_slope, n_local);
+        place(&mut layout.work_local_derivative, n_local);
         place(&mut layout.work_coupling, extent.coupling);
         place(&mut layout.work_eliminated, extent.coupling);
         place(&mut layout.work_blocks, extent.blocks);
@@ -350,7 +352,7 @@ impl Tables {
 /// A model whose tables or working memory cannot be addressed with 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge {
-    /// How many numbers a block would work with.
+    /// The number of numbers that a block would work with.
     pub(crate) numbers: u64,
 }
 
@@ -366,7 +368,8 @@ struct Extent {
 }
 
 impl Extent {
-    /// Makes room for `channel`, which has `n_factors` columns of factors that it shares with other channels.
+    /// Makes room for `channel`, which has `n_factors` columns of factors that it shares with other
+    /// channels.
     fn add(&mut self, channel: &ChannelPlan, n_factors: usize) {
         let (n_bins, n_rows) = (channel.bins.len(), channel.templates.len() + n_factors);
         self.columns += channel.columns.len();
@@ -378,19 +381,19 @@ impl Extent {
     }
 }
 
-/// Every template with its number, its channel's number, and the channel's number of bins.
+/// Returns every template with its number, its channel's number, and the channel's number of bins.
 fn each_template(plan: &ModelPlan) -> impl Iterator<Item = (usize, usize, &TemplatePlan, usize)> {
     plan.channels.iter().enumerate().flat_map(move |(c, channel)| {
         channel.templates.clone().map(move |t| (c, t, &plan.templates[t], channel.bins.len()))
     })
 }
 
-/// The row length of a channel's Jacobian.
+/// Returns the row length of a channel's Jacobian.
 fn stride(channel: &ChannelPlan) -> usize {
     channel.columns.len().next_multiple_of(TILE)
 }
 
-/// ln hi, ln lo and the six coefficients of every normsys.
+/// Returns ln hi, ln lo and the six coefficients of every normsys.
 fn normsys_numbers(model: &Model) -> Vec<f64> {
     let (lo, hi) = (model.values(model.layout.normsys_lo), model.values(model.layout.normsys_hi));
     let numbers = |(&lo, &hi): (&f64, &f64)| {
@@ -401,7 +404,7 @@ fn normsys_numbers(model: &Model) -> Vec<f64> {
     lo.iter().zip(hi).flat_map(numbers).collect()
 }
 
-/// The entries of each column of `channel`.
+/// Returns the entries of each column of `channel`.
 fn column_entries(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
     let mut columns = vec![Vec::new(); channel.columns.len()];
     for t in channel.templates.clone() {
@@ -438,7 +441,8 @@ fn shared_factors(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<u32> {
     entries.into_iter().enumerate().filter(is_factor).map(|(column, _)| column as u32).collect()
 }
 
-/// For each slot and each template of `channel`: whether the template has the local factor of that slot.
+/// For each slot and each template of `channel`: whether the template has the local factor of that
+/// slot.
 fn slot_masks(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<u32> {
     let mut masks = vec![0; channel.n_slots * channel.templates.len()];
     for (i, t) in channel.templates.clone().enumerate() {

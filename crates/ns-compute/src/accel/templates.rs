@@ -1,4 +1,4 @@
-//! A shared session whose templates are replaced between fits, or stand there in rows.
+//! Shared sessions whose templates are replaced between fits, or stay there as a batch.
 
 use super::gpu_session::GpuSession;
 use ns_core::batch::{BatchError, TemplateBatchMinimizer, TemplateMinimizer};

@@ -1,17 +1,17 @@
-//! One tile of a channel: expected yields, and their Jacobian.
+//! Evaluates one tile of a channel: expected yields, and their Jacobian.
 //!
-//! A tile is up to [`TILE`](super::plan::TILE) neighbouring bins of one channel, padded to whole vectors. Strips of N bins are kept in registers
-//! while the modifiers of a template pass by.
+//! A tile is up to [`TILE`](super::plan::TILE) neighbouring bins of one channel, padded to whole
+//! vectors. Strips of N bins stay in registers during the loop over the modifiers of a template.
 
-use super::factors::Factors;
+use super::factors::NormSysValues;
 use super::isa::Isa;
 use super::nonzero;
 use super::plan::{BinFactorTarget, ChannelPlan, ModelPlan, PAD, TILE, TemplatePlan};
 use std::iter::StepBy;
 use std::ops::Range;
 
-/// No expected count that a measurement can tell from zero is below this.
-pub(crate) const NOTHING: f64 = 1e-50;
+/// Expected counts below this are zero.
+pub(crate) const NEGLIGIBLE: f64 = 1e-50;
 
 /// Neighbouring bins of a channel.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub(crate) struct Tile {
     pub(crate) width: usize,
 }
 
-/// The tiles of a channel, in order.
+/// Returns the tiles of a channel, in order.
 pub(crate) fn tiles(channel: &ChannelPlan) -> impl Iterator<Item = Tile> + use<> {
     let (n_bins, width) = (channel.bins.len(), channel.width);
     (0..width).step_by(TILE).map(move |start| Tile {
@@ -34,18 +34,38 @@ pub(crate) fn tiles(channel: &ChannelPlan) -> impl Iterator<Item = Tile> + use<>
     })
 }
 
-/// What depends on the parameters but not on the bin.
+/// Where a body evaluates: a tile of a channel, at a point.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) plan: &'a ModelPlan,
+    pub(crate) channel: &'a ChannelPlan,
+    pub(crate) tile: Tile,
+    /// The terms of the point that are the same in every bin.
+    pub(crate) point: &'a PointTerms,
+    /// The point (P).
+    pub(crate) params: &'a [f64],
+}
+
+impl Site<'_> {
+    /// Returns the bins of the tile among those of the model.
+    pub(crate) fn bins(&self) -> Range<usize> {
+        let start = self.channel.bins.start + self.tile.start;
+        start..start + self.tile.len
+    }
+}
+
+/// The terms of a point that depend on the parameters but not on the bin.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
+pub(crate) struct PointTerms {
     /// Histosys weights p, q, p', q', p'', q'' of each parameter (P).
     pub(crate) weights: Vec<[f64; 6]>,
     /// Normsys factors.
-    pub(crate) factors: Factors,
+    pub(crate) factors: NormSysValues,
     /// K, the product of scale and normsys factors of each template (T).
     pub(crate) scale: Vec<f64>,
 }
 
-impl Point {
+impl PointTerms {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         Self {
             weights: vec![[0.0; 6]; plan.n_params],
@@ -54,7 +74,7 @@ impl Point {
         }
     }
 
-    /// Prepares the evaluation at `params`; with derivatives, zero factors are replaced by tiny ones.
+    /// Computes the terms at `params`; with derivatives, zero factors are replaced by tiny ones.
     #[inline(always)]
     pub(crate) fn set<I: Isa, const DERIVATIVES: bool>(&mut self, isa: I, plan: &ModelPlan, params: &[f64]) {
         for &param in &plan.histosys_params {
@@ -71,7 +91,7 @@ impl Point {
     }
 }
 
-/// The product of `values`, in four interleaved chains so that the multiplications overlap.
+/// Returns the product of `values`, in four interleaved chains so that the multiplications overlap.
 #[inline(always)]
 fn product(values: &[f64], factor: impl Fn(f64) -> f64) -> f64 {
     let mut chains = [1.0; 4];
@@ -87,14 +107,15 @@ fn product(values: &[f64], factor: impl Fn(f64) -> f64) -> f64 {
     (chains[0] * chains[1]) * (chains[2] * chains[3])
 }
 
-/// Rows of one number per bin of a tile, back to back: a tile of four bins has rows of four, so that neighbours share cache lines.
+/// Rows of one number per bin of a tile, back to back: a tile of four bins has rows of four, so
+/// that neighbours share cache lines.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rows {
+pub(crate) struct TileRows {
     width: usize,
     values: Vec<f64>,
 }
 
-impl Rows {
+impl TileRows {
     fn with_capacity(n: usize) -> Self {
         Self { width: 0, values: vec![0.0; n] }
     }
@@ -124,20 +145,20 @@ pub(crate) struct TileWork {
     /// λ of each bin.
     pub(crate) lambda: [f64; TILE],
     /// Yield of each template of the channel.
-    pub(crate) yields: Rows,
+    pub(crate) yields: TileRows,
     /// K · Π γ of each template of the channel.
-    pub(crate) scales: Rows,
+    pub(crate) scales: TileRows,
     /// ∂λ/∂θ, one row per column of the channel.
-    pub(crate) jacobian: Rows,
+    pub(crate) jacobian: TileRows,
     /// ∂λ/∂γ, one row per local slot of the channel.
-    pub(crate) local_jacobian: Rows,
+    pub(crate) local_jacobian: TileRows,
 }
 
 impl TileWork {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let rows = |n_rows: fn(&ChannelPlan) -> usize| {
             let size = |c: &ChannelPlan| n_rows(c) * c.width.min(TILE);
-            Rows::with_capacity(plan.channels.iter().map(size).max().unwrap_or(0))
+            TileRows::with_capacity(plan.channels.iter().map(size).max().unwrap_or(0))
         };
         Self {
             lambda: [0.0; TILE],
@@ -148,68 +169,50 @@ impl TileWork {
         }
     }
 
-    /// Expected yields of `tile` into `self.lambda`.
+    /// Computes the expected yields into `self.lambda`.
     #[inline(always)]
-    pub(crate) fn expect<I: Isa>(
-        &mut self,
-        isa: I,
-        plan: &ModelPlan,
-        channel: &ChannelPlan,
-        tile: Tile,
-        at: (&Point, &[f64]),
-    ) {
+    pub(crate) fn expect<I: Isa>(&mut self, isa: I, site: Site<'_>) {
+        let Site { channel, tile, point, .. } = site;
         self.lambda[..tile.width].fill(0.0);
         for t in channel.templates.clone() {
-            let mut scale = [at.0.scale[t]; TILE];
-            add_template(isa, plan, t, tile, at, |x| x, (&mut scale, &mut self.lambda));
+            let mut scale = [point.scale[t]; TILE];
+            multiply_bin_factors(site, t, |x| x, &mut scale);
+            add_yields(isa, site, t, &scale, &mut self.lambda);
         }
-        forget_next_to_nothing(&mut self.lambda[..tile.width]);
+        flush_tiny(&mut self.lambda[..tile.width]);
     }
 
-    /// Expected yields, and their derivatives with respect to every column and every local slot.
+    /// Computes the expected yields, and their derivatives with respect to every column and every
+    /// local slot.
     #[inline(always)]
-    pub(crate) fn differentiate<I: Isa>(
-        &mut self,
-        isa: I,
-        plan: &ModelPlan,
-        channel: &ChannelPlan,
-        tile: Tile,
-        at: (&Point, &[f64]),
-    ) {
-        let (point, params) = at;
+    pub(crate) fn differentiate<I: Isa>(&mut self, isa: I, site: Site<'_>) {
+        let Site { channel, tile, point, .. } = site;
         self.lambda[..tile.width].fill(0.0);
         self.yields.reset(channel.templates.len(), tile.width);
         self.scales.reset(channel.templates.len(), tile.width);
         self.jacobian.reset(channel.columns.len(), tile.width);
         self.local_jacobian.reset(channel.n_slots, tile.width);
         for (i, t) in channel.templates.clone().enumerate() {
-            let template = &plan.templates[t];
             self.scales.row_mut(i).fill(point.scale[t]);
-            multiply_bin_factors(plan, template, tile, params, nonzero, self.scales.row_mut(i));
+            multiply_bin_factors(site, t, nonzero, self.scales.row_mut(i));
             let (wide, narrow) = strips(tile.width);
             for start in wide {
-                self.differentiate_strip::<I, 8>(isa, plan, template, tile, point, (i, start));
+                self.differentiate_strip::<I, 8>(isa, site, i, start);
             }
             for start in narrow {
-                self.differentiate_strip::<I, PAD>(isa, plan, template, tile, point, (i, start));
+                self.differentiate_strip::<I, PAD>(isa, site, i, start);
             }
-            self.differentiate_scalars(isa, plan, template, (point, params), i);
-            self.differentiate_bin_factors(plan, template, tile, params, i);
+            self.differentiate_scalars(isa, site, i);
+            self.differentiate_bin_factors(site, i);
         }
-        forget_next_to_nothing(&mut self.lambda[..tile.width]);
+        flush_tiny(&mut self.lambda[..tile.width]);
     }
 
     #[inline(always)]
-    fn differentiate_strip<I: Isa, const N: usize>(
-        &mut self,
-        isa: I,
-        plan: &ModelPlan,
-        template: &TemplatePlan,
-        tile: Tile,
-        point: &Point,
-        (i, start): (usize, usize),
-    ) {
-        let shifted = shifted_strip::<I, N>(isa, plan, template, tile.start + start, point);
+    fn differentiate_strip<I: Isa, const N: usize>(&mut self, isa: I, site: Site<'_>, i: usize, start: usize) {
+        let Site { plan, channel, tile, point, .. } = site;
+        let template = &plan.templates[channel.templates.start + i];
+        let shifted = shifted_strip::<I, N>(isa, site, template, start);
         let scale: [f64; N] = *strip(self.scales.row(i), start);
         let yields: &mut [f64; N] = strip_mut(self.yields.row_mut(i), start);
         let lambda: &mut [f64; N] = strip_mut(&mut self.lambda, start);
@@ -230,14 +233,9 @@ impl TileWork {
     }
 
     #[inline(always)]
-    fn differentiate_scalars<I: Isa>(
-        &mut self,
-        isa: I,
-        plan: &ModelPlan,
-        template: &TemplatePlan,
-        (point, params): (&Point, &[f64]),
-        i: usize,
-    ) {
+    fn differentiate_scalars<I: Isa>(&mut self, isa: I, site: Site<'_>, i: usize) {
+        let Site { plan, channel, point, params, .. } = site;
+        let template = &plan.templates[channel.templates.start + i];
         let yields = self.yields.row(i);
         for s in &plan.scales[template.scales.clone()] {
             let derivative = 1.0 / nonzero(params[s.param as usize]);
@@ -250,14 +248,9 @@ impl TileWork {
     }
 
     #[inline(always)]
-    fn differentiate_bin_factors(
-        &mut self,
-        plan: &ModelPlan,
-        template: &TemplatePlan,
-        tile: Tile,
-        params: &[f64],
-        i: usize,
-    ) {
+    fn differentiate_bin_factors(&mut self, site: Site<'_>, i: usize) {
+        let Site { plan, channel, tile, params, .. } = site;
+        let template = &plan.templates[channel.templates.start + i];
         for factor in &plan.bin_factors[template.bin_factors.clone()] {
             for bin in 0..tile.len {
                 let gamma = nonzero(params[factor.first_param as usize + tile.start + bin]);
@@ -273,39 +266,35 @@ impl TileWork {
     }
 }
 
-/// The yields of template `t`, added to `out`; `scale` is K in every bin and becomes K·Πγ.
+/// Adds the yields of template `t` to `out`; `scale` is K·Πγ of each bin.
 #[inline(always)]
-pub(crate) fn add_template<I: Isa>(
-    isa: I,
-    plan: &ModelPlan,
-    t: usize,
-    tile: Tile,
-    (point, params): (&Point, &[f64]),
-    factor: impl Fn(f64) -> f64,
-    (scale, out): (&mut [f64; TILE], &mut [f64; TILE]),
-) {
-    let template = &plan.templates[t];
-    multiply_bin_factors(plan, template, tile, params, factor, scale);
-    let (wide, narrow) = strips(tile.width);
+pub(crate) fn add_yields<I: Isa>(isa: I, site: Site<'_>, t: usize, scale: &[f64; TILE], out: &mut [f64; TILE]) {
+    let template = &site.plan.templates[t];
+    let (wide, narrow) = strips(site.tile.width);
     for start in wide {
-        add_yield::<I, 8>(isa, plan, template, tile, point, start, scale, out);
+        let shifted = shifted_strip::<I, 8>(isa, site, template, start);
+        add_products(isa, &shifted, strip(scale, start), strip_mut(out, start));
     }
     for start in narrow {
-        add_yield::<I, PAD>(isa, plan, template, tile, point, start, scale, out);
+        let shifted = shifted_strip::<I, PAD>(isa, site, template, start);
+        add_products(isa, &shifted, strip(scale, start), strip_mut(out, start));
     }
 }
 
-/// What only tiny stand-ins for zero factors add up to is zero; with and without derivatives, so that both say the same.
+/// Sets sums to zero that consist of tiny replacements of zero factors only, with and without
+/// derivatives, so that both give the same counts.
 #[inline(always)]
-pub(crate) fn forget_next_to_nothing(lambda: &mut [f64]) {
+pub(crate) fn flush_tiny(lambda: &mut [f64]) {
     for lambda in lambda {
-        *lambda = if lambda.abs() < NOTHING { 0.0 } else { *lambda };
+        *lambda = if lambda.abs() < NEGLIGIBLE { 0.0 } else { *lambda };
     }
 }
 
-/// Where the strips of 8 bins start that cover `width` bins, and the strip of 4 that may be left.
+/// Returns where the strips of 8 bins start that cover `width` bins, and the strip of 4 that may be
+/// left.
 ///
-/// Loops, not a closure: a closure is compiled without the instruction set of the function that calls it.
+/// Loops, not a closure: a closure is compiled without the instruction set of the function that
+/// calls it.
 #[inline(always)]
 fn strips(width: usize) -> (StepBy<Range<usize>>, StepBy<Range<usize>>) {
     let wide = width / 8 * 8;
@@ -322,15 +311,11 @@ fn strip_mut<const N: usize>(values: &mut [f64], start: usize) -> &mut [f64; N] 
     values[start..].first_chunk_mut().expect("rows are padded to whole strips")
 }
 
-/// nominal + Σ shifts of N bins from `start` on, counted inside the channel.
+/// Returns nominal + Σ shifts of N bins from `start` on, counted inside the tile.
 #[inline(always)]
-fn shifted_strip<I: Isa, const N: usize>(
-    isa: I,
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    start: usize,
-    point: &Point,
-) -> [f64; N] {
+fn shifted_strip<I: Isa, const N: usize>(isa: I, site: Site<'_>, template: &TemplatePlan, start: usize) -> [f64; N] {
+    let Site { plan, tile, point, .. } = site;
+    let start = tile.start + start;
     let mut sum: [f64; N] = *strip(&plan.nominal, template.cells + start);
     for modifier in &plan.histosys[template.histosys.clone()] {
         let [p, q, ..] = point.weights[modifier.param as usize];
@@ -343,36 +328,19 @@ fn shifted_strip<I: Isa, const N: usize>(
     sum
 }
 
+/// Adds the products of `a` and `b` to `out`.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a strip of the loop in `expect`; a struct would be built per strip")]
-fn add_yield<I: Isa, const N: usize>(
-    isa: I,
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    tile: Tile,
-    point: &Point,
-    start: usize,
-    scale: &[f64; TILE],
-    lambda: &mut [f64; TILE],
-) {
-    let shifted = shifted_strip::<I, N>(isa, plan, template, tile.start + start, point);
-    let (scale, lambda): (&[f64; N], &mut [f64; N]) = (strip(scale, start), strip_mut(lambda, start));
+fn add_products<I: Isa, const N: usize>(isa: I, a: &[f64; N], b: &[f64; N], out: &mut [f64; N]) {
     for lane in 0..N {
-        lambda[lane] = isa.fma(shifted[lane], scale[lane], lambda[lane]);
+        out[lane] = isa.fma(a[lane], b[lane], out[lane]);
     }
 }
 
-/// Multiplies the per-bin factors of `template` into `scale`.
+/// Multiplies the per-bin factors of template `t` into `scale`.
 #[inline(always)]
-fn multiply_bin_factors(
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    tile: Tile,
-    params: &[f64],
-    factor: impl Fn(f64) -> f64,
-    scale: &mut [f64],
-) {
-    for modifier in &plan.bin_factors[template.bin_factors.clone()] {
+pub(crate) fn multiply_bin_factors(site: Site<'_>, t: usize, factor: impl Fn(f64) -> f64, scale: &mut [f64]) {
+    let Site { plan, tile, params, .. } = site;
+    for modifier in &plan.bin_factors[plan.templates[t].bin_factors.clone()] {
         let first = modifier.first_param as usize + tile.start;
         for (scale, &gamma) in scale.iter_mut().zip(&params[first..first + tile.len]) {
             *scale *= factor(gamma);

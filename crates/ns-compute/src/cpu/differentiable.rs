@@ -1,24 +1,57 @@
-//! -ln L as a function of templates: the evaluator of a model whose chosen histograms are replaced between evaluations.
+//! Evaluates -ln L as a function of templates: chosen histograms are replaced between evaluations.
 //!
-//! A session owns its copy of the plan and writes new yields into it in place: nothing is compiled again and nothing is allocated per call. Gradients go
-//! backwards through the same tiles as those of [`CpuLikelihood`]; changes along lines of parameters, of which a profiled statistic needs one or two, are left to the
-//! plain code of `ns_core::templates`, on a model that follows.
+//! A session owns its copy of the plan and writes new yields into it in place: nothing is compiled
+//! again and nothing is allocated per call. Gradients use the same tiles as those of
+//! [`CpuLikelihood`]. Derivatives along lines of parameters, of which a profiled statistic needs
+//! one or two, use the reference implementation in `ns_core::templates`, on a copy of the model.
 
-use super::channel::{Point, Tile, TileWork, tiles};
-use super::evaluator::{CpuLikelihood, add_gradient, bins, rates};
-use super::isa::{Body, Isa, dispatch};
-use super::plan::{ChannelPlan, ModelPlan, TILE};
+use super::channel::{PointTerms, Site, TileWork, tiles};
+use super::evaluator::{CpuLikelihood, add_gradient, rates};
+use super::isa::{Isa, VectorBody, dispatch};
+use super::plan::{ModelPlan, TILE};
 use super::terms;
 use ns_core::curvature::{Curvature, CurvatureStructure};
 use ns_core::taylor::Taylor;
 use ns_core::templates::choice::YieldSource;
-use ns_core::templates::{self, LineExpansion};
+use ns_core::templates::{self, JointDirection, LineExpansion, ParameterLine};
 use ns_core::{Data, DataLikelihood, Inputs, Likelihood, Model, SearchLikelihood, TemplateLikelihood};
 use std::sync::Arc;
 
-/// A [`CpuLikelihood`] whose chosen templates can be replaced, with derivatives with respect to them.
+/// A [`CpuLikelihood`] whose chosen templates can be replaced, with derivatives with respect to
+/// them.
 ///
 /// M is the number of inputs, P that of parameters, B that of bins.
+///
+/// ```
+/// # use ns_core::spec::*;
+/// # let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+/// # let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
+/// # let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
+/// # let workspace = Workspace {
+/// #     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
+/// #     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
+/// #     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
+/// #     version: "1.0.0".into(),
+/// # };
+/// use ns_compute::DifferentiableSession;
+/// use ns_core::templates::{Inputs, TemplateSelection, TemplateVariations};
+/// use ns_core::{CompileOptions, TemplateLikelihood, compile};
+///
+/// // λ = s μ + 10 with the input s = 5, and 12 events are observed.
+/// let model = compile(&workspace, &CompileOptions::default())?;
+/// let signal =
+///     TemplateSelection { sample: "signal".into(), channel: None, variations: TemplateVariations::None };
+/// let mut session = DifferentiableSession::new(&model, Inputs::new(&model, &[signal])?);
+/// let (mut by_mu, mut by_s) = ([0.0], [0.0]);
+/// session.nll_and_gradients(&[1.0], &mut by_mu, &mut by_s);
+/// // (1 - 12/15) times s, and times μ.
+/// assert!((by_mu[0] - 1.0).abs() < 1e-15 && (by_s[0] - 0.2).abs() < 1e-15);
+///
+/// session.set_inputs(&[2.0]);
+/// session.nll_and_gradients(&[1.0], &mut by_mu, &mut by_s);
+/// assert_eq!((by_mu, by_s), ([0.0], [0.0])); // λ = 12
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct DifferentiableSession {
     likelihood: CpuLikelihood,
@@ -34,7 +67,7 @@ pub struct DifferentiableSession {
 }
 
 impl DifferentiableSession {
-    /// A session of `model` on its observed data; its inputs begin as the model has them.
+    /// Returns a session of `model` on its observed data, with the inputs of the model.
     #[must_use]
     pub fn new(model: &Model, inputs: Inputs) -> Self {
         let likelihood = CpuLikelihood::new(model);
@@ -51,20 +84,21 @@ impl DifferentiableSession {
         }
     }
 
-    /// The model with the inputs in it.
+    /// Returns the model with the inputs in it.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The data it is the likelihood of.
+    /// Returns the data.
     #[must_use]
     pub fn data(&self) -> &Data {
         self.likelihood.data()
     }
 
-    /// Gradients of Σ_b of what `weights` says; -ln L itself with [`Weights::Poisson`].
-    fn run(&mut self, params: &[f64], weights: Weights<'_>, gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
+    /// Computes the gradients with the weights c of the bins. Returns the Poisson terms with
+    /// [`BinWeights::Poisson`], else 0.
+    fn run(&mut self, params: &[f64], weights: BinWeights<'_>, gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
         gradient.fill(0.0);
         by_inputs.fill(0.0);
         let Self { likelihood, inputs, first, second, .. } = self;
@@ -85,7 +119,7 @@ impl TemplateLikelihood for DifferentiableSession {
     }
 
     fn nll_and_gradients(&mut self, params: &[f64], gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
-        let main = self.run(params, Weights::Poisson, gradient, by_inputs);
+        let main = self.run(params, BinWeights::Poisson, gradient, by_inputs);
         let constant = self.likelihood.constant();
         let (plan, data, ..) = self.likelihood.parts();
         let value = terms::add_constraints(&plan.terms, &data.aux, params, main + constant);
@@ -103,11 +137,12 @@ impl TemplateLikelihood for DifferentiableSession {
     }
 
     fn pull_back(&mut self, params: &[f64], weights: &[f64], gradient: &mut [f64], by_inputs: &mut [f64]) {
-        self.run(params, Weights::Given(weights), gradient, by_inputs);
+        self.run(params, BinWeights::Fixed(weights), gradient, by_inputs);
     }
 
     fn along(&mut self, params: &[f64], direction: &[f64], out: &mut LineExpansion) {
-        templates::along(&self.model, &self.inputs, self.likelihood.data(), (params, direction), out);
+        let line = ParameterLine { start: params, direction, input_direction: None };
+        templates::along(&self.model, &self.inputs, self.likelihood.data(), line, out);
     }
 
     fn inputs_along(&mut self, params: &[f64], direction: &[f64], by_inputs: &mut [f64]) {
@@ -122,9 +157,10 @@ impl TemplateLikelihood for DifferentiableSession {
         by_inputs.iter_mut().zip(changes).for_each(|(derivative, change)| *derivative = change.first);
     }
 
-    fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut LineExpansion) {
-        let data = self.likelihood.data();
-        templates::hessian_product(&self.model, &self.inputs, data, (params, direction.0), direction.1, out);
+    fn hessian_product(&mut self, params: &[f64], direction: JointDirection<'_>, out: &mut LineExpansion) {
+        let JointDirection { params: direction, inputs } = direction;
+        let line = ParameterLine { start: params, direction, input_direction: Some(inputs) };
+        templates::along(&self.model, &self.inputs, self.likelihood.data(), line, out);
     }
 }
 
@@ -172,21 +208,22 @@ impl DataLikelihood for DifferentiableSession {
 
 /// The weights c of the bins.
 #[derive(Clone, Copy)]
-enum Weights<'a> {
+enum BinWeights<'a> {
     /// 1 - n/λ, those of -ln L.
     Poisson,
     /// These (B).
-    Given(&'a [f64]),
+    Fixed(&'a [f64]),
 }
 
-/// Σ_b c_b ∂λ_b/∂θ and Σ_b c_b ∂λ_b/∂x; with the Poisson terms' own weights also their sum.
+/// Computes Σ_b c_b ∂λ_b/∂θ and Σ_b c_b ∂λ_b/∂x; with the weights of the Poisson terms also their
+/// sum.
 struct PullBack<'a> {
     plan: &'a ModelPlan,
     data: &'a Data,
     inputs: &'a Inputs,
     params: &'a [f64],
-    weights: Weights<'a>,
-    point: &'a mut Point,
+    weights: BinWeights<'a>,
+    point: &'a mut PointTerms,
     work: &'a mut TileWork,
     first: &'a mut [f64; TILE],
     second: &'a mut [f64; TILE],
@@ -194,7 +231,7 @@ struct PullBack<'a> {
     by_inputs: &'a mut [f64],
 }
 
-impl Body for PullBack<'_> {
+impl VectorBody for PullBack<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -204,11 +241,12 @@ impl Body for PullBack<'_> {
         let mut main = 0.0;
         for channel in &plan.channels {
             for tile in tiles(channel) {
-                work.differentiate(isa, plan, channel, tile, (point, params));
+                let site = Site { plan, channel, tile, point, params };
+                work.differentiate(isa, site);
                 match weights {
-                    Weights::Given(weights) => first[..tile.len].copy_from_slice(&weights[bins(channel, tile)]),
-                    Weights::Poisson => {
-                        let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
+                    BinWeights::Fixed(weights) => first[..tile.len].copy_from_slice(&weights[site.bins()]),
+                    BinWeights::Poisson => {
+                        let (observed, lambda) = (&data.main[site.bins()], &work.lambda[..tile.len]);
                         main += terms::poisson_value(observed, lambda, None);
                         if !main.is_finite() {
                             return f64::INFINITY;
@@ -216,27 +254,27 @@ impl Body for PullBack<'_> {
                         terms::derivatives(observed, lambda, None, first, second);
                     }
                 }
-                add_gradient(plan, channel, tile, work, first, gradient);
-                let at = Place { plan, channel, tile, point, params };
-                at.add_inputs(inputs, work, first, by_inputs);
+                add_gradient(site, work, first, gradient);
+                add_inputs(site, inputs, work, first, by_inputs);
             }
         }
         main
     }
 }
 
-/// The weights 1 - n/λ of the bins (B), and how they change along a direction of parameters (P).
+/// Computes the weights 1 - n/λ of the bins (B), and their derivatives along a direction of
+/// parameters (P).
 struct WeightsAlong<'a> {
     plan: &'a ModelPlan,
     data: &'a Data,
     params: &'a [f64],
     direction: &'a [f64],
-    point: &'a mut Point,
+    point: &'a mut PointTerms,
     work: &'a mut TileWork,
     weights: &'a mut [Taylor],
 }
 
-impl Body for WeightsAlong<'_> {
+impl VectorBody for WeightsAlong<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -246,11 +284,12 @@ impl Body for WeightsAlong<'_> {
         let (mut first, mut second, mut rate) = ([0.0; TILE], [0.0; TILE], [0.0; TILE]);
         for channel in &plan.channels {
             for tile in tiles(channel) {
-                work.differentiate(isa, plan, channel, tile, (point, params));
-                let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
+                let site = Site { plan, channel, tile, point, params };
+                work.differentiate(isa, site);
+                let (observed, lambda) = (&data.main[site.bins()], &work.lambda[..tile.len]);
                 terms::derivatives(observed, lambda, None, &mut first, &mut second);
-                rates(plan, channel, tile, work, direction, &mut rate);
-                for (bin, weight) in weights[bins(channel, tile)].iter_mut().enumerate() {
+                rates(site, work, direction, &mut rate);
+                for (bin, weight) in weights[site.bins()].iter_mut().enumerate() {
                     *weight = Taylor { value: first[bin], first: second[bin] * rate[bin], second: 0.0 };
                 }
             }
@@ -258,48 +297,37 @@ impl Body for WeightsAlong<'_> {
     }
 }
 
-/// A tile and the point it was evaluated at.
-struct Place<'a> {
-    plan: &'a ModelPlan,
-    channel: &'a ChannelPlan,
-    tile: Tile,
-    point: &'a Point,
-    params: &'a [f64],
-}
-
-impl Place<'_> {
-    /// Adds what the tile's chosen templates contribute; `first` is c of each bin.
-    #[inline(always)]
-    fn add_inputs(&self, inputs: &Inputs, work: &TileWork, first: &[f64; TILE], by_inputs: &mut [f64]) {
-        let Self { plan, channel, tile, point, params } = *self;
-        for (i, t) in channel.templates.clone().enumerate() {
-            let Some(input) = inputs.of_template(t) else { continue };
-            let scales = &work.scales.row(i)[..tile.len];
-            let mut rest = 1.0;
-            for histosys in &input.histosys {
-                let param = plan.histosys[histosys.entry].param as usize;
-                let [p, q, ..] = point.weights[param];
-                rest -= p + q;
-                for (end, weight) in [(&histosys.hi, p), (&histosys.lo, q)] {
-                    if let YieldSource::Input(start) = *end {
-                        let out = &mut by_inputs[start + tile.start..][..tile.len];
-                        add_products(out, scales, first, weight);
-                    }
+/// Adds the contributions of the tile's chosen templates; `first` is c of each bin.
+#[inline(always)]
+fn add_inputs(site: Site<'_>, inputs: &Inputs, work: &TileWork, first: &[f64; TILE], by_inputs: &mut [f64]) {
+    let Site { plan, channel, tile, point, params } = site;
+    for (i, t) in channel.templates.clone().enumerate() {
+        let Some(input) = inputs.of_template(t) else { continue };
+        let scales = &work.scales.row(i)[..tile.len];
+        let mut rest = 1.0;
+        for histosys in &input.histosys {
+            let param = plan.histosys[histosys.entry].param as usize;
+            let [p, q, ..] = point.weights[param];
+            rest -= p + q;
+            for (end, weight) in [(&histosys.hi, p), (&histosys.lo, q)] {
+                if let YieldSource::Input(start) = *end {
+                    let out = &mut by_inputs[start + tile.start..][..tile.len];
+                    add_products(out, scales, first, weight);
                 }
             }
-            add_products(&mut by_inputs[input.nominal + tile.start..][..tile.len], scales, first, rest);
-            if input.normsys.is_empty() {
-                continue;
-            }
-            let yields = &work.yields.row(i)[..tile.len];
-            let total: f64 = yields.iter().zip(first).map(|(y, c)| y * c).sum();
-            for normsys in &input.normsys {
-                let alpha = params[plan.normsys[normsys.entry].param as usize];
-                let relative = total / super::nonzero(point.factors.value[normsys.entry]);
-                let [by_lo, by_hi] = plan.normsys_table.by_ends(normsys.entry, alpha);
-                by_inputs[normsys.hi] += relative * by_hi;
-                by_inputs[normsys.hi + 1] += relative * by_lo;
-            }
+        }
+        add_products(&mut by_inputs[input.nominal + tile.start..][..tile.len], scales, first, rest);
+        if input.normsys.is_empty() {
+            continue;
+        }
+        let yields = &work.yields.row(i)[..tile.len];
+        let total: f64 = yields.iter().zip(first).map(|(y, c)| y * c).sum();
+        for normsys in &input.normsys {
+            let alpha = params[plan.normsys[normsys.entry].param as usize];
+            let relative = total / super::nonzero(point.factors.value[normsys.entry]);
+            let [by_lo, by_hi] = plan.normsys_table.by_ends(normsys.entry, alpha);
+            by_inputs[normsys.hi] += relative * by_hi;
+            by_inputs[normsys.hi + 1] += relative * by_lo;
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The evaluator: a plan, one data set, and scratch memory; implements `ns_core::Likelihood`.
+//! The evaluator of one data set: implements `ns_core::Likelihood` with a plan and scratch memory.
 
-use super::channel::{Point, Tile, TileWork, tiles};
-use super::exact::Sums;
-use super::gram::Gram;
-use super::isa::{self, Body, InstructionSet, Isa, dispatch};
-use super::moves::{MOST, Moved};
+use super::channel::{PointTerms, Site, TileWork, tiles};
+use super::exact::SecondDerivatives;
+use super::gram::GramMatrix;
+use super::isa::{self, InstructionSet, Isa, VectorBody, dispatch};
+use super::moves::{MAX_MOVES, MovedTerms};
 use super::plan::{ChannelPlan, ModelPlan, TILE};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
@@ -12,7 +12,36 @@ use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use std::sync::Arc;
 
 /// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data. Allocates
-/// nothing per evaluation, but for a few vectors in [`SearchLikelihood::nll_and_derivative_moved`].
+/// nothing per evaluation, except a few vectors in [`SearchLikelihood::nll_and_derivative_moved`].
+///
+/// ```
+/// # use ns_core::spec::*;
+/// # let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+/// # let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
+/// # let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
+/// # let workspace = Workspace {
+/// #     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
+/// #     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
+/// #     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
+/// #     version: "1.0.0".into(),
+/// # };
+/// use ns_compute::CpuLikelihood;
+/// use ns_core::{CompileOptions, Curvature, Likelihood, compile, curvature::Arrowhead};
+///
+/// // λ = 5 μ + 10, and 12 events are observed.
+/// let model = compile(&workspace, &CompileOptions::default())?;
+/// let mut likelihood = CpuLikelihood::new(&model);
+/// let mut lambda = [0.0];
+/// likelihood.expected_main(&[2.0], &mut lambda);
+/// assert_eq!(lambda, [20.0]);
+///
+/// // The second derivative of λ - 12 ln λ is 12 (5/λ)² = 0.75 there.
+/// let mut hessian = Curvature::Exact(Arrowhead::zeros(likelihood.structure().partition));
+/// likelihood.nll_and_curvature(&[2.0], &mut [0.0], &mut hessian);
+/// let Curvature::Exact(matrix) = hessian else { unreachable!() };
+/// assert!((matrix.to_dense()[0] - 0.75).abs() < 1e-15);
+/// # Ok::<(), ns_core::CompileError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct CpuLikelihood {
     plan: Arc<ModelPlan>,
@@ -26,37 +55,37 @@ pub struct CpuLikelihood {
 
 #[derive(Debug, Clone)]
 struct Scratch {
-    point: Point,
+    point: PointTerms,
     work: TileWork,
     first: [f64; TILE],
     second: [f64; TILE],
-    gram: Gram,
-    sums: Sums,
+    gram: GramMatrix,
+    sums: SecondDerivatives,
 }
 
 impl CpuLikelihood {
-    /// The likelihood of `model`'s observed data.
+    /// Returns the likelihood of `model`'s observed data.
     #[must_use]
     pub fn new(model: &Model) -> Self {
         Self::with_plan(Arc::new(ModelPlan::new(model)), &model.observed)
     }
 
-    /// The likelihood of `data` under the model that `plan` lays out.
+    /// Returns the likelihood of `data` under the model that `plan` lays out.
     #[must_use]
     pub fn with_plan(plan: Arc<ModelPlan>, data: &Data) -> Self {
         let scratch = Scratch {
-            point: Point::new(&plan),
+            point: PointTerms::new(&plan),
             work: TileWork::new(&plan),
             first: [0.0; TILE],
             second: [0.0; TILE],
-            gram: Gram::new(plan.partition.n_global()),
-            sums: Sums::new(&plan),
+            gram: GramMatrix::new(plan.partition.n_global()),
+            sums: SecondDerivatives::new(&plan),
         };
         let constant = terms::constants(&plan.terms, data);
         Self { plan, isa: isa::best(), data: data.clone(), constant, floor: None, scratch }
     }
 
-    /// The same with the bodies of another instruction set; it must be one that this machine has.
+    /// Selects another instruction set, which must be available on this machine.
     ///
     /// # Panics
     /// If `isa` is not among [`isa::available`].
@@ -66,19 +95,19 @@ impl CpuLikelihood {
         self
     }
 
-    /// The data it is the likelihood of.
+    /// Returns the data.
     #[must_use]
     pub fn data(&self) -> &Data {
         &self.data
     }
 
-    /// The model's layout, to be shared with other evaluators.
+    /// Returns the model's layout, to be shared with other evaluators.
     #[must_use]
     pub fn plan(&self) -> &Arc<ModelPlan> {
         &self.plan
     }
 
-    /// Expected event counts at `params` (P), written to `out` (B).
+    /// Writes the expected event counts at `params` (P) to `out` (B).
     pub fn expected_main(&mut self, params: &[f64], out: &mut [f64]) {
         let (plan, scratch) = (&*self.plan, &mut self.scratch);
         dispatch(
@@ -94,13 +123,13 @@ impl CpuLikelihood {
         );
     }
 
-    /// The plan, for new templates: a copy of its own if it is shared.
+    /// Returns the plan for changes, after copying it if it is shared.
     pub(crate) fn plan_mut(&mut self) -> &mut ModelPlan {
         Arc::make_mut(&mut self.plan)
     }
 
-    /// What bodies of other files work on.
-    pub(crate) fn parts(&mut self) -> (&ModelPlan, &Data, &mut Point, &mut TileWork) {
+    /// Returns the plan, the data, and the scratch memory.
+    pub(crate) fn parts(&mut self) -> (&ModelPlan, &Data, &mut PointTerms, &mut TileWork) {
         (&self.plan, &self.data, &mut self.scratch.point, &mut self.scratch.work)
     }
 
@@ -108,7 +137,7 @@ impl CpuLikelihood {
         self.isa
     }
 
-    /// The part of -ln L that depends on the data only.
+    /// Returns the part of -ln L that depends on the data only.
     pub(crate) fn constant(&self) -> f64 {
         self.constant
     }
@@ -179,7 +208,7 @@ impl SearchLikelihood for CpuLikelihood {
         let mut moved = params.to_vec();
         out.clear();
         for moves in passes(moves) {
-            let sums = dispatch(*isa, Moved { plan, data, floor: *floor, point, work, params, moves });
+            let sums = dispatch(*isa, MovedTerms { plan, data, floor: *floor, point, work, params, moves });
             for (&(i, value), [main, derivative]) in moves.iter().zip(sums) {
                 moved[i] = value;
                 let value = terms::add_constraints(&plan.terms, &data.aux, &moved, main + *constant);
@@ -208,18 +237,19 @@ impl DataLikelihood for CpuLikelihood {
     }
 }
 
-/// `moves` in parts that one pass can evaluate: of different parameters, and no more than [`MOST`].
+/// Splits `moves` into parts that one pass can evaluate: of different parameters, and at most
+/// [`MAX_MOVES`].
 fn passes(mut moves: &[(usize, f64)]) -> impl Iterator<Item = &[(usize, f64)]> {
     std::iter::from_fn(move || {
         let is_new = |k: &usize| moves[..*k].iter().all(|(i, _)| *i != moves[*k].0);
-        let n = (0..moves.len().min(MOST)).take_while(is_new).count();
+        let n = (0..moves.len().min(MAX_MOVES)).take_while(is_new).count();
         let (pass, rest) = moves.split_at(n);
         moves = rest;
         (n > 0).then_some(pass)
     })
 }
 
-/// Expected yields, tile by tile.
+/// Evaluates expected yields, tile by tile.
 struct Expect<'a, V> {
     plan: &'a ModelPlan,
     scratch: &'a mut Scratch,
@@ -228,7 +258,7 @@ struct Expect<'a, V> {
     visit: V,
 }
 
-impl<V: FnMut(std::ops::Range<usize>, &[f64])> Body for Expect<'_, V> {
+impl<V: FnMut(std::ops::Range<usize>, &[f64])> VectorBody for Expect<'_, V> {
     type Output = ();
 
     #[inline(always)]
@@ -237,19 +267,15 @@ impl<V: FnMut(std::ops::Range<usize>, &[f64])> Body for Expect<'_, V> {
         point.set::<I, false>(isa, self.plan, self.params);
         for channel in &self.plan.channels {
             for tile in tiles(channel) {
-                work.expect(isa, self.plan, channel, tile, (point, self.params));
-                (self.visit)(bins(channel, tile), &work.lambda[..tile.len]);
+                let site = Site { plan: self.plan, channel, tile, point, params: self.params };
+                work.expect(isa, site);
+                (self.visit)(site.bins(), &work.lambda[..tile.len]);
             }
         }
     }
 }
 
-pub(crate) fn bins(channel: &ChannelPlan, tile: Tile) -> std::ops::Range<usize> {
-    let start = channel.bins.start + tile.start;
-    start..start + tile.len
-}
-
-/// What is wanted beside value and gradient.
+/// The output beside value and gradient.
 enum Output<'a> {
     Gradient,
     Rows(&'a mut GaussNewton),
@@ -257,7 +283,7 @@ enum Output<'a> {
     Exact(&'a mut Arrowhead),
 }
 
-/// Value, gradient and curvature; +∞ is returned at the first bin that is not finite.
+/// Evaluates value, gradient and curvature; returns +∞ at the first bin that is not finite.
 struct Differentiate<'a> {
     plan: &'a ModelPlan,
     data: &'a Data,
@@ -269,7 +295,7 @@ struct Differentiate<'a> {
     output: Output<'a>,
 }
 
-impl Body for Differentiate<'_> {
+impl VectorBody for Differentiate<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -283,27 +309,28 @@ impl Body for Differentiate<'_> {
         let mut main = 0.0;
         for channel in &plan.channels {
             for tile in tiles(channel) {
-                work.differentiate(isa, plan, channel, tile, (point, params));
-                let (observed, lambda) = (&data.main[bins(channel, tile)], &work.lambda[..tile.len]);
+                let site = Site { plan, channel, tile, point, params };
+                work.differentiate(isa, site);
+                let (observed, lambda) = (&data.main[site.bins()], &work.lambda[..tile.len]);
                 main += terms::poisson_value(observed, lambda, floor);
                 if !main.is_finite() {
                     gram.forget();
                     return f64::INFINITY;
                 }
                 terms::derivatives(observed, lambda, floor, first, second);
-                add_gradient(plan, channel, tile, work, first, gradient);
+                add_gradient(site, work, first, gradient);
                 match &mut output {
                     Output::Gradient => {}
-                    Output::Rows(rows) => set_input_batch(plan, channel, tile, work, second, rows),
+                    Output::Rows(rows) => set_factor_rows(site, work, second, rows),
                     Output::Product(out) => gram.add_tile(channel, tile, work, second, out),
                     Output::Exact(out) => {
                         gram.add_tile(channel, tile, work, second, out);
-                        sums.add_tile(plan, channel, tile, work, (point, params), first, out);
+                        sums.add_tile(site, work, first, out);
                     }
                 }
             }
             if let Output::Exact(out) = &mut output {
-                sums.finish(plan, channel, (point, params), out);
+                sums.finish(plan, channel, point, params, out);
             }
         }
         finish(plan, data, gram, params, gradient, &mut output);
@@ -315,7 +342,7 @@ impl Body for Differentiate<'_> {
 fn finish(
     plan: &ModelPlan,
     data: &Data,
-    gram: &mut Gram,
+    gram: &mut GramMatrix,
     params: &[f64],
     gradient: &mut [f64],
     output: &mut Output<'_>,
@@ -338,14 +365,8 @@ fn finish(
 }
 
 #[inline(always)]
-pub(crate) fn add_gradient(
-    plan: &ModelPlan,
-    channel: &ChannelPlan,
-    tile: Tile,
-    work: &TileWork,
-    first: &[f64; TILE],
-    gradient: &mut [f64],
-) {
+pub(crate) fn add_gradient(site: Site<'_>, work: &TileWork, first: &[f64; TILE], gradient: &mut [f64]) {
+    let Site { plan, channel, tile, .. } = site;
     let dot = |row: &[f64]| row[..tile.len].iter().zip(first).map(|(j, w)| j * w).sum::<f64>();
     for (column, &position) in channel.columns.iter().enumerate() {
         gradient[plan.partition.global[position as usize] as usize] += dot(work.jacobian.row(column));
@@ -357,16 +378,10 @@ pub(crate) fn add_gradient(
     }
 }
 
-/// How fast the counts of the tile's bins change along `direction` (P).
+/// Writes the derivatives of the tile's counts along `direction` (P) to `out`.
 #[inline(always)]
-pub(crate) fn rates(
-    plan: &ModelPlan,
-    channel: &ChannelPlan,
-    tile: Tile,
-    work: &TileWork,
-    direction: &[f64],
-    out: &mut [f64; TILE],
-) {
+pub(crate) fn rates(site: Site<'_>, work: &TileWork, direction: &[f64], out: &mut [f64; TILE]) {
+    let Site { plan, channel, tile, .. } = site;
     out.fill(0.0);
     for (column, &position) in channel.columns.iter().enumerate() {
         let speed = direction[plan.partition.global[position as usize] as usize];
@@ -380,7 +395,7 @@ pub(crate) fn rates(
     }
 }
 
-/// Parameter and slot of each local parameter of a bin, counted inside the channel.
+/// Iterates over parameter and slot of each local parameter of a bin, counted inside the channel.
 #[inline(always)]
 fn locals<'a>(plan: &'a ModelPlan, channel: &ChannelPlan, bin: usize) -> impl Iterator<Item = (usize, usize)> + 'a {
     let start = channel.first_local + bin * channel.n_slots;
@@ -388,15 +403,9 @@ fn locals<'a>(plan: &'a ModelPlan, channel: &ChannelPlan, bin: usize) -> impl It
     params.iter().enumerate().map(|(slot, &param)| (param as usize, slot))
 }
 
-/// √W ∂λ/∂θ of the tile's bins into the rows of `out`.
-fn set_input_batch(
-    plan: &ModelPlan,
-    channel: &ChannelPlan,
-    tile: Tile,
-    work: &TileWork,
-    second: &[f64; TILE],
-    out: &mut GaussNewton,
-) {
+/// Writes √W ∂λ/∂θ of the tile's bins to the rows of `out`.
+fn set_factor_rows(site: Site<'_>, work: &TileWork, second: &[f64; TILE], out: &mut GaussNewton) {
+    let Site { plan, channel, tile, .. } = site;
     for bin in 0..tile.len {
         let start = (channel.bins.start + tile.start + bin) * plan.n_params;
         let row = &mut out.rows[start..start + plan.n_params];

@@ -1,17 +1,20 @@
-//! Σ_b w_b ∇²λ_b, the part of the exact Hessian that the Gauss-Newton matrix leaves out; w = 1 - n/λ.
+//! Adds Σ_b w_b ∇²λ_b, the part of the exact Hessian that the Gauss-Newton matrix lacks; w = 1 -
+//! n/λ.
 //!
-//! With y_b = (nominal + Σ shifts)·K·Πγ of one template, u_e = f'_e/f_e of its scalar factors and r_hb = K Πγ δ'_hb of its shifts, every second derivative
-//! is a product of first ones: ∂²y/∂e∂f = y u_e u_f, ∂²y/∂e∂h = u_e r_h, ∂²y/∂e∂γ = y u_e/γ, ∂²y/∂h∂γ = r_h/γ, ∂²y/∂γ∂γ' = y/(γγ'), but for the diagonals
-//! y f''_e/f_e and K Πγ δ''_h. Summed over bins, the global part of a template is a symmetric product of two short vectors.
+//! With y_b = (nominal + Σ shifts)·K·Πγ of one template, u_e = f'_e/f_e of its scalar factors and
+//! r_hb = K Πγ δ'_hb of its shifts, every second derivative is a product of first ones: ∂²y/∂e∂f =
+//! y u_e u_f, ∂²y/∂e∂h = u_e r_h, ∂²y/∂e∂γ = y u_e/γ, ∂²y/∂h∂γ = r_h/γ, ∂²y/∂γ∂γ' = y/(γγ'), but
+//! for the diagonals y f''_e/f_e and K Πγ δ''_h. Summed over bins, the global part of a template is
+//! a symmetric product of two short vectors.
 
-use super::channel::{Point, Tile, TileWork};
+use super::channel::{PointTerms, Site, TileWork};
 use super::nonzero;
 use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TemplatePlan};
 use ns_core::Arrowhead;
 
 /// Sums over the bins of a channel, per template and per histosys modifier.
 #[derive(Debug, Clone)]
-pub(crate) struct Sums {
+pub(crate) struct SecondDerivatives {
     /// Σ_b w_b y_b of each template.
     weighted_yield: Vec<f64>,
     /// Σ_b w_b K Πγ δ'_hb of each histosys modifier of the model.
@@ -23,7 +26,7 @@ pub(crate) struct Sums {
     shift: Vec<f64>,
 }
 
-impl Sums {
+impl SecondDerivatives {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let longest = plan.templates.iter().map(|t| t.positions.len()).max().unwrap_or(0);
         Self {
@@ -41,18 +44,10 @@ impl Sums {
         self.curve.fill(0.0);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the tile's context, which `finish` shares in part")]
-    /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms with a per-bin factor go to `out` at once.
-    pub(crate) fn add_tile(
-        &mut self,
-        plan: &ModelPlan,
-        channel: &ChannelPlan,
-        tile: Tile,
-        work: &TileWork,
-        (point, params): (&Point, &[f64]),
-        first: &[f64],
-        out: &mut Arrowhead,
-    ) {
+    /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms
+    /// with a per-bin factor go to `out` at once.
+    pub(crate) fn add_tile(&mut self, site: Site<'_>, work: &TileWork, first: &[f64], out: &mut Arrowhead) {
+        let Site { plan, channel, tile, point, .. } = site;
         for (i, t) in channel.templates.clone().enumerate() {
             let template = &plan.templates[t];
             let (yields, scales) = (&work.yields.row(i)[..tile.len], &work.scales.row(i)[..tile.len]);
@@ -70,7 +65,7 @@ impl Sums {
                 self.derivative[h] += p * up + q * down;
                 self.curve[h] += p2 * up + q2 * down;
             }
-            let cross = CrossTerms { plan, channel, tile, template, point, params, first, yields, scales };
+            let cross = CrossTerms { site, template, first, yields, scales };
             for (j, factor) in plan.bin_factors[template.bin_factors.clone()].iter().enumerate() {
                 cross.add(factor, j, out);
             }
@@ -82,7 +77,8 @@ impl Sums {
         &mut self,
         plan: &ModelPlan,
         channel: &ChannelPlan,
-        (point, params): (&Point, &[f64]),
+        point: &PointTerms,
+        params: &[f64],
         out: &mut Arrowhead,
     ) {
         let g = out.partition.n_global();
@@ -90,7 +86,7 @@ impl Sums {
             let template = &plan.templates[t];
             let positions = &plan.template_positions[template.positions.clone()];
             let total = self.weighted_yield[t];
-            self.collect(plan, template, (point, params));
+            self.collect(plan, template, point, params);
             let mut diagonal = |slot: u32, value: f64| {
                 let at = positions[slot as usize] as usize;
                 out.global[at * g + at] += value;
@@ -112,8 +108,8 @@ impl Sums {
         }
     }
 
-    /// u and d over the template's positions.
-    fn collect(&mut self, plan: &ModelPlan, template: &TemplatePlan, (point, params): (&Point, &[f64])) {
+    /// Computes u and d over the template's positions.
+    fn collect(&mut self, plan: &ModelPlan, template: &TemplatePlan, point: &PointTerms, params: &[f64]) {
         let n = template.positions.len();
         self.scalar[..n].fill(0.0);
         self.shift[..n].fill(0.0);
@@ -131,42 +127,39 @@ impl Sums {
 
 /// Second derivatives in which a per-bin factor of one template takes part.
 struct CrossTerms<'a> {
-    plan: &'a ModelPlan,
-    channel: &'a ChannelPlan,
-    tile: Tile,
+    site: Site<'a>,
     template: &'a TemplatePlan,
-    point: &'a Point,
-    params: &'a [f64],
     first: &'a [f64],
     yields: &'a [f64],
     scales: &'a [f64],
 }
 
 impl CrossTerms<'_> {
-    /// Adds the terms of `factor`, the `j`-th per-bin factor of its template, with scalars, shifts, and the factors before it.
+    /// Adds the terms of `factor`, the `j`-th per-bin factor of its template, with scalars, shifts,
+    /// and the factors before it.
     fn add(&self, factor: &BinFactorUse, j: usize, out: &mut Arrowhead) {
         let g = out.partition.n_global();
-        for bin in 0..self.tile.len {
+        for bin in 0..self.site.tile.len {
             let gamma = self.gamma(factor, bin);
             let target = self.target(factor, bin);
             let weight = self.first[bin] / gamma;
             let weighted_yield = weight * self.yields[bin];
             let mut add = |position: u32, value: f64| *target.entry(out, g, position as usize) += value;
-            let columns = &self.channel.columns;
-            for s in &self.plan.scales[self.template.scales.clone()] {
-                add(columns[s.column as usize], weighted_yield / nonzero(self.params[s.param as usize]));
+            let columns = &self.site.channel.columns;
+            for s in &self.site.plan.scales[self.template.scales.clone()] {
+                add(columns[s.column as usize], weighted_yield / nonzero(self.site.params[s.param as usize]));
             }
             for e in self.template.normsys.clone() {
-                let derivative = self.point.factors.log_derivative[e];
-                add(columns[self.plan.normsys[e].column as usize], weighted_yield * derivative);
+                let derivative = self.site.point.factors.log_derivative[e];
+                add(columns[self.site.plan.normsys[e].column as usize], weighted_yield * derivative);
             }
-            for modifier in &self.plan.histosys[self.template.histosys.clone()] {
-                let [_, _, p, q, ..] = self.point.weights[modifier.param as usize];
-                let cell = modifier.cells as usize + self.tile.start + bin;
-                let derivative = p * self.plan.up[cell] + q * self.plan.down[cell];
+            for modifier in &self.site.plan.histosys[self.template.histosys.clone()] {
+                let [_, _, p, q, ..] = self.site.point.weights[modifier.param as usize];
+                let cell = modifier.cells as usize + self.site.tile.start + bin;
+                let derivative = p * self.site.plan.up[cell] + q * self.site.plan.down[cell];
                 add(columns[modifier.column as usize], weight * self.scales[bin] * derivative);
             }
-            for other in &self.plan.bin_factors[self.template.bin_factors.clone()][..j] {
+            for other in &self.site.plan.bin_factors[self.template.bin_factors.clone()][..j] {
                 let value = weighted_yield / self.gamma(other, bin);
                 self.add_pair(target, self.target(other, bin), value, out);
             }
@@ -174,11 +167,11 @@ impl CrossTerms<'_> {
     }
 
     fn gamma(&self, factor: &BinFactorUse, bin: usize) -> f64 {
-        nonzero(self.params[factor.first_param as usize + self.tile.start + bin])
+        nonzero(self.site.params[factor.first_param as usize + self.site.tile.start + bin])
     }
 
     fn target(&self, factor: &BinFactorUse, bin: usize) -> Target {
-        let (channel, bin) = (self.channel, self.tile.start + bin);
+        let (channel, bin) = (self.site.channel, self.site.tile.start + bin);
         match factor.target {
             BinFactorTarget::Local { slot } => Target::Local {
                 local: channel.first_local + bin * channel.n_slots + slot as usize,
@@ -195,8 +188,8 @@ impl CrossTerms<'_> {
         let g = out.partition.n_global();
         match (a, b) {
             (Target::Local { bin, slot: i, .. }, Target::Local { slot: j, .. }) => {
-                let block = out.partition.block_offset[self.channel.first_block + bin];
-                out.blocks[block + i.max(j) * self.channel.n_slots + i.min(j)] += value;
+                let block = out.partition.block_offset[self.site.channel.first_block + bin];
+                out.blocks[block + i.max(j) * self.site.channel.n_slots + i.min(j)] += value;
             }
             (local @ Target::Local { .. }, Target::Global(position)) | (Target::Global(position), local) => {
                 *local.entry(out, g, position) += value;
@@ -213,7 +206,7 @@ enum Target {
 }
 
 impl Target {
-    /// The entry of this factor with the global parameter at `position`.
+    /// Returns the entry of this factor with the global parameter at `position`.
     fn entry(self, out: &mut Arrowhead, g: usize, position: usize) -> &mut f64 {
         match self {
             Self::Local { local, .. } => &mut out.coupling[local * g + position],

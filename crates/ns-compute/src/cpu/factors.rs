@@ -1,7 +1,8 @@
 //! All normsys factors of a model at once: value, f'/f and f''/f of each, eight at a time.
 //!
-//! The formulas are `ns_core::interpolate`'s; its polynomial coefficients and logarithms stand here side by side so that one
-//! vector instruction serves eight modifiers. The plain twin is `NormSysFactor::at`.
+//! The formulas are `ns_core::interpolate`'s; its polynomial coefficients and logarithms are
+//! interleaved here so that one vector instruction serves eight modifiers. The reference
+//! implementation is `NormSysFactor::at`.
 
 use super::isa::Isa;
 use ns_core::interpolate::{Jet, NormSysFactor, NormSysInterpolation};
@@ -13,7 +14,8 @@ pub(crate) const LANES: usize = 8;
 /// Eight modifiers: polynomial coefficients of α¹ … α⁶, ln hi, ln lo.
 type Group = [[f64; LANES]; 8];
 
-/// The normsys modifiers of a model, in groups of eight; the last group is filled up with factors that are 1 everywhere.
+/// The normsys modifiers of a model, in groups of eight; the last group is filled up with factors
+/// that are 1 everywhere.
 #[derive(Debug, Clone)]
 pub(crate) struct NormSysTable {
     groups: Vec<Group>,
@@ -23,7 +25,7 @@ pub(crate) struct NormSysTable {
 
 /// f, f'/f and f''/f of every modifier.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Factors {
+pub(crate) struct NormSysValues {
     pub(crate) value: Vec<f64>,
     pub(crate) log_derivative: Vec<f64>,
     pub(crate) relative_curvature: Vec<f64>,
@@ -50,7 +52,7 @@ impl NormSysTable {
         }
     }
 
-    /// ∂f/∂lo and ∂f/∂hi of modifier `entry` at `alpha`.
+    /// Returns ∂f/∂lo and ∂f/∂hi of modifier `entry` at `alpha`.
     pub(crate) fn by_ends(&self, entry: usize, alpha: f64) -> [f64; 2] {
         self.factor(entry).by_ends(alpha, self.rule).map(|jet| jet.value)
     }
@@ -65,7 +67,7 @@ impl NormSysTable {
         NormSysFactor { ln_hi, ln_lo, coefficients: self.coefficients(entry) }
     }
 
-    /// The rule of every modifier.
+    /// Returns the rule of every modifier.
     #[inline(always)]
     pub(crate) fn rule(&self) -> NormSysInterpolation {
         self.rule
@@ -82,7 +84,7 @@ impl NormSysTable {
         coefficients
     }
 
-    /// ln hi and ln lo of modifier `entry`.
+    /// Returns ln hi and ln lo of modifier `entry`.
     #[inline(always)]
     pub(crate) fn logarithms(&self, entry: usize) -> [f64; 2] {
         let (group, lane) = (&self.groups[entry / LANES], entry % LANES);
@@ -90,14 +92,14 @@ impl NormSysTable {
     }
 
     /// Room for the results.
-    pub(crate) fn factors(&self) -> Factors {
+    pub(crate) fn factors(&self) -> NormSysValues {
         let room = || vec![0.0; self.params.len()];
-        Factors { value: room(), log_derivative: room(), relative_curvature: room() }
+        NormSysValues { value: room(), log_derivative: room(), relative_curvature: room() }
     }
 
     /// Fills `out.value` at `params`, and the derivatives too if `DERIVATIVES`.
     #[inline(always)]
-    pub(crate) fn evaluate<I: Isa, const DERIVATIVES: bool>(&self, isa: I, params: &[f64], out: &mut Factors) {
+    pub(crate) fn evaluate<I: Isa, const DERIVATIVES: bool>(&self, isa: I, params: &[f64], out: &mut NormSysValues) {
         for (g, group) in self.groups.iter().enumerate() {
             let lanes = g * LANES..(g + 1) * LANES;
             let mut alpha = [0.0; LANES];
@@ -158,9 +160,11 @@ fn exponential<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LA
     jets
 }
 
-/// eˣ without a branch or a call, so that it vectorises; within 2 units in the last place, 0 below -708, +∞ above 709.
+/// eˣ without a branch or a call, so that it vectorises; within 2 units in the last place, 0 below
+/// -708, +∞ above 709.
 ///
-/// x = k ln 2 + r with |r| ≤ ½ ln 2 (Cody and Waite, in two parts), e^r by its Taylor polynomial of degree 13 (remainder < 5e-18).
+/// x = k ln 2 + r with |r| ≤ ½ ln 2 (Cody and Waite, in two parts), e^r by its Taylor polynomial of
+/// degree 13 (remainder < 5e-18).
 #[inline(always)]
 pub(crate) fn exp<I: Isa>(isa: I, x: f64) -> f64 {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52: adding it leaves the nearest integer in the low bits
@@ -198,7 +202,7 @@ pub(crate) fn exp<I: Isa>(isa: I, x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::isa::{Fused, Plain};
+    use super::super::isa::{FusedMultiplyAdd, SeparateMultiplyAdd};
     use super::*;
 
     #[test]
@@ -206,13 +210,13 @@ mod tests {
         for i in -69_000..=69_000 {
             let x = f64::from(i) * 0.010_123;
             let exact = x.exp();
-            for value in [exp(Fused, x), exp(Plain, x)] {
+            for value in [exp(FusedMultiplyAdd, x), exp(SeparateMultiplyAdd, x)] {
                 assert!((value / exact - 1.0).abs() < 5e-16, "exp({x}) = {value}, not {exact}");
             }
         }
-        assert_eq!(exp(Fused, 0.0), 1.0);
-        assert_eq!(exp(Fused, 1e4), f64::INFINITY);
-        assert_eq!(exp(Fused, -1e4), 0.0);
-        assert!(exp(Fused, f64::NAN).is_nan());
+        assert_eq!(exp(FusedMultiplyAdd, 0.0), 1.0);
+        assert_eq!(exp(FusedMultiplyAdd, 1e4), f64::INFINITY);
+        assert_eq!(exp(FusedMultiplyAdd, -1e4), 0.0);
+        assert!(exp(FusedMultiplyAdd, f64::NAN).is_nan());
     }
 }

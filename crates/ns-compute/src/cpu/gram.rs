@@ -1,4 +1,4 @@
-//! JᵀWJ into an arrowhead matrix: rows of √W·J are collected and multiplied out many at a time.
+//! Adds JᵀWJ to an arrowhead matrix: rows of √W·J are collected and multiplied many at a time.
 
 use super::channel::{Tile, TileWork};
 use super::plan::ChannelPlan;
@@ -6,18 +6,18 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 use ns_core::Arrowhead;
 
-/// Rows that are multiplied out together.
+/// The number of rows that are multiplied together.
 const ROWS: usize = 64;
 
-/// Rows of √W·J over the global parameters, waiting to be multiplied out.
+/// Rows of √W·J over the global parameters, to be multiplied.
 #[derive(Debug, Clone)]
-pub(crate) struct Gram {
+pub(crate) struct GramMatrix {
     n_global: usize,
     n_rows: usize,
     rows: Vec<f64>,
 }
 
-impl Gram {
+impl GramMatrix {
     pub(crate) fn new(n_global: usize) -> Self {
         Self { n_global, n_rows: 0, rows: Vec::new() }
     }
@@ -65,7 +65,7 @@ impl Gram {
         self.n_rows = 0;
     }
 
-    /// Multiplies out the rows collected so far.
+    /// Multiplies the rows collected so far.
     pub(crate) fn flush(&mut self, out: &mut Arrowhead) {
         let (n, g) = (self.n_rows, self.n_global);
         self.n_rows = 0;
@@ -79,7 +79,8 @@ impl Gram {
     }
 }
 
-/// The rank-one contribution of one bin to the rows of its local parameters; `local(slot)` is √W ∂λ/∂γ.
+/// Adds the rank-one contribution of one bin to the rows of its local parameters; `local(slot)` is
+/// √W ∂λ/∂γ.
 fn add_local_rows(channel: &ChannelPlan, bin: usize, local: impl Fn(usize) -> f64, row: &[f64], out: &mut Arrowhead) {
     let (m, g) = (channel.n_slots, row.len());
     if m == 0 {

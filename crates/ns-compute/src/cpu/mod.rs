@@ -1,7 +1,11 @@
-//! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over bins and modifiers or over points.
+//! The likelihood of a model on the CPU: analytic value, gradient and curvature, vectorised over
+//! bins and modifiers or over points.
 //!
-//! [`ModelPlan`] is the model laid out for it, [`CpuLikelihood`] evaluates one data set at a time, [`CpuBatch`] value and gradient of many points,
-//! [`DifferentiableSession`] one data set under templates that change. None allocates per call, but for vectors of P where single parameters are moved. The formulas are `ns_core`'s: λ_b = Σ_t (nominal + shifts) · K_t · Π γ; what is written here is only their order and their derivatives.
+//! [`ModelPlan`] is the model laid out for evaluation. [`CpuLikelihood`] evaluates one data set at
+//! a time, [`CpuBatch`] value and gradient of many points, [`DifferentiableSession`] one data set
+//! with templates that change. None allocates per call, except a few vectors of P where single
+//! parameters are moved. The formulas are those of `ns_core`: λ_b = Σ_t (nominal + shifts) · K_t ·
+//! Π γ; this module has only their order of evaluation and their derivatives.
 
 pub mod isa;
 
@@ -22,8 +26,9 @@ pub use differentiable::DifferentiableSession;
 pub use evaluator::CpuLikelihood;
 pub use plan::ModelPlan;
 
-/// What stands for an exactly zero factor where a derivative divides by it: small enough to vanish from every sum, large enough that products
-/// of two of them do not underflow. The derivative with respect to a factor is (product)/(factor), so it comes out right to the last digit.
+/// Replaces an exactly zero factor where a derivative divides by it: small enough to vanish from
+/// every sum, large enough that products of two of them do not underflow. The derivative with
+/// respect to a factor is (product)/(factor), so it comes out right to the last digit.
 const TINY: f64 = 1e-100;
 
 #[inline(always)]

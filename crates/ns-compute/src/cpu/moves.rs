@@ -1,56 +1,57 @@
-//! The Poisson terms where one parameter has another value, for several such moves at once: of each,
-//! only what it changes is computed again.
+//! Evaluates the Poisson terms where one parameter has another value, for several such moves at
+//! once. Only what a move changes is computed again.
 //!
 //! A template (S + Σ shifts)·K·Πγ = y whose shifts change by δ and whose factors change by r yields
 //! y + (r - 1)·y + r·K·Πγ·δ. Its derivative with respect to the parameter is
 //! u·(y + r·K·Πγ·δ + (r - 1)·y) + r·K·Πγ·δ' with u = Σ f'/f of the changed factors.
 
-use super::channel::{Point, Tile, TileWork, add_template, forget_next_to_nothing, tiles};
-use super::evaluator::bins;
-use super::isa::{Body, Isa};
+use super::channel::{PointTerms, Site, Tile, TileWork, add_yields, flush_tiny, multiply_bin_factors, tiles};
+use super::isa::{Isa, VectorBody};
 use super::nonzero;
 use super::plan::{ModelPlan, TILE, TemplatePlan};
 use super::terms;
 use ns_core::Data;
 
 /// The largest number of moves in one pass.
-pub(super) const MOST: usize = 16;
+pub(super) const MAX_MOVES: usize = 16;
 
-/// Stands for a parameter that does not move.
+/// Marks a parameter that does not move.
 const NONE: u8 = u8::MAX;
 
-/// The Poisson terms and their derivative with respect to the moved parameter, for each of `moves`
-/// alone: at most [`MOST`], of different parameters. +∞ outside the domain.
-pub(super) struct Moved<'a> {
+/// Evaluates the Poisson terms and their derivative with respect to the moved parameter, for each
+/// of `moves` alone: at most [`MAX_MOVES`], of different parameters. +∞ outside the domain.
+pub(super) struct MovedTerms<'a> {
     pub(super) plan: &'a ModelPlan,
     pub(super) data: &'a Data,
     pub(super) floor: Option<f64>,
-    pub(super) point: &'a mut Point,
+    pub(super) point: &'a mut PointTerms,
     pub(super) work: &'a mut TileWork,
     pub(super) params: &'a [f64],
     pub(super) moves: &'a [(usize, f64)],
 }
 
-impl Body for Moved<'_> {
-    type Output = [[f64; 2]; MOST];
+impl VectorBody for MovedTerms<'_> {
+    type Output = [[f64; 2]; MAX_MOVES];
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Self::Output {
         let Self { plan, data, floor, point, work, params, moves } = self;
         point.set::<I, true>(isa, plan, params);
         let mut changes = Changes::new(plan, params, moves);
-        let mut sums = [[0.0; 2]; MOST];
+        let mut sums = [[0.0; 2]; MAX_MOVES];
         for channel in &plan.channels {
             for tile in tiles(channel) {
                 changes.begin_tile();
                 work.lambda[..tile.width].fill(0.0);
                 for t in channel.templates.clone() {
-                    let (mut scale, mut yields) = ([point.scale[t]; TILE], [0.0; TILE]);
-                    add_template(isa, plan, t, tile, (point, params), nonzero, (&mut scale, &mut yields));
-                    changes.add_template(&plan.templates[t], tile, point, (&scale, &yields));
-                    (0..tile.width).for_each(|bin| work.lambda[bin] += yields[bin]);
+                    let site = Site { plan, channel, tile, point, params };
+                    let mut at = TemplateYields { scales: [point.scale[t]; TILE], yields: [0.0; TILE] };
+                    multiply_bin_factors(site, t, nonzero, &mut at.scales);
+                    add_yields(isa, site, t, &at.scales, &mut at.yields);
+                    changes.add_template(&plan.templates[t], tile, point, &at);
+                    (0..tile.width).for_each(|bin| work.lambda[bin] += at.yields[bin]);
                 }
-                let observed = &data.main[bins(channel, tile)];
+                let observed = &data.main[Site { plan, channel, tile, point, params }.bins()];
                 changes.add_terms(observed, &work.lambda, floor, &mut sums);
             }
         }
@@ -58,7 +59,13 @@ impl Body for Moved<'_> {
     }
 }
 
-/// What the moves change in one tile.
+/// K·Πγ and the yield of a template in each bin of a tile.
+struct TemplateYields {
+    scales: [f64; TILE],
+    yields: [f64; TILE],
+}
+
+/// The changes that the moves make in one tile.
 struct Changes<'a> {
     plan: &'a ModelPlan,
     params: &'a [f64],
@@ -66,25 +73,25 @@ struct Changes<'a> {
     /// Place of each parameter (P) in `moves`.
     places: Vec<u8>,
     /// Histosys weights: changes of p and q, and p', q' after them.
-    weights: [[f64; 4]; MOST],
-    /// r and u of the template at hand.
-    factors: [[f64; 2]; MOST],
-    /// By how much λ changes, and how fast then.
-    changes: [[f64; TILE]; MOST],
-    rates: [[f64; TILE]; MOST],
+    weights: [[f64; 4]; MAX_MOVES],
+    /// r and u of the current template.
+    factors: [[f64; 2]; MAX_MOVES],
+    /// The changes of λ, and its derivatives after the move.
+    changes: [[f64; TILE]; MAX_MOVES],
+    rates: [[f64; TILE]; MAX_MOVES],
 }
 
 impl<'a> Changes<'a> {
     fn new(plan: &'a ModelPlan, params: &'a [f64], moves: &'a [(usize, f64)]) -> Self {
-        let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MOST]);
+        let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MAX_MOVES]);
         for (c, &(i, value)) in moves.iter().enumerate() {
             places[i] = c as u8;
             let [before, after] = [params[i], value].map(|alpha| plan.histosys_rule.weights(alpha));
             let change = [after.0.value - before.0.value, after.1.value - before.1.value];
             weights[c] = [change[0], change[1], after.0.first, after.1.first];
         }
-        let zeros = [[0.0; TILE]; MOST];
-        Self { plan, params, moves, places, weights, factors: [[1.0, 0.0]; MOST], changes: zeros, rates: zeros }
+        let zeros = [[0.0; TILE]; MAX_MOVES];
+        Self { plan, params, moves, places, weights, factors: [[1.0, 0.0]; MAX_MOVES], changes: zeros, rates: zeros }
     }
 
     fn begin_tile(&mut self) {
@@ -98,17 +105,12 @@ impl<'a> Changes<'a> {
         (place != NONE).then_some(place as usize)
     }
 
-    /// Adds what changes in a template of which K·Πγ is `scale` and the yield `yields`, bin by bin.
+    /// Adds the changes of a template.
     #[inline(always)]
-    fn add_template(
-        &mut self,
-        template: &TemplatePlan,
-        tile: Tile,
-        point: &Point,
-        (scale, yields): (&[f64; TILE], &[f64; TILE]),
-    ) {
+    fn add_template(&mut self, template: &TemplatePlan, tile: Tile, point: &PointTerms, at: &TemplateYields) {
+        let TemplateYields { scales, yields } = at;
         self.collect_factors(template, point);
-        self.add_shifts(template, tile, scale);
+        self.add_shifts(template, tile, scales);
         for c in 0..self.moves.len() {
             let [ratio, derivative] = std::mem::replace(&mut self.factors[c], [1.0, 0.0]);
             if ratio != 1.0 || derivative != 0.0 {
@@ -121,9 +123,9 @@ impl<'a> Changes<'a> {
         self.add_bin_factors(template, tile, yields);
     }
 
-    /// r and u of the scale and normsys factors.
+    /// Computes r and u of the scale and normsys factors.
     #[inline(always)]
-    fn collect_factors(&mut self, template: &TemplatePlan, point: &Point) {
+    fn collect_factors(&mut self, template: &TemplatePlan, point: &PointTerms) {
         for scale in &self.plan.scales[template.scales.clone()] {
             let Some(c) = self.place(scale.param) else { continue };
             let (before, after) = (nonzero(self.params[scale.param as usize]), nonzero(self.moves[c].1));
@@ -167,14 +169,15 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Adds the tile's terms and their derivatives to `sums`; `lambda` is what is expected without any move.
+    /// Adds the tile's terms and their derivatives to `sums`; `lambda` is the expectation without a
+    /// move.
     #[inline(always)]
-    fn add_terms(&self, observed: &[f64], lambda: &[f64; TILE], floor: Option<f64>, sums: &mut [[f64; 2]; MOST]) {
+    fn add_terms(&self, observed: &[f64], lambda: &[f64; TILE], floor: Option<f64>, sums: &mut [[f64; 2]; MAX_MOVES]) {
         let (mut first, mut second) = ([0.0; TILE], [0.0; TILE]);
         for (c, sum) in sums[..self.moves.len()].iter_mut().enumerate() {
             let mut moved = [0.0; TILE];
             (0..observed.len()).for_each(|bin| moved[bin] = lambda[bin] + self.changes[c][bin]);
-            forget_next_to_nothing(&mut moved);
+            flush_tiny(&mut moved);
             let moved = &moved[..observed.len()];
             sum[0] += terms::poisson_value(observed, moved, floor);
             terms::derivatives(observed, moved, floor, &mut first, &mut second);

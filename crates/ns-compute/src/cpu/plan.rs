@@ -1,9 +1,11 @@
-//! A model laid out for the CPU bodies: bins padded to whole vectors, and for every modifier the column that its derivative goes to.
+//! A model laid out for the CPU bodies: bins padded to whole vectors, and for every modifier the
+//! column of its derivative.
 //!
-//! Made once per model and shared by all evaluators of it. The columns of a channel are the global parameters that act on it, so that the
-//! Jacobian is dense inside a channel and absent outside it.
+//! Made once per model and shared by all evaluators of it. The columns of a channel are the global
+//! parameters that act on it, so that the Jacobian is dense inside a channel and absent outside it.
 //!
-//! Legend: P parameters, G global and L local parameters (see `ns_core::curvature`), C channels, T templates.
+//! Legend: P parameters, G global and L local parameters (see `ns_core::curvature`), C channels, T
+//! templates.
 
 use super::factors::NormSysTable;
 use ns_core::curvature::Partition;
@@ -18,7 +20,8 @@ use std::sync::Arc;
 /// Bins are padded to a multiple of this.
 pub(crate) const PAD: usize = 4;
 
-/// At most this many (padded) bins of a channel are worked on at once, so that their Jacobian stays in cache.
+/// At most this many (padded) bins of a channel are worked on at once, so that their Jacobian stays
+/// in cache.
 pub(crate) const TILE: usize = 64;
 
 /// A model, laid out for evaluation.
@@ -44,7 +47,8 @@ pub struct ModelPlan {
     pub(crate) up: Vec<f64>,
     pub(crate) down: Vec<f64>,
     pub(crate) bin_factors: Vec<BinFactorUse>,
-    /// Distinct global positions that each template's scalar and histosys modifiers act on, ascending, back to back.
+    /// Distinct global positions that each template's scalar and histosys modifiers act on,
+    /// ascending, back to back.
     pub(crate) template_positions: Vec<u32>,
     pub(crate) terms: Vec<ConstraintTerm>,
 }
@@ -59,7 +63,8 @@ pub(crate) struct ChannelPlan {
     pub(crate) templates: Range<usize>,
     /// Global position of each column, ascending.
     pub(crate) columns: Vec<u32>,
-    /// Local parameters per bin (m), and the position of the first among all local parameters: bin b, slot s is `first_local + b·m + s`.
+    /// Local parameters per bin (m), and the position of the first among all local parameters: bin
+    /// b, slot s is `first_local + b·m + s`.
     pub(crate) n_slots: usize,
     pub(crate) first_local: usize,
     /// Block of the first bin in the partition.
@@ -106,7 +111,7 @@ pub(crate) struct BinFactorUse {
     pub(crate) target: BinFactorTarget,
 }
 
-/// Where the derivative with respect to a per-bin factor goes.
+/// The column of the derivative with respect to a per-bin factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BinFactorTarget {
     /// The factors of one bin only: slot among the local parameters of that bin.
@@ -152,7 +157,7 @@ impl ModelPlan {
         plan
     }
 
-    /// Which parameters are global and which are local.
+    /// Returns the partition into global and local parameters.
     #[must_use]
     pub fn partition(&self) -> &Arc<Partition> {
         &self.partition
@@ -176,7 +181,7 @@ impl ModelPlan {
         inputs.each_normsys(values, |entry, factor| self.normsys_table.set(entry, factor));
     }
 
-    /// B, the number of bins.
+    /// Returns B, the number of bins.
     pub(crate) fn n_bins(&self) -> usize {
         self.channels.last().map_or(0, |channel| channel.bins.end)
     }
@@ -242,7 +247,7 @@ impl ModelPlan {
     }
 }
 
-/// Per-bin factors that act on one bin only, found from how often each parameter is used.
+/// Per-bin factors that act on one bin only: those whose parameters are used once.
 struct LocalParams {
     /// First parameters of the local sets of each channel.
     sets: Vec<Vec<u32>>,
@@ -278,7 +283,7 @@ impl LocalParams {
     }
 }
 
-/// Positions of the global parameters that act on template `t`.
+/// Returns the positions of the global parameters that act on template `t`.
 fn global_positions(model: &Model, partition: &Partition, locals: &LocalParams, t: usize, n_bins: usize) -> Vec<u32> {
     let layout = &model.layout;
     let lists = [

@@ -1,4 +1,5 @@
-//! The Poisson terms of the bins and the constraint terms: value, and first and second derivative with respect to λ or θ.
+//! The Poisson terms of the bins and the constraint terms: value, and first and second derivative
+//! with respect to λ or θ.
 
 use super::accelerate;
 use super::plan::ConstraintTerm;
@@ -7,14 +8,16 @@ use ns_core::likelihood::{constraint_derivatives, constraint_deviance, constrain
 use ns_core::model::Data;
 use ns_core::poisson::{self, log_normaliser};
 
-/// The part of -ln L that depends on the data only: normalisations of all Poisson and Gaussian terms.
+/// Returns the part of -ln L that depends on the data only: normalisations of all Poisson and
+/// Gaussian terms.
 pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
     let main: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
     let normaliser = |(term, &aux): (&ConstraintTerm, &f64)| constraint_normaliser(term.constraint, aux);
     main + terms.iter().zip(&data.aux).map(normaliser).sum::<f64>()
 }
 
-/// Σ half-deviances of bins that expect `lambda` where `observed` was seen, continued below `floor` if there is one.
+/// Returns Σ half-deviances of bins with counts `observed` and expectations `lambda`, continued
+/// below `floor` if any.
 #[inline(always)]
 pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64], floor: Option<f64>) -> f64 {
     match floor {
@@ -23,7 +26,7 @@ pub(crate) fn poisson_value(observed: &[f64], lambda: &[f64], floor: Option<f64>
     }
 }
 
-/// First and second derivatives of the bins' terms.
+/// Writes the first and second derivatives of the bins' terms.
 #[inline(always)]
 pub(crate) fn derivatives(observed: &[f64], lambda: &[f64], floor: Option<f64>, first: &mut [f64], second: &mut [f64]) {
     for (bin, (&n, &l)) in observed.iter().zip(lambda).enumerate() {
@@ -37,7 +40,8 @@ pub(crate) fn derivatives(observed: &[f64], lambda: &[f64], floor: Option<f64>, 
     }
 }
 
-/// `rest` (the other terms) and the constraint terms without their normalisations, rounded once at the end.
+/// Returns the sum of `rest` (the other terms) and of the constraint terms without their
+/// normalisations, rounded once at the end.
 #[inline(always)]
 pub(crate) fn add_constraints(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], rest: f64) -> f64 {
     let (mut small, mut large) = (0.0, DoubleDouble::default());
@@ -48,7 +52,8 @@ pub(crate) fn add_constraints(terms: &[ConstraintTerm], aux: &[f64], params: &[f
     (large + DoubleDouble::sum(small, rest)).round()
 }
 
-/// Adds the constraint terms' derivatives to `gradient` (P) and hands each one's second derivative to `curve`.
+/// Adds the derivatives of the constraint terms to `gradient` (P) and passes their second
+/// derivatives to `curve`.
 #[inline(always)]
 pub(crate) fn add_constraint_derivatives(
     terms: &[ConstraintTerm],
@@ -65,7 +70,7 @@ pub(crate) fn add_constraint_derivatives(
     }
 }
 
-/// The constraint terms' derivative along parameter `i` alone.
+/// Returns the constraint terms' derivative along parameter `i` alone.
 pub(crate) fn constraint_derivative(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], i: usize) -> f64 {
     let own = terms.iter().zip(aux).filter(|(term, _)| term.param as usize == i);
     own.map(|(term, &aux)| constraint_derivatives(term.constraint, aux, params[i]).0).sum()

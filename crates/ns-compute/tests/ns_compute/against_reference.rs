@@ -1,4 +1,5 @@
-//! The CPU evaluator against the plain reference: values, gradients, Hessians, on random models with every modifier.
+//! The CPU evaluator against the plain reference: values, gradients, Hessians, on random models
+//! with every modifier.
 
 use ns_compute::CpuLikelihood;
 use ns_compute::cpu::isa;

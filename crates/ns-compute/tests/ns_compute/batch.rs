@@ -1,4 +1,5 @@
-//! Many points at once against one at a time, on random models with every modifier; and that no lane knows of another.
+//! Many points at once against one at a time, on random models with every modifier; and that no
+//! lane knows of another.
 
 use ns_compute::cpu::isa;
 use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
@@ -23,7 +24,8 @@ fn batches(likelihood: &CpuLikelihood) -> Vec<(CpuBatch, CpuLikelihood)> {
     isa::available().into_iter().map(with).collect()
 }
 
-/// Points inside the bounds, with signed zeros, factors of zero and points outside the domain among them; row by row.
+/// Points inside the bounds, with signed zeros, factors of zero and points outside the domain among
+/// them; row by row.
 fn points(model: &Model, random: &mut Random, spread: f64) -> Vec<f64> {
     let point = |i: usize, random: &mut Random| {
         let mut point = random::point(&model.parameters, random, spread);
@@ -172,7 +174,8 @@ fn no_points_are_no_work() {
     batch.nll(BatchDataSets::Each(&[]), &[], &mut []);
 }
 
-/// A random workspace whose shapesys have next to no uncertainty, so that their auxiliary counts are up to 1e12.
+/// A random workspace whose shapesys have next to no uncertainty, so that their auxiliary counts
+/// are up to 1e12.
 fn with_large_counts(seed: u64) -> Workspace {
     let mut workspace = random::workspace(seed, Shape::SMALL);
     let samples = workspace.channels.iter_mut().flat_map(|channel| &mut channel.samples);

@@ -1,4 +1,5 @@
-//! The session with replaceable templates against the plain code and against models that were compiled with the new templates.
+//! The session with replaceable templates against the plain code and against models that were
+//! compiled with the new templates.
 
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::interpolate::Interpolation;

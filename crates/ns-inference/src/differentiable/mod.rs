@@ -44,7 +44,7 @@ use error::{arrived, finite, fit_name};
 use follow::{DataSetFits, WarmStartedFit};
 use ns_core::batch::TemplateMinimizer;
 use ns_core::nonlinearity::Nonlinearity;
-use ns_core::templates::{InputError, LineExpansion};
+use ns_core::templates::{InputError, JointDirection, LineExpansion};
 use ns_core::{Data, Inputs, Model, TemplateLikelihood};
 
 /// What a session does.
@@ -203,7 +203,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 
     /// The product of the Hessian of -ln L by parameters and inputs with `direction` (P and M): the first derivatives of both gradients in `out`.
-    pub fn hessian_product(&mut self, params: &[f64], direction: (&[f64], &[f64]), out: &mut LineExpansion) {
+    pub fn hessian_product(&mut self, params: &[f64], direction: JointDirection<'_>, out: &mut LineExpansion) {
         self.observed.hessian_product(params, direction, out);
     }
 

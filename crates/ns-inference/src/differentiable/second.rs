@@ -10,6 +10,7 @@ use crate::hessian::Hessian;
 use crate::options::domain_and_start;
 use crate::test_statistic::TestStatistic;
 use ns_core::TemplateLikelihood;
+use ns_core::templates::JointDirection;
 
 /// A solution counts if what it leaves of the right-hand side, measured as -ln L is (½ rᵀH⁻¹r), is a smaller part of it than this: 10⁻⁶ in size.
 const MOST_LEFT: f64 = 1e-12;
@@ -129,7 +130,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     /// How ∂f/∂θ (P) changes where parameters move along `step` (P) and inputs along `along_inputs` (M); how ∂f/∂x does is left in the session's memory.
     fn change_of_derivatives(&mut self, params: &[f64], step: &[f64], along_inputs: &[f64]) -> Vec<f64> {
         let along = &mut self.memory.along;
-        self.observed.hessian_product(params, (step, along_inputs), along);
+        let direction = JointDirection { params: step, inputs: along_inputs };
+        self.observed.hessian_product(params, direction, along);
         along.gradient.iter().map(|change| change.first).collect()
     }
 }

@@ -23,7 +23,7 @@ fn move_apart(layout: &mut Layout) -> Vec<u32> {
     gaps
 }
 
-/// All templates with their variations.
+/// Returns all templates with their variations.
 fn everything(model: &Model) -> Inputs {
     let all = |sample: &String| TemplateSelection {
         sample: sample.clone(),
@@ -51,9 +51,9 @@ fn results(session: &mut DeviceSession, model: &Model) -> Vec<u64> {
     for exact in [false, true] {
         all.extend(session.newton_steps(&task, exact).expect("the device computes"));
     }
-    for arrival in session.fit(&task).expect("the device computes") {
-        all.extend(arrival.params);
-        all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0)]);
+    for fit in session.fit(&task).expect("the device computes") {
+        all.extend(fit.params);
+        all.extend([fit.nll, fit.edm, fit.variance.unwrap_or(-1.0)]);
     }
     let point = rows::DeviceInput::Host(&parameters.init);
     let found = session.nll_and_gradients(&model.observed, point, 1).expect("the device computes");
@@ -106,8 +106,8 @@ fn items_of_a_later_launch_are_of_their_own_rows() {
             kinked: &[],
             variance_of: None,
         };
-        let arrivals = session.fit_at_once(first, &task).expect("the device computes");
-        arrivals.iter().map(|arrival| arrival.nll.to_bits()).collect()
+        let fits = session.fit_at_once(first, &task).expect("the device computes");
+        fits.iter().map(|fit| fit.nll.to_bits()).collect()
     };
     let all = fit(0, 5);
     assert!(all[0] != all[1] && all[1] != all[2] && all[0] == all[3]);

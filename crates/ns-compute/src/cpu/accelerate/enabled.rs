@@ -1,4 +1,5 @@
-//! vForce logarithms and vDSP differences. Type-checked for Apple targets; it has not run on Apple hardware yet.
+//! vForce logarithms and vDSP differences. Type-checked for Apple targets; it has not run on Apple
+//! hardware yet.
 
 use crate::cpu::plan::TILE;
 use ns_core::poisson::{half_deviance, half_deviance_from};
@@ -27,7 +28,8 @@ fn is_on() -> bool {
     *ON.get_or_init(|| std::env::var_os("NEXTSTAT_DISABLE_ACCELERATE").is_none_or(|value| value != "1"))
 }
 
-/// Σ half-deviances of bins that expect `lambda` where `observed` was seen; the slices have equal lengths.
+/// Returns Σ half-deviances of bins that expect `lambda` where `observed` was seen; the slices have
+/// equal lengths.
 pub(crate) fn half_deviances(observed: &[f64], lambda: &[f64]) -> f64 {
     if !is_on() {
         return observed.iter().zip(lambda).map(|(&n, &l)| half_deviance(n, l)).sum();
@@ -42,7 +44,8 @@ fn tile(observed: &[f64], lambda: &[f64]) -> f64 {
         ratio[bin] = if observed[bin] > 0.0 { lambda[bin] / observed[bin] } else { 1.0 };
     }
     #[expect(unsafe_code, reason = "functions of a system framework")]
-    // SAFETY: all five arrays hold at least `len` ≤ TILE numbers, and the functions write no further than that.
+    // SAFETY: all five arrays hold at least `len` ≤ TILE numbers, and the functions write no
+    // further than that.
     unsafe {
         vvlog(logarithm.as_mut_ptr(), ratio.as_ptr(), &(len as c_int));
         vDSP_vsubD(observed.as_ptr(), 1, lambda.as_ptr(), 1, excess.as_mut_ptr(), 1, len as c_ulong);

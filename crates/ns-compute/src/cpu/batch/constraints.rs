@@ -1,4 +1,5 @@
-//! The constraint terms of eight points: deviances and derivatives, each lane against its own auxiliary data.
+//! The constraint terms of eight points: deviances and derivatives, each lane against its own
+//! auxiliary data.
 
 use super::lanes::{LANES, Lanes};
 use super::poisson;
@@ -9,17 +10,27 @@ use ns_core::likelihood::constraint_deviance;
 use ns_core::parameters::Constraint;
 use ns_core::poisson::LARGE_COUNT;
 
-/// `rest` (the other terms) and the constraint terms without their normalisations, rounded once at the end; with `GRADIENT`, their derivatives are added to
-/// `gradient` (P).
+/// Eight points with their auxiliary data.
+#[derive(Clone, Copy)]
+pub(crate) struct ConstrainedPoint<'a> {
+    /// The auxiliary data (K).
+    pub(crate) aux: &'a [Lanes],
+    /// The points (P).
+    pub(crate) params: &'a [Lanes],
+}
+
+/// Returns the sum of `rest` (the other terms) and of the constraint terms without their
+/// normalisations, rounded once at the end. With `GRADIENT`, adds their derivatives to `gradient`
+/// (P).
 #[inline(always)]
 pub(crate) fn add<I: Isa, const GRADIENT: bool>(
     isa: I,
     terms: &[ConstraintTerm],
-    aux: &[Lanes],
-    params: &[Lanes],
+    point: ConstrainedPoint<'_>,
     gradient: &mut [Lanes],
     rest: Lanes,
 ) -> Lanes {
+    let ConstrainedPoint { aux, params } = point;
     let (mut small, mut large) = (Lanes::ZERO, [DoubleDouble::default(); LANES]);
     for (term, &aux) in terms.iter().zip(aux) {
         let theta = params[term.param as usize];
@@ -46,7 +57,7 @@ pub(crate) fn add<I: Isa, const GRADIENT: bool>(
     total
 }
 
-/// ½ ((a - θ)/σ)² and its derivative.
+/// Returns ½ ((a - θ)/σ)² and its derivative.
 #[inline(always)]
 fn gaussian(sigma: f64, aux: Lanes, theta: Lanes) -> (Lanes, Lanes) {
     let inverse = 1.0 / sigma;
@@ -59,7 +70,7 @@ fn gaussian(sigma: f64, aux: Lanes, theta: Lanes) -> (Lanes, Lanes) {
     (deviance, derivative)
 }
 
-/// Replaces terms of large counts, whose digits an f64 cannot hold, by their double_double values in `large`.
+/// Moves terms of large counts, whose digits do not fit into an f64, to `large` as double-doubles.
 #[inline(always)]
 fn move_large(
     constraint: Constraint,

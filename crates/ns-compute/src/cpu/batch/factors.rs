@@ -1,8 +1,10 @@
-//! What depends on the parameters but not on the bin: weights of the histosys shifts, and the scalar factors of each template.
+//! The terms of eight points that do not depend on the bin: weights of the histosys shifts, and the
+//! scalar factors of each template.
 //!
-//! Forwards, the factors of a template are multiplied one after the other, and each leaves behind itself and the product so far times its own
-//! derivative. Backwards, a running product of the factors behind completes that to the derivative of the whole. Nothing is divided by a factor, so
-//! factors of exactly zero need no care.
+//! The forward pass multiplies the factors of a template one after the other, and stores for each
+//! its value and the product so far times its derivative. The backward pass completes that, with a
+//! running product of the later factors, to the derivative of the whole. No division by a factor
+//! occurs, so factors of exactly zero need no special case.
 
 use super::lanes::{LANES, Lanes};
 use crate::cpu::factors::exp;
@@ -13,7 +15,7 @@ use std::ops::Range;
 
 /// Weights of the shifts, and the derivative of Σ deviances with respect to them.
 #[derive(Debug, Clone)]
-pub(crate) struct Weights {
+pub(crate) struct ShiftWeights {
     /// p and q of each parameter (P).
     pub(crate) value: Vec<[Lanes; 2]>,
     /// p' and q' of each parameter (P).
@@ -22,13 +24,13 @@ pub(crate) struct Weights {
     pub(crate) adjoint: Vec<[Lanes; 2]>,
 }
 
-impl Weights {
+impl ShiftWeights {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let room = || vec![[Lanes::ZERO; 2]; plan.n_params];
         Self { value: room(), derivative: room(), adjoint: room() }
     }
 
-    /// Weights at `params` (P), adjoints zero.
+    /// Computes the weights at `params` (P), with adjoints of zero.
     #[inline(always)]
     pub(crate) fn set(&mut self, plan: &ModelPlan, params: &[Lanes]) {
         for &param in &plan.histosys_params {
@@ -44,7 +46,7 @@ impl Weights {
         }
     }
 
-    /// Carries the adjoints on to `gradient` (P).
+    /// Adds the contributions of the adjoints to `gradient` (P).
     #[inline(always)]
     pub(crate) fn finish<I: Isa>(&self, isa: I, plan: &ModelPlan, gradient: &mut [Lanes]) {
         for &param in &plan.histosys_params {
@@ -55,7 +57,7 @@ impl Weights {
     }
 }
 
-/// (p, q) and (p', q') of `HistoSysInterpolation::Linear`.
+/// Returns (p, q) and (p', q') of `HistoSysInterpolation::Linear`.
 #[inline(always)]
 fn linear_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     let (mut value, mut derivative) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
@@ -70,7 +72,7 @@ fn linear_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     (value, derivative)
 }
 
-/// (p, q) and (p', q') of `HistoSysInterpolation::Quadratic`: beyond ±1 the tangents there.
+/// Returns (p, q) and (p', q') of `HistoSysInterpolation::Quadratic`: beyond ±1 the tangents there.
 #[inline(always)]
 fn quadratic_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     let (mut value, mut derivative) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
@@ -85,7 +87,8 @@ fn quadratic_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     (value, derivative)
 }
 
-/// (p, q) and (p', q') of `HistoSysInterpolation::SmoothLinear`. Beyond ±1 it is linear, and so its own tangent at ±1: no case is told from another.
+/// Returns (p, q) and (p', q') of `HistoSysInterpolation::SmoothLinear`. Beyond ±1 it is linear,
+/// and so equal to its tangent at ±1, which avoids a branch.
 #[inline(always)]
 fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
     let (mut value, mut derivative) = ([Lanes::ZERO; 2], [Lanes::ZERO; 2]);
@@ -104,12 +107,12 @@ fn smooth_weights(alpha: Lanes) -> ([Lanes; 2], [Lanes; 2]) {
 
 /// The scalar factors of the templates of one channel.
 #[derive(Debug, Clone)]
-pub(crate) struct Chains {
+pub(crate) struct FactorChains {
     /// K, the product of each template's factors (T of the channel).
     pub(crate) scale: Vec<Lanes>,
     /// Adjoint of K (T of the channel).
     pub(crate) adjoint: Vec<Lanes>,
-    /// What each normsys factor has above 1.
+    /// The excess of each normsys factor over 1.
     excesses: Vec<Lanes>,
     /// Its derivative times the product of the factors before it.
     partials: Vec<Lanes>,
@@ -117,15 +120,22 @@ pub(crate) struct Chains {
     scales: Vec<Lanes>,
     /// α in lanes where normsys factors are polynomials of it, 0 elsewhere (P).
     inner: Vec<Lanes>,
-    /// Whether any lane of a parameter is where they are exponentials, and which (P).
-    has_outer: Vec<bool>,
-    outer: Vec<Outer>,
+    outer: OuterLanes,
 }
 
-/// Lanes where normsys factors are exponentials of a parameter, in numbers that need no case to be told from another.
+/// The lanes of each parameter (P) where normsys factors are exponentials.
+#[derive(Debug, Clone)]
+struct OuterLanes {
+    /// Whether there are any.
+    is_present: Vec<bool>,
+    exponents: Vec<Outer>,
+}
+
+/// Lanes where normsys factors are exponentials of a parameter, in numbers that avoid branches.
 #[derive(Debug, Clone, Copy, Default)]
 struct Outer {
-    /// The exponent is ln hi · `up` + ln lo · `down`: α on the upper side, -α on the lower one, 0 elsewhere.
+    /// The exponent is ln hi · `up` + ln lo · `down`: α on the upper side, -α on the lower one, 0
+    /// elsewhere.
     up: Lanes,
     down: Lanes,
     /// Derivatives of `up` and `down`: 1 and 0, 0 and -1, 0 and 0.
@@ -135,7 +145,7 @@ struct Outer {
     is_inner: Lanes,
 }
 
-impl Chains {
+impl FactorChains {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let most =
             |of: fn(&ModelPlan, &ChannelPlan) -> usize| plan.channels.iter().map(|c| of(plan, c)).max().unwrap_or(0);
@@ -147,17 +157,19 @@ impl Chains {
             partials: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
             scales: vec![Lanes::ZERO; most(|plan, channel| scales(plan, channel).len())],
             inner: vec![Lanes::ZERO; plan.n_params],
-            has_outer: vec![false; plan.n_params],
-            outer: vec![Outer::default(); plan.n_params],
+            outer: OuterLanes {
+                is_present: vec![false; plan.n_params],
+                exponents: vec![Outer::default(); plan.n_params],
+            },
         }
     }
 
-    /// Finds out where the parameters of the group are beyond the polynomials.
+    /// Finds the lanes in which the parameters are beyond the polynomials.
     #[inline(always)]
-    pub(crate) fn look_at(&mut self, plan: &ModelPlan, params: &[Lanes]) {
+    pub(crate) fn find_outer(&mut self, plan: &ModelPlan, params: &[Lanes]) {
         let smooth = plan.normsys_table.rule() == NormSysInterpolation::SmoothExponential;
         for (param, &alpha) in params.iter().enumerate() {
-            let (inner, outer) = (&mut self.inner[param], &mut self.outer[param]);
+            let (inner, outer) = (&mut self.inner[param], &mut self.outer.exponents[param]);
             let mut all_inside = true;
             for lane in 0..LANES {
                 let a = alpha.0[lane];
@@ -171,11 +183,12 @@ impl Chains {
                 outer.down_derivative.0[lane] = if is_down { -1.0 } else { 0.0 };
                 outer.is_inner.0[lane] = if inside { 1.0 } else { 0.0 };
             }
-            self.has_outer[param] = !all_inside;
+            self.outer.is_present[param] = !all_inside;
         }
     }
 
-    /// K of each template of `channel`, its adjoint zero; and what `backward` needs.
+    /// Computes K of each template of `channel`, with an adjoint of zero, and what `backward`
+    /// needs.
     #[inline(always)]
     pub(crate) fn forward<I: Isa>(&mut self, isa: I, plan: &ModelPlan, channel: &ChannelPlan, params: &[Lanes]) {
         self.evaluate_polynomials(isa, plan, channel);
@@ -185,7 +198,7 @@ impl Chains {
             let links = first..first + template.normsys.len();
             first = links.end;
             let (excesses, partials) = (&self.excesses[links.clone()], &mut self.partials[links]);
-            let exponent = add_exponentials(isa, plan, template, (&self.has_outer, &self.outer), partials);
+            let exponent = add_exponentials(isa, plan, template, &self.outer, partials);
             let mut product = exp_all(isa, exponent);
             for (modifier, before) in plan.scales[template.scales.clone()].iter().zip(&mut scales) {
                 *before = product;
@@ -200,7 +213,8 @@ impl Chains {
         }
     }
 
-    /// Excess and derivative of the polynomial of each normsys modifier of `channel`, at 0 in lanes where it is an exponential.
+    /// Computes excess and derivative of the polynomial of each normsys modifier of `channel`, at 0
+    /// in lanes where it is an exponential.
     #[inline(always)]
     fn evaluate_polynomials<I: Isa>(&mut self, isa: I, plan: &ModelPlan, channel: &ChannelPlan) {
         let links = self.excesses.iter_mut().zip(&mut self.partials);
@@ -210,7 +224,7 @@ impl Chains {
         }
     }
 
-    /// Carries the adjoints of K on to `gradient` (P).
+    /// Adds the contributions of the adjoints of K to `gradient` (P).
     #[inline(always)]
     pub(crate) fn backward<I: Isa>(
         &self,
@@ -241,19 +255,19 @@ impl Chains {
     }
 }
 
-/// The normsys modifiers of a channel; those of neighbouring templates are neighbours.
+/// Returns the normsys modifiers of a channel; those of neighbouring templates are neighbours.
 fn normsys(plan: &ModelPlan, channel: &ChannelPlan) -> Range<usize> {
     let templates = &plan.templates[channel.templates.clone()];
     templates.first().map_or(0, |t| t.normsys.start)..templates.last().map_or(0, |t| t.normsys.end)
 }
 
-/// The scale modifiers of a channel, likewise.
+/// Returns the scale modifiers of a channel; those of neighbouring templates are neighbours.
 fn scales(plan: &ModelPlan, channel: &ChannelPlan) -> Range<usize> {
     let templates = &plan.templates[channel.templates.clone()];
     templates.first().map_or(0, |t| t.scales.start)..templates.last().map_or(0, |t| t.scales.end)
 }
 
-/// Value and derivative of the polynomial a₁α + … + a₆α⁶, both by Horner's rule.
+/// Returns value and derivative of the polynomial a₁α + … + a₆α⁶, both by Horner's rule.
 #[inline(always)]
 fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes) -> [Lanes; 2] {
     let mut value = Lanes::all(a6);
@@ -265,22 +279,23 @@ fn polynomial<I: Isa>(isa: I, &[a1, a2, a3, a4, a5, a6]: &[f64; 6], alpha: Lanes
     [value * alpha, derivative]
 }
 
-/// Where factors of `template` are exponentials: the sum of their exponents, as their product needs but one exponential; and into `derivatives` the derivatives
-/// of the exponents, as the factors themselves are 1 there.
+/// Returns, for the lanes where factors of `template` are exponentials, the sum of their exponents,
+/// so that one exponential gives their product. Adds the derivatives of the exponents to
+/// `derivatives`, as the factors themselves are 1 there.
 #[inline(always)]
 fn add_exponentials<I: Isa>(
     isa: I,
     plan: &ModelPlan,
     template: &TemplatePlan,
-    (has_outer, outer): (&[bool], &[Outer]),
+    outer: &OuterLanes,
     derivatives: &mut [Lanes],
 ) -> Lanes {
     let mut exponent = Lanes::ZERO;
     for (entry, derivative) in template.normsys.clone().zip(derivatives) {
         let param = plan.normsys[entry].param as usize;
-        if has_outer[param] {
+        if outer.is_present[param] {
             let [ln_hi, ln_lo] = plan.normsys_table.logarithms(entry).map(Lanes::all);
-            let outer = &outer[param];
+            let outer = &outer.exponents[param];
             exponent = ln_hi.times_plus(isa, outer.up, ln_lo.times_plus(isa, outer.down, exponent));
             let rate = ln_hi.times_plus(isa, outer.up_derivative, ln_lo * outer.down_derivative);
             *derivative = outer.is_inner.times_plus(isa, *derivative, rate);

@@ -1,7 +1,8 @@
 //! Eight numbers, one of each point of a group, and the arithmetic on them.
 //!
-//! Plain loops over a fixed-size array, which the compiler turns into vector instructions of the body's instruction set. No lane ever meets another
-//! one, so a point's result is the same to the bit whatever stands beside it.
+//! Plain loops over a fixed-size array, which the compiler turns into vector instructions of the
+//! body's instruction set. No lane ever meets another one, so a point's result is the same to the
+//! bit whatever the other lanes contain.
 
 use crate::cpu::isa::Isa;
 use std::ops::{Add, Mul};

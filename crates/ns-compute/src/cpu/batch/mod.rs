@@ -1,7 +1,9 @@
-//! Many points at once, each with its own data: -ln L and its gradient, eight points to a group, one in each lane of the vectors.
+//! Evaluates many points at once, each with its own data: -ln L and its gradient, eight points to a
+//! group, one in each lane of the vectors.
 //!
-//! The model is read once per group. The gradient is made backwards (adjoints of yields, then of factors and shifts), so that it costs about as much as
-//! the value. The slow twin is `CpuLikelihood`; curvature, and a floor below which Poisson terms go on as parabolas, are left to it.
+//! The model is read once per group. The gradient is computed by reverse accumulation (adjoints of
+//! yields, then of factors and shifts), and costs about as much as the value. `CpuLikelihood` is
+//! the reference implementation; it alone has curvature and a floor of the Poisson terms.
 //!
 //! Legend: N points, P parameters, B bins, K auxiliary data.
 
@@ -12,16 +14,18 @@ mod poisson;
 mod tile;
 
 use super::channel::tiles;
-use super::isa::{self, Body, InstructionSet, Isa, dispatch};
+use super::isa::{self, InstructionSet, Isa, VectorBody, dispatch};
 use super::plan::ModelPlan;
 use super::terms;
-use factors::{Chains, Weights};
+use constraints::ConstrainedPoint;
+use factors::{FactorChains, ShiftWeights};
 use lanes::{LANES, Lanes};
 use ns_core::Data;
 use std::sync::Arc;
-use tile::TileWork;
+use tile::{BatchSite, BatchTileWork};
 
-/// One set of data, with the part of -ln L that depends on nothing else: made once, used at many points.
+/// One data set, with the part of -ln L that depends on the data alone: prepared once, used at many
+/// points.
 #[derive(Debug, Clone)]
 pub struct BatchDataSet {
     data: Data,
@@ -32,7 +36,7 @@ impl BatchDataSet {
     /// Prepares `data` for the model that `plan` lays out.
     ///
     /// # Panics
-    /// If they have not the model's number of bins and auxiliary data.
+    /// If the numbers of bins and auxiliary data are not those of the model.
     #[must_use]
     pub fn new(plan: &ModelPlan, data: Data) -> Self {
         assert_eq!(
@@ -44,7 +48,7 @@ impl BatchDataSet {
         Self { data, constant }
     }
 
-    /// The data.
+    /// Returns the data.
     #[must_use]
     pub fn data(&self) -> &Data {
         &self.data
@@ -69,9 +73,11 @@ impl<'a> BatchDataSets<'a> {
     }
 }
 
-/// -ln L of many points at once. Cheap to clone, one for each thread; allocates nothing per evaluation.
+/// -ln L of many points at once. Cheap to clone, one for each thread; allocates nothing per
+/// evaluation.
 ///
-/// A point's result depends on its parameters and data only, to the bit: not on N, on its place, or on the other points.
+/// A point's result depends on its parameters and data only, to the bit: not on N, on its place, or
+/// on the other points.
 ///
 /// ```
 /// use ns_compute::{CpuBatch, CpuLikelihood, BatchDataSet, BatchDataSets};
@@ -107,13 +113,13 @@ struct Group {
 
 #[derive(Debug, Clone)]
 struct Scratch {
-    weights: Weights,
-    chains: Chains,
-    work: TileWork,
+    weights: ShiftWeights,
+    chains: FactorChains,
+    work: BatchTileWork,
 }
 
 impl CpuBatch {
-    /// An evaluator of the model that `plan` lays out.
+    /// Returns an evaluator of the model that `plan` lays out.
     #[must_use]
     pub fn new(plan: Arc<ModelPlan>) -> Self {
         let room = |n| vec![Lanes::ZERO; n];
@@ -124,11 +130,15 @@ impl CpuBatch {
             constant: Lanes::ZERO,
             gradient: room(plan.n_params),
         };
-        let scratch = Scratch { weights: Weights::new(&plan), chains: Chains::new(&plan), work: TileWork::new(&plan) };
+        let scratch = Scratch {
+            weights: ShiftWeights::new(&plan),
+            chains: FactorChains::new(&plan),
+            work: BatchTileWork::new(&plan),
+        };
         Self { plan, isa: isa::best(), group, scratch }
     }
 
-    /// The same with the bodies of another instruction set; it must be one that this machine has.
+    /// Selects another instruction set, which must be available on this machine.
     ///
     /// # Panics
     /// If `isa` is not among [`isa::available`].
@@ -138,24 +148,25 @@ impl CpuBatch {
         self
     }
 
-    /// The model's layout, to be shared with other evaluators.
+    /// Returns the model's layout, to be shared with other evaluators.
     #[must_use]
     pub fn plan(&self) -> &Arc<ModelPlan> {
         &self.plan
     }
 
-    /// -ln L at each row of `params` (N × P), written to `nll` (N); +∞ outside the domain.
+    /// Writes -ln L at each point of `params` (N × P) to `nll` (N); +∞ outside the domain.
     ///
     /// # Panics
-    /// If the lengths do not fit together.
+    /// If the lengths are inconsistent.
     pub fn nll(&mut self, data: BatchDataSets<'_>, params: &[f64], nll: &mut [f64]) {
         self.evaluate::<false>(data, params, nll, &mut []);
     }
 
-    /// The same, and the gradients written to `gradient` (N × P); zero for a point outside the domain.
+    /// Writes -ln L at each point of `params` (N × P) to `nll` (N), and the gradients to `gradient`
+    /// (N × P); zero for a point outside the domain.
     ///
     /// # Panics
-    /// If the lengths do not fit together.
+    /// If the lengths are inconsistent.
     pub fn nll_and_grad(&mut self, data: BatchDataSets<'_>, params: &[f64], nll: &mut [f64], gradient: &mut [f64]) {
         assert_eq!(gradient.len(), params.len(), "one derivative for each parameter of each point");
         self.evaluate::<true>(data, params, nll, gradient);
@@ -214,7 +225,7 @@ impl Group {
     }
 }
 
-/// Puts eight rows side by side.
+/// Interleaves eight rows, one in each lane.
 fn gather(columns: &mut [Lanes], rows: &[&[f64]; LANES]) {
     let rows = rows.map(|row| &row[..columns.len()]);
     for (i, column) in columns.iter_mut().enumerate() {
@@ -224,14 +235,14 @@ fn gather(columns: &mut [Lanes], rows: &[&[f64]; LANES]) {
     }
 }
 
-/// Value of one group, and its gradient if `GRADIENT`.
+/// Evaluates one group, with its gradient if `GRADIENT`.
 struct Evaluate<'a, const GRADIENT: bool> {
     plan: &'a ModelPlan,
     group: &'a mut Group,
     scratch: &'a mut Scratch,
 }
 
-impl<const GRADIENT: bool> Body for Evaluate<'_, GRADIENT> {
+impl<const GRADIENT: bool> VectorBody for Evaluate<'_, GRADIENT> {
     type Output = Lanes;
 
     #[inline(always)]
@@ -239,17 +250,18 @@ impl<const GRADIENT: bool> Body for Evaluate<'_, GRADIENT> {
         let Self { plan, group: Group { params, main, aux, constant, gradient }, scratch } = self;
         let Scratch { weights, chains, work } = scratch;
         weights.set(plan, params);
-        chains.look_at(plan, params);
+        chains.find_outer(plan, params);
         gradient.fill(Lanes::ZERO);
         let mut sum = Lanes::ZERO;
         for channel in &plan.channels {
             chains.forward(isa, plan, channel, params);
             for tile in tiles(channel) {
                 let first = channel.bins.start + tile.start;
-                work.expect(isa, plan, channel, tile, (weights, chains, params));
+                let site = BatchSite { plan, channel, tile, params };
+                work.expect(isa, site, weights, chains);
                 sum = work.compare::<I, GRADIENT>(isa, &main[first..first + tile.len], sum);
                 if GRADIENT {
-                    work.backward(isa, plan, channel, tile, (weights, chains), (params, gradient));
+                    work.backward(isa, site, weights, chains, gradient);
                 }
             }
             if GRADIENT {
@@ -259,6 +271,7 @@ impl<const GRADIENT: bool> Body for Evaluate<'_, GRADIENT> {
         if GRADIENT {
             weights.finish(isa, plan, gradient);
         }
-        constraints::add::<I, GRADIENT>(isa, &plan.terms, aux, params, gradient, sum + *constant)
+        let point = ConstrainedPoint { aux, params };
+        constraints::add::<I, GRADIENT>(isa, &plan.terms, point, gradient, sum + *constant)
     }
 }

@@ -1,9 +1,11 @@
-//! Poisson terms of eight points at once, without a branch: `ns_core::poisson`'s formulas, whose functions are the plain twins.
+//! Poisson terms of eight points at once, without a branch: `ns_core::poisson`'s formulas, whose
+//! functions are the reference implementation.
 
 use super::lanes::{LANES, Lanes};
 use crate::cpu::isa::Isa;
 
-/// Coefficients of the series Σ zᵏ/(2k+1), k = 1 … 12, last one first; s² = z ≤ 0.0295 leaves less than 1e-21.
+/// Coefficients of the series Σ zᵏ/(2k+1), k = 1 … 12, last one first; s² = z ≤ 0.0295 leaves less
+/// than 1e-21.
 const ARTANH: [f64; 12] = [
     1.0 / 25.0,
     1.0 / 23.0,
@@ -22,7 +24,8 @@ const ARTANH: [f64; 12] = [
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// D(n, λ) of each lane; +∞ where λ is negative or not a number, or zero where something was seen.
+/// Returns D(n, λ) of each lane; +∞ where λ is negative or not a number, or zero although events
+/// were observed.
 #[inline(always)]
 pub(crate) fn half_deviance<I: Isa>(isa: I, n: Lanes, lambda: Lanes) -> Lanes {
     let mut out = Lanes::ZERO;
@@ -32,7 +35,7 @@ pub(crate) fn half_deviance<I: Isa>(isa: I, n: Lanes, lambda: Lanes) -> Lanes {
     out
 }
 
-/// 1 - n/λ of each lane, the derivative of the term.
+/// Returns 1 - n/λ of each lane, the derivative of the term.
 #[inline(always)]
 pub(crate) fn derivative(n: Lanes, lambda: Lanes) -> Lanes {
     let mut out = Lanes::ZERO;
@@ -43,8 +46,11 @@ pub(crate) fn derivative(n: Lanes, lambda: Lanes) -> Lanes {
     out
 }
 
-/// Both ways of `ns_core::poisson::half_deviance` share one series: near λ = n, x - ln(1+x) = s (x - 2 Σ zᵏ/(2k+1)) with s = x/(2+x) and z = s²; elsewhere
-/// ln(λ/n) = k ln 2 + 2s (1 + Σ zᵏ/(2k+1)) with λ/n = 2ᵏm, m in [√½, √2), and s = (m-1)/(m+1).
+/// Returns D(n, λ) of one lane.
+///
+/// Both cases of `ns_core::poisson::half_deviance` share one series: near λ = n, x - ln(1+x) = s (x
+/// - 2 Σ zᵏ/(2k+1)) with s = x/(2+x) and z = s²; elsewhere ln(λ/n) = k ln 2 + 2s (1 + Σ zᵏ/(2k+1))
+/// with λ/n = 2ᵏm, m in [√½, √2), and s = (m-1)/(m+1).
 #[inline(always)]
 fn one_half_deviance<I: Isa>(isa: I, n: f64, lambda: f64) -> f64 {
     let excess = lambda - n;
@@ -71,7 +77,7 @@ fn one_half_deviance<I: Isa>(isa: I, n: f64, lambda: f64) -> f64 {
     if lambda >= 0.0 { value } else { f64::INFINITY }
 }
 
-/// k and m of a positive normal number 2ᵏm with m in [√½, √2), by its bits.
+/// Returns k and m of a positive normal number 2ᵏm with m in [√½, √2), by its bits.
 #[inline(always)]
 fn split(number: f64) -> (f64, f64) {
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
@@ -86,17 +92,20 @@ fn split(number: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::isa::{Fused, Plain};
+    use crate::cpu::isa::{FusedMultiplyAdd, SeparateMultiplyAdd};
     use ns_core::poisson;
 
     #[test]
-    fn deviances_agree_with_the_plain_ones() {
+    fn deviances_agree_with_the_reference() {
         for n in [1e-9, 0.3, 1.0, 7.0, 250.0, 1e6, 1.9e11] {
             for step in -4000..=4000 {
                 let lambda = n * (f64::from(step) * 0.005).exp();
                 let exact = poisson::half_deviance(n, lambda);
-                for value in [one_half_deviance(Fused, n, lambda), one_half_deviance(Plain, n, lambda)] {
-                    // A tenth of the terms is left after the subtraction where the logarithm takes over.
+                for value in
+                    [one_half_deviance(FusedMultiplyAdd, n, lambda), one_half_deviance(SeparateMultiplyAdd, n, lambda)]
+                {
+                    // A tenth of the terms is left after the subtraction where the logarithm takes
+                    // over.
                     assert!((value - exact).abs() <= 4e-15 * exact, "D({n}, {lambda}) = {value}, not {exact}");
                 }
             }
@@ -104,11 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_those_of_the_plain_ones() {
+    fn edges_agree_with_the_reference() {
         let numbers = [0.0, -0.0, 1.0, 3.5, -0.1, -1e-300, 1e-60, 1e300, f64::INFINITY, f64::NAN];
         for n in [0.0, 1.0, 40.0] {
             for lambda in numbers {
-                let (value, exact) = (one_half_deviance(Fused, n, lambda), poisson::half_deviance(n, lambda));
+                let (value, exact) =
+                    (one_half_deviance(FusedMultiplyAdd, n, lambda), poisson::half_deviance(n, lambda));
                 let same = value == exact || (value - exact).abs() <= 1e-15 * exact.abs();
                 assert!(same || !value.is_finite() && !exact.is_finite(), "D({n}, {lambda}) = {value}, not {exact}");
             }

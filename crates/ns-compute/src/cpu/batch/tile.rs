@@ -1,18 +1,67 @@
-//! One tile of a channel: expected yields of eight points, and the way back from λ to shifts, scales and per-bin factors.
+//! Evaluates one tile of a channel at eight points: expected yields, and the adjoints of shifts,
+//! scales and per-bin factors.
 //!
-//! y = (nominal + Σ shifts) · K · Πγ and λ = Σ y. With w = ∂(-ln L)/∂λ of a bin, the adjoint of K is w · shifted · Πγ summed over bins, that of the shifted
-//! yield w · K · Πγ, and that of one γ w · K · shifted times the other γ of that bin. No Jacobian is made.
+//! y = (nominal + Σ shifts) · K · Πγ and λ = Σ y. With w = ∂(-ln L)/∂λ of a bin, the adjoint of K
+//! is w · shifted · Πγ summed over bins, that of the shifted yield w · K · Πγ, and that of one γ w
+//! · K · shifted times the other γ of that bin. There is no Jacobian.
 
-use super::factors::{Chains, Weights};
+use super::factors::{FactorChains, ShiftWeights};
 use super::lanes::{LANES, Lanes};
 use super::poisson;
-use crate::cpu::channel::{NOTHING, Tile};
+use crate::cpu::channel::{NEGLIGIBLE, Tile};
 use crate::cpu::isa::Isa;
-use crate::cpu::plan::{ChannelPlan, HistoSysUse, ModelPlan, TILE, TemplatePlan};
+use crate::cpu::plan::{BinFactorUse, ChannelPlan, HistoSysUse, ModelPlan, TILE, TemplatePlan};
 
-/// Yields of one tile.
+/// Where a body evaluates: a tile of a channel, at eight points.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchSite<'a> {
+    pub(crate) plan: &'a ModelPlan,
+    pub(crate) channel: &'a ChannelPlan,
+    pub(crate) tile: Tile,
+    /// The points (P).
+    pub(crate) params: &'a [Lanes],
+}
+
+impl<'a> BatchSite<'a> {
+    /// Returns template `t`, from the first bin of the tile on.
+    fn template(self, t: usize) -> TemplateSite<'a> {
+        TemplateSite { plan: self.plan, template: &self.plan.templates[t], start: self.tile.start }
+    }
+}
+
+/// Neighbouring bins of a template.
+#[derive(Clone, Copy)]
+struct TemplateSite<'a> {
+    plan: &'a ModelPlan,
+    template: &'a TemplatePlan,
+    /// The first bin, counted inside the channel.
+    start: usize,
+}
+
+impl<'a> TemplateSite<'a> {
+    fn from(self, start: usize) -> Self {
+        Self { start, ..self }
+    }
+
+    fn histosys(self) -> &'a [HistoSysUse] {
+        &self.plan.histosys[self.template.histosys.clone()]
+    }
+
+    fn bin_factors(self) -> &'a [BinFactorUse] {
+        &self.plan.bin_factors[self.template.bin_factors.clone()]
+    }
+
+    /// Returns hi - nominal and lo - nominal of N bins.
+    #[inline(always)]
+    fn differences<const N: usize>(self, modifier: &HistoSysUse) -> (&'a [f64; N], &'a [f64; N]) {
+        let start = modifier.cells as usize + self.start;
+        (cells(&self.plan.up, start), cells(&self.plan.down, start))
+    }
+}
+
+/// Yields of one tile at eight points.
 #[derive(Debug, Clone)]
-pub(crate) struct TileWork {
+pub(crate) struct BatchTileWork {
     /// nominal + Σ shifts of each template of the channel and bin of the tile.
     shifted: Vec<Lanes>,
     /// Πγ, likewise.
@@ -21,11 +70,11 @@ pub(crate) struct TileWork {
     lambda: Vec<Lanes>,
     /// w of each bin.
     derivative: Vec<Lanes>,
-    /// Adjoint of the shifted yield of each bin, of the template at hand.
+    /// Adjoint of the shifted yield of each bin, of the current template.
     adjoint: Vec<Lanes>,
 }
 
-impl TileWork {
+impl BatchTileWork {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let n_cells = plan.channels.iter().map(|c| c.templates.len() * c.bins.len().min(TILE)).max().unwrap_or(0);
         let room = |n| vec![Lanes::ZERO; n];
@@ -38,24 +87,23 @@ impl TileWork {
         }
     }
 
-    /// Expected yields of `tile` into `self.lambda`.
+    /// Computes the expected yields into `self.lambda`.
     #[inline(always)]
     pub(crate) fn expect<I: Isa>(
         &mut self,
         isa: I,
-        plan: &ModelPlan,
-        channel: &ChannelPlan,
-        tile: Tile,
-        (weights, chains, params): (&Weights, &Chains, &[Lanes]),
+        site: BatchSite<'_>,
+        weights: &ShiftWeights,
+        chains: &FactorChains,
     ) {
+        let BatchSite { channel, tile, params, .. } = site;
         let lambda = &mut self.lambda[..tile.len];
         lambda.fill(Lanes::ZERO);
         for (i, t) in channel.templates.clone().enumerate() {
-            let template = &plan.templates[t];
             let row = i * tile.len..(i + 1) * tile.len;
             let (shifted, gammas) = (&mut self.shifted[row.clone()], &mut self.gammas[row]);
-            shift(isa, plan, template, tile.start, weights, shifted);
-            multiply_gammas(plan, template, tile.start, params, gammas);
+            shift(isa, site.template(t), weights, shifted);
+            multiply_gammas(site.template(t), params, gammas);
             let scale = chains.scale[i];
             for ((lambda, &shifted), &gammas) in lambda.iter_mut().zip(&*shifted).zip(&*gammas) {
                 *lambda = shifted.times_plus(isa, scale * gammas, *lambda);
@@ -64,12 +112,13 @@ impl TileWork {
         for lambda in lambda {
             for lane in 0..LANES {
                 let value = lambda.0[lane];
-                lambda.0[lane] = if value.abs() < NOTHING { 0.0 } else { value };
+                lambda.0[lane] = if value.abs() < NEGLIGIBLE { 0.0 } else { value };
             }
         }
     }
 
-    /// `sum` and the half-deviances of the tile's bins where `observed` was seen; with `GRADIENT`, their derivatives too.
+    /// Returns the sum of `sum` and of the half-deviances of the tile's bins from `observed`; with
+    /// `GRADIENT`, computes their derivatives too.
     #[inline(always)]
     pub(crate) fn compare<I: Isa, const GRADIENT: bool>(
         &mut self,
@@ -86,19 +135,20 @@ impl TileWork {
         sum
     }
 
-    /// Adjoints of scales and weights, and `gradient` (P) of the per-bin factors.
+    /// Adds to the adjoints of scales and weights, and the derivatives of per-bin factors to
+    /// `gradient` (P).
     #[inline(always)]
     pub(crate) fn backward<I: Isa>(
         &mut self,
         isa: I,
-        plan: &ModelPlan,
-        channel: &ChannelPlan,
-        tile: Tile,
-        (weights, chains): (&mut Weights, &mut Chains),
-        (params, gradient): (&[Lanes], &mut [Lanes]),
+        site: BatchSite<'_>,
+        weights: &mut ShiftWeights,
+        chains: &mut FactorChains,
+        gradient: &mut [Lanes],
     ) {
+        let BatchSite { channel, tile, params, .. } = site;
         for (i, t) in channel.templates.clone().enumerate() {
-            let template = &plan.templates[t];
+            let template = site.template(t);
             let row = i * tile.len..(i + 1) * tile.len;
             let (shifted, gammas) = (&self.shifted[row.clone()], &self.gammas[row]);
             let (scale, mut sum) = (chains.scale[i], chains.adjoint[i]);
@@ -108,38 +158,31 @@ impl TileWork {
                 self.adjoint[bin] = pulled * scale;
             }
             chains.adjoint[i] = sum;
-            unshift(isa, plan, template, tile.start, &self.adjoint[..tile.len], weights);
-            if !template.bin_factors.is_empty() {
-                let derivatives = &self.derivative[..tile.len];
-                differentiate_gammas(plan, template, tile.start, (scale, shifted, derivatives), (params, gradient));
+            unshift(isa, template, &self.adjoint[..tile.len], weights);
+            if !template.bin_factors().is_empty() {
+                let pulled = PulledYields { scale, shifted, derivatives: &self.derivative[..tile.len] };
+                differentiate_gammas(template, params, pulled, gradient);
             }
         }
     }
 }
 
-/// nominal + Σ shifts of neighbouring bins from `start` on, counted inside the channel.
+/// Writes nominal + Σ shifts of neighbouring bins to `shifted`.
 #[inline(always)]
-fn shift<I: Isa>(
-    isa: I,
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    start: usize,
-    weights: &Weights,
-    shifted: &mut [Lanes],
-) {
+fn shift<I: Isa>(isa: I, site: TemplateSite<'_>, weights: &ShiftWeights, shifted: &mut [Lanes]) {
     let (fours, rest) = shifted.as_chunks_mut::<4>();
     let (twos, ones) = rest.as_chunks_mut::<2>();
-    let mut bin = start;
+    let mut bin = site.start;
     for strip in fours {
-        shift_strip(isa, plan, template, bin, weights, strip);
+        shift_strip(isa, site.from(bin), weights, strip);
         bin += 4;
     }
     for strip in twos {
-        shift_strip(isa, plan, template, bin, weights, strip);
+        shift_strip(isa, site.from(bin), weights, strip);
         bin += 2;
     }
     for strip in ones.as_chunks_mut::<1>().0 {
-        shift_strip(isa, plan, template, bin, weights, strip);
+        shift_strip(isa, site.from(bin), weights, strip);
         bin += 1;
     }
 }
@@ -147,20 +190,18 @@ fn shift<I: Isa>(
 #[inline(always)]
 fn shift_strip<I: Isa, const N: usize>(
     isa: I,
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    bin: usize,
-    weights: &Weights,
+    site: TemplateSite<'_>,
+    weights: &ShiftWeights,
     shifted: &mut [Lanes; N],
 ) {
-    let nominal: &[f64; N] = cells(&plan.nominal, template.cells + bin);
+    let nominal: &[f64; N] = cells(&site.plan.nominal, site.template.cells + site.start);
     let mut sum = [Lanes::ZERO; N];
     for i in 0..N {
         sum[i] = Lanes::all(nominal[i]);
     }
-    for modifier in &plan.histosys[template.histosys.clone()] {
+    for modifier in site.histosys() {
         let [p, q] = weights.value[modifier.param as usize];
-        let (up, down) = differences::<N>(plan, modifier, bin);
+        let (up, down) = site.differences::<N>(modifier);
         for i in 0..N {
             sum[i] = p.times_plus(isa, Lanes::all(up[i]), q.times_plus(isa, Lanes::all(down[i]), sum[i]));
         }
@@ -168,26 +209,20 @@ fn shift_strip<I: Isa, const N: usize>(
     *shifted = sum;
 }
 
-/// Adds what the shifted yields' adjoints mean for the weights.
+/// Adds the contributions of the shifted yields' adjoints to those of the weights.
 #[inline(always)]
-fn unshift<I: Isa>(
-    isa: I,
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    start: usize,
-    adjoint: &[Lanes],
-    weights: &mut Weights,
-) {
-    for (strip, bin) in adjoint.chunks(8).zip((start..).step_by(8)) {
+fn unshift<I: Isa>(isa: I, site: TemplateSite<'_>, adjoint: &[Lanes], weights: &mut ShiftWeights) {
+    for (strip, bin) in adjoint.chunks(8).zip((site.start..).step_by(8)) {
+        let site = site.from(bin);
         match strip.len() {
-            1 => unshift_strip::<I, 1>(isa, plan, template, bin, strip, weights),
-            2 => unshift_strip::<I, 2>(isa, plan, template, bin, strip, weights),
-            3 => unshift_strip::<I, 3>(isa, plan, template, bin, strip, weights),
-            4 => unshift_strip::<I, 4>(isa, plan, template, bin, strip, weights),
-            5 => unshift_strip::<I, 5>(isa, plan, template, bin, strip, weights),
-            6 => unshift_strip::<I, 6>(isa, plan, template, bin, strip, weights),
-            7 => unshift_strip::<I, 7>(isa, plan, template, bin, strip, weights),
-            _ => unshift_strip::<I, 8>(isa, plan, template, bin, strip, weights),
+            1 => unshift_strip::<I, 1>(isa, site, strip, weights),
+            2 => unshift_strip::<I, 2>(isa, site, strip, weights),
+            3 => unshift_strip::<I, 3>(isa, site, strip, weights),
+            4 => unshift_strip::<I, 4>(isa, site, strip, weights),
+            5 => unshift_strip::<I, 5>(isa, site, strip, weights),
+            6 => unshift_strip::<I, 6>(isa, site, strip, weights),
+            7 => unshift_strip::<I, 7>(isa, site, strip, weights),
+            _ => unshift_strip::<I, 8>(isa, site, strip, weights),
         }
     }
 }
@@ -195,16 +230,14 @@ fn unshift<I: Isa>(
 #[inline(always)]
 fn unshift_strip<I: Isa, const N: usize>(
     isa: I,
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    bin: usize,
+    site: TemplateSite<'_>,
     adjoint: &[Lanes],
-    weights: &mut Weights,
+    weights: &mut ShiftWeights,
 ) {
     let adjoint: [Lanes; N] = *adjoint.first_chunk().expect("a strip of N bins");
-    for modifier in &plan.histosys[template.histosys.clone()] {
+    for modifier in site.histosys() {
         let [mut p, mut q] = weights.adjoint[modifier.param as usize];
-        let (up, down) = differences::<N>(plan, modifier, bin);
+        let (up, down) = site.differences::<N>(modifier);
         for i in 0..N {
             p = adjoint[i].times_plus(isa, Lanes::all(up[i]), p);
             q = adjoint[i].times_plus(isa, Lanes::all(down[i]), q);
@@ -213,52 +246,44 @@ fn unshift_strip<I: Isa, const N: usize>(
     }
 }
 
-/// hi - nominal and lo - nominal of N bins from `bin` on.
-#[inline(always)]
-fn differences<'a, const N: usize>(
-    plan: &'a ModelPlan,
-    modifier: &HistoSysUse,
-    bin: usize,
-) -> (&'a [f64; N], &'a [f64; N]) {
-    let start = modifier.cells as usize + bin;
-    (cells(&plan.up, start), cells(&plan.down, start))
-}
-
 #[inline(always)]
 fn cells<const N: usize>(values: &[f64], start: usize) -> &[f64; N] {
     values[start..].first_chunk().expect("every bin of a template has its cell")
 }
 
-/// Πγ of neighbouring bins from `start` on.
+/// Writes Πγ of neighbouring bins to `gammas`.
 #[inline(always)]
-fn multiply_gammas(plan: &ModelPlan, template: &TemplatePlan, start: usize, params: &[Lanes], gammas: &mut [Lanes]) {
+fn multiply_gammas(site: TemplateSite<'_>, params: &[Lanes], gammas: &mut [Lanes]) {
     gammas.fill(Lanes::ONE);
-    for factor in &plan.bin_factors[template.bin_factors.clone()] {
-        let first = factor.first_param as usize + start;
+    for factor in site.bin_factors() {
+        let first = factor.first_param as usize + site.start;
         for (product, &gamma) in gammas.iter_mut().zip(&params[first..]) {
             *product = *product * gamma;
         }
     }
 }
 
+/// K, the shifted yields, and w of neighbouring bins of a template.
+struct PulledYields<'a> {
+    scale: Lanes,
+    shifted: &'a [Lanes],
+    derivatives: &'a [Lanes],
+}
+
+/// Adds the derivatives with respect to the per-bin factors to `gradient` (P).
 #[inline(always)]
-fn differentiate_gammas(
-    plan: &ModelPlan,
-    template: &TemplatePlan,
-    start: usize,
-    (scale, shifted, derivatives): (Lanes, &[Lanes], &[Lanes]),
-    (params, gradient): (&[Lanes], &mut [Lanes]),
-) {
-    let factors = &plan.bin_factors[template.bin_factors.clone()];
+fn differentiate_gammas(site: TemplateSite<'_>, params: &[Lanes], pulled: PulledYields<'_>, gradient: &mut [Lanes]) {
+    let PulledYields { scale, shifted, derivatives } = pulled;
+    let factors = site.bin_factors();
     for (bin, (&shifted, &derivative)) in shifted.iter().zip(derivatives).enumerate() {
         for (i, factor) in factors.iter().enumerate() {
             let mut adjoint = derivative * scale * shifted;
             for (j, other) in factors.iter().enumerate() {
                 if i != j {
-                    adjoint = adjoint * params[other.first_param as usize + start + bin];
+                    adjoint = adjoint * params[other.first_param as usize + site.start + bin];
                 }
             }
-            let param = factor.first_param as usize + start + bin;
+            let param = factor.first_param as usize + site.start + bin;
             gradient[param] = gradient[param] + adjoint;
         }
     }

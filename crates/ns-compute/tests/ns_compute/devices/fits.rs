@@ -1,7 +1,7 @@
 //! Whole fits against the CPU's minimiser, and that no fit says that it arrived where it did not.
 
-use crate::models::{edge_models, random_model, toys};
-use crate::{Held, cholesky, constants, devices, difference, expansion, length};
+use crate::devices::models::{edge_models, random_model, toys};
+use crate::devices::{TestDevice, cholesky, constants, devices, difference, expansion, length};
 use ns_compute::CpuLikelihood;
 use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchTask};
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
@@ -11,7 +11,8 @@ use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;
 use std::time::Instant;
 
-/// Single precision knows minima of matrices with a ratio of pivots, relative to their diagonals, up to this one.
+/// Single precision knows minima of matrices with a ratio of pivots, relative to their diagonals,
+/// up to this one.
 const RESOLVED: f64 = 1e6;
 
 /// What became of the fits.
@@ -22,13 +23,15 @@ pub(crate) struct Tally {
     pub(crate) left: usize,
     /// Those of them whose fit on the CPU arrives.
     left_alone: usize,
-    /// Those in single precision with directions that it cannot tell from flat ones: the CPU has to go on.
+    /// Those in single precision with directions that it cannot tell from flat ones: the CPU has to
+    /// go on.
     unresolved: usize,
     /// Those that ended in another, lower minimum than the CPU's.
     lower: usize,
     /// Those that ended in another minimum, higher than the CPU's, from the same start.
     higher: usize,
-    /// The largest distances, as parts of what is allowed: 2NLL, parameters, and parameters after the CPU went on from there.
+    /// The largest distances, as parts of what is allowed: 2NLL, parameters, and parameters after
+    /// the CPU went on from there.
     worst: [f64; 3],
     iterations: usize,
     /// On the device.
@@ -41,13 +44,20 @@ pub(crate) fn minimize(likelihood: &mut CpuLikelihood, start: &[f64], domain: &D
     Minimizer::new(&likelihood.structure()).minimize(likelihood, start, domain, &MinimizeOptions::default())
 }
 
-/// Fits of `each` from `start` held against the CPU's from the same start, and against what the CPU makes of where they ended.
-pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], (domain, start): (&Domain, &[f64]), tally: &mut Tally) {
+/// Fits of `each` from `start` tested against the CPU's from the same start, and against what the
+/// CPU makes of where they ended.
+pub(crate) fn hold(
+    tested: &TestDevice,
+    model: &Model,
+    each: &[Data],
+    (domain, start): (&Domain, &[f64]),
+    tally: &mut Tally,
+) {
     let starts = start.repeat(each.len());
     let Domain { lower, upper, fixed, kinked, .. } = domain;
     let (data, fixed) = (BatchData::Each(each), BatchFixed::Shared(fixed));
     let task = BatchTask { data, starts: &starts, lower, upper, fixed, kinked, variance_of: None };
-    let mut session = held.session(model);
+    let mut session = tested.session(model);
     let clock = Instant::now();
     let arrivals = session.fit(&task).expect("the device computes");
     tally.milliseconds += 1e3 * clock.elapsed().as_secs_f64();
@@ -59,12 +69,12 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], (domain, start): (
         tally.fits += 1;
         tally.iterations += arrival.iterations;
         let constant = constants(model, data);
-        hold_one(held, &mut likelihood, (arrival, data, constant), domain, &cpu, tally);
+        hold_one(tested, &mut likelihood, (arrival, data, constant), domain, &cpu, tally);
     }
 }
 
 fn hold_one(
-    held: &Held,
+    tested: &TestDevice,
     likelihood: &mut CpuLikelihood,
     (arrival, data, constant): (&BatchFit, &Data, f64),
     domain: &Domain,
@@ -72,7 +82,7 @@ fn hold_one(
     tally: &mut Tally,
 ) {
     let inside = |p: usize| {
-        let slack = if held.is_single() {
+        let slack = if tested.is_single() {
             1e-6 * domain.lower[p].abs().max(domain.upper[p].abs()).clamp(1.0, 1e9)
         } else {
             0.0
@@ -93,80 +103,81 @@ fn hold_one(
     let there = expansion(likelihood, data, &arrival.params, true);
     let nll_off = (arrival.nll - there.value).abs();
     // In single precision the part that depends on the data alone is the host's.
-    let varying = if held.is_single() { 1e-3 * (there.value - constant) } else { there.value };
-    assert!(nll_off <= held.parity.nll * varying.abs().max(1.0), "{arrival:?} has -ln L {}", there.value);
+    let varying = if tested.is_single() { 1e-3 * (there.value - constant) } else { there.value };
+    assert!(nll_off <= tested.parity.nll * varying.abs().max(1.0), "{arrival:?} has -ln L {}", there.value);
     // A minimum has nothing lower near it: the CPU, started there, stays.
     let polished = minimize(likelihood, &arrival.params, domain);
     let matrix = expansion(likelihood, data, &polished.params, true).matrix;
     let free: Vec<usize> = (0..domain.lower.len()).filter(|&p| !domain.fixed[p]).collect();
     let n_params = domain.lower.len();
     let condition = cholesky(&matrix, &free, n_params).map_or(f64::INFINITY, |(_, condition)| condition);
-    if held.is_single() && condition > RESOLVED {
+    if tested.is_single() && condition > RESOLVED {
         tally.unresolved += 1;
         return;
     }
     let fall = 2.0 * (there.value - polished.nll);
-    assert!(fall <= held.parity.twice_nll_of_fit, "{fall:e} above the minimum that the CPU reaches from {arrival:?}");
-    tally.worst[0] = tally.worst[0].max(fall / held.parity.twice_nll_of_fit);
+    assert!(fall <= tested.parity.twice_nll_of_fit, "{fall:e} above the minimum that the CPU reaches from {arrival:?}");
+    tally.worst[0] = tally.worst[0].max(fall / tested.parity.twice_nll_of_fit);
     let moved = length(&matrix, &difference(&arrival.params, &polished.params));
-    assert!(moved <= held.parity.parameters, "{moved:e} standard deviations from the minimum: {arrival:?}");
-    tally.worst[1] = tally.worst[1].max(moved / held.parity.parameters);
+    assert!(moved <= tested.parity.parameters, "{moved:e} standard deviations from the minimum: {arrival:?}");
+    tally.worst[1] = tally.worst[1].max(moved / tested.parity.parameters);
     if !cpu.converged() {
         return;
     }
-    // The CPU's fit from the same start may have found another minimum, as a path may lead to either.
+    // The CPU's fit from the same start may have found another minimum, as a path may lead to
+    // either.
     let above = 2.0 * (polished.nll - cpu.nll);
-    if above > held.parity.twice_nll_of_fit {
+    if above > tested.parity.twice_nll_of_fit {
         tally.higher += 1;
-    } else if above < -held.parity.twice_nll_of_fit {
+    } else if above < -tested.parity.twice_nll_of_fit {
         tally.lower += 1;
     } else if condition < 1e6 {
         // Where parameters are degenerate, both ends are right and far apart.
         let off = length(&matrix, &difference(&polished.params, &cpu.params));
         assert!(
-            off <= held.parity.polished_parameters,
+            off <= tested.parity.polished_parameters,
             "{off:e} standard deviations between {polished:?} and {cpu:?}, {domain:?}"
         );
-        tally.worst[2] = tally.worst[2].max(off / held.parity.polished_parameters);
+        tally.worst[2] = tally.worst[2].max(off / tested.parity.polished_parameters);
     }
 }
 
 #[test]
 fn fits_of_random_models_end_where_the_cpus_do() {
-    for held in devices() {
+    for tested in devices() {
         let mut tally = Tally::default();
         for seed in 0..150 {
             let model = random_model(seed);
             let mut each = toys(&model, &mut Random::new(seed), 8);
             each.push(model.observed.clone());
             let (domain, start) = domain_and_start(&model, &FitOptions::default());
-            hold(&held, &model, &each, (&domain, &start), &mut tally);
+            hold(&tested, &model, &each, (&domain, &start), &mut tally);
         }
-        println!("{}: {tally:?} of what is allowed", held.device.precision());
-        let most_left = if held.is_single() { tally.fits / 10 } else { tally.fits / 100 };
+        println!("{}: {tally:?} of what is allowed", tested.device.precision());
+        let most_left = if tested.is_single() { tally.fits / 10 } else { tally.fits / 100 };
         assert!(tally.left_alone <= most_left, "{tally:?}");
-        assert!(tally.higher <= tally.fits / if held.is_single() { 50 } else { 100 }, "{tally:?}");
+        assert!(tally.higher <= tally.fits / if tested.is_single() { 50 } else { 100 }, "{tally:?}");
     }
 }
 
 #[test]
 fn fits_of_odd_models_end_where_the_cpus_do() {
-    for held in devices() {
+    for tested in devices() {
         let mut tally = Tally::default();
         for (what, model) in edge_models() {
             println!("{what}");
             let each = toys(&model, &mut Random::new(9), 12);
             let (domain, start) = domain_and_start(&model, &FitOptions::default());
-            hold(&held, &model, &each, (&domain, &start), &mut tally);
+            hold(&tested, &model, &each, (&domain, &start), &mut tally);
         }
-        println!("{}: {tally:?} of what is allowed", held.device.precision());
+        println!("{}: {tally:?} of what is allowed", tested.device.precision());
         assert!(tally.left_alone <= 4, "{tally:?}");
     }
 }
 
 #[test]
 fn each_fit_holds_what_is_its_own() {
-    for held in devices() {
+    for tested in devices() {
         for seed in 0..20 {
             let model = random_model(seed);
             let n_params = model.n_params();
@@ -187,7 +198,7 @@ fn each_fit_holds_what_is_its_own() {
                 kinked: &domain.kinked,
                 variance_of: Some(0),
             };
-            let mut session = held.session(&model);
+            let mut session = tested.session(&model);
             let arrivals = session.fit(&together).expect("the device computes");
             for (i, arrival) in arrivals.iter().enumerate() {
                 let own = i * n_params..(i + 1) * n_params;
@@ -215,7 +226,7 @@ fn each_fit_holds_what_is_its_own() {
 
 #[test]
 fn a_fit_that_cannot_start_says_so() {
-    for held in devices() {
+    for tested in devices() {
         let model = random_model(1);
         let (domain, mut start) = domain_and_start(&model, &FitOptions::default());
         let poi = model.poi().expect("there is one");
@@ -231,7 +242,7 @@ fn a_fit_that_cannot_start_says_so() {
             kinked: &[],
             variance_of: Some(poi),
         };
-        let arrivals = held.session(&model).fit(&task).expect("the device computes");
+        let arrivals = tested.session(&model).fit(&task).expect("the device computes");
         assert!(!arrivals[0].converged && arrivals[0].nll == f64::INFINITY && arrivals[0].variance.is_none());
     }
 }

@@ -1,7 +1,8 @@
-//! That no result depends on how many blocks there are, on which host thread runs them, or on the order of lanes; and launches for the sanitizers.
+//! That no result depends on how many blocks there are, on which host thread runs them, or on the
+//! order of lanes; and launches for the sanitizers.
 
-use crate::models::{data_sets, edge_models, points, random_model, toys};
-use crate::{bits, devices, open};
+use crate::devices::models::{data_sets, edge_models, points, random_model, toys};
+use crate::devices::{bits, devices, open};
 use ns_compute::accel::{BatchPoints, DeviceSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
@@ -82,27 +83,28 @@ fn lanes_as_threads_compute_the_same() {
 /// The emulation's blocks are one warp, a GPU's are four.
 #[test]
 fn four_warps_compute_what_one_does() {
-    for held in devices() {
+    for tested in devices() {
         for seed in [1, 3, 8] {
             let (model, n) = (random_model(seed), 5);
-            let one = with_lanes(&held.device, &model, n, None);
-            let four = with_lanes(&held.device, &model, n, Some(128));
+            let one = with_lanes(&tested.device, &model, n, None);
+            let four = with_lanes(&tested.device, &model, n, Some(128));
             // Sums are in another order: the same but for rounding.
             let size = |x: f64| if x.is_finite() { x.abs().max(1.0) } else { 1.0 };
             let scale = one[..n * (1 + model.n_params())].iter().fold(1.0, |most: f64, &x| most.max(size(x)));
             for (a, b) in one.iter().zip(&four).take(n * (1 + model.n_params())) {
-                assert!(a == b || (a - b).abs() <= held.parity.gradient * scale, "{a} and {b}");
+                assert!(a == b || (a - b).abs() <= tested.parity.gradient * scale, "{a} and {b}");
             }
             for schedule in [LaneSchedule::Descending, LaneSchedule::Shuffled] {
                 let options = EmulationOptions { schedule, ..EmulationOptions::default() };
-                let again = with_lanes(&open(held.device.precision(), options), &model, n, Some(128));
+                let again = with_lanes(&open(tested.device.precision(), options), &model, n, Some(128));
                 assert!(bits(&again) == bits(&four), "{schedule:?}");
             }
         }
     }
 }
 
-/// Small launches of every kernel: `make kernels-sanitize` records and replays them. One block works in memory of exactly its size.
+/// Small launches of every kernel: `make kernels-sanitize` records and replays them. One block
+/// works in memory of exactly its size.
 #[test]
 fn recorded_for_the_sanitizers() {
     for precision in [Precision::Double, Precision::Single] {
@@ -115,6 +117,6 @@ fn recorded_for_the_sanitizers() {
         }
         everything(&device, &random_model(4), 3);
         with_lanes(&device, &random_model(3), 2, Some(128));
-        crate::templates::recorded(&device);
+        crate::devices::templates::recorded(&device);
     }
 }

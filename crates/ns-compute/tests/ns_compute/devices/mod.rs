@@ -1,6 +1,8 @@
-//! The likelihood kernels on the emulated device against the CPU, in double and in single precision, within `testdata/parity.json`.
+//! The likelihood kernels on the emulated device against the CPU, in double and in single
+//! precision, within `testdata/parity.json`.
 //!
-//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`), in a build with that feature, tries a real one instead.
+//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`), in a build with that feature, tries a real one
+//! instead.
 
 mod ensembles;
 mod fits;
@@ -21,12 +23,12 @@ use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision};
 use ns_testkit::parity::Parity;
 
 /// A device with the tolerances of its precision.
-struct Held {
+struct TestDevice {
     device: Device,
     parity: Parity,
 }
 
-impl Held {
+impl TestDevice {
     fn is_single(&self) -> bool {
         self.device.precision() == Precision::Single
     }
@@ -51,20 +53,20 @@ fn open(precision: Precision, emulation: EmulationOptions) -> Device {
 }
 
 /// The emulated device in both precisions, or the real one that the environment names.
-fn devices() -> Vec<Held> {
-    let held = |device: Device| {
+fn devices() -> Vec<TestDevice> {
+    let tested = |device: Device| {
         let parity = if device.precision() == Precision::Single { Parity::single() } else { Parity::double() };
-        Held { device, parity }
+        TestDevice { device, parity }
     };
     let real = match std::env::var("NEXTSTAT_TEST_DEVICE").as_deref() {
         Ok("cuda") => Backend::Cuda,
         Ok("metal") => Backend::Metal,
         _ => {
             let emulated = |precision| open(precision, EmulationOptions::default());
-            return vec![held(emulated(Precision::Double)), held(emulated(Precision::Single))];
+            return vec![tested(emulated(Precision::Double)), tested(emulated(Precision::Single))];
         }
     };
-    vec![held(Device::open(real, 0).unwrap_or_else(|error| panic!("{error}")))]
+    vec![tested(Device::open(real, 0).unwrap_or_else(|error| panic!("{error}")))]
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -105,7 +107,8 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// L of the rows and columns that are not held, and the ratio of its largest to its smallest pivot; `None` if it is not positive definite.
+/// L of the rows and columns that are not tested, and the ratio of its largest to its smallest
+/// pivot; `None` if it is not positive definite.
 fn cholesky(matrix: &[f64], free: &[usize], n: usize) -> Option<(Vec<f64>, f64)> {
     let m = free.len();
     let mut factor = vec![0.0; m * m];

@@ -1,4 +1,5 @@
-//! The models that devices are tried on: random ones with every modifier, and small ones at the edges of what a model can be.
+//! The models that devices are tried on: random ones with every modifier, and small ones at the
+//! edges of what a model can be.
 
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_core::spec::ModifierData::{HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
@@ -23,7 +24,8 @@ pub(crate) fn random_model(seed: u64) -> Model {
     compile(&workspace, &options).expect("random workspaces are sound")
 }
 
-/// Points inside the bounds (N × P), with signed zeros, ends of the interpolation, factors of zero and points outside the domain among them.
+/// Points inside the bounds (N × P), with signed zeros, ends of the interpolation, factors of zero
+/// and points outside the domain among them.
 pub(crate) fn points(model: &Model, random: &mut Random, n: usize) -> Vec<f64> {
     let mut all = Vec::new();
     for i in 0..n {
@@ -76,7 +78,7 @@ pub(crate) fn toys(model: &Model, random: &mut Random, n: usize) -> Vec<Data> {
     toys
 }
 
-/// Every parameter of these is held.
+/// Every parameter of these is tested.
 pub(crate) fn all_fixed(names: &[&str]) -> Vec<ParameterConfig> {
     let fixed =
         |name: &&str| ParameterConfig { name: (*name).to_owned(), fixed: Some(true), ..ParameterConfig::default() };

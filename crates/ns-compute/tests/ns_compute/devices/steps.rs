@@ -1,7 +1,7 @@
 //! Newton steps against a dense solve on the CPU, and variances against its Hessian.
 
-use crate::models::{data_sets, edge_models, points, random_model, toys};
-use crate::{Expansion, Held, cholesky, devices, difference, expansion, length};
+use crate::devices::models::{data_sets, edge_models, points, random_model, toys};
+use crate::devices::{Expansion, TestDevice, cholesky, devices, difference, expansion, length};
 use ns_compute::CpuLikelihood;
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
@@ -31,10 +31,10 @@ struct Found {
     worst: f64,
 }
 
-fn hold(held: &Held, model: &Model, exact: bool, random: &mut Random, found: &mut Found) {
+fn hold(tested: &TestDevice, model: &Model, exact: bool, random: &mut Random, found: &mut Found) {
     const N: usize = 9;
     let n_params = model.n_params();
-    let points = held.all_rounded(&points(model, random, N));
+    let points = tested.all_rounded(&points(model, random, N));
     let each: Vec<Data> = data_sets(model, random, N);
     let fixed: Vec<bool> =
         (0..N * n_params).map(|i| model.parameters.fixed[i % n_params] || random.one_in(6)).collect();
@@ -48,10 +48,10 @@ fn hold(held: &Held, model: &Model, exact: bool, random: &mut Random, found: &mu
         kinked: &[],
         variance_of: None,
     };
-    let steps = held.session(model).newton_steps(&task, exact).expect("the device computes");
+    let steps = tested.session(model).newton_steps(&task, exact).expect("the device computes");
     let mut likelihood = CpuLikelihood::new(model);
     for (i, point) in points.chunks(n_params).enumerate() {
-        let data = Data { main: held.all_rounded(&each[i].main), aux: held.all_rounded(&each[i].aux) };
+        let data = Data { main: tested.all_rounded(&each[i].main), aux: tested.all_rounded(&each[i].aux) };
         let Expansion { value, gradient, matrix } = expansion(&mut likelihood, &data, point, exact);
         let step = &steps[i * n_params..(i + 1) * n_params];
         let is_free = |p: usize| {
@@ -63,7 +63,7 @@ fn hold(held: &Held, model: &Model, exact: bool, random: &mut Random, found: &mu
             assert!(step.iter().all(|x| x.is_nan()), "outside the domain");
             continue;
         }
-        let most = if held.is_single() { 1e2 } else { 1e6 };
+        let most = if tested.is_single() { 1e2 } else { 1e6 };
         match cholesky(&matrix, &free, n_params) {
             None => {
                 found.indefinite += 1;
@@ -81,9 +81,9 @@ fn hold(held: &Held, model: &Model, exact: bool, random: &mut Random, found: &mu
                     "a positive definite matrix of condition {condition:e} has a step: at {point:?} of {:?}, {matrix:?}",
                     model.parameters.names
                 );
-                assert!(off <= held.parity.newton_step, "{off:e}: {step:?} is not {expected:?}");
-                (0..n_params).filter(|p| !free.contains(p)).for_each(|p| assert_eq!(step[p], 0.0, "held"));
-                found.worst = found.worst.max(off / held.parity.newton_step);
+                assert!(off <= tested.parity.newton_step, "{off:e}: {step:?} is not {expected:?}");
+                (0..n_params).filter(|p| !free.contains(p)).for_each(|p| assert_eq!(step[p], 0.0, "tested"));
+                found.worst = found.worst.max(off / tested.parity.newton_step);
                 found.compared += 1;
             }
         }
@@ -92,17 +92,17 @@ fn hold(held: &Held, model: &Model, exact: bool, random: &mut Random, found: &mu
 
 #[test]
 fn newton_steps_are_those_of_a_dense_solve() {
-    for held in devices() {
+    for tested in devices() {
         for exact in [false, true] {
             let mut found = Found::default();
             for seed in 0..60 {
-                hold(&held, &random_model(seed), exact, &mut Random::new(seed), &mut found);
+                hold(&tested, &random_model(seed), exact, &mut Random::new(seed), &mut found);
             }
             for (what, model) in edge_models() {
                 println!("{what}");
-                hold(&held, &model, exact, &mut Random::new(5), &mut found);
+                hold(&tested, &model, exact, &mut Random::new(5), &mut found);
             }
-            println!("{}, exact: {exact}: {found:?}", held.device.precision());
+            println!("{}, exact: {exact}: {found:?}", tested.device.precision());
             assert!(found.compared > if exact { 60 } else { 200 }, "{found:?}");
         }
     }
@@ -110,13 +110,14 @@ fn newton_steps_are_those_of_a_dense_solve() {
 
 #[test]
 fn a_matrix_that_is_clearly_indefinite_has_no_step() {
-    // Far out, where the exact Hessian of a product of factors is indefinite: the determinant of a 2 x 2 block is negative.
+    // Far out, where the exact Hessian of a product of factors is indefinite: the determinant of a
+    // 2 x 2 block is negative.
     let (_, model) =
         edge_models().into_iter().find(|(what, _)| *what == "one parameter in several factors").expect("there");
-    for held in devices() {
+    for tested in devices() {
         let (mut n_nan, mut random) = (0, Random::new(11));
         for _ in 0..200 {
-            let point: Vec<f64> = (0..model.n_params()).map(|_| held.rounded(random.between(0.01, 3.0))).collect();
+            let point: Vec<f64> = (0..model.n_params()).map(|_| tested.rounded(random.between(0.01, 3.0))).collect();
             let fixed = vec![false; point.len()];
             let (lower, upper) = (&vec![-1e9; point.len()], &vec![1e9; point.len()]);
             let task = BatchTask {
@@ -128,7 +129,7 @@ fn a_matrix_that_is_clearly_indefinite_has_no_step() {
                 kinked: &[],
                 variance_of: None,
             };
-            let step = held.session(&model).newton_steps(&task, true).expect("the device computes");
+            let step = tested.session(&model).newton_steps(&task, true).expect("the device computes");
             let cpu = expansion(&mut CpuLikelihood::new(&model), &model.observed, &point, true);
             let all: Vec<usize> = (0..point.len()).collect();
             match cholesky(&cpu.matrix, &all, point.len()) {
@@ -145,7 +146,7 @@ fn a_matrix_that_is_clearly_indefinite_has_no_step() {
 
 #[test]
 fn variances_are_those_of_the_cpus_hessian() {
-    for held in devices() {
+    for tested in devices() {
         let (mut n_compared, mut worst) = (0, 0.0_f64);
         for seed in 0..60 {
             let model = random_model(seed);
@@ -163,7 +164,7 @@ fn variances_are_those_of_the_cpus_hessian() {
                 kinked: &domain.kinked,
                 variance_of: Some(param),
             };
-            let arrivals = held.session(&model).fit(&task).expect("the device computes");
+            let arrivals = tested.session(&model).fit(&task).expect("the device computes");
             for (arrival, data) in arrivals.iter().zip(&each) {
                 let mut likelihood = CpuLikelihood::new(&model);
                 ns_core::DataLikelihood::set_data(&mut likelihood, data);
@@ -175,19 +176,19 @@ fn variances_are_those_of_the_cpus_hessian() {
                 let all: Vec<usize> = (0..start.len()).collect();
                 let matrix = expansion(&mut likelihood, data, &arrival.params, true).matrix;
                 let is_sound = cholesky(&matrix, &all, all.len())
-                    .is_some_and(|(_, condition)| condition < if held.is_single() { 1e2 } else { 1e6 });
+                    .is_some_and(|(_, condition)| condition < if tested.is_single() { 1e2 } else { 1e6 });
                 if !arrival.converged {
                     assert_eq!(arrival.variance, None, "no variance elsewhere");
                 } else if !is_edge && is_sound && hessian.is_positive_definite() {
                     let expected = hessian.variance(param);
                     let found = arrival.variance.expect("there is one");
-                    let off = (found - expected).abs() / expected / held.parity.variance;
+                    let off = (found - expected).abs() / expected / tested.parity.variance;
                     assert!(off <= 1.0, "seed {seed}: {found} is not {expected}");
                     (n_compared, worst) = (n_compared + 1, worst.max(off));
                 }
             }
         }
-        println!("{}: {n_compared} variances, worst {worst} of what is allowed", held.device.precision());
+        println!("{}: {n_compared} variances, worst {worst} of what is allowed", tested.device.precision());
         assert!(n_compared > 50);
     }
 }

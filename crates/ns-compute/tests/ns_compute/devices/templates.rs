@@ -1,7 +1,8 @@
-//! Templates that are replaced on a device: -ln L, its gradients by parameters and inputs, and fits, of many rows at once, against the CPU with each row's templates.
+//! Templates that are replaced on a device: -ln L, its gradients by parameters and inputs, and
+//! fits, of many rows at once, against the CPU with each row's templates.
 
-use crate::models::{edge_models, points, random_model};
-use crate::{Held, bits, devices, open};
+use crate::devices::models::{edge_models, points, random_model};
+use crate::devices::{TestDevice, bits, devices, open};
 use ns_compute::accel::{AccelError, BatchGradients, DeviceGradients, DeviceInput, DeviceSession};
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask, TemplateBatchMinimizer, TemplateMinimizer};
@@ -23,18 +24,19 @@ pub(crate) fn inputs_of(model: &Model, seed: u64) -> Inputs {
 }
 
 /// Rows of inputs (R × M) near those of the model, as the device has them.
-pub(crate) fn rows_of(held: &Held, model: &Model, inputs: &Inputs, random: &mut Random, n: usize) -> Vec<f64> {
+pub(crate) fn rows_of(tested: &TestDevice, model: &Model, inputs: &Inputs, random: &mut Random, n: usize) -> Vec<f64> {
     let values = inputs.values(model);
     (0..n)
-        .flat_map(|_| values.iter().map(|x| held.rounded(x * random.between(0.93, 1.07))).collect::<Vec<_>>())
+        .flat_map(|_| values.iter().map(|x| tested.rounded(x * random.between(0.93, 1.07))).collect::<Vec<_>>())
         .collect()
 }
 
-pub(crate) fn session(held: &Held, model: &Model, inputs: &Inputs) -> DeviceSession {
-    DeviceSession::with_inputs(&held.device, model, inputs.clone()).expect("the model fits on the device")
+pub(crate) fn session(tested: &TestDevice, model: &Model, inputs: &Inputs) -> DeviceSession {
+    DeviceSession::with_inputs(&tested.device, model, inputs.clone()).expect("the model fits on the device")
 }
 
-/// How far values, derivatives by parameters and derivatives by inputs were off: of -ln L, and of a point's largest derivative of the kind.
+/// How far values, derivatives by parameters and derivatives by inputs were off: of -ln L, and of a
+/// point's largest derivative of the kind.
 #[derive(Debug, Default)]
 pub(crate) struct Off {
     nll: f64,
@@ -44,10 +46,16 @@ pub(crate) struct Off {
 }
 
 /// Holds the gradients of `rows` (R × M) at `points` (R × P) against the CPU.
-pub(crate) fn hold(held: &Held, model: &Model, inputs: &Inputs, (rows, points): (&[f64], &[f64]), off: &mut Off) {
+pub(crate) fn hold(
+    tested: &TestDevice,
+    model: &Model,
+    inputs: &Inputs,
+    (rows, points): (&[f64], &[f64]),
+    off: &mut Off,
+) {
     let (p, m) = (model.n_params(), inputs.len());
-    let points = held.all_rounded(points);
-    let mut device = session(held, model, inputs);
+    let points = tested.all_rounded(points);
+    let mut device = session(tested, model, inputs);
     device.set_input_batch(DeviceInput::Host(rows)).expect("templates of their kind");
     let found =
         device.nll_and_gradients(&model.observed, DeviceInput::Host(&points), rows.len() / m).expect("it computes");
@@ -75,36 +83,36 @@ pub(crate) fn hold(held: &Held, model: &Model, inputs: &Inputs, (rows, points): 
         }
     }
     // Some thousand roundings of numbers that add up to the largest.
-    let most = if held.is_single() { 1e-4 } else { 1e-12 };
+    let most = if tested.is_single() { 1e-4 } else { 1e-12 };
     let worst = off.nll.max(off.by_params).max(off.by_inputs);
     assert!(worst <= most, "{off:?}");
 }
 
 #[test]
 fn gradients_by_templates_of_random_models_are_the_cpus() {
-    for held in devices() {
+    for tested in devices() {
         let mut off = Off::default();
         for seed in 0..120 {
             let model = random_model(seed);
             let inputs = inputs_of(&model, seed);
             let mut random = Random::new(seed ^ 11);
-            let rows = rows_of(&held, &model, &inputs, &mut random, 7);
-            hold(&held, &model, &inputs, (&rows, &points(&model, &mut random, 7)), &mut off);
+            let rows = rows_of(&tested, &model, &inputs, &mut random, 7);
+            hold(&tested, &model, &inputs, (&rows, &points(&model, &mut random, 7)), &mut off);
         }
-        println!("{}: {off:?}", held.device.precision());
+        println!("{}: {off:?}", tested.device.precision());
         assert!(off.n_outside > 10, "points outside the domain: {}", off.n_outside);
     }
 }
 
 #[test]
 fn gradients_by_templates_of_odd_models_are_the_cpus() {
-    for held in devices() {
+    for tested in devices() {
         for (what, model) in edge_models() {
             println!("{what}");
             let inputs = inputs_of(&model, 1);
             let mut random = Random::new(5);
-            let rows = rows_of(&held, &model, &inputs, &mut random, 20);
-            hold(&held, &model, &inputs, (&rows, &points(&model, &mut random, 20)), &mut Off::default());
+            let rows = rows_of(&tested, &model, &inputs, &mut random, 20);
+            hold(&tested, &model, &inputs, (&rows, &points(&model, &mut random, 20)), &mut Off::default());
         }
     }
 }
@@ -122,24 +130,26 @@ fn require_close(ours: &[f64], theirs: &[f64], what: &str) {
 /// A model whose templates were replaced there is the model that was uploaded with them.
 #[test]
 fn replaced_templates_are_those_of_a_model_that_has_them() {
-    for held in devices().into_iter().filter(|held| !held.is_single()) {
+    for tested in devices().into_iter().filter(|tested| !tested.is_single()) {
         for seed in 0..30 {
             let mut model = random_model(seed);
             let inputs = inputs_of(&model, seed);
             let mut random = Random::new(seed);
-            let row = rows_of(&held, &model, &inputs, &mut random, 1);
-            let mut replaced = session(&held, &model, &inputs);
+            let row = rows_of(&tested, &model, &inputs, &mut random, 1);
+            let mut replaced = session(&tested, &model, &inputs);
             replaced.set_input_batch(DeviceInput::Host(&row)).expect("templates of their kind");
             inputs.apply(&row, &mut model);
-            let mut compiled = held.session(&model);
+            let mut compiled = tested.session(&model);
             let at = points(&model, &mut random, 5);
             let data = model.observed.clone();
             let (ours, derivatives) = replaced.derivatives(&data, &at).expect("it computes");
             let (theirs, expected) = compiled.derivatives(&data, &at).expect("it computes");
-            // The same bits where products and sums are rounded apart, as the host does; where they are fused, as on NVIDIA GPUs, the tables have other roundings.
+            // The same bits where products and sums are rounded apart, as the host does; where they
+            // are fused, as on NVIDIA GPUs, the tables have other roundings.
             require_close(&ours, &theirs, &format!("seed {seed}"));
             require_close(&derivatives, &expected, &format!("derivatives, seed {seed}"));
-            // Through the trait that fits of gradients use: the same but for the rounding of what is absolute.
+            // Through the trait that fits of gradients use: the same but for the rounding of what
+            // is absolute.
             replaced.replace_templates(&model).expect("it computes");
             let (again, _) = replaced.derivatives(&data, &at).expect("it computes");
             for (ours, theirs) in again.iter().zip(&theirs) {
@@ -152,13 +162,13 @@ fn replaced_templates_are_those_of_a_model_that_has_them() {
 /// Item i is of row i modulo R, also where a launch does some of the fits only.
 #[test]
 fn fits_of_rows_end_in_each_rows_minimum() {
-    for held in devices().into_iter().filter(|held| !held.is_single()) {
+    for tested in devices().into_iter().filter(|tested| !tested.is_single()) {
         for seed in [1, 4, 7, 9] {
             let model = random_model(seed);
             let inputs = inputs_of(&model, seed);
             let mut random = Random::new(seed);
-            let rows = rows_of(&held, &model, &inputs, &mut random, 3);
-            let mut device = session(&held, &model, &inputs);
+            let rows = rows_of(&tested, &model, &inputs, &mut random, 3);
+            let mut device = session(&tested, &model, &inputs);
             device.set_input_batch(DeviceInput::Host(&rows)).expect("templates of their kind");
             let (domain, start) = domain_and_start(&model, &FitOptions::default());
             let task = BatchTask {
@@ -186,19 +196,20 @@ fn fits_of_rows_end_in_each_rows_minimum() {
 /// Host memory as the emulated device's.
 #[expect(unsafe_code, reason = "memory of the test stands for a tensor's")]
 fn foreign(device: &Device, numbers: &mut [f64]) -> ExternalBuffer<f64> {
-    // SAFETY: the emulated device's addresses are the host's; nobody else uses `numbers` while the result lives, for which the tests below see to it.
+    // SAFETY: the emulated device's addresses are the host's; nobody else uses `numbers` while the
+    // result lives, for which the tests below see to it.
     unsafe { device.external_buffer(numbers.as_mut_ptr() as u64, numbers.len()) }.expect("memory of the host")
 }
 
 #[test]
 fn memory_that_somebody_else_owns_is_read_and_written_where_it_is() {
     let device = open(Precision::Double, EmulationOptions::default());
-    let held = devices().remove(0);
+    let tested = devices().remove(0);
     let model = random_model(4);
     let inputs = inputs_of(&model, 4);
     let (p, m, n) = (model.n_params(), inputs.len(), 5);
     let mut random = Random::new(3);
-    let mut rows = rows_of(&held, &model, &inputs, &mut random, n);
+    let mut rows = rows_of(&tested, &model, &inputs, &mut random, n);
     let mut at = points(&model, &mut random, n);
     let mut session = DeviceSession::with_inputs(&device, &model, inputs).expect("the model fits on the device");
     session.set_input_batch(DeviceInput::Host(&rows)).expect("templates of their kind");
@@ -215,7 +226,8 @@ fn memory_that_somebody_else_owns_is_read_and_written_where_it_is() {
     assert_eq!(bits(&found.values), bits(&expected.values));
     assert_eq!(bits(&found.by_params), bits(&expected.by_params));
     assert_eq!(bits(&found.by_inputs), bits(&expected.by_inputs));
-    // What passes through the host: which inputs no template can have, one number for each row; the data, and their part of -ln L.
+    // What passes through the host: which inputs no template can have, one number for each row; the
+    // data, and their part of -ln L.
     assert_eq!(spent.download_bytes - before.download_bytes, 8 * n as u64);
     let data = model.observed.main.len() + model.observed.aux.len() + 1;
     assert_eq!(spent.upload_bytes - before.upload_bytes, 8 * data as u64);
@@ -223,12 +235,12 @@ fn memory_that_somebody_else_owns_is_read_and_written_where_it_is() {
 
 #[test]
 fn inputs_that_no_template_can_have_are_refused_by_row_and_block() {
-    for held in devices() {
+    for tested in devices() {
         let model = random_model(5);
         let inputs = inputs_of(&model, 1);
         let m = inputs.len();
-        let mut device = session(&held, &model, &inputs);
-        let good = rows_of(&held, &model, &inputs, &mut Random::new(1), 3);
+        let mut device = session(&tested, &model, &inputs);
+        let good = rows_of(&tested, &model, &inputs, &mut Random::new(1), 3);
         let factor = inputs.blocks().iter().find(|block| block.range.len() == 1).expect("it has a normsys");
         for (at, value) in [(m + 2, f64::NAN), (2 * m + factor.range.start, -0.5), (2 * m + factor.range.start, 0.0)] {
             let mut rows = good.clone();
@@ -245,11 +257,11 @@ fn inputs_that_no_template_can_have_are_refused_by_row_and_block() {
 
 #[test]
 fn rows_depend_on_neither_blocks_nor_the_order_of_lanes() {
-    let held = devices().remove(0);
+    let tested = devices().remove(0);
     let model = random_model(8);
     let inputs = inputs_of(&model, 8);
     let mut random = Random::new(2);
-    let (rows, at) = (rows_of(&held, &model, &inputs, &mut random, 9), points(&model, &mut random, 9));
+    let (rows, at) = (rows_of(&tested, &model, &inputs, &mut random, 9), points(&model, &mut random, 9));
     let run = |options: EmulationOptions, lanes: Option<u32>| {
         let device = open(Precision::Double, options);
         let mut session =
@@ -271,13 +283,13 @@ fn rows_depend_on_neither_blocks_nor_the_order_of_lanes() {
 /// A point, or a row of inputs, that all items share.
 #[test]
 fn one_point_and_one_row_serve_all_items() {
-    for held in devices() {
+    for tested in devices() {
         let model = random_model(2);
         let inputs = inputs_of(&model, 2);
         let (p, n) = (model.n_params(), 4);
         let mut random = Random::new(9);
-        let (rows, at) = (rows_of(&held, &model, &inputs, &mut random, n), points(&model, &mut random, n));
-        let mut device = session(&held, &model, &inputs);
+        let (rows, at) = (rows_of(&tested, &model, &inputs, &mut random, n), points(&model, &mut random, n));
+        let mut device = session(&tested, &model, &inputs);
         let mut both = |rows: &[f64], at: &[f64]| {
             device.set_input_batch(DeviceInput::Host(rows)).expect("templates of their kind");
             let found = device.nll_and_gradients(&model.observed, DeviceInput::Host(at), n).expect("it computes");
@@ -304,12 +316,12 @@ pub(crate) fn recorded(device: &Device) {
 /// The data of a session are the CPU's too.
 #[test]
 fn other_data_than_the_observed_ones_are_used() {
-    let held = devices().remove(0);
+    let tested = devices().remove(0);
     let model = random_model(6);
     let inputs = inputs_of(&model, 6);
     let mut data = model.observed.clone();
     data.main.iter_mut().for_each(|count| *count += 3.0);
-    let mut device = session(&held, &model, &inputs);
+    let mut device = session(&tested, &model, &inputs);
     let point = &model.parameters.init;
     let found = device.nll_and_gradients(&data, DeviceInput::Host(point), 1).expect("it computes");
     let mut cpu = CpuLikelihood::new(&model);

@@ -1,7 +1,7 @@
 //! -ln L and its gradient at given points.
 
-use crate::models::{data_sets, edge_models, points, random_model};
-use crate::{Held, bits, constants, devices, expansion};
+use crate::devices::models::{data_sets, edge_models, points, random_model};
+use crate::devices::{TestDevice, bits, constants, devices, expansion};
 use ns_compute::CpuLikelihood;
 use ns_compute::accel::BatchPoints;
 use ns_core::batch::BatchData;
@@ -16,13 +16,16 @@ pub(crate) struct Off {
     pub(crate) n_outside: usize,
 }
 
-/// Holds what `held` makes of `points` (N × P) against the CPU; `each` has as many data sets as there are points, or one.
-pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], off: &mut Off) {
+/// Holds what `tested` makes of `points` (N × P) against the CPU; `each` has as many data sets as
+/// there are points, or one.
+pub(crate) fn hold(tested: &TestDevice, model: &Model, each: &[Data], points: &[f64], off: &mut Off) {
     let n_params = model.n_params();
-    let points = held.all_rounded(points);
-    let each: Vec<Data> =
-        each.iter().map(|data| Data { main: held.all_rounded(&data.main), aux: held.all_rounded(&data.aux) }).collect();
-    let mut session = held.session(model);
+    let points = tested.all_rounded(points);
+    let each: Vec<Data> = each
+        .iter()
+        .map(|data| Data { main: tested.all_rounded(&data.main), aux: tested.all_rounded(&data.aux) })
+        .collect();
+    let mut session = tested.session(model);
     let data = if let [one] = &each[..] { BatchData::Shared(one) } else { BatchData::Each(&each) };
     let items = BatchPoints { data, points: &points };
     let (values, gradients) = session.nll_and_grad(&items).expect("the device computes");
@@ -42,11 +45,11 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
         let varying = (cpu.value - constants(model, data)).abs();
         likelihood.expected_main(point, &mut expected);
         let excess: f64 = expected.iter().zip(&data.main).map(|(lambda, n)| (lambda - n).abs()).sum();
-        let size = if held.is_single() { (1e-3 * varying.max(excess)).max(1.0) } else { cpu.value.abs().max(1.0) };
-        off.nll = off.nll.max((values[i] - cpu.value).abs() / size / held.parity.nll);
+        let size = if tested.is_single() { (1e-3 * varying.max(excess)).max(1.0) } else { cpu.value.abs().max(1.0) };
+        off.nll = off.nll.max((values[i] - cpu.value).abs() / size / tested.parity.nll);
         let steepness = |p: usize| {
             let derivative = cpu.gradient[p].abs();
-            if held.is_single() {
+            if tested.is_single() {
                 1e-3 * derivative.max(cpu.matrix[p * n_params + p].abs() * point[p].abs().max(1.0))
             } else {
                 derivative
@@ -54,7 +57,7 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
         };
         let scale = (0..n_params).map(steepness).fold(1.0, f64::max);
         for (ours, theirs) in gradient.iter().zip(&cpu.gradient) {
-            off.gradient = off.gradient.max((ours - theirs).abs() / scale / held.parity.gradient);
+            off.gradient = off.gradient.max((ours - theirs).abs() / scale / tested.parity.gradient);
         }
         assert!(off.nll <= 1.0, "-ln L of point {i}: {} is not {}", values[i], cpu.value);
         assert!(off.gradient <= 1.0, "gradient of point {i}: {gradient:?} is not {:?}, scale {scale:e}", cpu.gradient);
@@ -62,16 +65,16 @@ pub(crate) fn hold(held: &Held, model: &Model, each: &[Data], points: &[f64], of
 }
 
 fn hold_random(seeds: std::ops::Range<u64>) {
-    for held in devices() {
+    for tested in devices() {
         let mut off = Off::default();
         for seed in seeds.clone() {
             let model = random_model(seed);
             let mut random = Random::new(seed ^ 7);
             let points = points(&model, &mut random, 11);
-            hold(&held, &model, &data_sets(&model, &mut random, 11), &points, &mut off);
-            hold(&held, &model, std::slice::from_ref(&model.observed), &points, &mut off);
+            hold(&tested, &model, &data_sets(&model, &mut random, 11), &points, &mut off);
+            hold(&tested, &model, std::slice::from_ref(&model.observed), &points, &mut off);
         }
-        println!("{}: {off:?} of what is allowed", held.device.precision());
+        println!("{}: {off:?} of what is allowed", tested.device.precision());
         assert!(off.n_outside > 50, "points outside the domain: {}", off.n_outside);
     }
 }
@@ -83,27 +86,27 @@ fn values_and_gradients_of_random_models_are_the_cpus() {
 
 #[test]
 fn values_and_gradients_of_odd_models_are_the_cpus() {
-    for held in devices() {
+    for tested in devices() {
         for (what, model) in edge_models() {
             println!("{what}");
             let mut random = Random::new(3);
             let points = points(&model, &mut random, 40);
-            hold(&held, &model, &data_sets(&model, &mut random, 40), &points, &mut Off::default());
+            hold(&tested, &model, &data_sets(&model, &mut random, 40), &points, &mut Off::default());
         }
     }
 }
 
 #[test]
 fn no_items_are_no_work() {
-    for held in devices() {
+    for tested in devices() {
         let model = random_model(1);
-        let mut session = held.session(&model);
-        let launches = held.device.counters().launches;
+        let mut session = tested.session(&model);
+        let launches = tested.device.counters().launches;
         for data in [BatchData::Shared(&model.observed), BatchData::Each(&[])] {
             let items = BatchPoints { data, points: &[] };
             assert_eq!(session.nll(&items), Ok(Vec::new()));
             assert_eq!(session.nll_and_grad(&items), Ok((Vec::new(), Vec::new())));
         }
-        assert_eq!(held.device.counters().launches, launches);
+        assert_eq!(tested.device.counters().launches, launches);
     }
 }

@@ -1,0 +1,6 @@
+//! The tests of ns-compute through its public interface, in one binary.
+
+mod against_reference;
+mod batch;
+mod devices;
+mod differentiable;
