@@ -1,6 +1,7 @@
 // Generated from src/accel/layout_fields.rs by the build script; do not edit.
 
-// A model's sizes and rules, the offsets of its tables, and those of a block's working memory (those that begin with `work_`).
+// Sizes and rules of a model, the offsets of its tables, and those of a block's working memory
+// (`work_`).
 struct Layout {
     uint n_params;  // P
     uint n_bins;  // B
@@ -69,14 +70,14 @@ struct Layout {
     uint down;  // template differences lo - nominal
     uint term_scale;  // width of a Gaussian, rate of a Poisson term (K)
     uint n_inputs;  // M, the inputs of a model whose templates are replaced; 0 without
-    uint n_row_reals;  // numbers that every row of templates has tables of its own of: all but those of templates that stay
-    uint input_kind;  // what each input is (M)
+    uint n_row_reals;  // numbers that every set of templates has its own copy of
+    uint input_kind;  // kind of each input (M)
     uint input_template;  // template of each input (M)
     uint input_place;  // its cell, or of a factor its normsys (M)
-    uint input_use;  // its histosys, or of a factor its scalar modifier; nothing for nominal yields (M)
+    uint input_use;  // its histosys, or of a factor its scalar modifier; unused for nominal yields (M)
     uint histosys_hi;  // first input of the yields at +1 of each histosys, or none
     uint histosys_lo;  // first input of the yields at -1 of each histosys, or none
-    uint fixed_up;  // yields at +1 of the histosys of chosen templates, where they are no inputs
+    uint fixed_up;  // yields at +1 of the histosys of chosen templates that are not inputs
     uint fixed_down;  // yields at -1 of the same
     uint work_point;  // the point (P)
     uint work_trial;  // the trial point (P)
@@ -85,31 +86,30 @@ struct Layout {
     uint work_constraint;  // curvature of the constraint terms (P)
     uint work_diagonal;  // diagonal of the Gauss-Newton matrix (P)
     uint work_scale;  // scale of the damping (P)
-    uint work_held;  // 1 for parameters that are left out of the step (P)
-    uint work_side;  // -1 or 1 for parameters held at the lower or upper end of the box (P)
-    uint work_displaced;  // the step of those parameters, onto the end (P)
+    uint work_bound_status;  // state of each parameter in the active set, a `BOUND_` number (P)
+    uint work_displaced;  // the step of parameters at a bound, onto it (P)
     uint work_product;  // the Hessian times a step (P)
     uint work_rhs;  // right-hand side of the step (P)
     uint work_dots;  // products of a step with the rows of all channels
     uint work_scalar_value;  // values of the scalar modifiers
-    uint work_scalar_slope;  // their logarithmic slopes
+    uint work_scalar_derivative;  // their logarithmic derivatives
     uint work_scalar_curve;  // their relative curvatures
     uint work_weights;  // six histosys weights of each parameter that has any
     uint work_template_scale;  // product of the scalar factors of each template (T)
     uint work_template_sum;  // weighted yield of each template (T)
-    uint work_histosys_slope;  // weighted slope of each histosys
+    uint work_histosys_derivative;  // weighted derivative of each histosys
     uint work_histosys_curve;  // weighted curvature of each histosys
     uint work_cell_yield;  // yield of each cell
     uint work_cell_scale;  // product of all factors of each cell
-    uint work_first;  // slope of each bin's Poisson term (B)
+    uint work_first;  // derivative of each bin's Poisson term (B)
     uint work_second;  // curvature of each bin's Poisson term (B)
-    uint work_row_weight;  // the same at the point that derivatives belong to (B)
+    uint work_row_weight;  // curvature of each bin's Poisson term at the point of the derivatives (B)
     uint work_jacobian;  // Jacobians of all channels
     uint work_pairs;  // pairs of rows of all channels
     uint work_column_diagonal;  // second derivatives of single modifiers, for each column
-    uint work_local_slope;  // slopes of the local parameters (L)
+    uint work_local_derivative;  // derivatives of the local parameters (L)
     uint work_coupling;  // coupling rows of the local parameters
-    uint work_eliminated;  // the same times the inverse factor of their block
+    uint work_eliminated;  // coupling rows times the inverse factor of their block
     uint work_blocks;  // blocks of local parameters
     uint work_block_factors;  // their Cholesky factors
     uint work_local_rhs;  // right-hand sides of the local parameters (L)
@@ -117,28 +117,34 @@ struct Layout {
     uint work_panel;  // transposed copy of a panel of the factor
 };
 
-// What is to be done with a batch of items.
+// What a launch does with a batch of items.
 struct Task {
     uint n_items;  // number of items
     uint counts_step;  // from one item's event counts to the next one's, 0 if they share them
     uint aux_step;  // from one item's auxiliary data to the next one's, 0 if they share them
-    uint fixed_step;  // from one item's held parameters to the next one's, 0 if they share them
+    uint fixed_step;  // from one item's fixed parameters to the next one's, 0 if they share them
     uint max_iterations;  // steps after which a fit gives up
-    uint variance_param;  // parameter whose variance is wanted, or none
-    uint exact;  // whether the exact Hessian is wanted
+    uint variance_param;  // parameter whose variance is requested, or none
+    uint exact;  // whether the exact Hessian is used
     uint point_step;  // from one item's point to the next one's, 0 if they share it
-    uint n_rows;  // rows of templates: an item is of the row of its number, from the beginning again after the last
+    uint n_rows;  // sets of templates: item i uses set i modulo their number
     uint first_item;  // number of the first item
 };
 
-#define NONE 4294967295u // stands for "there is none" in tables of indices
-#define TILE 4u // rows of Jacobians are padded to a multiple of this, and products are made in squares of it
-#define PANEL 16u // rows and columns of the factor that are worked on at once
+#define NONE 4294967295u // "none" in tables of indices
+#define TILE 4u // rows of Jacobians are padded to a multiple of this, and products are computed in squares of it
+#define PANEL 16u // rows and columns of a panel of the factor
 #define NORMSYS_EXPONENTIAL 0u // code1
 #define NORMSYS_SMOOTH 1u // code4
 #define HISTOSYS_LINEAR 0u // code0
 #define HISTOSYS_QUADRATIC 1u // code2
 #define HISTOSYS_SMOOTH 2u // code4p
+#define BOUND_FREE 0u // active set: a free parameter
+#define BOUND_FIXED 1u // active set: a fixed parameter
+#define BOUND_LOWER 2u // active set: a parameter at its lower bound
+#define BOUND_UPPER 3u // active set: a parameter at its upper bound
+#define BOUND_NEW_LOWER 4u // active set: a parameter whose step has just been cut at its lower bound
+#define BOUND_NEW_UPPER 5u // active set: a parameter whose step has just been cut at its upper bound
 #define SCALAR_ENTRY 0u // kind of an entry: normfactor, lumi or normsys
 #define HISTOSYS_ENTRY 1u // kind of an entry: histosys
 #define FACTOR_ENTRY 2u // kind of an entry: a per-bin factor
@@ -148,13 +154,13 @@ struct Task {
 #define HI_FACTOR_INPUT 3u // kind of an input: the factor of a normsys at +1, which the one at -1 follows
 #define LO_FACTOR_INPUT 4u // kind of an input: the factor of a normsys at -1
 #define RESULT_NLL 0u // place in a fit's result: -ln L without constants
-#define RESULT_EDM 1u // the estimated distance before the last step
-#define RESULT_STATUS 2u // how it ended
+#define RESULT_EDM 1u // the estimated distance to the minimum (EDM) before the last step
+#define RESULT_STATUS 2u // the status of the fit
 #define RESULT_ITERATIONS 3u // steps taken or tried
-#define RESULT_VARIANCE 4u // the variance that was asked for
+#define RESULT_VARIANCE 4u // the requested variance
 #define RESULT_SIZE 8u // numbers of a fit's result
-#define CONVERGED 0u // how a fit ended: in a minimum
-#define ITERATION_LIMIT 1u // its iterations ran out
-#define STALLED 2u // no step makes progress
-#define SADDLE 3u // the Hessian is indefinite so near a point without slope
-#define NOT_FINITE 4u // -ln L is not finite at the start
+#define CONVERGED 0u // status of a fit: in a minimum
+#define ITERATION_LIMIT 1u // status of a fit: the iteration limit was reached
+#define STALLED 2u // status of a fit: no step makes progress
+#define SADDLE 3u // status of a fit: the Hessian is indefinite near a stationary point
+#define NOT_FINITE 4u // status of a fit: -ln L is not finite at the start

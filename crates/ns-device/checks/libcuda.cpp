@@ -1,5 +1,5 @@
-// Stands in for NVIDIA's driver library, so that the CUDA backend's calls can be made, and held to
-// their rules, without one.
+// Replaces NVIDIA's driver library in tests, so that the calls of the CUDA backend can be made, and
+// checked against its rules, without one.
 //
 // Kernels run by emulation, found by the names in the PTX that is "compiled". A stream is really
 // asynchronous: copies and kernels happen when the stream is waited for, with whatever is then in

@@ -67,8 +67,8 @@ extern "C" void ns_emulation_start();
 #endif
 #if defined(__x86_64__)
 // Inline, and left by a jump: a call here, or a return, would put the processor's guesses of return
-// addresses out of step at every switch. Lanes stand at the same places of the same code, so their
-// returns are guessed right.
+// addresses out of step at every switch. Lanes are at the same places of the same code, so their
+// returns are predicted correctly.
 inline __attribute__((always_inline)) void switch_stack(void** from, void* to) {
     asm volatile("leaq -128(%%rsp), %%rsp\n" // the red zone stays
                  "pushq %%rbp\n leaq 1f(%%rip), %%rax\n pushq %%rax\n"

@@ -1,5 +1,5 @@
-// Repeats recorded launches and holds what they write against the recording, bit by bit: `replay
-// fibers|threads FILE…`.
+// Repeats recorded launches and compares what they write with the recording, bit by bit:
+// `replay fibers|threads FILE…`.
 //
 // Linked with kernels that are compiled under sanitizers, with -DNS_EMULATION_LIST. Every buffer is
 // its own piece of heap of exactly its size. The files' format is src/emulated/enabled/record.rs's.

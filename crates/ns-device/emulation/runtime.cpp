@@ -1,8 +1,8 @@
-// Schedules the lanes of a block: fibers in a chosen order, or threads; and says which rule a
-// kernel broke, and where.
+// Schedules the lanes of a block: fibers in a chosen order, or threads; and reports which
+// rule a kernel broke, and where.
 //
 // Fibers: the scheduler runs a warp until each of its lanes waits (at a shuffle, at a barrier, at
-// the end), holds what they wait for against each other, repeats the warp after a shuffle, and lets
+// the end), compares what they wait for, repeats the warp after a shuffle, and lets
 // all warps pass a barrier together. Threads: gates of a mutex and a condition variable, one per
 // warp and one per block, so that ThreadSanitizer sees the order that barriers make and no other.
 #include "runtime.h"

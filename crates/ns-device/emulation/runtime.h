@@ -4,13 +4,18 @@
 // A client's one file of kernels, compiled once per precision (-DREAL=double -DPRECISION=f64, then
 // float and f32):
 //
-//   #include "runtime.h" namespace KERNELS { #include "dialect.h" #include "fit.h" EXPORT(fit)
-//   // extern "C" void fit_f64(const emulation::Launch*, void* const* arguments) }
+//   #include "runtime.h"
+//   namespace KERNELS {
+//   #include "dialect.h"
+//   #include "fit.h"
+//   EXPORT(fit)   // extern "C" void fit_f64(const emulation::Launch*, void* const* arguments)
+//   }
 //
 // What is checked while a kernel runs: every lane of a block reaches the same BARRIER() (by file
 // and line), every lane of a warp the same SHUFFLE_XOR; nothing is written past shared memory (a
 // guard behind it; AddressSanitizer where it is on, which sees reads too); shared memory starts as
-// NaN, so what nobody wrote shows.
+// NaN, so reads of unwritten
+// memory show.
 #ifndef NS_EMULATION_H
 #define NS_EMULATION_H
 #include "launch.h"
@@ -44,7 +49,7 @@ void barrier(Lane& lane, const char* file, int line);
 // Gives `bytes` (8 at most) of `value` to the warp and returns what lane `from` gave.
 void exchange(Lane& lane, uint32_t from, void* value, size_t bytes, const char* file, int line);
 void run(const Launch& launch, const Body& body, size_t shared_bytes);
-// Holds what a launch passes against what the kernel takes: the number of arguments, each struct's
+// Checks what a launch passes against what the kernel takes: the number of arguments, each struct's
 // size.
 bool matches(const Launch& launch, const size_t* constants_bytes, size_t n);
 

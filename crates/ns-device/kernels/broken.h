@@ -33,7 +33,7 @@ KERNEL(broken_shared)(OUT(real, out, 0) LANES) {
     out[LANE] = shared[LANE + 1];
 }
 
-// Reads shared memory that nobody wrote.
+// Reads shared memory that no lane wrote.
 KERNEL(broken_unwritten)(OUT(real, out, 0) LANES) {
     ENTER(shared);
     if (LANE > 0) shared[LANE] = R(1.0);

@@ -127,7 +127,7 @@ proptest! {
             batch.nll(BatchDataSets::Each(&each), &params, &mut values);
             prop_assert_eq!(bits(&values), bits(&together.nll), "value alone");
             for i in 0..N_POINTS {
-                // Alone, and from here on, so that it stands in every lane once.
+                // Alone, and from here on, so that it is in every lane once.
                 let alone = evaluate(&mut batch, BatchDataSets::Shared(each[i]), &params[i * n_params..(i + 1) * n_params], n_params);
                 prop_assert_eq!(bits(&alone.nll), bits(&together.nll[i..=i]));
                 prop_assert_eq!(bits(&alone.gradient), bits(&together.gradient[i * n_params..(i + 1) * n_params]));

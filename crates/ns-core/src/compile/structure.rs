@@ -2,7 +2,7 @@
 //! present.
 
 use super::error::{CompileError, SamplePlace};
-use crate::spec::{Channel, ModifierData, ModifierKind, Sample, Workspace};
+use crate::spec::{Channel, ModifierData, ModifierKind, Workspace};
 use std::collections::HashMap;
 
 /// The indices that channels and samples have in the document, in the order of the model.

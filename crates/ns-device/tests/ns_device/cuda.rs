@@ -231,7 +231,7 @@ impl Other {
         Other { address, stream }
     }
 
-    /// Asks for a copy, which the stand-in makes when somebody waits for the stream.
+    /// Asks for a copy, which the stand-in makes at the next wait for the stream.
     fn upload(&self, numbers: &[f64]) {
         // SAFETY: the memory has this size, and the test keeps `numbers` until the stream has been
         // waited for.

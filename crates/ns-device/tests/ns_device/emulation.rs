@@ -190,7 +190,7 @@ fn a_launch_is_recorded_with_what_it_read_and_wrote() {
     let bytes = std::fs::read(&files[0]).expect("written");
     std::fs::remove_dir_all(&folder).expect("ours");
     assert_eq!(&bytes[..8], b"NSREPLAY");
-    // Header, name, three arguments with what they held before, and the sums after.
+    // Header, name, three arguments with their contents before, and the sums after.
     assert_eq!(bytes.len(), 8 + 24 + "self_test_sum_f64".len() + 3 * 12 + 8 + 24_000 + 24 + 24);
     assert_eq!(bytes[bytes.len() - 24..bytes.len() - 16], sums[0].to_ne_bytes());
 }

@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// A session's arrivals, call by call.
+/// The results of a session, call by call.
 type Seen = Arc<Mutex<Vec<Vec<BatchFit>>>>;
 
 /// A minimiser that remembers what it found, takes few fits at a time, and fails from some call on.
@@ -196,7 +196,7 @@ fn assert_tests_by_toys(models: &[(String, Model)]) {
     }
 }
 
-/// How many toys would change sides of the observed statistic, were the device's own values taken.
+/// Returns the number of toys that would change sides of the observed statistic with the device's own values.
 fn unpolished_changes(seen: &Seen, device: &[ToyTest], cpu: &[ToyTest], observed: f64) -> usize {
     let seen = seen.lock().expect("no panic holds it");
     let (free, conditional) = (&seen[..seen.len() - 1], &seen[seen.len() - 1]);

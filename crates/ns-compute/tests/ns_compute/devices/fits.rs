@@ -1,4 +1,4 @@
-//! Whole fits against the CPU's minimiser, and that no fit says that it arrived where it did not.
+//! Whole fits against the CPU's minimiser; no fit may report convergence wrongly.
 
 use crate::devices::models::{edge_models, random_model, toys};
 use crate::devices::{TestDevice, cholesky, constants, devices, difference, expansion, length};
@@ -19,9 +19,9 @@ const RESOLVED: f64 = 1e6;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) fits: usize,
-    /// Those that say that they did not arrive.
+    /// Fits that report no convergence.
     pub(crate) left: usize,
-    /// Those of them whose fit on the CPU arrives.
+    /// Those of them whose fit on the CPU converges.
     left_alone: usize,
     /// Those in single precision with directions that it cannot tell from flat ones: the CPU has to
     /// go on.

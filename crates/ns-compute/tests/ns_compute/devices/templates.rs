@@ -142,8 +142,8 @@ fn replaced_templates_are_those_of_a_model_that_has_them() {
             let mut compiled = tested.session(&model);
             let at = points(&model, &mut random, 5);
             let data = model.observed.clone();
-            let (ours, derivatives) = replaced.derivatives(&data, &at).expect("it computes");
-            let (theirs, expected) = compiled.derivatives(&data, &at).expect("it computes");
+            let (ours, derivatives) = replaced.batch_gradients(&data, &at).expect("it computes");
+            let (theirs, expected) = compiled.batch_gradients(&data, &at).expect("it computes");
             // The same bits where products and sums are rounded apart, as the host does; where they
             // are fused, as on NVIDIA GPUs, the tables have other roundings.
             require_close(&ours, &theirs, &format!("seed {seed}"));
@@ -151,7 +151,7 @@ fn replaced_templates_are_those_of_a_model_that_has_them() {
             // Through the trait that fits of gradients use: the same but for the rounding of what
             // is absolute.
             replaced.replace_templates(&model).expect("it computes");
-            let (again, _) = replaced.derivatives(&data, &at).expect("it computes");
+            let (again, _) = replaced.batch_gradients(&data, &at).expect("it computes");
             for (ours, theirs) in again.iter().zip(&theirs) {
                 assert!(ours == theirs || (ours - theirs).abs() <= 1e-12 * theirs.abs(), "{ours} and {theirs}");
             }
@@ -196,7 +196,7 @@ fn fits_of_rows_end_in_each_rows_minimum() {
 /// Host memory as the emulated device's.
 #[expect(unsafe_code, reason = "memory of the test stands for a tensor's")]
 fn foreign(device: &Device, numbers: &mut [f64]) -> ExternalBuffer<f64> {
-    // SAFETY: the emulated device's addresses are the host's; nobody else uses `numbers` while the
+    // SAFETY: the emulated device's addresses are the host's; no other code uses `numbers` while the
     // result lives, for which the tests below see to it.
     unsafe { device.external_buffer(numbers.as_mut_ptr() as u64, numbers.len()) }.expect("memory of the host")
 }
@@ -249,7 +249,7 @@ fn inputs_that_no_template_can_have_are_refused_by_row_and_block() {
             let error = InputError::Refused { block, element };
             let expected = AccelError::Input { row: at / m, n_rows: 3, error };
             assert_eq!(device.set_input_batch(DeviceInput::Host(&rows)), Err(expected));
-            assert_eq!(device.n_rows(), 1, "the model's own templates are there again");
+            assert_eq!(device.n_batch(), 1, "the model's own templates are there again");
         }
         assert!(matches!(device.set_input_batch(DeviceInput::Host(&good[1..])), Err(AccelError::Size { .. })));
     }
