@@ -18,8 +18,8 @@ pub struct KernelModule {
     pub ptx_f64: Option<&'static str>,
     /// CUDA, single precision.
     pub ptx_f32: Option<&'static str>,
-    /// Metal: the dialect and the headers, concatenated.
-    pub msl: Option<&'static str>,
+    /// For backends that compile at run time (Metal): the dialect and the headers, concatenated.
+    pub source: Option<&'static str>,
     /// The host: from [`emulated_kernels!`](crate::emulated_kernels).
     pub emulated: &'static [EmulatedKernel],
 }

@@ -58,8 +58,9 @@
 //! 2. Write a module with `enabled.rs` and `disabled.rs`, which have the same functions: `found`
 //!    lists devices, `open` returns one with its driver. The matches over `Backend` in `device.rs`
 //!    and `probe.rs` name them.
-//! 3. Add the text of kernels that it takes to [`KernelModule`], and a branch to the dialect.
-//! 4. Outside this crate, add the cargo feature to the crates that forward it.
+//! 3. Add a branch to the dialect. A backend that compiles kernels at run time takes
+//!    [`KernelModule::source`]; another form of kernels is a new field there.
+//! 4. Add its cargo feature to `gpu`, which other crates forward.
 //!
 //! # Features
 //!

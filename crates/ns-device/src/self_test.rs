@@ -18,7 +18,7 @@ pub(crate) static MODULE: &KernelModule = &KernelModule {
     name: "self_test",
     ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
     ptx_f32: Some(include_str!("../kernels/self_test.f32.ptx")),
-    msl: Some(concat!(include_str!("../kernels/dialect.h"), include_str!("../kernels/self_test.h"))),
+    source: Some(concat!(include_str!("../kernels/dialect.h"), include_str!("../kernels/self_test.h"))),
     emulated: crate::emulated_kernels![
         self_test_sum,
         self_test_product,
@@ -287,7 +287,7 @@ mod tests {
         name: "unsound",
         ptx_f64: None,
         ptx_f32: None,
-        msl: None,
+        source: None,
         emulated: &[MODULE.emulated[3], MODULE.emulated[4], renamed(BROKEN[0])],
     };
     const BROKEN: &[crate::EmulatedKernel] = crate::emulated_kernels![broken_sum];

@@ -27,7 +27,7 @@ static MODULE: KernelModule = KernelModule {
     ptx_f64: None,
     ptx_f32: Some(include_str!("../../kernels/transformer.f32.ptx")),
     // Put together by the build script in the order of kernels/all.h.
-    msl: Some(include_str!(concat!(env!("OUT_DIR"), "/transformer.metal"))),
+    source: Some(include_str!(concat!(env!("OUT_DIR"), "/transformer.metal"))),
     emulated: emulated_kernels![
         embedding,
         rmsnorm,

@@ -24,7 +24,7 @@ static MODULE: KernelModule = KernelModule {
     ptx_f64: Some(include_str!("../../kernels/likelihood.f64.ptx")),
     ptx_f32: None,
     // Concatenated by the build script in the order of kernels/all.h.
-    msl: Some(include_str!(concat!(env!("OUT_DIR"), "/likelihood.metal"))),
+    source: Some(include_str!(concat!(env!("OUT_DIR"), "/likelihood.metal"))),
     emulated: emulated_kernels![nll, nll_and_gradient, nll_and_gradients, set_templates, newton, fit],
 };
 

@@ -238,7 +238,7 @@ impl Driver for Metal {
     fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError> {
         let absent =
             DeviceError::NoKernels { module: module.name, backend: Backend::Metal, precision: Precision::Single };
-        let text = module.msl.ok_or(absent)?;
+        let text = module.source.ok_or(absent)?;
         autoreleasepool(|_| {
             let text = NSString::from_str(text);
             match self.device.newLibraryWithSource_options_error(&text, Some(&options())) {

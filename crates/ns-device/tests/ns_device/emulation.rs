@@ -11,7 +11,7 @@ static BROKEN: KernelModule = KernelModule {
     name: "broken",
     ptx_f64: None,
     ptx_f32: None,
-    msl: None,
+    source: None,
     emulated: ns_device::emulated_kernels![
         broken_barrier,
         broken_end,

@@ -10,7 +10,7 @@ static MODULE: KernelModule = KernelModule {
     name: "self_test",
     ptx_f64: Some(include_str!("../../kernels/self_test.f64.ptx")),
     ptx_f32: Some(include_str!("../../kernels/self_test.f32.ptx")),
-    msl: Some(concat!(include_str!("../../kernels/dialect.h"), include_str!("../../kernels/self_test.h"))),
+    source: Some(concat!(include_str!("../../kernels/dialect.h"), include_str!("../../kernels/self_test.h"))),
     emulated: &[],
 };
 
