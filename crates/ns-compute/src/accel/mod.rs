@@ -21,5 +21,5 @@ pub use cost::IterationCost;
 pub use error::AccelError;
 pub use gpu_session::GpuSession;
 pub use self_test::self_test;
-pub use session::rows::{BatchGradients, DeviceGradients, DeviceInput};
+pub use session::template_batch::{BatchGradients, DeviceGradients, DeviceInput};
 pub use session::{BatchPoints, DeviceSession};

@@ -4,7 +4,7 @@
 //! agree within the precision of the device.
 
 use super::error::AccelError;
-use super::session::rows::DeviceInput;
+use super::session::template_batch::DeviceInput;
 use super::session::{BatchPoints, DeviceSession};
 use crate::cpu::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};

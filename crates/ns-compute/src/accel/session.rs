@@ -22,7 +22,7 @@ use ns_core::parameters::Constraint;
 use ns_core::templates::Inputs;
 use ns_device::{Backend, Buffer, Device, DeviceError, KernelArgument, LaunchDims, Precision};
 
-pub(super) mod rows;
+pub(super) mod template_batch;
 
 /// Lanes of a block.
 const LANES: u32 = 128;
@@ -97,7 +97,7 @@ pub struct DeviceSession {
     /// The inputs, if templates are replaced.
     inputs: Option<Inputs>,
     /// The tables of the batch of templates, once it is set; before, those of the model are used.
-    batch: Option<rows::TemplateBatch>,
+    batch: Option<template_batch::TemplateBatch>,
     /// The memory that kernels worked in, for a test.
     #[cfg(test)]
     kept: Vec<RealBuffer>,

@@ -55,7 +55,7 @@ fn results(session: &mut DeviceSession, model: &Model) -> Vec<u64> {
         all.extend(fit.params);
         all.extend([fit.nll, fit.edm, fit.variance.unwrap_or(-1.0)]);
     }
-    let point = rows::DeviceInput::Host(&parameters.init);
+    let point = template_batch::DeviceInput::Host(&parameters.init);
     let found = session.nll_and_gradients(&model.observed, point, 1).expect("the device computes");
     all.extend([found.values, found.by_params, found.by_inputs].concat());
     all.into_iter().map(f64::to_bits).collect()
@@ -93,7 +93,7 @@ fn items_of_a_later_launch_are_of_their_own_rows() {
     let scaled = |factor: f64| values.iter().map(|x| x * factor).collect::<Vec<f64>>();
     let mut session = DeviceSession::with_inputs(&device, &model, inputs).expect("the model fits");
     session
-        .set_input_batch(rows::DeviceInput::Host(&[scaled(1.0), scaled(1.01), scaled(1.02)].concat()))
+        .set_input_batch(template_batch::DeviceInput::Host(&[scaled(1.0), scaled(1.01), scaled(1.02)].concat()))
         .expect("sound templates");
     let parameters = &model.parameters;
     let mut fit = |first: usize, n: usize| -> Vec<u64> {
