@@ -1,6 +1,6 @@
 //! Room for large results, asked for before they are computed: too much of it is a `MemoryError`, and not the end of the process.
 
-use ns_core::Likelihood;
+use ns_core::SearchLikelihood;
 use ns_core::curvature::CurvatureStructure;
 use ns_inference::memory::{ModelTooLarge, require};
 use pyo3::exceptions::PyMemoryError;

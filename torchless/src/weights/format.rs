@@ -67,17 +67,17 @@ impl Format {
 
     /// Returns the name that the file formats use.
     pub fn name(self) -> &'static str {
-        self.properties().0
+        self.facts().0
     }
 
     /// Returns the number of weights of one block; rows are made of whole blocks.
     pub fn block_len(self) -> usize {
-        self.properties().1
+        self.facts().1
     }
 
     /// Returns the bytes of one block.
     pub fn block_bytes(self) -> usize {
-        self.properties().2
+        self.facts().2
     }
 
     /// Returns the bytes of a row of `columns` weights; `None` if these are not whole blocks, or

@@ -12,7 +12,8 @@ use ns_inference::accelerator::{Accelerator, FitCounts};
 use ns_inference::monitor::NoMonitor;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    AuxTreatment, RunStatus, Ensemble, ToyFitter, ToyHypotest, HypotestSettings, ToyRun, ToySource, ToySampler, ToyFit, ToyTest,
+    AuxTreatment, Ensemble, HypotestSettings, RunStatus, ToyFit, ToyFitter, ToyHypotest, ToyRun, ToySampler, ToySource,
+    ToyTest,
 };
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
@@ -141,7 +142,11 @@ fn settings(model: &Model, n_toys: u64) -> HypotestSettings {
     }
 }
 
-fn test_toys(hypotest: &ToyHypotest<'_>, model: &Model, accelerator: Option<&Accelerator>) -> (RunStatus, Vec<ToyTest>) {
+fn test_toys(
+    hypotest: &ToyHypotest<'_>,
+    model: &Model,
+    accelerator: Option<&Accelerator>,
+) -> (RunStatus, Vec<ToyTest>) {
     let mut tests = Vec::new();
     let sink = |some| -> Result<ControlFlow<()>, Infallible> {
         tests.extend(some);
@@ -169,7 +174,8 @@ fn assert_tests_by_toys(models: &[(String, Model)]) {
         for (what, model) in models {
             let options = FitOptions::default();
             let mut likelihood = CpuLikelihood::new(model);
-            let hypotest = ToyHypotest::new(model, &mut likelihood, &options, settings(model, N)).expect("the data can be fitted");
+            let hypotest =
+                ToyHypotest::new(model, &mut likelihood, &options, settings(model, N)).expect("the data can be fitted");
             let (accelerator, seen) = spied(&tested, model, (usize::MAX, usize::MAX));
             let (_, cpu) = test_toys(&hypotest, model, None);
             let (ended, device) = test_toys(&hypotest, model, Some(&accelerator));
@@ -227,8 +233,8 @@ fn a_device_that_fails_in_the_middle_is_no_end_and_no_silence() {
 
     let options = FitOptions::default();
     let mut likelihood = CpuLikelihood::new(&model);
-    let hypotest = ToyHypotest::new(&model, &mut likelihood, &options, settings(&model, 40))
-        .expect("the data can be fitted");
+    let hypotest =
+        ToyHypotest::new(&model, &mut likelihood, &options, settings(&model, 40)).expect("the data can be fitted");
     let (accelerator, _) = spied(&tested, &model, (16, 0));
     let (ended, tests) = test_toys(&hypotest, &model, Some(&accelerator));
     assert_eq!((ended, tests, accelerator.share()), (RunStatus::Failed, Vec::new(), FitCounts::default()));
