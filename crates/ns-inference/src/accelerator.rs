@@ -86,9 +86,9 @@ impl Accelerator {
         }
         let found = lock(&self.minimizer).minimize(task);
         match found {
-            Ok(arrivals) => {
-                self.n_fits.fetch_add(arrivals.len() as u64, Ordering::Relaxed);
-                Some(arrivals)
+            Ok(fits) => {
+                self.n_fits.fetch_add(fits.len() as u64, Ordering::Relaxed);
+                Some(fits)
             }
             Err(error) => {
                 *lock(&self.failure) = Some(error.into());
@@ -97,18 +97,18 @@ impl Accelerator {
         }
     }
 
-    /// `arrival` as a minimum that needs no more work; `None` if the host has to go on from there.
+    /// `fit` as a minimum that needs no more work; `None` if the host has to go on from there.
     #[must_use]
-    pub fn minimum(&self, arrival: &BatchFit) -> Option<Minimum> {
-        (self.is_exact && arrival.converged).then(|| Minimum {
-            params: arrival.params.clone(),
-            nll: arrival.nll,
+    pub fn minimum(&self, fit: &BatchFit) -> Option<Minimum> {
+        (self.is_exact && fit.converged).then(|| Minimum {
+            params: fit.params.clone(),
+            nll: fit.nll,
             // The device does not hand it over.
             gradient: Vec::new(),
-            edm: arrival.edm,
+            edm: fit.edm,
             outcome: Outcome::Converged,
-            iterations: arrival.iterations,
-            evaluations: arrival.iterations,
+            iterations: fit.iterations,
+            evaluations: fit.iterations,
             at_edge: false,
         })
     }
@@ -134,9 +134,9 @@ impl BatchFitter<'_> {
     /// `None` if it leads to none, or once the device has failed.
     #[must_use]
     pub fn free(&self, domain: &Domain, start: &[f64]) -> Option<Vec<f64>> {
-        let arrivals = self.accelerator.fit(&task_in(domain, BatchData::Shared(self.data), start))?;
+        let fits = self.accelerator.fit(&task_in(domain, BatchData::Shared(self.data), start))?;
         self.accelerator.leave(1);
-        arrivals.into_iter().next().filter(|arrival| arrival.converged).map(|arrival| arrival.params)
+        fits.into_iter().next().filter(|fit| fit.converged).map(|fit| fit.params)
     }
 
     /// Returns the minima that `points` lead to: each fixes some parameters, and
@@ -168,10 +168,10 @@ impl BatchFitter<'_> {
         }
         let task = task_in(domain, BatchData::Shared(self.data), &starts);
         let found = self.accelerator.fit(&BatchTask { fixed: BatchFixed::Each(&is_fixed), ..task });
-        for ((fixed, _), arrival) in points.into_iter().zip(found.unwrap_or_default()) {
+        for ((fixed, _), fit) in points.into_iter().zip(found.unwrap_or_default()) {
             self.accelerator.leave(1);
-            if arrival.converged {
-                warm_starts.params.insert(key(&fixed), arrival.params);
+            if fit.converged {
+                warm_starts.params.insert(key(&fixed), fit.params);
             }
         }
     }
@@ -183,7 +183,7 @@ pub(crate) type FixedValues = Vec<(usize, f64)>;
 /// The same to the bit.
 pub(crate) type FixedKey = Vec<(usize, u64)>;
 
-/// Where conditional minima are, by what is fixed: starting points that are nearly arrivals.
+/// Where conditional minima are, by what is fixed: starting points close to the minima.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WarmStarts {
     params: HashMap<FixedKey, Vec<f64>>,
