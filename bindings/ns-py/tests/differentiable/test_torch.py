@@ -214,9 +214,9 @@ def test_constant_statistics_have_gradient_zero(function, signal_seen):
 def test_failures_raise_with_their_verdict():
     model = random_model(3, -1.5)
     session = nt.DifferentiableSession(model, ["signal", "large"])
-    with pytest.raises(nextstat.GradientError, match="`mu` has no uncertainty: it is held, or its best fit is at an end of its range") as raised:
+    with pytest.raises(nextstat.GradientError, match="`mu` has no uncertainty: it is fixed, or its best fit is at an end of its range") as raised:
         nt.sigma_mu(session, leaf(session.values))
-    assert raised.value.hint == "a wider range of the parameter lets its best fit be inside"
+    assert raised.value.hint == "widen the range of the parameter so that its best fit is inside"
     with pytest.raises(nextstat.ParameterError, match="NaN is not a valid value for `first/"):
         nt.q0(session, leaf([np.nan] * session.n_inputs))
     with pytest.raises(nextstat.ParameterError, match=r"3 values for \d+ inputs"):
@@ -231,7 +231,7 @@ def test_a_fit_that_fails_has_no_gradient():
     session = nt.DifferentiableSession(nextstat.model_of(workspace), ["signal", "background"])
     negative = leaf([-50.0, -5.0])
     for function in (nt.profiled_nll, nt.q0, nt.upper_limit, nt.sigma_mu, lambda s, x: nt.cls(s, x, 1.0)):
-        with pytest.raises(nextstat.GradientError, match="did not converge: the likelihood is not finite where it starts"):
+        with pytest.raises(nextstat.GradientError, match="did not converge: the likelihood is not finite at the starting point"):
             function(session, negative)
     assert negative.grad is None
 

@@ -1,36 +1,42 @@
-//! Asimov data as a function of the inputs: directly, since they are expected counts, and through the fit that they are made at.
+//! Asimov data as a function of the inputs: directly, since they are expected counts, and through
+//! the fit at which they are made.
 //!
-//! n_A = λ(θ_A, x) and a_A = E[a | θ_A]. If f depends on them with derivatives c = ∂f/∂n_A and e = ∂f/∂a_A, then df/dx = cᵀ ∂λ/∂x + rᵀ dθ_A/dx with r = Jᵀc + (∂a/∂θ)ᵀe, and where θ_A is
-//! the conditional minimum on the observed data, rᵀ dθ_A/dx = -uᵀ ∂²(-ln L)/∂θ∂x with u = H⁻¹ r.
+//! n_A = λ(θ_A, x) and a_A = E[a | θ_A]. For a function f of them with derivatives c = ∂f/∂n_A and
+//! e = ∂f/∂a_A, df/dx = cᵀ ∂λ/∂x + rᵀ dθ_A/dx with r = Jᵀc + (∂a/∂θ)ᵀe. If θ_A is the conditional
+//! minimum of the fit to the observed data, rᵀ dθ_A/dx = -uᵀ ∂²(-ln L)/∂θ∂x with u = H⁻¹ r.
 
-use super::error::{DifferentiableError, FitTarget, arrived};
-use super::follow;
+use super::error::{DifferentiableError, FitTarget, require_minimum};
+use super::warm_start;
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::options::domain_and_start;
 use ns_core::expected::expected_aux;
 use ns_core::{Data, TemplateLikelihood};
 
-/// An expected count below this is none.
-const NOTHING: f64 = 1e-50;
+/// Expected counts below this are zero.
+const ZERO_COUNT: f64 = 1e-50;
 
-/// Where Asimov data are made.
+/// The point at which Asimov data are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AsimovPoint {
-    /// At the conditional fit to the observed data, as pyhf does (arXiv:1007.1727): it moves with the inputs.
+    /// The conditional fit to the observed data, as in pyhf (arXiv:1007.1727). It depends on the
+    /// inputs.
     #[default]
     Fitted,
-    /// At the starting values, whatever was observed: for analyses that are not unblinded. It stays where it is.
+    /// The starting values, for analyses that are not unblinded. They depend neither on the
+    /// observed data nor on the inputs.
     Nominal,
 }
 
-/// The Asimov data set, and the parameters (P) that it is made at.
+/// The parameters (P) at which the Asimov data set was made, and its value of the parameter of
+/// interest.
 #[derive(Debug)]
 pub(super) struct Asimov {
     pub(super) params: Vec<f64>,
     pub(super) mu: f64,
 }
 
-/// What depends on an Asimov data set: derivatives with respect to the main bins (B), to the auxiliary data (K) and to the point itself (P).
+/// Derivatives of a function of an Asimov data set with respect to its main bins (B), its auxiliary
+/// data (K), and the parameters at which it was made (P).
 pub(super) struct AsimovDerivatives {
     pub(super) main: Vec<f64>,
     pub(super) aux: Vec<f64>,
@@ -38,17 +44,18 @@ pub(super) struct AsimovDerivatives {
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
-    /// Makes the Asimov data set for the parameter of interest at `mu`, and gives it to the Asimov likelihood.
+    /// Makes the Asimov data set with the parameter of interest at `mu`, and passes it to the
+    /// Asimov likelihood.
     pub(super) fn make_asimov(&mut self, mu: f64) -> Result<Asimov, DifferentiableError> {
         let options = self.options_at(Some(mu));
         let params = match self.options.asimov {
             AsimovPoint::Nominal => domain_and_start(&self.model, &options).1,
             AsimovPoint::Fitted => {
-                self.ask_device(Kind::AsimovPoint, Some(mu))?;
+                self.fit_on_device(Kind::AsimovPoint, Some(mu))?;
                 let start = self.start();
-                let warm = follow::wanted(&mut self.warm_fits.asimov_point, start);
-                let best = follow::fit(&self.model, &mut self.observed, &options, warm).best().clone();
-                arrived("the conditional fit", FitTarget::Observed, &best)?;
+                let warm = warm_start::if_enabled(&mut self.warm_fits.asimov_point, start);
+                let best = warm_start::fit(&self.model, &mut self.observed, &options, warm).best().clone();
+                require_minimum("the conditional fit", FitTarget::Observed, &best)?;
                 best.params
             }
         };
@@ -61,7 +68,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(Asimov { params, mu })
     }
 
-    /// Adds to `by_inputs` (M) the derivative of what has `derivatives` with respect to the Asimov data.
+    /// Adds to `by_inputs` (M) the gradient that a function with `derivatives` has through the
+    /// Asimov data.
     pub(super) fn through_asimov(
         &mut self,
         asimov: &Asimov,
@@ -96,14 +104,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(())
     }
 
-    /// Fails if a bin that expects nothing at `asimov` would expect something with other inputs: bins are those of `is_empty` (B).
+    /// Returns an error if a bin with `is_empty` (B) depends on an input at the parameters of
+    /// `asimov`.
     pub(super) fn refuse_empty(&mut self, asimov: &Asimov, is_empty: &[bool]) -> Result<(), DifferentiableError> {
         for bin in (0..is_empty.len()).filter(|&bin| is_empty[bin]) {
             let memory = &mut self.memory;
             memory.other.fill(0.0);
             memory.other[bin] = 1.0;
             self.asimov.pull_back(&asimov.params, &memory.other, &mut memory.gradient, &mut memory.by_inputs);
-            if memory.by_inputs.iter().any(|derivative| derivative.abs() > NOTHING) {
+            if memory.by_inputs.iter().any(|derivative| derivative.abs() > ZERO_COUNT) {
                 return Err(DifferentiableError::Empty { place: self.model.place(bin) });
             }
         }
@@ -111,7 +120,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 }
 
-/// Whether a count is none.
-pub(super) fn is_nothing(count: f64) -> bool {
-    count.abs() < NOTHING
+/// Returns whether an expected count is zero.
+pub(super) fn is_zero(count: f64) -> bool {
+    count.abs() < ZERO_COUNT
 }

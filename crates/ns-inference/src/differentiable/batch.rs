@@ -1,15 +1,18 @@
-//! Profiled statistics of rows of templates that stay on a device: it fits, and the host decides from where the fits ended. Nothing here knows the templates.
+//! Computes profiled statistics of batches of templates that stay on a device: the device fits, and
+//! the host evaluates the minima without knowing the templates.
 //!
-//! The device begins at the starting values, conditional fits at the free minimum too, and is asked for minima across folds as the host would look for them; only, every parameter that
-//! inputs might fold counts as one that is same_sign. A row whose fits have not
-//! arrived, or where another minimum was found or may be hidden, is left to the host, which has to be given its templates then.
+//! Device fits start at the starting values, and conditional ones also at the free minimum.
+//! Same-sign systematics are reflected as on the host, except that every parameter to which the
+//! inputs can give same-sign variations counts as same-sign. A batch element is left to the host if
+//! its fits have not converged, or if a second minimum was found or may be hidden. The host then
+//! needs its templates.
 //!
-//! Legend: R rows, P parameters.
+//! Legend: N batch elements, P parameters.
 
 use super::device::failed;
 use super::error::DifferentiableError;
-use super::follow::FitStart;
 use super::statistics::{TestedPoi, compared_value, tested};
+use super::warm_start::FitStart;
 use super::{ProfiledDifferentiableSession, WarmStartedFits};
 use crate::minimize::Domain;
 use crate::options::domain_and_start;
@@ -19,37 +22,37 @@ use crate::test_statistic::TestStatistic;
 use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchTask, TemplateBatchMinimizer};
 use ns_core::{Data, TemplateLikelihood};
 
-/// The minimum of -ln L of a row.
+/// The minimum of -ln L of a batch element.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchMinimum {
-    /// -ln L there.
+    /// -ln L at the minimum.
     pub nll: f64,
-    /// Where it is (P).
+    /// The parameters at the minimum (P).
     pub params: Vec<f64>,
 }
 
-/// A statistic of the observed data, of a row.
+/// A statistic of the observed data of a batch element.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchStatistic {
-    /// Its value; 0 where it is constant.
+    /// The statistic; 0 where it is constant.
     pub q: f64,
     /// The conditional minimum (P).
     pub conditional: Vec<f64>,
-    /// The free one (P).
+    /// The free minimum (P).
     pub free: Vec<f64>,
 }
 
-/// The fits of all rows of a device.
+/// The fits of a batch on a device.
 struct BatchFits<'a> {
     device: &'a mut dyn TemplateBatchMinimizer,
     data: &'a Data,
     domain: Domain,
     start: Vec<f64>,
-    /// Parameters that templates of some row may fold (P).
+    /// Parameters that are same-sign systematics for the templates of some batch element (P).
     same_sign: Vec<bool>,
 }
 
-/// Where fits begin (N × P), and which parameters each fit fixes.
+/// Starting points of fits (fits × P), and the parameters that each fit fixes.
 struct Starts {
     points: Vec<f64>,
     fixed: Vec<bool>,
@@ -62,12 +65,13 @@ struct Reflections<'a> {
     points: Vec<f64>,
 }
 
-/// A fit that ended in a minimum, or nothing.
+/// A minimum, or `None` for a fit that did not converge.
 type MaybeMinimum = Option<BatchMinimum>;
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
-    /// The minima of -ln L of `data`, which are the observed ones, with the parameter of interest at the row's value of `mu` if those are given; nothing for rows that are
-    /// left to the host.
+    /// Returns the minima of -ln L of `data`, which must be the observed data, with the parameter
+    /// of interest fixed at each batch element's value in `mu` (N) if given; `None` for elements
+    /// that are left to the host.
     ///
     /// # Errors
     /// If the device fails.
@@ -78,8 +82,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: Option<&[f64]>,
     ) -> Result<Vec<Option<BatchMinimum>>, DifferentiableError> {
         let n_batch = device.n_batch();
-        self.forget_templates_of_device();
-        self.judge();
+        self.invalidate_device_templates();
+        self.update_nonlinearity();
         let Some(mut fits) = self.batch_fits(device, data) else { return Ok(vec![None; n_batch]) };
         let starts = fits.starts(self.poi, mu);
         let found = fits.run(&starts)?;
@@ -87,7 +91,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(found)
     }
 
-    /// The statistic of `data`, which are the observed ones, at each row's value of `mu` (R; q₀: at 0); nothing for rows that are left to the host.
+    /// Returns the statistic of `data`, which must be the observed data, at each batch element's
+    /// value in `mu` (N; q₀: at 0); `None` for elements that are left to the host.
     ///
     /// # Errors
     /// If the device fails.
@@ -100,8 +105,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<Vec<Option<BatchStatistic>>, DifferentiableError> {
         let poi = self.poi;
         let mu: Vec<f64> = mu.iter().map(|&mu| tested(statistic, mu)).collect();
-        self.forget_templates_of_device();
-        self.judge();
+        self.invalidate_device_templates();
+        self.update_nonlinearity();
         let Some(mut fits) = self.batch_fits(device, data) else { return Ok(vec![None; mu.len()]) };
         let [mut all, conditional_starts] = [fits.starts(poi, None), fits.starts(poi, Some(&mu))];
         all.append(&conditional_starts);
@@ -109,14 +114,14 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let conditional = free.split_off(mu.len());
         let again = fits.run(&conditional_starts.moved_to(&free, poi))?;
         let conditional: Vec<MaybeMinimum> =
-            conditional.into_iter().zip(again).map(|(one, other)| same(&one?, other?)).collect();
+            conditional.into_iter().zip(again).map(|(one, other)| if_equally_deep(&one?, other?)).collect();
         let domain = fits.domain;
         self.count(&free);
         self.count(&conditional);
-        let judge = |((free, conditional), mu): ((MaybeMinimum, MaybeMinimum), f64)| {
+        let to_statistic = |((free, conditional), mu): ((MaybeMinimum, MaybeMinimum), f64)| {
             let (free, conditional) = (free?, conditional?);
             if conditional.nll - free.nll < -rounding(free.nll) {
-                // The free minimum is another one.
+                // There is a lower free minimum than the one found.
                 return None;
             }
             let mu_hat = free.params[poi];
@@ -124,14 +129,16 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             let q = compared_value(statistic, &at, conditional.nll, free.nll);
             Some(BatchStatistic { q, conditional: conditional.params, free: free.params })
         };
-        Ok(free.into_iter().zip(conditional).zip(mu).map(judge).collect())
+        Ok(free.into_iter().zip(conditional).zip(mu).map(to_statistic).collect())
     }
 
-    /// Does `work` as a session without a device would: for rows that are left to the host.
+    /// Runs `work` on this session without its device, for batch elements that are left to the
+    /// host, and returns its result.
     pub fn on_host<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let mut device = self.device.take();
         if let Some(device) = &mut device {
-            // The inputs may be others then, and no fit goes on from the device's.
+            // `work` may change the inputs, and its fits must not continue from those of the
+            // device.
             device.is_current = false;
             if self.options.start == FitStart::Initial {
                 self.warm_fits = WarmStartedFits::default();
@@ -142,15 +149,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         done
     }
 
-    /// The fits of all rows, if a device can do them: with kinks, with
-    /// parameters that may hide minima and with several starting points they are the host's, as they are in
-    /// single precision.
+    /// Returns the fits of a batch on `device`, or `None` if the host must do them: for kinked
+    /// interpolations, parameters that may hide minima, multi-start, and devices in single
+    /// precision.
     fn batch_fits<'a>(&self, device: &'a mut dyn TemplateBatchMinimizer, data: &'a Data) -> Option<BatchFits<'a>> {
         let (domain, start) = domain_and_start(&self.model, &self.options.fit);
-        let is_hosts = !domain.kinked.is_empty()
+        let needs_host = !domain.kinked.is_empty()
             || Candidates::of(&self.model).explore_widely(&domain)
             || self.options.fit.multi_start.is_some();
-        if !device.is_exact() || is_hosts {
+        if !device.is_exact() || needs_host {
             return None;
         }
         let mut same_sign = self.model.same_sign();
@@ -166,8 +173,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Some(BatchFits { device, data, domain, start, same_sign })
     }
 
-    /// The device may be the session's own: it has the templates of the rows then.
-    fn forget_templates_of_device(&mut self) {
+    /// Marks the templates of the session's device as outdated: the batch may be on the same
+    /// device.
+    fn invalidate_device_templates(&mut self) {
         if let Some(device) = &mut self.device {
             device.is_current = false;
         }
@@ -186,7 +194,8 @@ impl Starts {
         self.fixed.extend_from_slice(&other.fixed);
     }
 
-    /// The same from `minima`, where there are any; the parameter `poi` stays.
+    /// Returns these starts with each point moved to its minimum in `minima` if there is one. The
+    /// parameter `poi` keeps its value.
     fn moved_to(mut self, minima: &[MaybeMinimum], poi: usize) -> Starts {
         let n_params = self.points.len() / minima.len().max(1);
         for (point, minimum) in self.points.chunks_mut(n_params.max(1)).zip(minima) {
@@ -200,24 +209,25 @@ impl Starts {
     }
 }
 
-/// The second of two ends of the same fit, if both are the same minimum.
-fn same(one: &BatchMinimum, other: BatchMinimum) -> MaybeMinimum {
+/// Returns the second of two minima of the same fit if both are equally deep.
+fn if_equally_deep(one: &BatchMinimum, other: BatchMinimum) -> MaybeMinimum {
     ((one.nll - other.nll).abs() <= DISTINCT).then_some(other)
 }
 
 impl BatchFits<'_> {
-    /// The starting values of all rows, with the parameter `poi` at each row's value if those are given.
+    /// Returns the starting values of all batch elements, with the parameter `poi` fixed at each
+    /// element's value in `mus` if given.
     fn starts(&self, poi: usize, mus: Option<&[f64]>) -> Starts {
         let n_batch = self.device.n_batch();
         let mut starts = Starts { points: self.start.repeat(n_batch), fixed: self.domain.fixed.repeat(n_batch) };
-        for (row, mu) in mus.into_iter().flatten().enumerate() {
-            let at = row * self.start.len() + poi;
+        for (element, mu) in mus.into_iter().flatten().enumerate() {
+            let at = element * self.start.len() + poi;
             (starts.points[at], starts.fixed[at]) = (*mu, true);
         }
         starts
     }
 
-    /// Where fits from `starts` (N × P) end, with nothing looked for across folds.
+    /// Returns the minima of fits from `starts` (fits × P), without reflections.
     fn minimize(&mut self, starts: &[f64], fixed: &[bool]) -> Result<Vec<MaybeMinimum>, DifferentiableError> {
         let task = BatchTask {
             data: BatchData::Shared(self.data),
@@ -228,15 +238,14 @@ impl BatchFits<'_> {
             kinked: &[],
             variance_of: None,
         };
-        let arrivals = self.device.minimize(&task).map_err(|error| failed(&error))?;
-        let ended = |BatchFit { params, nll, converged, .. }| (converged && nll.is_finite()).then_some((params, nll));
-        Ok(arrivals
-            .into_iter()
-            .map(|arrival| ended(arrival).map(|(params, nll)| BatchMinimum { nll, params }))
-            .collect())
+        let fits = self.device.minimize(&task).map_err(|error| failed(&error))?;
+        let minimum_of =
+            |BatchFit { params, nll, converged, .. }| (converged && nll.is_finite()).then_some((params, nll));
+        Ok(fits.into_iter().map(|fit| minimum_of(fit).map(|(params, nll)| BatchMinimum { nll, params })).collect())
     }
 
-    /// The minima that `starts` lead to.
+    /// Returns the minima of fits from `starts`. Removes those that have, or may have, a lower
+    /// minimum at a reflected point.
     fn run(&mut self, Starts { points, fixed }: &Starts) -> Result<Vec<MaybeMinimum>, DifferentiableError> {
         let mut found = self.minimize(points, fixed)?;
         let reflected: Vec<usize> = (0..self.start.len()).filter(|&i| self.may_reflect(i, fixed, &found)).collect();
@@ -251,7 +260,9 @@ impl BatchFits<'_> {
         Ok(found)
     }
 
-    /// Each of `minima` with each of the parameters `reflected` across its fold. Every fit has a point for every parameter, so that points are of the same rows as fits.
+    /// Returns each of `minima` with each of the parameters `reflected` in turn negated. There is a
+    /// point for every fit and parameter, so that all points belong to the same batch elements as
+    /// the fits.
     fn reflected_points(&self, reflected: &[usize], minima: &[MaybeMinimum]) -> Vec<f64> {
         let n_params = self.start.len();
         let mut points = Vec::with_capacity(reflected.len() * minima.len() * n_params);
@@ -265,7 +276,7 @@ impl BatchFits<'_> {
         points
     }
 
-    /// Whether any of `minima` may have a lower one across the fold of parameter `i`.
+    /// Returns whether any of `minima` may have a lower one after reflection of parameter `i`.
     fn may_reflect(&self, i: usize, fixed: &[bool], minima: &[MaybeMinimum]) -> bool {
         self.same_sign[i] && minima.iter().enumerate().any(|(k, minimum)| self.is_reflectable(i, fixed, k, minimum))
     }
@@ -275,7 +286,8 @@ impl BatchFits<'_> {
         !is_fixed && minimum.as_ref().is_some_and(|minimum| has_other_side(&self.domain, i, minimum.params[i]))
     }
 
-    /// Those of `minima` that have so few folds that the host would cross each, and the others.
+    /// Splits `minima` into those with so few same-sign systematics that the host would minimise
+    /// from every reflected point, and the others.
     fn by_number_of_reflections(&self, fixed: &[bool], minima: &[MaybeMinimum]) -> [Vec<MaybeMinimum>; 2] {
         let n_params = self.start.len();
         let are_few = |k: usize, minimum: &MaybeMinimum| {
@@ -291,7 +303,8 @@ impl BatchFits<'_> {
         })
     }
 
-    /// Which of the points across folds, which fit's, across the fold of which parameter and from which minimum: those that could be on the other side.
+    /// Lists the reflected points that may be on the other side of zero: the index of the point, of
+    /// its fit, and of the reflected parameter, and the minimum that was reflected.
     fn reflections<'b>(
         &'b self,
         reflected: &'b [usize],
@@ -305,7 +318,8 @@ impl BatchFits<'_> {
         })
     }
 
-    /// Gives up those of `found` that may have a lower minimum across the fold of one of the parameters `reflected`, from what -ln L and its derivative are there.
+    /// Removes from `found` the minima that may have a lower one at a reflected point, judging by
+    /// -ln L and its derivative there.
     fn screen_reflections(
         &mut self,
         at: &Reflections<'_>,
@@ -328,7 +342,8 @@ impl BatchFits<'_> {
         Ok(())
     }
 
-    /// Gives up those of `found` that have a lower minimum across the fold of one of the parameters `reflected`, or where that could not be found out.
+    /// Removes from `found` the minima for which the fit from a reflected point converged lower or
+    /// failed.
     fn minimize_reflections(
         &mut self,
         at: &Reflections<'_>,
@@ -339,9 +354,9 @@ impl BatchFits<'_> {
         if minima.iter().all(Option::is_none) {
             return Ok(());
         }
-        let arrivals = self.minimize(&at.points, &fixed.repeat(at.parameters.len()))?;
+        let reflected_minima = self.minimize(&at.points, &fixed.repeat(at.parameters.len()))?;
         for (point, k, _, minimum) in self.reflections(at.parameters, fixed, minima) {
-            if arrivals[point].as_ref().is_none_or(|reflected| reflected.nll < minimum.nll - DISTINCT) {
+            if reflected_minima[point].as_ref().is_none_or(|reflected| reflected.nll < minimum.nll - DISTINCT) {
                 found[k] = None;
             }
         }

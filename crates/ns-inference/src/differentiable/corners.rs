@@ -1,18 +1,20 @@
-//! Which parameters on a kink stay there when templates change a little: those in a corner, from which -ln L rises with a derivative on either side.
+//! Finds the parameters on a kink that stay there when templates change slightly: those in a
+//! corner, where -ln L rises with a nonzero derivative on either side.
 //!
-//! Where it has no derivative on either side, as for Asimov data that were made there, nothing holds a parameter: only its curvature differs from side to side.
+//! Where both one-sided derivatives are zero, as for Asimov data made at the kink, the parameter is
+//! free to move, and only the second derivative differs between the sides.
 
 use crate::minimize::Domain;
 use ns_core::SearchLikelihood;
 
-/// Slopes of -ln L per standard deviation that are smaller than this are none: fits end with smaller ones.
+/// Derivatives of -ln L per standard deviation below this are zero: fits stop with smaller ones.
 const NO_DERIVATIVE: f64 = 1e-6;
 
-/// Holds, in `domain`, what is in a corner at `params` (P).
+/// Fixes, in `domain`, the parameters that are in a corner at `params` (P).
 ///
 /// # Errors
-/// A parameter with a derivative on one side only.
-pub(super) fn status<L: SearchLikelihood + ?Sized>(
+/// Returns the index of a parameter with a nonzero derivative on one side only.
+pub(super) fn fix_cornered<L: SearchLikelihood + ?Sized>(
     likelihood: &mut L,
     params: &[f64],
     domain: &mut Domain,
@@ -23,7 +25,7 @@ pub(super) fn status<L: SearchLikelihood + ?Sized>(
     if on_kink.is_empty() {
         return Ok(());
     }
-    // The sign of a zero says which side is meant.
+    // The sign of zero selects the side.
     let [above, below] = [0.0, -0.0].map(|zero| {
         let mut at = params.to_vec();
         on_kink.iter().for_each(|&i| at[i] = zero);

@@ -1,7 +1,9 @@
-//! A device that does the whole fits of a session; the host goes on from where they end, with its own numbers, and has the gradients.
+//! Runs the fits of a session on a device. The host continues from their minima in its own
+//! arithmetic, and computes the gradients.
 //!
-//! The templates are uploaded when they have changed and a fit is asked for. What the device finds is where a fit goes on from, fixed to the same checks as a fit that
-//! follows another (`follow`); a fit that has not arrived there is done by the host.
+//! Templates are uploaded before the first fit after they changed. A minimum of the device is a
+//! warm start for the host, subject to the same checks as any other (`warm_start`). The host
+//! repeats a fit that did not converge on the device from the starting values.
 
 use super::error::DifferentiableError;
 use crate::accelerator::task_in;
@@ -13,11 +15,11 @@ use ns_core::{Data, Model};
 pub(super) struct SessionDevice {
     minimizer: Box<dyn TemplateMinimizer>,
     pub(super) observed: Data,
-    /// The Asimov data set that was made last.
+    /// The most recent Asimov data set.
     pub(super) asimov: Option<Data>,
-    /// Whether the device has the templates of the session.
+    /// Whether the device has the session's current templates.
     pub(super) is_current: bool,
-    /// Fits that ended in a minimum there.
+    /// The number of fits that converged on the device.
     pub(super) n_fits: u64,
 }
 
@@ -26,7 +28,8 @@ impl SessionDevice {
         Self { minimizer, observed, asimov: None, is_current: false, n_fits: 0 }
     }
 
-    /// Where the fit in `domain` from `start` (P) ends, if it arrives: to the Asimov data set, or to the observed data.
+    /// Fits the Asimov data set or the observed data in `domain` from `start` (P). Returns the
+    /// minimum (P), or `None` if the fit did not converge.
     pub(super) fn fit(
         &mut self,
         model: &Model,
@@ -40,8 +43,8 @@ impl SessionDevice {
         }
         let Some(data) = (if of_asimov { self.asimov.as_ref() } else { Some(&self.observed) }) else { return Ok(None) };
         let task = task_in(domain, BatchData::Shared(data), start);
-        let arrivals = self.minimizer.minimize(&task).map_err(|error| failed(&error))?;
-        let found = arrivals.into_iter().next().filter(|arrival| arrival.converged).map(|arrival| arrival.params);
+        let fits = self.minimizer.minimize(&task).map_err(|error| failed(&error))?;
+        let found = fits.into_iter().next().filter(|fit| fit.converged).map(|fit| fit.params);
         self.n_fits += u64::from(found.is_some());
         Ok(found)
     }

@@ -1,13 +1,14 @@
-//! Why there is no gradient: a fit that failed, a minimum that is none, a limit that does not exist.
+//! Reports why there is no value or gradient: a fit that failed, a minimum without a derivative, a
+//! limit that does not exist.
 
 use crate::minimize::{Minimum, Outcome};
 use ns_core::model::BinPlace;
 use thiserror::Error;
 
-/// Why a parameter has no uncertainty where others would.
+/// The reason why a parameter that is not free at the best fit has no uncertainty.
 pub(super) const AT_END: &str = "it is fixed, or its best fit is at an end of its range";
 
-/// The data that a fit is of.
+/// The data to which a model is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FitTarget {
     /// The observed data.
@@ -25,56 +26,62 @@ impl std::fmt::Display for FitTarget {
     }
 }
 
-/// What keeps a value or its gradient from being known. Nothing is returned then.
+/// The reason why a value or its gradient is unknown. Neither is returned.
 #[derive(Debug, Error, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum DifferentiableError {
-    /// A fit did not arrive.
+    /// A fit did not converge.
     #[error("{fit} to {of} did not converge: {} (EDM {edm:.1e})", verdict(*.outcome))]
     Fit {
-        /// Which fit.
+        /// The fit.
         fit: &'static str,
-        /// The data it is of.
+        /// The fitted data.
         of: FitTarget,
         /// Why it stopped.
         outcome: Outcome,
-        /// How far from a minimum.
+        /// The estimated distance to the minimum.
         edm: f64,
     },
-    /// A minimum is at the edge of the domain: where that is depends on the templates, and no condition on derivatives says how.
-    #[error("{fit} to {of} is at the edge of where -ln L is finite, and nothing says how it moves with the templates")]
+    /// A minimum is at the edge of the domain. The edge depends on the templates, and no condition
+    /// on the derivatives determines how the minimum moves.
+    #[error(
+        "{fit} to {of} ended at the edge of the domain of -ln L, where the minimum has no derivative with respect to the templates"
+    )]
     Edge {
-        /// Which fit.
+        /// The fit.
         fit: &'static str,
-        /// The data it is of.
+        /// The fitted data.
         of: FitTarget,
     },
-    /// A parameter is on the kink of its interpolation, and -ln L has a derivative on one side only.
+    /// A parameter is on the kink of its interpolation, and -ln L has a nonzero derivative on one
+    /// side only.
     #[error(
-        "`{parameter}` is on the kink of its interpolation, and -ln L is flat on one side of it only: nothing says how the minimum moves"
+        "`{parameter}` is on the kink of its interpolation and -ln L is stationary on one side only, so the minimum has no derivative with respect to the templates"
     )]
     Kink {
         /// The parameter.
         parameter: String,
     },
-    /// The device that was to do the fits failed.
+    /// The device failed during a fit.
     #[error("the device failed: {reason}")]
     Device {
-        /// What it said.
+        /// The message of the device.
         reason: String,
     },
-    /// The conditional fit lies below the free one.
-    #[error("the conditional fit to {of} lies below the best fit that the parameters' ranges allow")]
+    /// The conditional minimum is lower than the free one.
+    #[error("the conditional fit to {of} ended lower than the free fit within the ranges of the parameters")]
     Below {
-        /// The data.
+        /// The fitted data.
         of: FitTarget,
     },
-    /// The Hessian at a minimum cannot be inverted, so nothing says how the minimum moves.
-    #[error("the Hessian at {fit} to {of} is not positive definite, so nothing says how the minimum moves")]
+    /// The Hessian at a minimum cannot be inverted, so the derivative of the minimum is unknown.
+    #[error(
+        "the Hessian at the minimum of {fit} to {of} is not positive definite, so the minimum has no derivative with respect to the templates"
+    )]
     Curvature {
-        /// Which fit.
+        /// The fit.
         fit: &'static str,
-        /// The data it is of.
+        /// The fitted data.
         of: FitTarget,
     },
     /// The parameter of interest has no standard deviation.
@@ -82,64 +89,67 @@ pub enum DifferentiableError {
     NoUncertainty {
         /// The parameter.
         parameter: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// There is no limit.
+    /// The limit does not exist.
     #[error("there is no {which} limit: {reason}")]
     NoLimit {
-        /// Observed, or expected with its standard deviations.
+        /// The kind of limit: observed, or expected with its number of standard deviations.
         which: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// A gradient has elements that are not finite, or is of a point where -ln L is not.
+    /// A gradient has elements that are not finite, or -ln L is not finite at its point.
     #[error("the gradient of {what} is not finite")]
     NotFinite {
-        /// Of what.
+        /// The quantity.
         what: &'static str,
     },
-    /// A bin of the Asimov data set is empty, and events that an input would add there count infinitely much.
-    #[error("{place} expects nothing, and the statistic has no derivative with respect to templates there")]
+    /// A bin of the Asimov data set is empty, so the derivative with respect to events that an
+    /// input adds there is infinite.
+    #[error("{place} has no expected events, so the statistic has no derivative with respect to the templates there")]
     Empty {
-        /// Where.
+        /// The bin.
         place: BinPlace,
     },
 }
 
 impl DifferentiableError {
-    /// One line of advice, where there is any.
+    /// Returns one line of advice, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Empty { .. } => Some("give every bin some background, such as one event in a thousand"),
-            Self::Edge { .. } => Some("narrower ranges of the parameters keep every bin's expectation positive"),
+            Self::Empty { .. } => Some("add a small background to every bin, such as 0.001 events"),
+            Self::Edge { .. } => {
+                Some("narrow the ranges of the parameters so that the expected count of every bin stays positive")
+            }
             Self::NoUncertainty { reason, .. } if *reason == AT_END => {
-                Some("a wider range of the parameter lets its best fit be inside")
+                Some("widen the range of the parameter so that its best fit is inside")
             }
             _ => None,
         }
     }
 }
 
-/// What the fit with the parameter of interest at `mu`, if that is given, is called.
+/// Returns the name of the fit with the parameter of interest fixed at `mu` if given.
 pub(super) fn fit_name(mu: Option<f64>) -> &'static str {
     if mu.is_some() { "the conditional fit" } else { "the free fit" }
 }
 
-/// What an outcome says of a fit.
+/// Returns the description of a fit's `outcome` in messages.
 fn verdict(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Converged => "it arrived",
+        Outcome::Converged => "it converged",
         Outcome::IterationLimit => "its iterations ran out",
         Outcome::Stalled => "no step makes progress",
         Outcome::Saddle => "it ended at a saddle point",
-        Outcome::NotFinite => "the likelihood is not finite where it starts",
+        Outcome::NotFinite => "the likelihood is not finite at the starting point",
     }
 }
 
-/// Fails if one of `derivatives`, which are those of `what`, is not finite.
-pub(super) fn finite<'a>(
+/// Checks that all `derivatives` of `what` are finite.
+pub(super) fn require_finite<'a>(
     what: &'static str,
     derivatives: impl IntoIterator<Item = &'a f64>,
 ) -> Result<(), DifferentiableError> {
@@ -149,8 +159,8 @@ pub(super) fn finite<'a>(
     Err(DifferentiableError::NotFinite { what })
 }
 
-/// Fails if `minimum` is none, or none that moves as its derivatives say.
-pub(super) fn arrived(fit: &'static str, of: FitTarget, minimum: &Minimum) -> Result<(), DifferentiableError> {
+/// Checks that `minimum` converged and is not at the edge of the domain.
+pub(super) fn require_minimum(fit: &'static str, of: FitTarget, minimum: &Minimum) -> Result<(), DifferentiableError> {
     if minimum.converged() {
         return if minimum.at_edge { Err(DifferentiableError::Edge { fit, of }) } else { Ok(()) };
     }

@@ -1,11 +1,13 @@
-//! Upper limits as functions of the inputs: where CLs(μ, x) falls to the level.
+//! Computes upper limits as functions of the inputs: the values of μ at which CLs falls to the
+//! level.
 //!
-//! The expected ones are where √q_A(μ, x) reaches a number t, so dμ/dx = -(∂q_A/∂x)/(∂q_A/∂μ); the observed one is where ln CLs(q, q_A) = ln α, with the derivatives of both.
+//! An expected limit is where √q_A(μ, x) reaches a number t, so dμ/dx = -(∂q_A/∂x)/(∂q_A/∂μ). The
+//! observed limit is where ln CLs(q, q_A) = ln α, with the derivatives of both.
 
 use super::asimov::Asimov;
-use super::error::{DifferentiableError, FitTarget, arrived, finite};
-use super::follow::{self, DataSetFits, FitStart};
+use super::error::{DifferentiableError, FitTarget, require_finite, require_minimum};
 use super::statistics::{StatisticPoints, TestValues, compare};
+use super::warm_start::{self, DataSetFits, FitStart};
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{ln_cls, root_asimov_at};
 use crate::limit::LimitOptions;
@@ -14,18 +16,18 @@ use crate::root::{Root, RootInterval, increasing};
 use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic};
 use ns_core::TemplateLikelihood;
 
-/// How far beyond the range of the parameter, in units of the distance to its upper end, a limit is looked for.
-const BEYOND: f64 = 1e6;
+/// The largest value tested for a limit, in units of the distance to the upper end of the range.
+const MAX_RANGE_FACTOR: f64 = 1e6;
 
-/// Where so many kinds of limits were before the last one is remembered.
-const MOST_REMEMBERED: usize = 15;
+/// How many limits of other kinds are remembered besides the last one.
+const MAX_REMEMBERED: usize = 15;
 
-/// Which limit.
+/// A kind of limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LimitKind {
-    /// The observed one.
+    /// The observed limit.
     Observed,
-    /// The one expected if the background fluctuates by as many standard deviations.
+    /// The limit expected if the background fluctuates by this many standard deviations.
     Expected(f64),
 }
 
@@ -38,17 +40,18 @@ impl std::fmt::Display for LimitKind {
     }
 }
 
-/// At a limit √q_A or ln CLs is nearer than this to what is asked for; where the fits change from one minimum to another it jumps.
+/// The largest deviation of √q_A or ln CLs from its target at a limit. Where fits change from one
+/// minimum to another, the deviation is larger.
 const AT_LIMIT: f64 = 1e-4;
 
-/// What is said of such a jump.
-const JUMPS: &str = "CLs jumps across the level there, as the fits change from one minimum to another";
+/// The reason given for such a jump.
+const JUMPS: &str = "CLs jumps across the level where the fits change from one minimum to another";
 
-/// A root, and the last fit's failure if there was one.
+/// The result of a root search, and the last failed fit if there was one.
 struct Search {
     root: Root,
     failure: Option<TestFailure>,
-    /// How near to the level a value came.
+    /// The smallest deviation from the target of all values tested.
     nearest: f64,
 }
 
@@ -57,7 +60,7 @@ impl Search {
         Self { root: Root::Unknown, failure: None, nearest: f64::INFINITY }
     }
 
-    /// The limit, if one was found.
+    /// Returns the limit, or an error with the reason why there is none.
     fn limit(&self, which: LimitKind) -> Result<f64, DifferentiableError> {
         let reason = match self.root {
             Root::At(_) if self.nearest > AT_LIMIT => JUMPS,
@@ -71,10 +74,10 @@ impl Search {
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
-    /// The upper limit `which`; its gradient is written to `by_inputs` (M).
+    /// Returns the upper limit `which`, and writes its gradient to `by_inputs` (M).
     ///
     /// # Errors
-    /// If a fit fails, or where there is no limit.
+    /// If a fit fails, or if there is no limit.
     pub fn limit(
         &mut self,
         wanted: LimitOptions,
@@ -87,20 +90,23 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             LimitKind::Observed => self.observed_limit(&asimov, wanted, by_inputs)?,
         };
         self.last_limits.retain(|last| (last.0, last.1) != (wanted, which));
-        self.last_limits.truncate(MOST_REMEMBERED);
+        self.last_limits.truncate(MAX_REMEMBERED);
         self.last_limits.insert(0, (wanted, which, mu));
         Ok(mu)
     }
 
-    /// Where a limit is looked for: if fits follow each other first where the last one of its kind was; else there is no guess yet.
+    /// Returns the interval in which a limit is sought, and whether its guess is a previous limit
+    /// with the same options and of the same kind. There is such a guess only with warm starts.
     fn interval(&self, asimov: &Asimov, wanted: LimitOptions, which: LimitKind) -> (RootInterval, bool) {
         let (lower, range_end) = (asimov.params[self.poi], self.model.parameters.upper[self.poi]);
-        let upper = if range_end.is_finite() { lower + BEYOND * (range_end - lower).max(1.0) } else { f64::MAX };
-        let follows = self.options.start == FitStart::Warm;
-        let is_known =
-            |last: &&(LimitOptions, LimitKind, f64)| follows && (last.0, last.1) == (wanted, which) && last.2 > lower;
-        let known = self.last_limits.iter().find(is_known).map(|last| last.2.min(upper));
-        (RootInterval { lower, upper, guess: known.unwrap_or(lower) }, known.is_some())
+        let upper =
+            if range_end.is_finite() { lower + MAX_RANGE_FACTOR * (range_end - lower).max(1.0) } else { f64::MAX };
+        let uses_warm_starts = self.options.start == FitStart::Warm;
+        let is_previous = |last: &&(LimitOptions, LimitKind, f64)| {
+            uses_warm_starts && (last.0, last.1) == (wanted, which) && last.2 > lower
+        };
+        let previous = self.last_limits.iter().find(is_previous).map(|last| last.2.min(upper));
+        (RootInterval { lower, upper, guess: previous.unwrap_or(lower) }, previous.is_some())
     }
 
     fn expected_limit(
@@ -111,12 +117,12 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         by_inputs: Option<&mut [f64]>,
     ) -> Result<f64, DifferentiableError> {
         let (poi, which, target) = (self.poi, LimitKind::Expected(n), root_asimov_at(wanted.level, n));
-        let (mut interval, is_known) = self.interval(asimov, wanted, which);
+        let (mut interval, has_guess) = self.interval(asimov, wanted, which);
         let mut fits = self.asimov_fits(asimov);
-        if !is_known {
+        if !has_guess {
             interval.guess_from(target, fits.width());
         }
-        let found = search_twice(&mut fits, DataSetFits::follow_no_more, |fits| {
+        let found = search_twice(&mut fits, DataSetFits::disable_warm_starts, |fits| {
             let mut search = Search::new();
             search.root = increasing(interval, |mu| {
                 let tested = fits.test(wanted.statistic, mu);
@@ -134,7 +140,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         if let Some(by_inputs) = by_inputs {
             self.asimov_gradient(asimov, &at_limit, by_inputs)?;
             by_inputs.iter_mut().for_each(|derivative| *derivative /= -at_limit.by_mu);
-            finite("the limit", &*by_inputs)?;
+            require_finite("the limit", &*by_inputs)?;
         }
         Ok(mu)
     }
@@ -145,24 +151,24 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         wanted: LimitOptions,
         by_inputs: Option<&mut [f64]>,
     ) -> Result<f64, DifferentiableError> {
-        self.ask_device(Kind::Free, None)?;
-        let (mut interval, is_known) = self.interval(asimov, wanted, LimitKind::Observed);
+        self.fit_on_device(Kind::Free, None)?;
+        let (mut interval, has_guess) = self.interval(asimov, wanted, LimitKind::Observed);
         let (poi, statistic, start, warm_fits) = (self.poi, wanted.statistic, self.start(), &mut self.warm_fits);
-        let free = follow::wanted(&mut warm_fits.free, start);
-        let observed = follow::fit(&self.model, &mut self.observed, &self.options.fit, free);
-        let observed = DataSetFits::new(observed, poi, follow::wanted(&mut warm_fits.conditional, start));
-        arrived("the free fit", FitTarget::Observed, observed.free())?;
+        let free = warm_start::if_enabled(&mut warm_fits.free, start);
+        let observed = warm_start::fit(&self.model, &mut self.observed, &self.options.fit, free);
+        let observed = DataSetFits::new(observed, poi, warm_start::if_enabled(&mut warm_fits.conditional, start));
+        require_minimum("the free fit", FitTarget::Observed, observed.free())?;
         let expected = Profiler::of_asimov(&self.model, &mut self.asimov, &self.options.fit, &asimov.params);
-        let mut expected = DataSetFits::new(expected, poi, follow::wanted(&mut warm_fits.asimov, start));
-        if !is_known {
+        let mut expected = DataSetFits::new(expected, poi, warm_start::if_enabled(&mut warm_fits.asimov, start));
+        if !has_guess {
             interval.guess_from(root_asimov_at(wanted.level, 0.0), expected.width());
         }
         let ln_level = wanted.level.ln();
-        let follow_no_more = |pair: &mut (DataSetFits<'_, L>, DataSetFits<'_, L>)| {
-            pair.0.follow_no_more();
-            pair.1.follow_no_more();
+        let disable_warm_starts = |pair: &mut (DataSetFits<'_, L>, DataSetFits<'_, L>)| {
+            pair.0.disable_warm_starts();
+            pair.1.disable_warm_starts();
         };
-        let found = search_twice(&mut (observed, expected), follow_no_more, |(observed, expected)| {
+        let found = search_twice(&mut (observed, expected), disable_warm_starts, |(observed, expected)| {
             let mut search = Search::new();
             search.root = increasing(interval, |mu| {
                 let pair = [observed.test(statistic, mu), expected.test(statistic, mu)];
@@ -186,7 +192,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok(mu)
     }
 
-    /// dμ/dx of an observed limit, where the statistics of both data sets were `compared` and CLs has these derivatives, written to `by_inputs` (M).
+    /// Writes dμ/dx of an observed limit to `by_inputs` (M), from the statistics of both data sets
+    /// and CLs with its derivatives with respect to them.
     fn observed_gradient(
         &mut self,
         asimov: &Asimov,
@@ -202,36 +209,37 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         for (derivative, of_q) in by_inputs.iter_mut().zip(&of_observed) {
             *derivative = -(by_q * of_q + by_q_asimov * *derivative) / by_mu;
         }
-        finite("the limit", &*by_inputs)
+        require_finite("the limit", &*by_inputs)
     }
 }
 
 impl RootInterval {
-    /// Begins where a limit would be if the likelihood were a parabola of standard deviation `width`.
+    /// Sets the guess to the limit for a parabolic likelihood of standard deviation `width`.
     fn guess_from(&mut self, target: f64, width: f64) {
         self.guess = (self.lower + target * width).min(self.upper);
     }
 }
 
-/// What `search` finds with `fits` that follow each other; where they end in no limit, with fits that do not.
+/// Returns the result of `search`. If it finds no limit with warm starts, repeats it without them.
 fn search_twice<F, T>(
     fits: &mut F,
-    follow_no_more: impl FnOnce(&mut F),
+    disable_warm_starts: impl FnOnce(&mut F),
     search: impl Fn(&mut F) -> Result<T, DifferentiableError>,
 ) -> Result<T, DifferentiableError> {
     search(fits).or_else(|_| {
-        follow_no_more(fits);
+        disable_warm_starts(fits);
         search(fits)
     })
 }
 
-/// √q and its derivative along μ.
+/// Returns √q and its derivative with respect to μ.
 fn along_mu(tested: &EvaluatedStatistic) -> Option<[f64; 2]> {
     let root = tested.value?.sqrt();
     Some([root, if root > 0.0 { tested.derivative / root } else { 0.0 }])
 }
 
-/// An error if fits at the limit are `off` from what it is the limit of: they found other minima than the search for it.
+/// Returns an error if the fits at the limit deviate by `off` from the target: they found other
+/// minima than the search.
 fn require_level(which: LimitKind, off: f64) -> Result<(), DifferentiableError> {
     if off.abs() <= AT_LIMIT {
         return Ok(());
@@ -239,7 +247,7 @@ fn require_level(which: LimitKind, off: f64) -> Result<(), DifferentiableError> 
     Err(DifferentiableError::NoLimit { which: which.to_string(), reason: JUMPS })
 }
 
-/// CLs of the observed data and its derivatives with respect to q and q_A.
+/// Returns CLs of the observed data and its derivatives with respect to q and q_A.
 fn observed_cls(statistic: TestStatistic, q: f64, asimov: &StatisticPoints) -> [f64; 3] {
     let values = TestValues { statistic, q, q_asimov: asimov.q, q_by_mu: 0.0, q_asimov_by_mu: asimov.by_mu };
     values.cls()[0]
@@ -250,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bracket_whose_values_stay_away_from_the_level_is_a_jump_and_no_limit() {
+    fn a_bracket_far_from_the_level_is_a_jump_and_no_limit() {
         let found = |nearest| Search { root: Root::At(2.5), failure: None, nearest }.limit(LimitKind::Expected(1.0));
         assert_eq!(found(1e-9).expect("a limit"), 2.5);
         let error = found(0.1).expect_err("a jump").to_string();

@@ -1,4 +1,5 @@
-//! -ln L and its gradients at many points, with one row of inputs for all of them or one for each: on several threads, with the same bits for any number.
+//! Evaluates -ln L and its gradients for a batch of points, with shared inputs or inputs for each,
+//! on several threads. The bits of the results do not depend on the number of threads.
 //!
 //! Legend: N points, M inputs, P parameters.
 
@@ -8,41 +9,42 @@ use ns_core::TemplateLikelihood;
 use ns_core::templates::InputError;
 use std::num::NonZeroUsize;
 
-/// A thread is worth its start for as many numbers of the model's tables: some tens of microseconds.
+/// The numbers in the model's tables that justify another thread: some tens of microseconds of
+/// work.
 const WORTH_A_THREAD: usize = 1 << 15;
 
-/// Where -ln L is wanted.
+/// A batch of points at which -ln L is evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchPoints<'a> {
-    /// N.
+    /// The number of points (N).
     pub n: usize,
-    /// Parameters: a point for all (P), or one for each (N × P).
+    /// The parameters: shared (P), or for each point (N × P).
     pub params: &'a [f64],
-    /// Inputs: a row for all (M), or one for each (N × M).
+    /// The inputs: shared (M), or for each point (N × M).
     pub inputs: &'a [f64],
 }
 
-/// -ln L (N; +∞ outside the domain) and its gradients, which are NaN where it is not finite.
+/// -ln L and its gradients, which are NaN where -ln L is not finite.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BatchValues {
-    /// -ln L (N).
+    /// -ln L (N); +∞ outside the domain.
     pub values: Vec<f64>,
-    /// Its gradients by the parameters (N × P).
+    /// The gradients with respect to the parameters (N × P).
     pub by_params: Vec<f64>,
-    /// Its gradients by the inputs (N × M).
+    /// The gradients with respect to the inputs (N × M).
     pub by_inputs: Vec<f64>,
 }
 
-/// A row of inputs that no template can have.
+/// The inputs of a batch element that are not valid for templates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvalidInputs {
-    /// The row, from 0.
+    /// The index of the batch element.
     pub row: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub error: InputError,
 }
 
-/// Some of the points, and where their results go.
+/// Some of the points, and the slices for their results.
 struct Part<'a> {
     first: usize,
     values: &'a mut [f64],
@@ -51,22 +53,23 @@ struct Part<'a> {
 }
 
 impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
-    /// -ln L of the observed data and both its gradients, on `threads` threads at most. The session's own inputs stay.
+    /// Returns -ln L of the observed data and both gradients at the points `at`, on at most
+    /// `threads` threads. The session keeps its own inputs.
     ///
     /// # Panics
-    /// If `at` has other numbers than its N says.
+    /// If the lengths in `at` do not match its N.
     ///
     /// # Errors
-    /// The first row of inputs that no template can have.
+    /// The first inputs that are not valid for templates.
     pub fn nll_at(&mut self, at: &BatchPoints<'_>, threads: NonZeroUsize) -> Result<BatchValues, InvalidInputs> {
         let (p, m) = (self.model.n_params(), self.inputs.len());
-        assert!(at.params.len() == p || at.params.len() == at.n * p, "one point, or one for each row");
+        assert!(at.params.len() == p || at.params.len() == at.n * p, "one point, or one for each batch element");
         if !at.inputs.len().is_multiple_of(m) || (at.inputs.len() != m && at.inputs.len() != at.n * m) {
             let error = InputError::Length { found: at.inputs.len(), wanted: m };
             return Err(InvalidInputs { row: 0, error });
         }
-        for (row, inputs) in at.inputs.chunks(m).enumerate() {
-            self.inputs.check(inputs).map_err(|error| InvalidInputs { row, error })?;
+        for (element, inputs) in at.inputs.chunks(m).enumerate() {
+            self.inputs.check(inputs).map_err(|error| InvalidInputs { row: element, error })?;
         }
         let mut found =
             BatchValues { values: vec![0.0; at.n], by_params: vec![0.0; at.n * p], by_inputs: vec![0.0; at.n * m] };
@@ -74,11 +77,11 @@ impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
         while self.evaluators.len() < n_threads {
             self.evaluators.push(self.observed.clone());
         }
-        self.spread(at, n_threads, &mut found);
+        self.evaluate_in_parts(at, n_threads, &mut found);
         Ok(found)
     }
 
-    fn spread(&mut self, at: &BatchPoints<'_>, n_threads: usize, found: &mut BatchValues) {
+    fn evaluate_in_parts(&mut self, at: &BatchPoints<'_>, n_threads: usize, found: &mut BatchValues) {
         let (p, m) = (self.model.n_params(), self.inputs.len());
         let each = at.n.div_ceil(n_threads).max(1);
         let values = found.values.chunks_mut(each);
@@ -100,15 +103,15 @@ fn evaluate<L: TemplateLikelihood>(likelihood: &mut L, at: &BatchPoints<'_>, par
     let (p, m) = (likelihood.n_params(), likelihood.inputs().len());
     let Part { first, values, by_params, by_inputs } = part;
     for (k, value) in values.iter_mut().enumerate() {
-        let row = |all: &[f64], len: usize| if all.len() == len { 0 } else { (first + k) * len };
-        let (point, inputs) = (row(at.params, p), row(at.inputs, m));
+        let offset = |all: &[f64], len: usize| if all.len() == len { 0 } else { (first + k) * len };
+        let (point, inputs) = (offset(at.params, p), offset(at.inputs, m));
         if k == 0 || at.inputs.len() != m {
             likelihood.set_inputs(&at.inputs[inputs..inputs + m]);
         }
         let (gradient, derivatives) = (&mut by_params[k * p..(k + 1) * p], &mut by_inputs[k * m..(k + 1) * m]);
         *value = likelihood.nll_and_gradients(&at.params[point..point + p], gradient, derivatives);
         if !value.is_finite() {
-            // Zeros would pass for a minimum.
+            // A zero gradient would suggest a minimum.
             gradient.fill(f64::NAN);
             derivatives.fill(f64::NAN);
         }

@@ -1,10 +1,13 @@
-//! Second derivatives of minima of the observed data, and of the statistics made of them, by inputs and by the tested value: products with the Hessian.
+//! Computes products with the Hessians of minima of the observed data, and of statistics that
+//! consist of them, with respect to the inputs and the tested value.
 //!
-//! Where x moves along v and μ along w, the free parameters of a minimum follow with θ' = -H⁻¹ (∂²f/∂θ∂x v + ∂²f/∂θ∂μ w), f = -ln L, and what is conditional stays. So the gradient of min_θ f
-//! changes by ∂²f/∂x² v + ∂²f/∂x∂θ θ' + ∂²f/∂x∂μ w, and its derivative along μ likewise: one solve with the factorised exact Hessian H between two passes along a direction.
+//! If x moves along v and μ along w, the free parameters of a minimum move along θ' = -H⁻¹
+//! (∂²f/∂θ∂x v + ∂²f/∂θ∂μ w) with f = -ln L, while fixed parameters stay. The gradient of min_θ f
+//! then changes by ∂²f/∂x² v + ∂²f/∂x∂θ θ' + ∂²f/∂x∂μ w, and its derivative with respect to μ
+//! likewise: one solve with the factorised exact Hessian H between two passes along a direction.
 
 use super::ProfiledDifferentiableSession;
-use super::error::{DifferentiableError, FitTarget, finite, fit_name};
+use super::error::{DifferentiableError, FitTarget, fit_name, require_finite};
 use super::statistics::tested;
 use crate::hessian::Hessian;
 use crate::options::domain_and_start;
@@ -12,27 +15,29 @@ use crate::test_statistic::TestStatistic;
 use ns_core::TemplateLikelihood;
 use ns_core::templates::JointDirection;
 
-/// A solution counts if what it leaves of the right-hand side, measured as -ln L is (½ rᵀH⁻¹r), is a smaller part of it than this: 10⁻⁶ in size.
-const MOST_LEFT: f64 = 1e-12;
+/// A solution is accepted if its residual, measured by rᵀH⁻¹r, is below this fraction of the
+/// right-hand side: 10⁻⁶ in norm.
+const MAX_RESIDUAL: f64 = 1e-12;
 
-/// A product by the inputs (M), and by the tested value.
+/// The components of a product that belong to the inputs (M) and to the tested value.
 type Product = (Vec<f64>, f64);
 
-/// The direction in which inputs and tested value move.
+/// A direction in the space of inputs and tested value.
 #[derive(Debug, Clone, Copy)]
 pub struct InputDirection<'a> {
-    /// Components by the inputs (M).
+    /// The components along the inputs (M).
     pub inputs: &'a [f64],
-    /// The component by the tested value.
+    /// The component along the tested value.
     pub mu: f64,
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
-    /// The product of the Hessian of the minimum of -ln L by inputs and `mu` with `direction` (M and one; the latter does not count if `mu` is not given): its part by the inputs
-    /// is written to `by_inputs` (M), its part by `mu` returned.
+    /// Computes the product of the Hessian of the minimum of -ln L with respect to the inputs and
+    /// `mu` with `direction`, whose `mu` is ignored if `mu` is not given. Writes the components
+    /// along the inputs to `by_inputs` (M), and returns the component along `mu`.
     ///
     /// # Errors
-    /// If the fit fails, or if nothing says how the minimum moves.
+    /// If the fit fails, or if the derivative of the minimum is unknown.
     pub fn profiled_nll_product(
         &mut self,
         mu: Option<f64>,
@@ -41,15 +46,17 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<f64, DifferentiableError> {
         let best = self.minimum(mu)?;
         let (product, by_mu) = self.minimum_product(&best.params, mu, direction)?;
-        finite("the gradient of the minimum of -ln L", std::iter::once(&by_mu).chain(&product))?;
+        require_finite("the gradient of the minimum of -ln L", std::iter::once(&by_mu).chain(&product))?;
         by_inputs.copy_from_slice(&product);
         Ok(by_mu)
     }
 
-    /// The same of the statistic of the observed data at `mu` (q₀: at 0, whatever `mu` is, which does not move); zeros where it is constant.
+    /// Computes the product with the Hessian of the statistic of the observed data at `mu`, as
+    /// [`Self::profiled_nll_product`] does. q₀ is tested at 0 for any `mu` and does not depend on
+    /// it. Where the statistic is constant, the product is zero.
     ///
     /// # Errors
-    /// If a fit fails, or if nothing says how a minimum moves.
+    /// If a fit fails, or if the derivative of a minimum is unknown.
     pub fn statistic_product(
         &mut self,
         statistic: TestStatistic,
@@ -70,12 +77,13 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let product: Vec<f64> =
             conditional.iter().zip(&free).map(|(conditional, free)| 2.0 * (conditional - free)).collect();
         let by_mu = if statistic == TestStatistic::Q0 { 0.0 } else { 2.0 * conditional_by_mu };
-        finite("the gradient of the statistic", std::iter::once(&by_mu).chain(&product))?;
+        require_finite("the gradient of the statistic", std::iter::once(&by_mu).chain(&product))?;
         by_inputs.copy_from_slice(&product);
         Ok(by_mu)
     }
 
-    /// The product for the minimum at `params` (P), where the parameter of interest is fixed if `mu` is given.
+    /// Returns the product for the minimum at `params` (P), with the parameter of interest fixed if
+    /// `mu` is given.
     fn minimum_product(
         &mut self,
         params: &[f64],
@@ -89,14 +97,15 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             step[self.poi] = along_mu;
         }
         let pushed = self.change_of_derivatives(params, &step, along_inputs);
-        let mut follows = vec![0.0; params.len()];
-        hessian.solve(&pushed, &mut follows);
-        step.iter_mut().zip(&follows).for_each(|(step, follows)| *step -= follows);
+        let mut response = vec![0.0; params.len()];
+        hessian.solve(&pushed, &mut response);
+        step.iter_mut().zip(&response).for_each(|(step, response)| *step -= response);
         let derivatives = self.change_of_derivatives(params, &step, along_inputs);
         let by_inputs = self.memory.along.by_inputs.iter().map(|change| change.first).collect();
-        // Of the free parameters nothing is to be left; that of a fixed one is how its derivative changes.
-        let left = weight(&mut hessian, &derivatives);
-        let is_small = |pushes: f64| left <= MOST_LEFT * pushes;
+        // The residual of the free parameters must vanish; that of a fixed parameter is the change
+        // of its derivative.
+        let residual = weight(&mut hessian, &derivatives);
+        let is_small = |pushes: f64| residual <= MAX_RESIDUAL * pushes;
         if !is_small(weight(&mut hessian, &pushed)) {
             let parts = self.pushes_of_parts(
                 &mut hessian,
@@ -110,8 +119,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok((by_inputs, if mu.is_some() { derivatives[self.poi] } else { 0.0 }))
     }
 
-    /// How strongly parts of a direction push the free parameters, each alone: what adds events, what takes some away, the tested value. Where they cancel all of it pushes by no more
-    /// than rounding, and nothing can be small beside that.
+    /// Returns how strongly each part of a direction pushes the free parameters on its own: the
+    /// inputs that grow, the inputs that shrink, and the tested value. Where the parts cancel,
+    /// their sum is only rounding, and no residual is small compared with it.
     fn pushes_of_parts(
         &mut self,
         hessian: &mut Hessian,
@@ -127,7 +137,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             .map(|(step, along)| weight(hessian, &self.change_of_derivatives(params, step, along)))
     }
 
-    /// How ∂f/∂θ (P) changes where parameters move along `step` (P) and inputs along `along_inputs` (M); how ∂f/∂x does is left in the session's memory.
+    /// Returns the change of ∂f/∂θ (P) where parameters move along `step` (P) and inputs along
+    /// `along_inputs` (M). Leaves the change of ∂f/∂x in the session's memory.
     fn change_of_derivatives(&mut self, params: &[f64], step: &[f64], along_inputs: &[f64]) -> Vec<f64> {
         let along = &mut self.memory.along;
         let direction = JointDirection { params: step, inputs: along_inputs };
@@ -136,7 +147,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     }
 }
 
-/// rᵀH⁻¹r over the free parameters.
+/// Returns rᵀH⁻¹r over the free parameters.
 fn weight(hessian: &mut Hessian, r: &[f64]) -> f64 {
     let mut solved = vec![0.0; r.len()];
     hessian.solve(r, &mut solved);

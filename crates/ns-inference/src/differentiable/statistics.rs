@@ -1,28 +1,31 @@
-//! q of the observed data and of the Asimov data set, and what follows from them: p-values and significances.
+//! Computes q of the observed and of the Asimov data set, and the p-values and significances that
+//! follow from them.
 //!
-//! dq/dx = 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one] with f = -ln L. For the Asimov data set f changes with its data too:
-//! ∂(f(θ₁) - f(θ₂))/∂n = ln(λ(θ₂)/λ(θ₁)), and of a constraint term (θ₂ - θ₁)/σ² or ln(θ₂/θ₁).
+//! dq/dx = 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one] with f = -ln L. For the
+//! Asimov data set, f changes with the data too: ∂(f(θ₁) - f(θ₂))/∂n = ln(λ(θ₂)/λ(θ₁)), and for a
+//! constraint term (θ₂ - θ₁)/σ² or ln(θ₂/θ₁).
 
-use super::asimov::{Asimov, AsimovDerivatives, is_nothing};
-use super::error::{DifferentiableError, FitTarget, arrived, finite};
-use super::follow::DataSetFits;
+use super::asimov::{Asimov, AsimovDerivatives, is_zero};
+use super::error::{DifferentiableError, FitTarget, require_finite, require_minimum};
+use super::warm_start::DataSetFits;
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{BAND, PValues, expected_p_value_derivatives, p_value_derivatives};
 use crate::profile::rounding;
 use crate::test_statistic::{TestStatistic, told_apart};
 use ns_core::{Constraint, TemplateLikelihood};
 
-/// CLs observed, and expected at -2, -1, 0, +1, +2 standard deviations of the background.
+/// The number of CLs values: observed, and expected at -2, -1, 0, +1, +2 standard deviations of the
+/// background.
 pub const CLS: usize = 6;
 
-/// A statistic of the observed data and of the Asimov data set.
+/// A statistic of the observed and of the Asimov data set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TestValues {
     /// The statistic.
     pub statistic: TestStatistic,
-    /// Of the observed data.
+    /// q of the observed data.
     pub q: f64,
-    /// Of the Asimov data set.
+    /// q_A of the Asimov data set.
     pub q_asimov: f64,
     /// dq/dμ.
     pub q_by_mu: f64,
@@ -31,19 +34,20 @@ pub struct TestValues {
 }
 
 impl TestValues {
-    /// CLs (for q₀: the p-value of the background), observed and expected, and their derivatives with respect to q and to q_A.
+    /// Returns CLs, observed and expected, each with its derivatives with respect to q and to q_A.
+    /// For q₀, CLs is the p-value of the background.
     #[must_use]
     pub fn cls(&self) -> [[f64; 3]; CLS] {
         self.each(|p| p.cls)
     }
 
-    /// CL_s+b likewise.
+    /// Returns CL_s+b in the same form.
     #[must_use]
     pub fn clsb(&self) -> [[f64; 3]; CLS] {
         self.each(|p| p.clsb)
     }
 
-    /// CL_b likewise.
+    /// Returns CL_b in the same form.
     #[must_use]
     pub fn clb(&self) -> [[f64; 3]; CLS] {
         self.each(|p| p.clb)
@@ -52,10 +56,10 @@ impl TestValues {
     fn each(&self, of: impl Fn(&PValues) -> f64) -> [[f64; 3]; CLS] {
         let mut all = [[0.0; 3]; CLS];
         all[0] = p_value_derivatives(self.statistic, self.q, self.q_asimov).each_ref().map(&of);
-        for (row, n) in all[1..].iter_mut().zip(BAND) {
+        for (entry, n) in all[1..].iter_mut().zip(BAND) {
             let [value, derivative] =
                 expected_p_value_derivatives(self.statistic, -n, self.q_asimov).each_ref().map(&of);
-            *row = [value, 0.0, derivative];
+            *entry = [value, 0.0, derivative];
         }
         all
     }
@@ -68,12 +72,13 @@ pub(super) struct StatisticPoints {
     pub(super) by_mu: f64,
     pub(super) conditional: Vec<f64>,
     pub(super) free: Vec<f64>,
-    /// Whether it is constant here.
+    /// Whether the statistic is constant here.
     pub(super) is_constant: bool,
 }
 
 impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
-    /// The statistic of the observed data at `mu` (q₀: at 0, whatever `mu` is), and dq/dμ; its gradient is written to `by_inputs` (M).
+    /// Returns the statistic of the observed data at `mu` and dq/dμ, and writes its gradient to
+    /// `by_inputs` (M). q₀ is tested at 0 for any `mu`.
     ///
     /// # Errors
     /// If a fit fails.
@@ -90,10 +95,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok([compared.q, compared.by_mu])
     }
 
-    /// The statistic of the Asimov data set at `mu` (q₀: at 0, whatever `mu` is), and dq_A/dμ; its gradient is written to `by_inputs` (M).
+    /// Returns the statistic of the Asimov data set at `mu` and dq_A/dμ, and writes its gradient to
+    /// `by_inputs` (M). q₀ is tested at 0 for any `mu`.
     ///
     /// # Errors
-    /// If a fit fails, or where the statistic has no derivative.
+    /// If a fit fails, or if the statistic has no derivative.
     pub fn asimov_statistic(
         &mut self,
         statistic: TestStatistic,
@@ -102,7 +108,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
     ) -> Result<[f64; 2], DifferentiableError> {
         let mu = tested(statistic, mu);
         let asimov = self.make_asimov(statistic.asimov_mu())?;
-        self.ask_device(Kind::Asimov, Some(mu))?;
+        self.fit_on_device(Kind::Asimov, Some(mu))?;
         let compared = self.compare_asimov(&asimov, statistic, mu)?;
         if let Some(by_inputs) = by_inputs {
             self.asimov_gradient(&asimov, &compared, by_inputs)?;
@@ -110,10 +116,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         Ok([compared.q, compared.by_mu])
     }
 
-    /// Both; gradients are written to `by_inputs` (M each).
+    /// Returns the statistics of the observed and of the Asimov data set, and writes their
+    /// gradients to `by_inputs` (M each).
     ///
     /// # Errors
-    /// As of the two.
+    /// Those of [`Self::statistic`] and [`Self::asimov_statistic`].
     pub fn test(
         &mut self,
         statistic: TestStatistic,
@@ -135,8 +142,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         mu: f64,
     ) -> Result<StatisticPoints, DifferentiableError> {
         let poi = self.poi;
-        self.ask_device(Kind::Free, None)?;
-        self.ask_device(Kind::Conditional, Some(mu))?;
+        self.fit_on_device(Kind::Free, None)?;
+        self.fit_on_device(Kind::Conditional, Some(mu))?;
         compare(&mut self.observed_fits(), statistic, poi, mu, FitTarget::Observed)
     }
 
@@ -150,7 +157,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         compare(&mut self.asimov_fits(asimov), statistic, poi, mu, FitTarget::Asimov)
     }
 
-    /// 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], for fixed data, written to `by_inputs` (M).
+    /// Writes 2 [∂f/∂x at the conditional minimum - ∂f/∂x at the free one], for fixed data, to
+    /// `by_inputs` (M).
     pub(super) fn difference(
         &mut self,
         of: FitTarget,
@@ -166,7 +174,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             FitTarget::Asimov => &mut self.asimov,
         };
         let memory = &mut self.memory;
-        // Where -ln L is infinite its gradients are zeros.
+        // The gradients are zero where -ln L is infinite.
         let values = [
             likelihood.nll_and_gradients(&compared.conditional, &mut memory.gradient, by_inputs),
             likelihood.nll_and_gradients(&compared.free, &mut memory.gradient, &mut memory.by_inputs),
@@ -175,10 +183,10 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             .iter_mut()
             .zip(&memory.by_inputs)
             .for_each(|(derivative, free)| *derivative = 2.0 * (*derivative - free));
-        finite("the statistic", values.iter().chain(&*by_inputs))
+        require_finite("the statistic", values.iter().chain(&*by_inputs))
     }
 
-    /// The gradient of the Asimov data set's statistic, written to `by_inputs` (M).
+    /// Writes the gradient of the Asimov data set's statistic to `by_inputs` (M).
     pub(super) fn asimov_gradient(
         &mut self,
         asimov: &Asimov,
@@ -193,10 +201,9 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.asimov.expected(&compared.free, &mut memory.lambda);
         self.asimov.expected(&compared.conditional, &mut memory.other);
         let pairs = || memory.lambda.iter().zip(&memory.other);
-        let is_empty: Vec<bool> =
-            pairs().map(|(&free, &conditional)| is_nothing(free) || is_nothing(conditional)).collect();
+        let is_empty: Vec<bool> = pairs().map(|(&free, &conditional)| is_zero(free) || is_zero(conditional)).collect();
         let log_ratio = |(&free, &conditional): (&f64, &f64)| {
-            if is_nothing(free) || is_nothing(conditional) { 0.0 } else { 2.0 * (free / conditional).ln() }
+            if is_zero(free) || is_zero(conditional) { 0.0 } else { 2.0 * (free / conditional).ln() }
         };
         let main = pairs().map(log_ratio).collect();
         let terms = self.model.table(self.model.layout.constraint_param).iter();
@@ -213,16 +220,16 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let derivatives = AsimovDerivatives { main, aux, params: vec![0.0; self.model.n_params()] };
         self.refuse_empty(asimov, &is_empty)?;
         self.through_asimov(asimov, &derivatives, by_inputs)?;
-        finite("the statistic of the Asimov data set", &*by_inputs)
+        require_finite("the statistic of the Asimov data set", &*by_inputs)
     }
 }
 
-/// Where `statistic` is tested if `mu` is asked for: q₀ is a test of the background.
+/// Returns the value at which `statistic` is tested for `mu`: 0 for q₀, which tests the background.
 pub(super) fn tested(statistic: TestStatistic, mu: f64) -> f64 {
     if statistic == TestStatistic::Q0 { 0.0 } else { mu }
 }
 
-/// The statistic of the data that `fits` are to.
+/// Returns the statistic at `mu` of the data that `fits` belongs to.
 pub(super) fn compare<L: TemplateLikelihood>(
     fits: &mut DataSetFits<'_, L>,
     statistic: TestStatistic,
@@ -230,11 +237,11 @@ pub(super) fn compare<L: TemplateLikelihood>(
     mu: f64,
     of: FitTarget,
 ) -> Result<StatisticPoints, DifferentiableError> {
-    arrived("the free fit", of, fits.free())?;
+    require_minimum("the free fit", of, fits.free())?;
     let conditional = fits.checked_at(mu);
-    arrived("the conditional fit", of, &conditional)?;
+    require_minimum("the conditional fit", of, &conditional)?;
     let best = fits.free();
-    arrived("the free fit", of, best)?;
+    require_minimum("the free fit", of, best)?;
     if conditional.nll - best.nll < -rounding(best.nll) {
         return Err(DifferentiableError::Below { of });
     }
@@ -258,7 +265,7 @@ pub(super) struct TestedPoi {
 /// where it is constant.
 pub(super) fn compared_value(statistic: TestStatistic, tested: &TestedPoi, conditional: f64, free: f64) -> f64 {
     let &TestedPoi { mu, mu_hat, is_at_end } = tested;
-    // At a best fit that is where the statistic is tested, what is left of the difference is rounding.
+    // If the best fit is at the tested value, the difference is only rounding.
     if is_at_end && (mu_hat - mu).abs() <= 1e-8 * mu.abs().max(1.0) {
         return 0.0;
     }

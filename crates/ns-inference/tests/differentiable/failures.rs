@@ -70,7 +70,7 @@ fn a_minimum_at_the_edge_of_the_domain_has_no_gradient() {
         let error = session.profiled_nll(None, Some(&mut gradient)).expect_err("no gradient");
         assert_eq!(
             error.to_string(),
-            "the free fit to the observed data is at the edge of where -ln L is finite, and nothing says how it moves with the templates"
+            "the free fit to the observed data ended at the edge of the domain of -ln L, where the minimum has no derivative with respect to the templates"
         );
         assert!(session.statistic(TestStatistic::Q, 1.0, Some(&mut gradient)).is_err());
         assert!(session.sigma(Some(&mut gradient)).is_err());
@@ -89,7 +89,7 @@ fn an_empty_bin_is_named() {
     let error = session.asimov_statistic(TestStatistic::QTilde, 1.0, Some(&mut gradient)).expect_err("no derivative");
     assert_eq!(
         error.to_string(),
-        "channel `channel`, bin 1 expects nothing, and the statistic has no derivative with respect to templates there"
+        "channel `channel`, bin 1 has no expected events, so the statistic has no derivative with respect to the templates there"
     );
     // Nor where nothing is expected under either hypothesis.
     let model = one_channel(
