@@ -1,8 +1,11 @@
-//! Random counts and normal numbers, exact in distribution for any mean and reproducible draw by draw.
+//! Draws Poisson counts and normal numbers, exact in distribution for any mean, with each draw
+//! reproducible on its own.
 //!
-//! Poisson counts below a mean of 10 come from inverting the distribution, above from transformed rejection (W. Hörmann, Insurance: Mathematics and
-//! Economics 12 (1993) 39, algorithm PTRS), whose acceptance is decided on the cancellation-free Poisson term, so that means of 1e11 and more work.
-//! Normal numbers come from Box and Muller's transform. Logarithms are `libm`'s, so that they are the same on every platform.
+//! Poisson counts are drawn by inversion for means below 10, and by transformed rejection above (W.
+//! Hörmann, Insurance: Mathematics and Economics 12 (1993) 39, algorithm PTRS). The acceptance uses
+//! the cancellation-free Poisson term, so that means of 1e11 and more work. Normal numbers are
+//! drawn with the Box-Muller transform. Logarithms are those of `libm`, and therefore the same on
+//! every platform.
 
 use crate::random::philox;
 use ns_core::poisson::{half_deviance, log_normaliser};
@@ -10,7 +13,8 @@ use ns_core::poisson::{half_deviance, log_normaliser};
 /// Poisson counts of smaller means are drawn by inversion.
 const INVERSION_BELOW: f64 = 10.0;
 
-/// The random words of one element (a bin, an auxiliary datum) of one toy: as many as are asked for, the same ones each time.
+/// The random numbers for one element (a bin or an auxiliary datum) of one toy: unlimited, and
+/// always the same sequence.
 #[derive(Debug, Clone)]
 pub struct RandomStream {
     key: [u32; 2],
@@ -18,45 +22,48 @@ pub struct RandomStream {
 }
 
 impl RandomStream {
-    /// The words of the counters `[draw, element, toy, ensemble and high bits of toy]` for draw = 0, 1, … under `seed`.
+    /// Creates the stream with the counters `[draw, element, toy, ensemble and high bits of toy]`
+    /// for draw = 0, 1, … under `seed`.
     ///
-    /// The top bit of the last counter word is set: streams of [`crate::random::uniform`] have it clear, so the two share nothing.
+    /// The top bit of the last counter word is set. It is clear in the streams of
+    /// [`crate::random::uniform`], so that the two never overlap.
     #[must_use]
     pub fn new(seed: u64, ensemble: u16, toy: u64, element: u32) -> Self {
         let last = (1 << 31) | (u32::from(ensemble & 0x7fff) << 16) | ((toy >> 32) as u32 & 0xffff);
         Self { key: [seed as u32, (seed >> 32) as u32], counter: [0, element, toy as u32, last] }
     }
 
-    /// Two independent numbers in (0, 1), the first one from 64 random bits and the second from 52.
+    /// Returns two independent numbers in (0, 1), the first from 64 random bits and the second from
+    /// 52.
     pub fn pair(&mut self) -> (f64, f64) {
         let words = philox(self.counter, self.key);
         self.counter[0] = self.counter[0].wrapping_add(1);
         let first = (u64::from(words[0]) << 32) | u64::from(words[1]);
         let second = (u64::from(words[2]) << 20) | u64::from(words[3] >> 12);
-        // The first can round to 1, which is a legitimate end for a logarithm.
+        // The first number can round to 1, which is a valid argument of a logarithm.
         ((first as f64 + 0.5) / (u64::MAX as f64), (second as f64 + 0.5) / (1_u64 << 52) as f64)
     }
 }
 
-/// A Poisson count of expectation `mean` ≥ 0, as a number; 0 for a mean of 0.
+/// Returns a Poisson count of expectation `mean` ≥ 0; 0 for a mean of 0.
 ///
 /// ```
-/// use ns_inference::toys::{Words, poisson};
-/// assert_eq!(poisson(0.0, &mut Words::new(1, 0, 0, 0)), 0.0);
-/// let count = poisson(1.9e11, &mut Words::new(1, 0, 0, 0));
+/// use ns_inference::toys::{RandomStream, poisson};
+/// assert_eq!(poisson(0.0, &mut RandomStream::new(1, 0, 0, 0)), 0.0);
+/// let count = poisson(1.9e11, &mut RandomStream::new(1, 0, 0, 0));
 /// assert!((count - 1.9e11).abs() < 6.0 * 1.9e11_f64.sqrt());
 /// ```
-pub fn poisson(mean: f64, words: &mut RandomStream) -> f64 {
+pub fn poisson(mean: f64, stream: &mut RandomStream) -> f64 {
     if mean <= 0.0 {
         0.0
     } else if mean < INVERSION_BELOW {
-        invert(mean, words.pair().1)
+        invert(mean, stream.pair().1)
     } else {
-        reject(mean, words)
+        reject(mean, stream)
     }
 }
 
-/// The smallest count whose cumulative probability exceeds `u`.
+/// Returns the smallest count whose cumulative probability exceeds `u`.
 fn invert(mean: f64, u: f64) -> f64 {
     let (mut count, mut probability) = (0.0, libm::exp(-mean));
     let mut rest = u;
@@ -68,14 +75,14 @@ fn invert(mean: f64, u: f64) -> f64 {
     count
 }
 
-/// Hörmann's PTRS; the names of the constants are his.
-fn reject(mean: f64, words: &mut RandomStream) -> f64 {
+/// Returns a count by Hörmann's algorithm PTRS, with the names of its constants.
+fn reject(mean: f64, stream: &mut RandomStream) -> f64 {
     let b = 0.931 + 2.53 * mean.sqrt();
     let a = -0.059 + 0.02483 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     let v_r = 0.9277 - 3.6224 / (b - 2.0);
     loop {
-        let (v, u) = words.pair();
+        let (v, u) = stream.pair();
         let u = u - 0.5;
         let us = 0.5 - u.abs();
         let count = ((2.0 * a / us + b) * u + mean + 0.43).floor();
@@ -92,9 +99,9 @@ fn reject(mean: f64, words: &mut RandomStream) -> f64 {
     }
 }
 
-/// A normal number of expectation 0 and width 1; its size can reach 9.
-pub fn normal(words: &mut RandomStream) -> f64 {
-    let (radius, angle) = words.pair();
+/// Returns a normal number of expectation 0 and variance 1, with an absolute value of up to 9.
+pub fn normal(stream: &mut RandomStream) -> f64 {
+    let (radius, angle) = stream.pair();
     (-2.0 * libm::log(radius)).max(0.0).sqrt() * libm::cos(std::f64::consts::TAU * angle)
 }
 
@@ -105,7 +112,8 @@ mod tests {
 
     const N: u64 = 100_000;
 
-    /// Upper end of χ² with `n` degrees of freedom at about four standard deviations (Wilson and Hilferty).
+    /// Returns the upper limit of χ² with `n` degrees of freedom at about four standard deviations
+    /// (Wilson and Hilferty).
     fn limit(n: f64) -> f64 {
         let c = 2.0 / (9.0 * n);
         n * (1.0 - c + 4.0 * c.sqrt()).powi(3)
@@ -119,7 +127,8 @@ mod tests {
         (-half_deviance(count, mean) - log_normaliser(count)).exp()
     }
 
-    /// χ² per cell over cells of `width` counts within five widths of the mean, each with at least ten expected.
+    /// Computes χ² over cells of `width` counts within five standard deviations of the mean, each
+    /// with at least ten expected entries.
     #[test]
     fn counts_follow_the_poisson_distribution() {
         for mean in [0.1_f64, 5.0, 9.9, 10.1, 1e3, 1e6] {
@@ -148,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_right_at_any_mean() {
+    fn poisson_moments_are_right_for_any_mean() {
         for mean in [0.1_f64, 3.0, 9.99, 10.01, 47.3, 1e4, 1e8, 1.9e11, 1e15] {
             let pulls: Vec<f64> = draws(mean).iter().map(|count| (count - mean) / mean.sqrt()).collect();
             let moment = |k: i32| pulls.iter().map(|p| p.powi(k)).sum::<f64>() / N as f64;
@@ -162,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_bins_toys_ensembles_and_seeds_share_nothing() {
+    fn neighbouring_bins_toys_ensembles_and_seeds_are_uncorrelated() {
         let at = |seed, ensemble, toy: u64, element| {
             let numbers = (0..20_000).map(|shift| normal(&mut RandomStream::new(seed, ensemble, toy + shift, element)));
             numbers.collect::<Vec<f64>>()
@@ -175,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_numbers_are_right_far_into_the_tails() {
+    fn normal_numbers_have_the_right_moments_and_tails() {
         let n = 2_000_000_u64;
         let (mut beyond, mut sums) = ([0.0; 5], [0.0; 4]);
         for toy in 0..n {

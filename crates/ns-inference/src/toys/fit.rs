@@ -1,7 +1,7 @@
-//! Fits of an ensemble of toys, each started where the toys were thrown.
+//! Fits an ensemble of toys, each starting at the parameters at which the toys were thrown.
 
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DevicePrefit, KnownToy, PrefitRequest, ToyRequest, lowest};
+use super::prefit::{DevicePrefit, FittedToy, PrefitRequest, ToyRequest, lowest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
@@ -17,33 +17,33 @@ use std::ops::{ControlFlow, Range};
 /// The fit of one toy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToyFit {
-    /// Its number.
+    /// The index of the toy.
     pub toy: u64,
-    /// Why the fit stopped; numbers of one that did not converge are not to be used.
+    /// Why the fit stopped. Ignore the numbers of a fit that did not converge.
     pub outcome: Outcome,
     /// -ln L at the minimum, with all constants.
     pub nll: f64,
-    /// The parameters there (P).
+    /// The parameters at the minimum (P).
     pub params: Vec<f64>,
-    /// Standard deviation of the parameter that was asked for; `None` where it has none.
+    /// The standard deviation of the requested parameter; `None` if it has none.
     pub uncertainty: Option<f64>,
 }
 
-/// What is done with each toy of an ensemble.
+/// Fits the toys of an ensemble.
 #[derive(Debug, Clone, Copy)]
 pub struct ToyFitter<'a> {
     /// The model.
     pub model: &'a Model,
-    /// What is fixed and which ranges apply.
+    /// The fixed parameters and ranges.
     pub options: &'a FitOptions,
-    /// Where the toys come from.
+    /// The source of the toys.
     pub sampler: &'a ToySampler,
-    /// A parameter whose uncertainty is wanted.
+    /// The parameter whose uncertainty is computed.
     pub uncertainty_of: Option<usize>,
 }
 
 impl ToyFitter<'_> {
-    /// Fits the toys `toys`, and hands the results to `sink`, in order and many at a time.
+    /// Fits the toys with indices `toys`, and passes the results to `sink` in order and in batches.
     ///
     /// # Errors
     /// Those of `sink`.
@@ -56,9 +56,9 @@ impl ToyFitter<'_> {
     ) -> Result<RunStatus, E> {
         let search = toy_search(self.model, likelihood, self.options, self.sampler, run);
         let prefit = |accelerator: &Accelerator, toys| {
-            let thrown = |toy| ToyRequest { sampler: self.sampler, toy, search };
+            let request_of = |toy| ToyRequest { sampler: self.sampler, toy, search };
             let Self { model, options, uncertainty_of: variance_of, .. } = *self;
-            PrefitRequest { accelerator, model, options, run, variance_of }.free(toys, thrown)
+            PrefitRequest { accelerator, model, options, run, variance_of }.free(toys, request_of)
         };
         let work = |likelihood: &mut L, prefit: &DevicePrefit, toys| {
             self.batch(likelihood, toys, prefit, run.accelerator, search)
@@ -79,14 +79,14 @@ impl ToyFitter<'_> {
         profiler.set_exploring(search.explores);
         let mut data = Data::default();
         let mut one = |toy| {
-            let Some((known, accelerator)) = prefit.of(toy).zip(accelerator) else {
+            let Some((fitted, accelerator)) = prefit.of(toy).zip(accelerator) else {
                 refit(&mut profiler, self.sampler, toy, &mut data, search);
                 return self.result(&mut profiler, toy);
             };
-            if !refit_from(&mut profiler, accelerator, known) {
+            if !refit_from(&mut profiler, accelerator, fitted) {
                 return self.result(&mut profiler, toy);
             }
-            let uncertainty = self.uncertainty_of.and(lowest(known.free).variance).map(f64::sqrt);
+            let uncertainty = self.uncertainty_of.and(lowest(fitted.free).variance).map(f64::sqrt);
             Self::result_with(&profiler, toy, uncertainty)
         };
         toys.map(&mut one).collect()
@@ -108,7 +108,7 @@ impl ToyFitter<'_> {
     }
 }
 
-/// Throws toy number `toy`, and finds its free minimum as `search` says.
+/// Throws the toy with index `toy`, and finds its free minimum with the strategy `search`.
 pub(super) fn refit<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     sampler: &ToySampler,
@@ -122,40 +122,44 @@ pub(super) fn refit<L: DataLikelihood>(
     profiler.refit(&starts.each_ref().map(Vec::as_slice)[..search.n_starts]);
 }
 
-/// Takes the free minimum that an accelerator found for a toy; where one of its fits did not arrive, or a lower minimum may be hidden, the host goes on
-/// from all their ends, and does the fits itself too, so that nothing is missed that it would have found alone. Ends in single precision are only gone on
-/// from. Whether there was nothing left to do.
+/// Adopts the free minimum that an accelerator found for a toy, and returns whether that sufficed.
+///
+/// If a fit on the accelerator did not converge, or if a lower minimum may be hidden, the host
+/// refits from all end points and from the original starting points, and so finds every minimum
+/// that it would have found alone. End points in single precision are used only as starting points.
 pub(super) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
-    known: KnownToy<'_>,
+    fitted: FittedToy<'_>,
 ) -> bool {
-    profiler.likelihood().set_data(known.data);
-    let is_final = known.is_final && known.free.iter().all(|arrival| arrival.converged);
-    let minimum = accelerator.minimum(lowest(known.free)).filter(|_| is_final);
+    profiler.likelihood().set_data(fitted.data);
+    let is_final = fitted.is_final && fitted.free.iter().all(|fit| fit.converged);
+    let minimum = accelerator.minimum(lowest(fitted.free)).filter(|_| is_final);
     let is_done = minimum.is_some();
     match minimum {
         Some(minimum) => profiler.adopt(minimum),
         None => {
             accelerator.leave(1);
-            let ends = known.free.iter().map(|arrival| &arrival.params[..]);
-            let own = known.starts.iter().map(Vec::as_slice).filter(|_| !is_final);
-            profiler.refit(&ends.chain(own).collect::<Vec<_>>());
+            let ends = fitted.free.iter().map(|fit| &fit.params[..]);
+            let original = fitted.starts.iter().map(Vec::as_slice).filter(|_| !is_final);
+            profiler.refit(&ends.chain(original).collect::<Vec<_>>());
         }
     }
     is_done
 }
 
-/// The fits of the toys `toys`, all in memory, on one thread.
+/// Fits the toys with indices `toys` on one thread, and returns all fits.
 ///
 /// ```no_run
 /// # use ns_core::{Data, DataLikelihood, Model};
-/// # use ns_inference::{FitOptions, toys::{Aux, Ensemble, Source, Thrower, FitToys, fit_toys}};
+/// # use ns_inference::FitOptions;
+/// # use ns_inference::toys::{AuxTreatment, Ensemble, ToyFitter, ToySampler, ToySource, fit_toys};
 /// # fn example(model: &Model, likelihood: &(impl DataLikelihood + Clone + Sync), bestfit: &[f64]) {
-/// let source = Source { seed: 1, ensemble: Ensemble::Fits, aux: Aux::Fluctuated };
-/// let thrower = Thrower::new(model, &model.observed, bestfit, source).expect("a point of the model's domain");
+/// let source = ToySource { seed: 1, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
+/// let sampler = ToySampler::new(model, &model.observed, bestfit, source).expect("a point of the domain");
 /// let options = FitOptions::default();
-/// let fits = fit_toys(&FitToys { model, options: &options, thrower: &thrower, uncertainty_of: None }, likelihood, 0..100);
+/// let fitter = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: None };
+/// let fits = fit_toys(&fitter, likelihood, 0..100);
 /// # }
 /// ```
 #[must_use]

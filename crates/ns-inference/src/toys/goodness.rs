@@ -1,6 +1,8 @@
-//! Goodness of fit by toys: how often data thrown at the best fit are farther from the saturated model than those that were seen.
+//! Tests the goodness of fit with toys: how often toys request_of at the best fit are farther from the
+//! saturated model than the data.
 //!
-//! It needs no large counts, and knows what a bound or a kink does to the degrees of freedom.
+//! The test does not need large counts, and accounts for the effect of bounds and kinks on the
+//! degrees of freedom.
 
 use super::fit::{refit, refit_from};
 use super::p_value::{ToyPValue, threshold};
@@ -18,20 +20,21 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 
-/// How often toys fit no better than the data.
+/// P-values of the goodness of fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GoodnessToys {
-    /// Of the whole.
+    /// The p-value of all channels together.
     pub total: ToyPValue,
-    /// Of each channel by itself (C).
+    /// The p-value of each channel (C).
     pub channels: Vec<ToyPValue>,
-    /// Toys whose fit did not converge.
+    /// The number of toys whose fit did not converge.
     pub n_failed: u64,
 }
 
-/// Refits each toy of `sampler` and compares its distance to the saturated model with `observed`, that of the data's own fit with `options`.
+/// Refits each toy of `sampler`, and compares its distance to the saturated model with `observed`,
+/// that of the fit to the data with the same options. Returns the p-values and how the run ended.
 ///
-/// A cancelled run returns the toys that are done.
+/// A cancelled run returns the p-values of the completed toys.
 pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     problem: &Problem<'_, L>,
     sampler: &ToySampler,
@@ -44,17 +47,17 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     let search = toy_search(model, likelihood, options, sampler, run);
     let (domain, _) = domain_and_start(model, options);
     let prefit = |accelerator: &Accelerator, toys| {
-        let thrown = |toy| ToyRequest { sampler, toy, search };
-        PrefitRequest { accelerator, model, options, run, variance_of: None }.free(toys, thrown)
+        let request_of = |toy| ToyRequest { sampler, toy, search };
+        PrefitRequest { accelerator, model, options, run, variance_of: None }.free(toys, request_of)
     };
     let batch = |likelihood: &mut L, prefit: &DevicePrefit, toys: Range<u64>| {
         let mut profiler = Profiler::unfitted(model, likelihood, options);
         profiler.set_exploring(search.explores);
         let mut data = Data::default();
         let mut one = |toy| {
-            if let Some((known, accelerator)) = prefit.of(toy).zip(run.accelerator) {
-                refit_from(&mut profiler, accelerator, known);
-                data.clone_from(known.data);
+            if let Some((fitted, accelerator)) = prefit.of(toy).zip(run.accelerator) {
+                refit_from(&mut profiler, accelerator, fitted);
+                data.clone_from(fitted.data);
             } else {
                 refit(&mut profiler, sampler, toy, &mut data, search);
             }
@@ -71,9 +74,9 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     (tally.p_values(), ended)
 }
 
-/// How many toys reached the data's distance, so far.
+/// Counts the toys that are at least as far from the saturated model as the data.
 struct Tally {
-    /// What a toy must reach: as a whole, then in each channel.
+    /// The thresholds: of all channels together, then of each channel.
     thresholds: Vec<f64>,
     n_extreme: Vec<u64>,
     n_toys: u64,
@@ -103,7 +106,7 @@ impl Tally {
 
     fn p_values(&self) -> GoodnessToys {
         let mut all = self.n_extreme.iter().map(|&k| ToyPValue::from_counts(k, self.n_toys, self.n_failed));
-        let total = all.next().expect("the whole comes first");
+        let total = all.next().expect("the total comes first");
         GoodnessToys { total, channels: all.collect(), n_failed: self.n_failed }
     }
 }

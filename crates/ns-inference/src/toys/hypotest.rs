@@ -1,12 +1,15 @@
-//! Hypothesis tests by toys: the distributions of a test statistic under two hypotheses, from toys thrown at the fits of the data to each.
+//! Tests hypotheses with toys: the distributions of a test statistic under two hypotheses, from
+//! toys thrown at the fit of each to the data.
 //!
-//! Conventions are those of pyhf 0.7's toy calculator. For upper limits the tested hypothesis has the parameter of interest at μ and the alternative at 0;
-//! for a discovery (q0) it is tested at μ, usually 0, against 1. Nuisance parameters are at their conditional best fit to the data in each.
+//! The conventions are those of pyhf 0.7's toy calculator. For upper limits, the tested hypothesis
+//! has the parameter of interest at μ and the alternative at 0. For a discovery (q0), it is tested
+//! at μ, usually 0, against 1. In each hypothesis, the nuisance parameters are at their conditional
+//! best fit to the data.
 
 use super::fit::{refit, refit_from};
 use super::p_value::{HypotestToys, ObservedStatistic, StatisticSamples};
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DevicePrefit, KnownToy, PrefitRequest, ToyRequest};
+use super::prefit::{DevicePrefit, FittedToy, PrefitRequest, ToyRequest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use crate::accelerator::Accelerator;
@@ -23,31 +26,32 @@ use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
 
-/// What is tested, and with how many toys.
+/// The tested hypothesis, and the numbers of toys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HypotestSettings {
     /// The statistic.
     pub test_statistic: TestStatistic,
-    /// The parameter of interest.
+    /// The index of the parameter of interest.
     pub poi: usize,
-    /// Its tested value.
+    /// The tested value of the parameter of interest.
     pub mu: f64,
-    /// Toys of the tested and of the alternative hypothesis.
+    /// The numbers of toys of the tested and of the alternative hypothesis.
     pub n_toys: [u64; 2],
-    /// Toys of two seeds share nothing.
+    /// The seed. Toys of different seeds share no random numbers.
     pub seed: u64,
-    /// What happens to the auxiliary data.
+    /// The treatment of the auxiliary data.
     pub aux: AuxTreatment,
 }
 
 impl HypotestSettings {
-    /// Units of the run: the toys of both hypotheses, in turns until the smaller ensemble is complete, so that a run that stops early has both.
+    /// Returns the number of units of the run: the toys of both hypotheses. They alternate until
+    /// the smaller ensemble is complete, so that a run that stops early has toys of both.
     #[must_use]
     pub fn n_units(&self) -> u64 {
         self.n_toys[0] + self.n_toys[1]
     }
 
-    /// The toy that unit `unit` is.
+    /// Returns the toy that belongs to unit `unit`.
     #[must_use]
     pub fn unit(&self, unit: u64) -> HypothesisToy {
         let shorter = self.n_toys[0].min(self.n_toys[1]);
@@ -61,47 +65,47 @@ impl HypotestSettings {
 /// A toy of one of the two hypotheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HypothesisToy {
-    /// 0 for the tested, 1 for the alternative hypothesis.
+    /// 0 for the tested hypothesis, 1 for the alternative.
     pub which: usize,
-    /// Its number.
+    /// The index of the toy.
     pub toy: u64,
 }
 
 /// The test statistic of one toy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ToyTest {
-    /// Which toy.
+    /// The toy.
     pub unit: HypothesisToy,
-    /// The statistic; `None` where a fit did not converge.
+    /// The statistic; `None` if a fit did not converge.
     pub value: Option<f64>,
-    /// The best-fit value of the parameter of interest.
+    /// The best fit of the parameter of interest.
     pub mu_hat: f64,
 }
 
-/// Why no toys can be thrown.
+/// The reason why no toys can be thrown.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToysError {
-    /// The statistic of the data themselves is not known.
-    #[error("the data have no test statistic at {mu}: {reason}")]
+    /// The statistic of the data is unknown.
+    #[error("the test statistic of the data at {mu} could not be computed: {reason}")]
     Observed {
         /// The tested value.
         mu: f64,
-        /// Which fit is to blame.
+        /// The fit that failed.
         reason: &'static str,
     },
-    /// The fit of the data to a hypothesis did not converge.
+    /// The fit of a hypothesis to the data did not converge.
     #[error(
-        "the fit of the data with the parameter of interest at {mu}, where toys are to be thrown, did not converge"
+        "the fit to the data with the parameter of interest fixed at {mu} did not converge, so no toys can be thrown there"
     )]
     Conditional {
         /// The value of the parameter of interest.
         mu: f64,
     },
-    /// The accelerator failed, which knows why.
-    #[error("the accelerator that was to fit the toys failed")]
+    /// The accelerator failed; it keeps the error.
+    #[error("the accelerator failed while fitting toys")]
     Accelerator,
-    /// Nothing can be thrown where something expected is negative or not a number.
+    /// An expected value is negative or not a number.
     #[error("no toys can be thrown: {0}")]
     NotThrown(NonFinite),
 }
@@ -112,7 +116,7 @@ impl From<NonFinite> for ToysError {
     }
 }
 
-/// A test that is ready to throw its toys.
+/// A hypothesis test with its observed statistic, ready to throw toys.
 #[derive(Debug)]
 pub struct ToyHypotest<'a> {
     model: &'a Model,
@@ -120,23 +124,23 @@ pub struct ToyHypotest<'a> {
     settings: HypotestSettings,
     observed: ObservedStatistic,
     hypotheses: [Hypothesis; 2],
-    /// How the minima of each one's toys are looked for, found out by the first run.
+    /// How the minima of each hypothesis's toys are sought; determined by the first run.
     searches: OnceLock<[ToySearch; 2]>,
 }
 
-/// Where the toys of one hypothesis are thrown.
+/// A hypothesis from which toys are thrown.
 #[derive(Debug)]
 struct Hypothesis {
     sampler: ToySampler,
-    /// How far each parameter moves, in the mean, when the parameter of interest is moved by 1 (P).
+    /// The derivative of the conditional minimum with respect to the parameter of interest (P).
     direction: Vec<f64>,
 }
 
 impl<'a> ToyHypotest<'a> {
-    /// Fits `data`, whose likelihood is `likelihood`, to both hypotheses.
+    /// Fits both hypotheses to the data of `likelihood`.
     ///
     /// # Errors
-    /// A fit of the data that does not converge, or ends where nothing can be thrown.
+    /// If a fit to the data does not converge, or ends where no toys can be thrown.
     pub fn new<L: DataLikelihood>(
         model: &'a Model,
         likelihood: &mut L,
@@ -147,21 +151,23 @@ impl<'a> ToyHypotest<'a> {
         let data = &likelihood.data().clone();
         let mut profiler = Profiler::new(model, likelihood, options);
         let against = test_statistic.asimov_mu();
-        // Each minimum is looked for in all the ways in which the asymptotic test does it: both have the same observed statistic.
+        // Each minimum is sought in the same ways as by the asymptotic test, so that both observed
+        // statistics agree.
         let start = profiler.start().to_vec();
         let mut alternative = profiler.at_explored(&[(poi, against)], std::slice::from_ref(&start));
         profiler.try_from_point(&alternative.params);
         let starts = [alternative.params.clone(), start];
         let mut tested = test_from(&mut profiler, test_statistic, poi, mu, &starts);
-        // A basin met by the test may be lower at the alternative, and lead to a lower free minimum.
-        let known = profiler.best().nll;
+        // A basin found by the test may be lower at the alternative, and lead to a lower free
+        // minimum.
+        let previous_nll = profiler.best().nll;
         if profiler.pool().n_found() > 0 {
             let again = profiler.at_on_the_way(&[(poi, against)], &[]);
             if again.converged() && (!alternative.converged() || again.nll < alternative.nll - DISTINCT) {
                 alternative = again;
             }
         }
-        if profiler.best().nll < known - DISTINCT {
+        if profiler.best().nll < previous_nll - DISTINCT {
             let starts = [tested.conditional.clone()];
             tested = test_from(&mut profiler, test_statistic, poi, mu, &starts);
         }
@@ -186,25 +192,26 @@ impl<'a> ToyHypotest<'a> {
         Ok(Self { model, options, settings, observed, hypotheses, searches: OnceLock::new() })
     }
 
-    /// The statistic of the data.
+    /// Returns the statistic of the data.
     #[must_use]
     pub fn observed(&self) -> ObservedStatistic {
         self.observed
     }
 
-    /// What is tested.
+    /// Returns the settings of the test.
     #[must_use]
     pub fn settings(&self) -> &HypotestSettings {
         &self.settings
     }
 
-    /// Where the toys of both hypotheses are thrown (P each).
+    /// Returns the parameters at which the toys of both hypotheses are thrown (P each).
     #[must_use]
     pub fn thrown_at(&self) -> [&[f64]; 2] {
         [self.hypotheses[0].sampler.params(), self.hypotheses[1].sampler.params()]
     }
 
-    /// Throws and fits the toys `units` and hands them to `sink`, in order and many at a time, until it wants no more.
+    /// Throws and fits the toys of `units`, and passes them to `sink` in order and in batches until
+    /// it breaks. Returns how the run ended.
     ///
     /// # Errors
     /// Those of `sink`.
@@ -225,7 +232,8 @@ impl<'a> ToyHypotest<'a> {
         in_batches(units, run, BatchWork { prefit, make: || likelihood.clone(), work }, sink)
     }
 
-    /// The free and the conditional minima of the toys `units`, as far as the accelerator finds them.
+    /// Finds the free and the conditional minima of the toys of `units` on the accelerator. Returns
+    /// `None` if the accelerator fails.
     fn prefit(
         &self,
         accelerator: &Accelerator,
@@ -235,17 +243,17 @@ impl<'a> ToyHypotest<'a> {
     ) -> Option<DevicePrefit> {
         let HypotestSettings { poi, mu, .. } = self.settings;
         let (domain, _) = domain_and_start(self.model, self.options);
-        let thrown = |unit| {
+        let request_of = |unit| {
             let HypothesisToy { which, toy } = self.settings.unit(unit);
             ToyRequest { sampler: &self.hypotheses[which].sampler, toy, search: searches[which] }
         };
         let request = PrefitRequest { accelerator, model: self.model, options: self.options, run, variance_of: None };
-        let free = request.free(units, thrown)?;
+        let free = request.free(units, request_of)?;
         let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
         free.then_conditional(accelerator, &domain, (poi, mu), predict)
     }
 
-    /// Where the conditional minimum of a toy should be whose free one is `best` (P).
+    /// Predicts the conditional minimum of a toy whose free minimum is `best` (P).
     fn predict(&self, unit: HypothesisToy, best: &[f64]) -> Vec<f64> {
         let step = self.settings.mu - best[self.settings.poi];
         best.iter().zip(&self.hypotheses[unit.which].direction).map(|(x, d)| x + step * d).collect()
@@ -265,7 +273,7 @@ impl<'a> ToyHypotest<'a> {
             let unit = self.settings.unit(number);
             profiler.set_exploring(searches[unit.which].explores);
             match prefit.of(number).zip(accelerator) {
-                Some((known, accelerator)) => self.finish_one(&mut profiler, unit, known, accelerator),
+                Some((fitted, accelerator)) => self.finish_one(&mut profiler, unit, fitted, accelerator),
                 None => self.test_one(&mut profiler, &mut data, unit, searches),
             }
         };
@@ -287,24 +295,24 @@ impl<'a> ToyHypotest<'a> {
         self.test_again_if_needed(profiler, unit, tested)
     }
 
-    /// The test of a toy that an accelerator has fitted.
+    /// Tests a toy that an accelerator has fitted.
     fn finish_one<L: DataLikelihood>(
         &self,
         profiler: &mut Profiler<'_, L>,
         unit: HypothesisToy,
-        known: KnownToy<'_>,
+        fitted: FittedToy<'_>,
         accelerator: &Accelerator,
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        refit_from(profiler, accelerator, known);
-        let conditional = match known.conditional.map(|arrival| (accelerator.minimum(arrival), arrival)) {
-            Some((Some(minimum), _)) if known.is_final => {
+        refit_from(profiler, accelerator, fitted);
+        let conditional = match fitted.conditional.map(|fit| (accelerator.minimum(fit), fit)) {
+            Some((Some(minimum), _)) if fitted.is_final => {
                 profiler.learn_from(&[(poi, mu)], &minimum);
                 minimum
             }
-            Some((_, arrival)) => {
+            Some((_, fit)) => {
                 accelerator.leave(1);
-                profiler.at_from(&[(poi, mu)], std::slice::from_ref(&arrival.params))
+                profiler.at_from(&[(poi, mu)], std::slice::from_ref(&fit.params))
             }
             None => profiler.at(&[(poi, mu)]),
         };
@@ -312,7 +320,7 @@ impl<'a> ToyHypotest<'a> {
         self.test_again_if_needed(profiler, unit, tested)
     }
 
-    /// A toy without a value is fitted again from more points.
+    /// Refits a toy without a value from more starting points, and returns its test.
     fn test_again_if_needed<L: DataLikelihood>(
         &self,
         profiler: &mut Profiler<'_, L>,
@@ -331,7 +339,8 @@ impl<'a> ToyHypotest<'a> {
     }
 }
 
-/// The column of the covariance that belongs to `poi`, over its variance, at Asimov data of `params`: the derivative of the profile's path there.
+/// Returns the covariance column of `poi` divided by its variance, for the Asimov data at `params`:
+/// the derivative of the conditional minimum with respect to `poi` there.
 fn direction<L: DataLikelihood>(
     model: &Model,
     likelihood: &mut L,
@@ -353,10 +362,12 @@ fn direction<L: DataLikelihood>(
     column
 }
 
-/// A whole test in memory: every toy, or as many as bring the error of CLs below `stop_at_error`, which is looked at every 500 toys.
+/// Runs a complete test in memory: with all toys, or until the error of CLs is below
+/// `stop_at_error`, which is checked every 500 toys.
 ///
 /// # Errors
-/// A fit of the data that does not converge, or ends where nothing can be thrown; an accelerator that fails.
+/// If a fit to the data does not converge or ends where no toys can be thrown, or if the
+/// accelerator fails.
 pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
     problem: &mut Problem<'_, L>,
     settings: HypotestSettings,
@@ -382,11 +393,11 @@ pub fn hypotest_toys<L: DataLikelihood + Clone + Sync>(
     Ok(HypotestToys::new(hypotest.observed, &samples))
 }
 
-/// Units after which the stopping rule is looked at, and again after as many more.
+/// The number of units between two checks of the stopping rule.
 const CHECK: u64 = 500;
 
 impl HypotestSettings {
-    /// Where a run that has come to `unit` goes on to before its next look at the stopping rule.
+    /// Returns the unit at which a run that has reached `unit` checks the stopping rule next.
     #[must_use]
     pub fn next_check(&self, unit: u64, stop_at_error: Option<f64>) -> u64 {
         match stop_at_error {
@@ -395,7 +406,8 @@ impl HypotestSettings {
         }
     }
 
-    /// Whether the error of CLs is small enough after `n_units` units. The answer depends on the toys only, not on how they were run.
+    /// Returns whether the error of CLs is small enough after `n_units` units. The result depends
+    /// only on the toys, not on how they were run.
     #[must_use]
     pub fn is_enough(
         &self,

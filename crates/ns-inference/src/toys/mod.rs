@@ -1,8 +1,9 @@
-//! Toys: pseudo-experiments thrown from a model, fitted again, and what their ensembles say.
+//! Throws toys (pseudo-experiments) from a model, fits them, and evaluates ensembles of them.
 //!
-//! A [`ToySampler`] draws main and auxiliary data at given parameters; [`ToyFitter`] fits an ensemble; [`ToyHypotest`] makes CLs of two of them; [`goodness_toys`]
-//! asks how often toys fit worse than the data. Every number depends on the seed, the ensemble and the toy's number only, whatever the threads,
-//! batches or shards in which they are made.
+//! A [`ToySampler`] draws main and auxiliary data at given parameters. [`ToyFitter`] fits an
+//! ensemble, [`ToyHypotest`] computes CLs from two of them, and [`goodness_toys`] counts how often
+//! toys fit worse than the data. Every number depends only on the seed, the ensemble and the index
+//! of the toy, not on the threads, batches or shards in which toys are run.
 
 mod distribution;
 mod fit;

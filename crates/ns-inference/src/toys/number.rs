@@ -1,19 +1,19 @@
-//! How many toys there can be, and what is said of any other number.
+//! Validates the number of toys.
 
-/// Toys are numbered in 48 bits.
+/// The largest number of toys: their indices have 48 bits.
 pub const MOST_TOYS: u64 = 1 << 48;
 
-/// What is no number of toys.
+/// A value that is not a valid number of toys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a whole number from 1 to {}", MOST_TOYS)]
 pub struct InvalidToyCount {
     given: String,
 }
 
-/// `number` if there can be so many toys; `given` is how the user wrote it.
+/// Returns `number` if it is a valid number of toys. `given` is what the user wrote.
 ///
 /// # Errors
-/// Outside 1 to [`MOST_TOYS`], and where `given` was no whole number at all.
+/// If `number` is not from 1 to [`MOST_TOYS`], or is `None` because `given` is not a whole number.
 ///
 /// ```
 /// use ns_inference::toys::number_of_toys;

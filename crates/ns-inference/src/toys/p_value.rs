@@ -1,40 +1,45 @@
-//! From ensembles of a test statistic to p-values: CLs with its Monte-Carlo error, the expected band, and what failed toys could change.
+//! Computes p-values from ensembles of a test statistic: CLs with its Monte Carlo error, the
+//! expected band, and the effect of failed toys.
 //!
-//! Conventions are those of pyhf 0.7's toy calculator: a p-value is the fraction of toys at least as extreme as the data, and the expected band is made of
-//! the percentiles of the p-values that the toys of the alternative hypothesis would have had as data.
+//! The conventions are those of pyhf 0.7's toy calculator: a p-value is the fraction of toys at
+//! least as extreme as the data, and the expected band consists of percentiles of the p-values for
+//! toys of the alternative hypothesis as data.
 
 use crate::asymptotic::BAND;
 use crate::normal::upper_tail;
 use crate::test_statistic::TestStatistic;
 use serde::Serialize;
 
-/// Two values of a test statistic that differ by less than this, relative to the larger of 1 and their size, are the same: counts are whole numbers, so
-/// that different toys often have the same value, of which fits leave differences of 1e-11 or so.
+/// Values of a test statistic are equal if they differ by less than this, relative to their size or
+/// to 1 if that is larger. Counts are integers, so that different toys often have the same value up
+/// to fit errors of about 1e-11.
 const SAME: f64 = 1e-8;
 
 /// A fraction of toys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ToyPValue {
-    /// Toys at least as extreme as the data, over toys; NaN without toys.
+    /// The fraction of toys at least as extreme as the data; NaN without toys.
     pub value: f64,
-    /// Its binomial standard deviation, at p = (k + ½)/(n + 1) so that none and all of the toys are not certain.
+    /// Its binomial standard deviation at p = (k + ½)/(n + 1), which is not zero for k = 0 or k =
+    /// n.
     pub error: f64,
-    /// The value if every failed toy had been less extreme than the data.
+    /// The fraction if every failed toy had been less extreme than the data.
     pub low: f64,
-    /// The value if every failed toy had been more extreme.
+    /// The fraction if every failed toy had been more extreme than the data.
     pub high: f64,
-    /// Toys at least as extreme.
+    /// The number of toys at least as extreme as the data.
     pub n_extreme: u64,
-    /// Toys whose fits converged.
+    /// The number of toys whose fits converged.
     pub n_toys: u64,
 }
 
 impl ToyPValue {
-    /// The fraction of `values` that are at least `observed`, beside `n_failed` toys without a value.
+    /// Returns the fraction of `values` that are at least `observed`, next to `n_failed` toys
+    /// without a value.
     ///
     /// ```
-    /// use ns_inference::toys::PValue;
-    /// let p = PValue::of(&[0.0, 1.0, 2.0, 3.0], 2.0, 1);
+    /// use ns_inference::toys::ToyPValue;
+    /// let p = ToyPValue::of(&[0.0, 1.0, 2.0, 3.0], 2.0, 1);
     /// assert_eq!((p.value, p.low, p.high), (0.5, 0.4, 0.6));
     /// ```
     #[must_use]
@@ -58,7 +63,7 @@ impl ToyPValue {
     }
 }
 
-/// What a toy must reach to count as at least as extreme as `observed`.
+/// Returns the smallest statistic that counts as at least as extreme as `observed`.
 pub(super) fn threshold(observed: f64) -> f64 {
     observed - SAME * observed.abs().max(1.0)
 }
@@ -66,24 +71,24 @@ pub(super) fn threshold(observed: f64) -> f64 {
 /// The observed test statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ObservedStatistic {
-    /// Which statistic.
+    /// The test statistic.
     #[serde(rename = "test_stat")]
     pub test_statistic: TestStatistic,
     /// The tested value of the parameter of interest.
     pub mu: f64,
-    /// The statistic of the data.
+    /// The value of the statistic.
     #[serde(rename = "q")]
     pub value: f64,
-    /// The best-fit value of the parameter of interest.
+    /// The best fit of the parameter of interest.
     pub mu_hat: f64,
 }
 
-/// The statistic of the toys of both hypotheses: the tested one, then the alternative.
+/// The statistics of the toys of both hypotheses: first the tested one, then the alternative.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatisticSamples {
-    /// Values of the toys that have one.
+    /// The values of the toys whose fits converged.
     pub values: [Vec<f64>; 2],
-    /// Toys without: a fit did not converge.
+    /// The numbers of toys for which a fit did not converge.
     pub n_failed: [u64; 2],
 }
 
@@ -96,7 +101,8 @@ impl StatisticSamples {
         }
     }
 
-    /// The Monte-Carlo error of the observed CLs, or of the p-value of a discovery test; NaN without toys.
+    /// Returns the Monte Carlo error of the observed CLs, or of the p-value of a discovery test;
+    /// NaN without toys.
     #[must_use]
     pub fn error(&self, observed: &ObservedStatistic) -> f64 {
         let [tested, alternative] =
@@ -105,33 +111,36 @@ impl StatisticSamples {
     }
 }
 
-/// CLsb/CLb and its error, for independent ensembles.
+/// Returns CLsb/CLb and its error for independent ensembles.
 fn ratio(tested: ToyPValue, alternative: ToyPValue) -> (f64, f64) {
     let cls = tested.value / alternative.value;
     (cls, tested.error.hypot(cls * alternative.error) / alternative.value)
 }
 
-/// The result of a hypothesis test by toys.
+/// The result of a hypothesis test with toys.
 ///
-/// For a discovery test (q0) the tested hypothesis is background alone; `cls_observed` and its band are then the p-value of that hypothesis, as in pyhf.
+/// In a discovery test (q0) the tested hypothesis is background alone, and `cls_observed` and its
+/// band are the p-value of that hypothesis, as in pyhf.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HypotestToys {
     /// The observed statistic.
     #[serde(flatten)]
     pub observed: ObservedStatistic,
-    /// CLsb/CLb.
+    /// The observed CLs, CLsb/CLb.
     #[serde(rename = "CLs_obs")]
     pub cls_observed: f64,
-    /// Its Monte-Carlo error.
+    /// The Monte Carlo error of the observed CLs.
     #[serde(rename = "CLs_obs_error")]
     pub cls_observed_error: f64,
-    /// Between what and what it lies whatever the failed toys would have been; absent if none failed.
+    /// The range of the observed CLs over all possible results of the failed toys; absent if none
+    /// failed.
     #[serde(rename = "CLs_obs_range", skip_serializing_if = "Option::is_none")]
     pub cls_observed_range: Option<[f64; 2]>,
-    /// Expected at -2, -1, 0, 1, 2 standard deviations under the alternative hypothesis (pyhf's order: ascending).
+    /// CLs expected at -2, -1, 0, 1, 2 standard deviations under the alternative hypothesis (in
+    /// ascending order, as in pyhf).
     #[serde(rename = "CLs_exp")]
     pub cls_expected: [f64; 5],
-    /// Their Monte-Carlo errors.
+    /// The Monte Carlo errors of the expected values.
     #[serde(rename = "CLs_exp_errors")]
     pub cls_expected_errors: [f64; 5],
     /// The p-value of the tested hypothesis.
@@ -140,16 +149,16 @@ pub struct HypotestToys {
     /// The p-value of the alternative hypothesis.
     #[serde(rename = "CLb_obs")]
     pub clb: ToyPValue,
-    /// Toys of the tested and of the alternative hypothesis, failed ones included.
+    /// The numbers of toys of the tested and of the alternative hypothesis, including failed ones.
     pub n_toys: [u64; 2],
-    /// Those whose fits did not converge.
+    /// The numbers of toys for which a fit did not converge.
     pub n_failed: [u64; 2],
-    /// What a reader should know before using the numbers.
+    /// Messages to read before using the numbers.
     pub warnings: Vec<String>,
 }
 
 impl HypotestToys {
-    /// What `samples` say about `observed`.
+    /// Computes the result for `observed` from `samples`.
     #[must_use]
     pub fn new(observed: ObservedStatistic, samples: &StatisticSamples) -> Self {
         let sorted = samples.values.clone().map(|mut values| {
@@ -187,7 +196,8 @@ fn p_values(sorted: &[Vec<f64>; 2], samples: &StatisticSamples, observed: f64) -
     })
 }
 
-/// The expected band and its errors: that of the order statistic, and that of the p-value there.
+/// Returns the expected band and its errors, which combine that of the order statistic with that of
+/// the p-value there.
 fn band(sorted: &[Vec<f64>; 2], samples: &StatisticSamples, is_discovery: bool) -> ([f64; 5], [f64; 5]) {
     let of_toy = |value: &f64| {
         let [clsb, clb] = p_values(sorted, samples, *value);
@@ -207,7 +217,7 @@ fn band(sorted: &[Vec<f64>; 2], samples: &StatisticSamples, is_discovery: bool) 
     (entries.map(|e| e.0), entries.map(|e| e.1))
 }
 
-/// NumPy's linear percentile of sorted pairs, at a fraction `p`.
+/// Returns the percentile of sorted pairs at a fraction `p`, interpolated linearly as in NumPy.
 fn percentile(sorted: &[(f64, f64)], p: f64) -> (f64, f64) {
     let Some(last) = sorted.len().checked_sub(1) else { return (f64::NAN, f64::NAN) };
     let position = p * last as f64;
@@ -222,13 +232,13 @@ fn warnings(clsb: &ToyPValue, clb: &ToyPValue, n_failed: [u64; 2], is_discovery:
     let failed = n_failed[0] + n_failed[1];
     if failed > 0 {
         warnings.push(format!(
-            "the fits of {failed} toys did not converge; they are left out of the p-values, and `CLs_obs_range` says what they could change"
+            "the fits of {failed} toys did not converge; the p-values exclude them, and `CLs_obs_range` shows their possible effect"
         ));
     }
     let few = |name: &str, p: &ToyPValue| {
         (p.n_extreme < FEW).then(|| {
             format!(
-                "{name} rests on {} of {} toys; its error is no more than a guess, throw more",
+                "{name} is based on {} of {} toys, so its error is unreliable; throw more toys",
                 p.n_extreme, p.n_toys
             )
         })
@@ -245,9 +255,10 @@ mod tests {
     const OBSERVED: ObservedStatistic =
         ObservedStatistic { test_statistic: TestStatistic::QTilde, mu: 1.0, value: 2.0, mu_hat: 0.3 };
 
-    /// Values and digits from pyhf 0.7.6: `EmpiricalDistribution` of these samples in `ToyCalculator.pvalues` and `.expected_pvalues`.
+    /// Digits from pyhf 0.7.6: `EmpiricalDistribution` of these samples in `ToyCalculator.pvalues`
+    /// and `.expected_pvalues`.
     #[test]
-    fn numbers_are_those_of_pyhf_on_the_same_samples() {
+    fn results_match_pyhf_on_the_same_samples() {
         let tested: Vec<f64> = (0..50).map(|i| f64::from(i * i % 47) / 10.0).collect();
         let alternative: Vec<f64> = (0..40).map(|i| f64::from(i * i * i % 89) / 10.0).collect();
         let samples = StatisticSamples { values: [tested, alternative], n_failed: [0, 0] };
@@ -274,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn values_that_only_rounding_separates_are_the_same() {
+    fn values_that_differ_by_rounding_are_equal() {
         assert_eq!(ToyPValue::of(&[2.0 - 1e-10, 1.0], 2.0, 0).n_extreme, 1);
         assert_eq!(ToyPValue::of(&[2.0 - 1e-6, 1.0], 2.0, 0).n_extreme, 0);
     }
 
     #[test]
-    fn no_toys_give_no_numbers() {
+    fn results_without_toys_are_nan() {
         let result = HypotestToys::new(OBSERVED, &StatisticSamples::default());
         assert!(result.cls_observed.is_nan() && result.cls_expected.iter().all(|value| value.is_nan()));
     }

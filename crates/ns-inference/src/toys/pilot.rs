@@ -1,8 +1,11 @@
-//! Whether toys of an ensemble need a second starting point, or to be explored, found out on a few of them.
+//! Determines from a few pilot toys whether the toys of an ensemble need a second starting point or
+//! a wide search.
 //!
-//! Started where it was thrown, a toy nearly always ends in its lowest minimum; but likelihoods with folded systematics have several, and of one published
-//! model 4% of the toys then end in another, which a second start at the toy's own auxiliary data brings down to 1%. Where the first toys of an
-//! ensemble show no such thing, the second start is not worth its time. The answer depends on the ensemble alone, not on which toys are wanted.
+//! A fit that starts where its toy was thrown nearly always ends in the lowest minimum. Likelihoods
+//! with same-sign systematics have several minima, however: for one published model, 4% of such
+//! fits end in another minimum, and a second start at the toy's own auxiliary data reduces this to
+//! 1%. If the pilot toys show no difference, the second start is not worth its time. The decision
+//! depends only on the ensemble, not on the requested toys.
 
 use super::run::ToyRun;
 use super::throw::ToySampler;
@@ -12,20 +15,20 @@ use crate::parallel::{self, ExecutionContext};
 use crate::profile::{DISTINCT, Profiler};
 use ns_core::{Data, DataLikelihood, Model};
 
-/// Toys that are looked at, and how many of them at a time.
+/// The number of pilot toys, and how many of them a thread takes at a time.
 const TOYS: u64 = 48;
 const BATCH: u64 = 6;
 
-/// How the minima of toys are looked for.
+/// How the minima of toys are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ToySearch {
-    /// How many of [`ToySampler::starts`] are used.
+    /// The number of starting points of [`ToySampler::starts`] used.
     pub(super) n_starts: usize,
-    /// Whether every toy's fits are explored.
+    /// Whether every toy is searched widely.
     pub(super) explores: bool,
 }
 
-/// What the toys of `sampler` need.
+/// Returns how the minima of the toys of `sampler` are sought.
 pub(super) fn toy_search<L: DataLikelihood + Clone + Sync>(
     model: &Model,
     likelihood: &L,

@@ -1,4 +1,4 @@
-//! Toys thrown and fitted many at a time by an accelerator, before each is looked at by itself.
+//! Throws toys and fits them in batches on an accelerator, before the host evaluates each one.
 
 use super::pilot::ToySearch;
 use super::run::ToyRun;
@@ -12,60 +12,61 @@ use ns_core::batch::{BatchData, BatchFit, BatchTask};
 use ns_core::{Data, Model};
 use std::ops::Range;
 
-/// Toys that a thread throws at a time.
+/// The number of toys that a thread throws at a time.
 const BATCH: u64 = 64;
 
-/// Data sets, and where the accelerator's fits of them ended; empty without an accelerator.
+/// Toys and the results of the accelerator's fits to them; empty without an accelerator.
 #[derive(Debug, Default)]
 pub(super) struct DevicePrefit {
     first: u64,
     data: Vec<Data>,
     /// The starting points of each toy.
     starts: Vec<[Vec<f64>; 2]>,
-    /// Of each toy from each of its starting points.
+    /// The free fits of each toy, one from each of its starting points.
     free: Vec<Vec<BatchFit>>,
     conditional: Vec<BatchFit>,
-    /// Whether a minimum that was reached needs no second look.
+    /// Whether minima are accepted without another search by the host.
     is_final: bool,
 }
 
-/// What is known of one toy ahead of its own fit.
+/// One toy with the results of the accelerator's fits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KnownToy<'a> {
+pub(super) struct FittedToy<'a> {
     pub(super) data: &'a Data,
-    /// From where it was fitted.
+    /// The starting points of the free fits.
     pub(super) starts: &'a [Vec<f64>],
-    /// From each starting point.
+    /// The free fits, one from each starting point.
     pub(super) free: &'a [BatchFit],
     pub(super) conditional: Option<&'a BatchFit>,
-    /// Whether a minimum that was reached needs no second look: kinks may hide a lower one, and several starts are the host's.
+    /// Whether minima are accepted without another search by the host. Kinks may hide a lower
+    /// minimum, and multi-start is done on the host.
     pub(super) is_final: bool,
 }
 
-/// A toy among others: who throws it, its number, and how its minimum is looked for.
+/// A toy to fit: its sampler, its index, and how its minimum is sought.
 pub(super) struct ToyRequest<'a> {
     pub(super) sampler: &'a ToySampler,
     pub(super) toy: u64,
     pub(super) search: ToySearch,
 }
 
-/// How toys are fitted by an accelerator.
+/// A request to fit toys on an accelerator.
 pub(super) struct PrefitRequest<'a> {
     pub(super) accelerator: &'a Accelerator,
     pub(super) model: &'a Model,
     pub(super) options: &'a FitOptions,
     pub(super) run: &'a ToyRun<'a>,
-    /// The parameter whose variance is wanted.
+    /// The parameter whose variance is computed.
     pub(super) variance_of: Option<usize>,
 }
 
 impl PrefitRequest<'_> {
-    /// Throws the toys `units`, each as `thrown` says, and finds their free minima. Returns `None` if
-    /// the accelerator fails.
+    /// Throws the toys that `request_of` returns for `units`, and finds their free minima. Returns
+    /// `None` if the accelerator fails.
     pub(super) fn free<'a>(
         &self,
         units: Range<u64>,
-        thrown: impl Fn(u64) -> ToyRequest<'a> + Sync,
+        request_of: impl Fn(u64) -> ToyRequest<'a> + Sync,
     ) -> Option<DevicePrefit> {
         let Self { accelerator, run, variance_of, .. } = *self;
         let (domain, start) = domain_and_start(self.model, self.options);
@@ -77,7 +78,7 @@ impl PrefitRequest<'_> {
         };
         let throw = |(): &mut (), batch: usize| -> Vec<(Data, [Vec<f64>; 2])> {
             let one = |unit| {
-                let ToyRequest { sampler, toy, .. } = thrown(unit);
+                let ToyRequest { sampler, toy, .. } = request_of(unit);
                 let mut data = Data::default();
                 sampler.throw(toy, &mut data);
                 let starts = sampler.starts(&data);
@@ -99,11 +100,11 @@ impl PrefitRequest<'_> {
             accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
         };
         let mut free: Vec<Vec<BatchFit>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
-        let explores = units.clone().any(|unit| thrown(unit).search.explores);
-        if units.clone().any(|unit| thrown(unit).search.n_starts > 1) {
+        let explores = units.clone().any(|unit| request_of(unit).search.explores);
+        if units.clone().any(|unit| request_of(unit).search.n_starts > 1) {
             let others = fit_from(1)?;
-            for (unit, (arrivals, other)) in units.zip(free.iter_mut().zip(others)) {
-                arrivals.extend((thrown(unit).search.n_starts > 1).then_some(other));
+            for (unit, (fits, other)) in units.zip(free.iter_mut().zip(others)) {
+                fits.extend((request_of(unit).search.n_starts > 1).then_some(other));
             }
         }
         let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !explores;
@@ -123,8 +124,8 @@ impl DevicePrefit {
     ) -> Option<Self> {
         let mut domain = domain.clone();
         domain.fixed[poi] = true;
-        let start = |(i, arrivals): (usize, &Vec<BatchFit>)| {
-            let mut start = predict(self.first + i as u64, &lowest(arrivals).params);
+        let start = |(i, fits): (usize, &Vec<BatchFit>)| {
+            let mut start = predict(self.first + i as u64, &lowest(fits).params);
             start[poi] = value;
             start
         };
@@ -133,17 +134,17 @@ impl DevicePrefit {
         Some(self)
     }
 
-    /// What is known of unit `unit`.
-    pub(super) fn of(&self, unit: u64) -> Option<KnownToy<'_>> {
+    /// Returns the toy of unit `unit`, if it was fitted.
+    pub(super) fn of(&self, unit: u64) -> Option<FittedToy<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
         let starts = &starts[..free.len()];
-        Some(KnownToy { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
+        Some(FittedToy { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
     }
 }
 
-/// The best of the ends of one toy's fits: of those that arrived the lowest, else the first.
-pub(super) fn lowest(arrivals: &[BatchFit]) -> &BatchFit {
-    let arrived = arrivals.iter().filter(|arrival| arrival.converged);
-    arrived.min_by(|a, b| a.nll.total_cmp(&b.nll)).unwrap_or(&arrivals[0])
+/// Returns the lowest of one toy's converged fits, or the first fit if none converged.
+pub(super) fn lowest(fits: &[BatchFit]) -> &BatchFit {
+    let converged = fits.iter().filter(|fit| fit.converged);
+    converged.min_by(|a, b| a.nll.total_cmp(&b.nll)).unwrap_or(&fits[0])
 }

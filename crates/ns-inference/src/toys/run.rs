@@ -1,4 +1,5 @@
-//! Long runs over toys: batches on several threads, handed over in order, so that memory does not grow with the number of toys.
+//! Runs over many toys in batches on several threads. Results are passed on in order, so that
+//! memory use does not grow with the number of toys.
 
 use super::prefit::DevicePrefit;
 use crate::accelerator::Accelerator;
@@ -7,32 +8,33 @@ use crate::parallel::{self, ExecutionContext};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 
-/// Batches of one round per thread; after a round results are handed over.
+/// The number of batches per thread in a round. Results are passed on after each round.
 const BATCHES_PER_THREAD: usize = 8;
 
-/// How to run. No result depends on it, but for the last digits of fits that an accelerator did.
+/// How a run is executed. Results do not depend on it, except for the last digits of fits on an
+/// accelerator.
 #[derive(Clone, Copy)]
 pub struct ToyRun<'a> {
-    /// Threads to use.
+    /// The number of threads.
     pub threads: NonZeroUsize,
-    /// Toys that a thread takes at a time.
+    /// The number of toys that a thread takes at a time.
     pub batch: NonZeroUsize,
-    /// Who watches; counts toys.
+    /// Receives the progress in toys, and cancels the run.
     pub monitor: &'a dyn Monitor,
-    /// First toy and end of the whole, of which only a part may be asked for at a time; for the monitor.
+    /// The first toy and the end of a longer run that this run is part of, for the monitor.
     pub whole: Option<[u64; 2]>,
-    /// Who fits many toys at a time; the host alone if nobody.
+    /// Fits batches of toys; the host fits all toys without one.
     pub accelerator: Option<&'a Accelerator>,
 }
 
 impl<'a> ToyRun<'a> {
-    /// On so many threads, watched by `monitor`.
+    /// Creates a run on `threads` threads, watched by `monitor`.
     #[must_use]
     pub fn new(threads: NonZeroUsize, monitor: &'a dyn Monitor) -> Self {
         Self { threads, batch: Self::BATCH, monitor, whole: None, accelerator: None }
     }
 
-    /// Toys that a thread takes at a time, unless something else is wanted.
+    /// The default number of toys that a thread takes at a time.
     pub const BATCH: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 }
 
@@ -45,17 +47,17 @@ impl std::fmt::Debug for ToyRun<'_> {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
-    /// With the last unit.
+    /// All units are complete.
     Done,
-    /// Where the receiver wanted no more.
+    /// The sink stopped the run.
     Enough,
-    /// Cancelled by the monitor.
+    /// The monitor cancelled the run.
     Cancelled,
-    /// Stopped because the accelerator failed, which knows why.
+    /// The accelerator failed; it keeps the error.
     Failed,
 }
 
-/// Counts a round's batches as units of the whole run.
+/// Reports the progress of a round as units of the whole run.
 struct Rounds<'a> {
     inner: &'a dyn Monitor,
     before: u64,
@@ -78,22 +80,24 @@ fn count(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// What is done with each batch of toys.
+/// The operations on a batch of toys.
 pub(super) struct BatchWork<P, M, W> {
     /// Fits toys on the accelerator; returns `None` if it fails or the run is cancelled.
     pub(super) prefit: P,
-    /// Makes the state of a thread.
+    /// Creates the state of a thread.
     pub(super) make: M,
-    /// Finishes a batch.
+    /// Completes a batch.
     pub(super) work: W,
 }
 
-/// `work` on every unit of `units`, whose results `sink` gets in order, many at a time.
+/// Applies `work` to every unit of `units`, and passes the results to `sink` in order and in
+/// batches. Returns how the run ended.
 ///
-/// With an accelerator, `prefit` is asked to do what it can for as many units as the accelerator takes at a time.
+/// With an accelerator, `prefit` is called first, for as many units as the accelerator takes at a
+/// time.
 ///
 /// # Errors
-/// Those of `sink`; what it was given before stays with it.
+/// Those of `sink`, which keeps the results passed before.
 pub(super) fn in_batches<S, T, E, P, M, W>(
     units: Range<u64>,
     run: &ToyRun<'_>,
@@ -115,9 +119,9 @@ where
     let mut next = units.start;
     while next < units.end {
         let end = units.end.min(next.saturating_add(most));
-        let known = match run.accelerator.map(|accelerator| (prefit(accelerator, next..end), accelerator)) {
+        let fits = match run.accelerator.map(|accelerator| (prefit(accelerator, next..end), accelerator)) {
             None => DevicePrefit::default(),
-            Some((Some(known), _)) => known,
+            Some((Some(fits), _)) => fits,
             Some((None, accelerator)) => {
                 return Ok(if accelerator.has_failed() { RunStatus::Failed } else { RunStatus::Cancelled });
             }
@@ -126,7 +130,7 @@ where
         let monitor = Rounds { inner: run.monitor, before: next - first, round: end - next, total: last - first };
         let of = |i: usize| next + i as u64 * batch..end.min(next + (i as u64 + 1) * batch);
         let execution = ExecutionContext::new(run.threads, &monitor);
-        let results = parallel::map(n_batches, execution, &make, |state, i| work(state, &known, of(i)));
+        let results = parallel::map(n_batches, execution, &make, |state, i| work(state, &fits, of(i)));
         let n_results = results.len();
         let finished: Vec<Vec<T>> = results.into_iter().map_while(|batch| batch).collect();
         let is_whole = finished.len() == n_results;

@@ -1,7 +1,9 @@
-//! Throwing: one pseudo-experiment after the other, main and auxiliary data, at fixed parameters.
+//! Throws toys: pseudo-experiments with main and auxiliary data at given parameters.
 //!
-//! Main bins are Poisson(λ_b). Auxiliary data fluctuate as their constraint terms say: normal(θ, σ), or Poisson(τθ) as a count. Holding them at what was
-//! observed instead ([`AuxTreatment::Fixed`]) makes tests of nuisance parameters conditional on one auxiliary measurement: CLs comes out wrong by large factors.
+//! Main bins are Poisson(λ_b). Auxiliary data are drawn from their constraint terms: normal(θ, σ),
+//! or Poisson(τθ) as a count. Keeping them at their observed values instead
+//! ([`AuxTreatment::Fixed`]) makes tests conditional on one auxiliary measurement, and CLs wrong by
+//! large factors.
 
 use super::distribution::{RandomStream, normal, poisson};
 use ns_core::expected::{asimov, expected_main};
@@ -9,55 +11,56 @@ use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{Constraint, Data, Model};
 use serde::Serialize;
 
-/// Elements from here on are auxiliary data.
+/// The first element index of auxiliary data.
 const FIRST_AUX: u32 = 1 << 31;
 
-/// What happens to the auxiliary data of toys.
+/// The treatment of the auxiliary data of toys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuxTreatment {
-    /// They are drawn like the main bins.
+    /// Auxiliary data are drawn like main bins.
     #[default]
     Fluctuated,
-    /// They stay as observed; for comparisons only.
+    /// Auxiliary data keep their observed values; for comparisons only.
     Fixed,
 }
 
-/// What an ensemble of toys is for; toys of different ensembles share no random numbers.
+/// The purpose of an ensemble of toys. Toys of different ensembles share no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ensemble {
-    /// Fits.
+    /// Toys to be fitted.
     Fits = 0,
-    /// The hypothesis that is tested: signal and background for upper limits, background alone for a discovery.
+    /// Toys of the tested hypothesis: signal and background for upper limits, background alone for
+    /// a discovery.
     Tested = 1,
-    /// The other hypothesis.
+    /// Toys of the alternative hypothesis.
     Alternative = 2,
-    /// Goodness of fit.
+    /// Toys for the goodness of fit.
     Goodness = 3,
 }
 
-/// Which random numbers toys are made of, and what is drawn with them.
+/// The random numbers of toys, and what is drawn with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToySource {
-    /// Toys of two seeds share nothing.
+    /// The seed. Toys of different seeds share no random numbers.
     pub seed: u64,
-    /// Nor do those of two ensembles.
+    /// The ensemble. Toys of different ensembles share no random numbers.
     pub ensemble: Ensemble,
-    /// What happens to the auxiliary data.
+    /// The treatment of the auxiliary data.
     pub aux: AuxTreatment,
 }
 
-/// Throws toys at one point.
+/// Throws toys at one point of the parameter space.
 #[derive(Debug, Clone)]
 pub struct ToySampler {
     source: ToySource,
     params: Vec<f64>,
-    /// Expected event counts (B).
+    /// The expected event counts (B).
     lambda: Vec<f64>,
-    /// Where and how each auxiliary datum is drawn (K).
+    /// How each auxiliary datum is drawn (K).
     aux: Vec<AuxDraw>,
-    /// The parameter of each auxiliary datum, and what the datum is in units of it (K).
+    /// The parameter of each auxiliary datum, and the ratio of the datum to it (K).
     terms: Vec<(usize, f64)>,
 }
 
@@ -69,13 +72,14 @@ enum AuxDraw {
 }
 
 impl ToySampler {
-    /// Toys of `model` at `params` (P); `observed` has the auxiliary data for [`AuxTreatment::Fixed`].
+    /// Creates a sampler for toys of `model` at `params` (P). `observed` provides the auxiliary
+    /// data for [`AuxTreatment::Fixed`].
     ///
     /// # Errors
-    /// A point at which something expected is negative or not a number: nothing can be thrown there.
+    /// If an expected value at `params` is negative or not a number.
     pub fn new(model: &Model, observed: &Data, params: &[f64], source: ToySource) -> Result<Self, NonFinite> {
         if let Some(reason) = diagnose(model, &asimov(model, params), params) {
-            // The same with what was really seen, for the message.
+            // The message names the data that were really observed.
             return Err(diagnose(model, observed, params).unwrap_or(reason));
         }
         let term = |(k, &param): (usize, &u32)| {
@@ -91,13 +95,14 @@ impl ToySampler {
         Ok(Self { source, params: params.to_vec(), lambda, aux, terms: scales(model) })
     }
 
-    /// Where it throws (P).
+    /// Returns the parameters at which toys are thrown (P).
     #[must_use]
     pub fn params(&self) -> &[f64] {
         &self.params
     }
 
-    /// Where to start the fit of a toy (P each): where it was thrown, and where its own auxiliary data are.
+    /// Returns the starting points for the fit of a toy (P each): where it was thrown, and where
+    /// its own auxiliary data are.
     pub(super) fn starts(&self, toy: &Data) -> [Vec<f64>; 2] {
         let mut at_aux = self.params.clone();
         for (&(param, scale), &aux) in self.terms.iter().zip(&toy.aux) {
@@ -106,23 +111,25 @@ impl ToySampler {
         [self.params.clone(), at_aux]
     }
 
-    /// Toy number `toy`, written to `out`. Each datum depends on seed, ensemble, toy and its own position only.
+    /// Writes the toy with index `toy` to `out`. Each datum depends only on the seed, the ensemble,
+    /// the toy and its own position.
     pub fn throw(&self, toy: u64, out: &mut Data) {
         let ToySource { seed, ensemble, .. } = self.source;
-        let words = |element: u32| RandomStream::new(seed, ensemble as u16, toy, element);
+        let stream = |element: u32| RandomStream::new(seed, ensemble as u16, toy, element);
         out.main.clear();
-        out.main.extend(self.lambda.iter().zip(0..).map(|(&mean, bin)| poisson(mean, &mut words(bin))));
+        out.main.extend(self.lambda.iter().zip(0..).map(|(&mean, bin)| poisson(mean, &mut stream(bin))));
         let draw = |(aux, k): (&AuxDraw, u32)| match *aux {
             AuxDraw::Fixed(value) => value,
-            AuxDraw::Normal { mean, sigma } => mean + sigma * normal(&mut words(FIRST_AUX | k)),
-            AuxDraw::Count { mean } => poisson(mean, &mut words(FIRST_AUX | k)),
+            AuxDraw::Normal { mean, sigma } => mean + sigma * normal(&mut stream(FIRST_AUX | k)),
+            AuxDraw::Count { mean } => poisson(mean, &mut stream(FIRST_AUX | k)),
         };
         out.aux.clear();
         out.aux.extend(self.aux.iter().zip(0..).map(draw));
     }
 }
 
-/// The parameter of each constraint term, and its auxiliary datum over the parameter (K).
+/// Returns the parameter of each constraint term, and the ratio of its auxiliary datum to the
+/// parameter (K).
 fn scales(model: &Model) -> Vec<(usize, f64)> {
     let scale = |&param: &u32| match model.parameters.constraint[param as usize] {
         Some(Constraint::Poisson { tau }) => (param as usize, tau),
