@@ -1,4 +1,5 @@
-//! Accelerators that arrive nowhere, or in the wrong place: procedures end where they end without one.
+//! Tests that procedures reach the same results with accelerators that do not converge or report
+//! wrong minima.
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
@@ -19,15 +20,15 @@ use rayon::prelude::*;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 
-/// What is wrong with an accelerator.
+/// A fault of an accelerator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
-    /// Every fit stays at its start and says so.
-    Lame,
-    /// Every fit says that it arrived, at a point that is none.
-    Lying,
-    /// It always fails.
-    Broken,
+    /// Every fit stays at its start and reports that it did not converge.
+    Idle,
+    /// Every fit reports convergence at a point that is not a minimum.
+    Wrong,
+    /// Every call fails.
+    Failing,
 }
 
 struct Faulty(Fault);
@@ -38,13 +39,13 @@ impl BatchMinimizer for Faulty {
     }
 
     fn is_exact(&self) -> bool {
-        // Nobody may believe a liar in single precision: its minima are starting points.
-        self.0 != Fault::Lying
+        // Minima in single precision are only starting points, so that wrong ones are corrected.
+        self.0 != Fault::Wrong
     }
 
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
-        if self.0 == Fault::Broken {
-            return Err("no such luck".into());
+        if self.0 == Fault::Failing {
+            return Err("out of order".into());
         }
         let n_params = task.lower.len();
         if let BatchData::Each(sets) = task.data {
@@ -56,20 +57,20 @@ impl BatchMinimizer for Faulty {
         };
         let end = |fit: usize, start: &[f64]| {
             let moved = |(i, x): (usize, &f64)| {
-                let is_held = is_fixed(fit, i) || self.0 == Fault::Lame;
-                if is_held { *x } else { (x + 0.3).clamp(task.lower[i], task.upper[i]) }
+                let stays = is_fixed(fit, i) || self.0 == Fault::Idle;
+                if stays { *x } else { (x + 0.3).clamp(task.lower[i], task.upper[i]) }
             };
             start.iter().enumerate().map(moved).collect()
         };
-        let arrival = |(fit, start): (usize, &[f64])| BatchFit {
+        let batch_fit = |(fit, start): (usize, &[f64])| BatchFit {
             params: end(fit, start),
             nll: 0.0,
             edm: 0.0,
-            converged: self.0 == Fault::Lying,
+            converged: self.0 == Fault::Wrong,
             variance: None,
             iterations: 1,
         };
-        Ok(task.starts.chunks_exact(n_params).enumerate().map(arrival).collect())
+        Ok(task.starts.chunks_exact(n_params).enumerate().map(batch_fit).collect())
     }
 }
 
@@ -81,7 +82,7 @@ fn models() -> Vec<Model> {
     (0..8).map(|seed| random::model(seed, Shape::SMALL, Default::default())).collect()
 }
 
-/// Models whose data can be fitted, with the best fit.
+/// Returns models with convergent fits, with their best fits.
 fn fitted() -> Vec<(Model, Vec<f64>)> {
     let best = |model: Model| {
         let found = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
@@ -108,32 +109,32 @@ fn fit_toys(model: &Model, params: &[f64], accelerator: Option<&Accelerator>) ->
 }
 
 #[test]
-fn toys_that_did_not_arrive_are_the_cpus_to_the_bit() {
+fn toys_that_did_not_converge_match_the_cpu_to_the_bit() {
     for (model, best) in fitted() {
-        let accelerator = faulty(Fault::Lame);
+        let accelerator = faulty(Fault::Idle);
         assert_eq!(fit_toys(&model, &best, Some(&accelerator)), fit_toys(&model, &best, None));
-        let share = accelerator.share();
-        assert_eq!(share.n_left, 30, "{share:?}");
+        let counts = accelerator.share();
+        assert_eq!(counts.n_left, 30, "{counts:?}");
     }
 }
 
 /// Some of these likelihoods have several minima, and another start may lead to another one.
 #[test]
-fn starting_points_beside_the_minimum_lead_back_to_it() {
+fn fits_from_wrong_minima_return_to_the_minimum() {
     let (mut n_higher, mut n) = (0, 0);
     for (model, best) in fitted() {
-        let (own, cpu) = (fit_toys(&model, &best, Some(&faulty(Fault::Lying))), fit_toys(&model, &best, None));
-        n_higher += own.iter().zip(&cpu).filter(|(a, b)| a.nll > b.nll + 1e-7).count();
-        n += own.len();
+        let (accelerated, cpu) = (fit_toys(&model, &best, Some(&faulty(Fault::Wrong))), fit_toys(&model, &best, None));
+        n_higher += accelerated.iter().zip(&cpu).filter(|(a, b)| a.nll > b.nll + 1e-7).count();
+        n += accelerated.len();
     }
     assert!(50 * n_higher <= n, "{n_higher} of {n} toys ended higher");
 }
 
 #[test]
-fn scans_grids_and_rankings_do_not_believe_a_hint() {
+fn scans_grids_and_rankings_verify_warm_starts() {
     fitted().into_par_iter().for_each(|(model, _)| {
-        let accelerator = faulty(Fault::Lying);
-        let assisted = ExecutionContext {
+        let accelerator = faulty(Fault::Wrong);
+        let accelerated = ExecutionContext {
             batch_fitter: Some(BatchFitter { accelerator: &accelerator, data: &model.observed }),
             ..ExecutionContext::SINGLE_THREADED
         };
@@ -141,37 +142,37 @@ fn scans_grids_and_rankings_do_not_believe_a_hint() {
         let options = FitOptions::default();
         let poi = model.poi().expect("every model here has one");
         let axis = |parameter| ScanAxis { parameter, values: ScanValues::Given(vec![0.0, 0.7, 1.5]) };
-        let lines = [ExecutionContext::SINGLE_THREADED, assisted]
+        let lines = [ExecutionContext::SINGLE_THREADED, accelerated]
             .map(|execution| scan(&mut Problem::new(&model, &mut likelihood.clone(), &options), &axis(poi), execution));
         assert_not_above(&lines[1].twice_delta_nll, &lines[0].twice_delta_nll);
         let free = (0..model.n_params()).find(|&i| i != poi && !model.parameters.fixed[i]);
         if let Some(other) = free {
             let axes = [axis(poi), axis(other)];
-            let grids = [ExecutionContext::SINGLE_THREADED, assisted]
+            let grids = [ExecutionContext::SINGLE_THREADED, accelerated]
                 .map(|execution| grid(&Problem::new(&model, &mut likelihood, &options), axes.each_ref(), execution));
             assert_not_above(&grids[1].twice_delta_nll, &grids[0].twice_delta_nll);
         }
         let wanted = RankingOptions { poi, methods: RankingMethods::ALL, minos: false, groups: Vec::new() };
-        let rankings = [ExecutionContext::SINGLE_THREADED, assisted]
+        let rankings = [ExecutionContext::SINGLE_THREADED, accelerated]
             .map(|execution| ranking(&Problem::new(&model, &mut likelihood, &options), &wanted, execution));
         assert_eq!(rankings[1].entries.len(), rankings[0].entries.len());
         assert!(accelerator.share().n_fits > 0);
     });
 }
 
-fn assert_not_above(own: &[Option<f64>], cpu: &[Option<f64>]) {
-    for (own, cpu) in own.iter().zip(cpu) {
-        if let (Some(own), Some(cpu)) = (own, cpu) {
-            assert!(*own <= cpu + 1e-6, "{own} is above {cpu}");
+fn assert_not_above(accelerated: &[Option<f64>], cpu: &[Option<f64>]) {
+    for (accelerated, cpu) in accelerated.iter().zip(cpu) {
+        if let (Some(accelerated), Some(cpu)) = (accelerated, cpu) {
+            assert!(*accelerated <= cpu + 1e-6, "{accelerated} is above {cpu}");
         }
-        assert!(own.is_some() || cpu.is_none());
+        assert!(accelerated.is_some() || cpu.is_none());
     }
 }
 
 #[test]
-fn a_test_by_toys_on_a_broken_accelerator_is_an_error() {
+fn a_test_by_toys_on_a_failing_accelerator_returns_an_error() {
     let (model, _) = fitted().swap_remove(0);
-    let accelerator = faulty(Fault::Broken);
+    let accelerator = faulty(Fault::Failing);
     let settings = HypotestSettings {
         test_statistic: TestStatistic::QTilde,
         poi: model.poi().expect("every model here has one"),
@@ -184,5 +185,5 @@ fn a_test_by_toys_on_a_broken_accelerator_is_an_error() {
     let problem = &mut Problem::new(&model, &mut likelihood, &options);
     let found = hypotest_toys(problem, settings, &run(Some(&accelerator)), None);
     assert_eq!(found, Err(ToysError::Accelerator));
-    assert_eq!(accelerator.failure().map(|error| error.to_string()).as_deref(), Some("no such luck"));
+    assert_eq!(accelerator.failure().map(|error| error.to_string()).as_deref(), Some("out of order"));
 }

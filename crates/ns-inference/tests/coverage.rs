@@ -1,4 +1,4 @@
-//! How often upper limits from toys lie above the value that the toys were thrown with.
+//! Tests how often upper limits from toys lie above the value at which the toys were thrown.
 
 use ns_compute::CpuLikelihood;
 use ns_core::spec::ModifierData::{NormFactor, ShapeSys};
@@ -13,14 +13,16 @@ use ns_testkit::small::{one_channel, sample};
 
 const N_TOYS: u64 = 2000;
 
-/// A signal over a background of 400 events known to 5%, as a control region gives it.
+/// Returns a model of a signal over a background of 400 events known to 5%, as from a control
+/// region.
 fn model(signal: f64) -> Model {
     let signal = sample("signal", &[signal], &[("mu", NormFactor)]);
     let background = sample("background", &[400.0], &[("control", ShapeSys(vec![20.0]))]);
     one_channel(vec![signal, background], &[400.0])
 }
 
-/// The fraction of toys, thrown at μ = 1, whose observed limit at CLs = `level` is at least 1.
+/// Returns the fraction of toys, thrown at μ = 1, whose observed limit at CLs = `level` is at least
+/// 1.
 fn coverage(model: &Model, level: f64) -> f64 {
     let source = ToySource { seed: 11, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
     let sampler = ToySampler::new(model, &model.observed, &model.parameters.init, source).expect("a sound point");
@@ -36,8 +38,9 @@ fn coverage(model: &Model, level: f64) -> f64 {
     covers.count() as f64 / N_TOYS as f64
 }
 
-/// The same for a normally distributed measurement of a signal of `strength` standard deviations: it covers unless the measurement is `t` or more below
-/// the signal, where CLs(t) = level (A. L. Read, J. Phys. G 28 (2002) 2693).
+/// Returns the coverage for a normally distributed measurement of a signal of `strength` standard
+/// deviations. The limit covers unless the measurement is `t` or more below the signal, where
+/// CLs(t) = level (A. L. Read, J. Phys. G 28 (2002) 2693).
 fn gaussian_coverage(strength: f64, level: f64) -> f64 {
     let cls = |t: f64| upper_tail(t) / upper_tail(t - strength);
     let (mut low, mut high) = (0.0, 10.0);
@@ -49,15 +52,16 @@ fn gaussian_coverage(strength: f64, level: f64) -> f64 {
 }
 
 #[test]
-fn limits_cover_as_often_as_they_promise_and_more_often_where_the_signal_is_weak() {
+fn limits_have_their_nominal_coverage_and_more_for_weak_signals() {
     for (signal, level) in [(120.0, 0.05), (25.0, 0.05), (120.0, 0.32)] {
         let measured = coverage(&model(signal), level);
-        // Events of signal and background, and the control region's uncertainty.
+        // The variance of signal and background events, and the uncertainty of the control region.
         let strength = signal / (400.0_f64 + signal + 400.0).sqrt();
         let expected = gaussian_coverage(strength, level);
         let error = (expected * (1.0 - expected) / N_TOYS as f64).sqrt();
-        // The counts are whole and their law is not quite normal: half a per cent.
+        // The counts are integers and not exactly normal, which changes the coverage by half a per
+        // cent.
         assert_close(measured, expected, 4.0 * error + 0.005, &format!("coverage of a signal of {signal}"));
-        assert!(measured > 1.0 - level - 4.0 * error, "{signal}: {measured} is less than promised");
+        assert!(measured > 1.0 - level - 4.0 * error, "{signal}: {measured} is below the nominal coverage");
     }
 }

@@ -1,4 +1,5 @@
-//! Fits of real likelihoods through the CPU evaluator: minima are minima, verdicts are right, intervals agree with their definition.
+//! Tests fits on the CPU: minima are minima, outcomes are right, and intervals agree with their
+//! definition.
 
 use ns_compute::CpuLikelihood;
 use ns_core::interpolate::Interpolation;
@@ -21,7 +22,7 @@ fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sampl
     Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
 }
 
-/// A model of one channel, with parameter of interest `mu`.
+/// Returns a model of one channel, with the parameter of interest `mu`.
 fn one_channel(samples: Vec<Sample>, observed: &[f64], interpolation: Interpolation) -> Model {
     let workspace = Workspace {
         channels: vec![Channel { name: "channel".to_owned(), samples }],
@@ -34,7 +35,8 @@ fn one_channel(samples: Vec<Sample>, observed: &[f64], interpolation: Interpolat
 
 use ModifierData::{HistoSys, NormFactor, NormSys};
 
-/// The same random models in every run: some of the thinkable ones have several conditional minima, and a test must not depend on the day.
+/// Returns a configuration with the same random models in every run. Some possible models have
+/// several conditional minima, and tests must be reproducible.
 fn cases(n: u32) -> ProptestConfig {
     ProptestConfig {
         cases: n,
@@ -89,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn minos_ends_are_where_the_profile_has_risen_by_a_half(seed in any::<u64>()) {
+    fn minos_ends_are_where_the_profile_has_risen_by_half(seed in any::<u64>()) {
         let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
         let poi = model.poi().expect("random models have one");
         let result = fit_model(&model, &FitOptions { minos: vec![poi], ..FitOptions::default() });
@@ -102,7 +104,8 @@ proptest! {
                 ..FitOptions::default()
             };
             let nearby = fit_model(&model, &at).nll;
-            // A conditional likelihood may have several minima; the interval follows one of them.
+            // A conditional likelihood may have several minima, and the interval belongs to one of
+            // them.
             let all = fit_model(&model, &FitOptions { multi_start: Some(MultiStart::default()), ..at });
             let others = all.minima.iter().map(|m| m.twice_nll / 2.0);
             let rises: Vec<f64> = others.chain([nearby]).map(|nll| nll - result.nll).collect();
@@ -114,9 +117,10 @@ proptest! {
 proptest! {
     #![proptest_config(cases(200))]
 
-    /// Free factors of nearly equal shapes, with bounds that matter: where an active set that goes round in circles would stop anywhere.
+    /// Free factors of nearly equal shapes with active bounds, where a cycling active set would
+    /// stop at an arbitrary point.
     #[test]
-    fn similar_free_factors_end_where_every_bound_is_right(seed in any::<u64>(), n_bins in 2..6_usize, n_free in 2..4_usize) {
+    fn fits_of_similar_free_factors_satisfy_the_optimality_conditions(seed in any::<u64>(), n_bins in 2..6_usize, n_free in 2..4_usize) {
         let mut random = Random::new(seed);
         let base: Vec<f64> = (0..n_bins).map(|_| random.between(5.0, 40.0)).collect();
         let mut samples = Vec::new();
@@ -135,18 +139,19 @@ proptest! {
         prop_assert!(result.converged, "{:?}", result.warnings);
         prop_assert!(result.n_iterations < 60, "{} iterations", result.n_iterations);
         let reference = ns_core::likelihood::nll_hyperdual(&model, &model.observed, &result.bestfit);
-        for (i, &slope) in reference.gradient.iter().enumerate() {
+        for (i, &derivative) in reference.gradient.iter().enumerate() {
             let x = result.bestfit[i];
             let (may_fall, may_rise) = (x > model.parameters.lower[i], x < model.parameters.upper[i]);
-            let downhill = (slope > 0.0 && may_fall) || (slope < 0.0 && may_rise);
-            prop_assert!(!downhill || slope.abs() < 1e-4, "slope {slope} of {} at {x}", result.par_names[i]);
+            let downhill = (derivative > 0.0 && may_fall) || (derivative < 0.0 && may_rise);
+            prop_assert!(!downhill || derivative.abs() < 1e-4, "derivative {derivative} of {} at {x}", result.par_names[i]);
         }
     }
 }
 
 #[test]
-fn a_start_outside_the_domain_finds_its_way_in() {
-    // Without signal the first bin expects -12 events, and still -2 at the usual start.
+fn fits_started_outside_the_domain_converge() {
+    // The expected count of the first bin is -12 without signal, and still -2 at the starting
+    // values.
     let samples = vec![
         sample("signal", &[10.0, 1.0], &[("mu", NormFactor)]),
         sample("background", &[-12.0, 50.0], &[("alpha", NormSys { lo: 0.9, hi: 1.1 })]),
@@ -159,7 +164,8 @@ fn a_start_outside_the_domain_finds_its_way_in() {
 
 #[test]
 fn a_minimum_at_the_edge_of_the_domain_is_found_and_named() {
-    // Nothing seen in the first bin; the second one and the constraint pull alpha to where the first expects less than nothing.
+    // The first bin has no events. The second bin and the constraint pull alpha to where the
+    // expected count of the first bin is negative.
     let shifts = HistoSys { hi_data: vec![1.5, 51.0], lo_data: vec![-0.5, 49.0] };
     let samples = vec![
         sample("signal", &[0.001, 1.0], &[("mu", NormFactor)]),
@@ -171,7 +177,8 @@ fn a_minimum_at_the_edge_of_the_domain_is_found_and_named() {
     assert!(result.warnings.iter().any(|w| w.contains("channel `channel`, bin 0")), "{:?}", result.warnings);
 }
 
-/// Three bins that saw nothing and one that saw much less than is expected, which pulls on six systematics that turn the others negative.
+/// Returns a model with three empty bins, and one with a deficit that pulls on six systematics,
+/// which make the expected counts of the others negative.
 fn empty_bins(seed: u64) -> Model {
     let mut random = Random::new(seed);
     let mut shifts = |i: usize| {
@@ -190,7 +197,7 @@ fn empty_bins(seed: u64) -> Model {
 }
 
 #[test]
-fn minima_where_several_bins_expect_nothing_are_found() {
+fn minima_with_several_empty_bins_are_found() {
     let mut n_at_edge = 0;
     for seed in 0..60 {
         let model = empty_bins(seed);
@@ -205,7 +212,7 @@ fn minima_where_several_bins_expect_nothing_are_found() {
 }
 
 #[test]
-fn a_likelihood_without_any_finite_point_says_which_bin() {
+fn a_likelihood_without_a_finite_point_names_the_bin() {
     let samples = vec![sample("signal", &[-1.0], &[("mu", NormFactor)])];
     let model = one_channel(samples, &[5.0], Interpolation::default());
     let result = fit_model(&model, &FitOptions::default());
@@ -231,7 +238,7 @@ fn degenerate_parameters_are_named_and_get_no_uncertainty() {
 }
 
 #[test]
-fn a_signal_where_nothing_was_seen_goes_to_its_bound() {
+fn a_signal_without_observed_events_ends_at_its_bound() {
     let model = one_channel(
         vec![
             sample("signal", &[3.0], &[("mu", NormFactor)]),
@@ -246,9 +253,10 @@ fn a_signal_where_nothing_was_seen_goes_to_its_bound() {
 }
 
 #[test]
-fn the_lower_minimum_behind_a_kink_is_found_from_the_usual_start() {
-    // One piecewise linear shift couples all bins: a minimum on either side of its kink. It is pyhf 0.7.6's validation model
-    // `2bin_2channel_coupledhistosys`, whose own fit ends in the upper one; 29.287409603955535 by Newton's method from many starts.
+fn the_lower_minimum_behind_a_kink_is_found_from_the_starting_values() {
+    // One piecewise linear shift couples all bins, with a minimum on either side of its kink. This
+    // is pyhf 0.7.6's validation model `2bin_2channel_coupledhistosys`, whose own fit ends in the
+    // higher one; 29.287409603955535 is from Newton's method with many starts.
     let shift = |lo: &[f64], hi: &[f64]| HistoSys { lo_data: lo.to_vec(), hi_data: hi.to_vec() };
     let one = shift(&[90.0, 90.0, 95.0, 90.0], &[110.0, 110.0, 110.0, 115.0]);
     let other = shift(&[45.0, 45.0, 0.0, 0.0], &[55.0, 55.0, 0.0, 0.0]);
@@ -264,8 +272,8 @@ fn the_lower_minimum_behind_a_kink_is_found_from_the_usual_start() {
 }
 
 #[test]
-fn several_starts_list_the_minima_they_find() {
-    // Both variations raise the yield, so the data can be met on either side of zero.
+fn multi_start_lists_the_minima_found() {
+    // Both variations raise the yield, so that there is a minimum on either side of zero.
     let shift = HistoSys { hi_data: vec![130.0, 52.0], lo_data: vec![125.0, 45.0] };
     let samples = vec![
         sample("signal", &[1.0, 1.0], &[("mu", NormFactor)]),
@@ -281,8 +289,9 @@ fn several_starts_list_the_minima_they_find() {
 }
 
 #[test]
-fn a_start_on_a_saddle_goes_down() {
-    // Both variations are the same, so the derivative at alpha = 0 vanishes, where -ln L has a maximum: the data want more.
+fn fits_leave_a_saddle_point_at_the_start() {
+    // Both variations are equal, so the derivative vanishes at alpha = 0, where -ln L has a maximum
+    // because of an excess.
     let shift = HistoSys { hi_data: vec![130.0], lo_data: vec![130.0] };
     let samples =
         vec![sample("signal", &[1.0], &[("mu", NormFactor)]), sample("background", &[100.0], &[("alpha", shift)])];
@@ -295,7 +304,7 @@ fn a_start_on_a_saddle_goes_down() {
 }
 
 #[test]
-fn counts_of_a_million_million_keep_their_digits() {
+fn counts_of_1e12_keep_their_precision() {
     let shape = ModifierData::ShapeSys(vec![1e8, 1e8]);
     let samples = vec![
         sample("signal", &[1e9, 2e9], &[("mu", NormFactor)]),
@@ -308,7 +317,7 @@ fn counts_of_a_million_million_keep_their_digits() {
 }
 
 #[test]
-fn fixed_and_bounded_parameters_stay_where_they_are_told() {
+fn fixed_and_bounded_parameters_keep_their_values_and_ranges() {
     let model = random::model(5, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
     let alpha = model.parameters.index_of("alpha_0").expect("seed 5 has it");
     let poi = model.poi().expect("random models have one");
@@ -343,7 +352,7 @@ fn two_runs_give_the_same_bits() {
 }
 
 #[test]
-fn the_asimov_data_set_is_fitted_by_its_own_parameters() {
+fn fits_to_an_asimov_data_set_return_its_parameters() {
     let model = random::model(21, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
     let truth = model.parameters.init.clone();
     let data = ns_core::Data {
@@ -364,12 +373,13 @@ fn the_asimov_data_set_is_fitted_by_its_own_parameters() {
 }
 
 #[test]
-fn small_models_with_folded_systematics_are_fitted_to_their_lowest_minimum() {
+fn fits_with_same_sign_systematics_find_the_lowest_minimum() {
     let shape = Shape { oddities: false, ..Shape::SMALL };
     let (mut n_fits, mut n_other, mut n_higher) = (0, 0, 0);
     for seed in 0..200 {
         let mut model = random::model(seed, shape, Interpolation::default());
-        // Templates as few simulated events would give them: what moves a bin up on one side often does on the other, too.
+        // Templates fluctuate as with few simulated events, so that both variations often move a
+        // bin in the same direction.
         let selections = model
             .samples
             .iter()
@@ -394,7 +404,8 @@ fn small_models_with_folded_systematics_are_fitted_to_their_lowest_minimum() {
     assert!(25 * n_higher <= n_fits, "{n_higher} of {n_fits} fits did not find the lowest minimum");
 }
 
-/// `n` bins with 1000 events each, which a systematic raises by 10 to both sides; 1013 were seen. And a signal that is well known.
+/// Returns a model of `n` bins of 1000 events, each of which a systematic raises by 10 in both
+/// directions, with 1013 observed events, and of a precisely measured signal.
 fn same_sign(n: usize) -> Model {
     let both = HistoSys { lo_data: vec![1010.0], hi_data: vec![1010.0] };
     let mut channels = Vec::new();
@@ -416,7 +427,7 @@ fn same_sign(n: usize) -> Model {
 }
 
 #[test]
-fn an_uncertainty_that_describes_no_parabola_is_named() {
+fn a_non_parabolic_uncertainty_is_reported() {
     let model = same_sign(1);
     let result = fit_model(&model, &FitOptions::default());
     let jes = result.index_of("jes0").expect("a parameter");
@@ -441,7 +452,7 @@ fn an_uncertainty_that_describes_no_parabola_is_named() {
 }
 
 #[test]
-fn many_uncertainties_that_describe_no_parabola_are_one_warning() {
+fn many_non_parabolic_uncertainties_are_one_warning() {
     let result = fit_model(&same_sign(7), &FitOptions::default());
     assert_eq!(result.not_parabolic.len(), 7);
     let [warning] = &result.warnings[..] else { panic!("{:?}", result.warnings) };
@@ -451,7 +462,7 @@ fn many_uncertainties_that_describe_no_parabola_are_one_warning() {
 }
 
 #[test]
-fn an_uncertainty_beyond_which_the_likelihood_ends_is_named() {
+fn an_uncertainty_that_extends_beyond_the_domain_is_reported() {
     // The expected count is zero at μ = -0.5, less than σ below the minimum.
     let samples = vec![sample("s", &[1.0], &[("mu", NormFactor)]), sample("b", &[0.5], &[])];
     let mut model = one_channel(samples, &[1.0], Interpolation::default());
@@ -477,7 +488,7 @@ fn uncertainties_of_many_events_are_parabolic() {
                 let at = result.bestfit[i] + sign * result.uncertainties[i].expect("one");
                 let fixed =
                     FitOptions { fixed: vec![(i, at)], start: Some(result.bestfit.clone()), ..FitOptions::default() };
-                // The profile may have a lower minimum than the one that the check follows.
+                // The profile may have a lower minimum than the one of the check.
                 assert!(
                     2.0 * (fit_model(&model, &fixed).nll - result.nll) < rise + 1e-6 * rise.abs().max(1.0),
                     "{seed}: {found:?}"
@@ -494,7 +505,7 @@ fn uncertainties_of_many_events_are_parabolic() {
 }
 
 #[test]
-fn uncertainties_are_exact_where_the_minimiser_stops_early() {
+fn uncertainties_do_not_depend_on_the_tolerance() {
     use ns_inference::minimize::MinimizeOptions;
     for seed in 0..30 {
         let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());

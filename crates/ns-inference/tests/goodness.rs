@@ -1,4 +1,5 @@
-//! Goodness of fit: the statistic against the likelihood, degrees of freedom, p-values that are uniform, published models with known answers.
+//! Tests the goodness of fit: the statistic against the likelihood, degrees of freedom, uniform
+//! p-values, and published models with known results.
 
 use ns_compute::CpuLikelihood;
 use ns_core::expected::expected_main;
@@ -27,7 +28,7 @@ fn goodness(model: &Model, data: &Data, options: &FitOptions) -> GoodnessOfFit {
     goodness_of_fit(&mut Problem::new(model, &mut likelihood, options), &result, parallel::all_threads())
 }
 
-/// A signal region and a control region, with counts large enough for χ².
+/// Returns a model of a signal region and a control region, with counts large enough for χ².
 fn search() -> Model {
     let shift = HistoSys { hi_data: vec![2100.0, 1530.0, 1010.0, 800.0], lo_data: vec![1900.0, 1460.0, 985.0, 805.0] };
     let search = vec![
@@ -64,19 +65,19 @@ proptest! {
 }
 
 #[test]
-fn fixed_parameters_have_no_pull_and_no_degree_of_freedom() {
+fn fixed_parameters_have_no_pull_and_take_no_degree_of_freedom() {
     let model = search();
     let scale = model.parameters.index_of("scale").expect("made above");
     let free = goodness(&model, &model.observed, &FitOptions::default());
-    let held = goodness(&model, &model.observed, &FitOptions { fixed: vec![(scale, 2.0)], ..FitOptions::default() });
+    let fixed = goodness(&model, &model.observed, &FitOptions { fixed: vec![(scale, 2.0)], ..FitOptions::default() });
     assert_eq!((free.n_bins, free.n_constraints, free.n_free, free.n_dof), (7, 2, 4, 5));
-    assert_eq!((held.n_bins, held.n_constraints, held.n_free, held.n_dof), (7, 1, 3, 5));
-    assert!(held.constraint_deviance < 4.0, "the held value is two widths away, and no pull");
-    assert_close(held.p_value.expect("tested"), upper_tail(held.statistic, 5.0), 1e-15, "p");
+    assert_eq!((fixed.n_bins, fixed.n_constraints, fixed.n_free, fixed.n_dof), (7, 1, 3, 5));
+    assert!(fixed.constraint_deviance < 4.0, "the fixed value is two widths away, and no pull");
+    assert_close(fixed.p_value.expect("tested"), upper_tail(fixed.statistic, 5.0), 1e-15, "p");
 }
 
 #[test]
-fn directions_that_the_data_do_not_determine_take_no_degree_of_freedom() {
+fn undetermined_directions_take_no_degree_of_freedom() {
     let background = || sample("background", &[50.0, 60.0, 70.0], &[("alpha", NormSys { lo: 0.9, hi: 1.1 })]);
     let observed = [63.0, 71.0, 92.0];
     let alone =
@@ -104,7 +105,7 @@ fn directions_that_the_data_do_not_determine_take_no_degree_of_freedom() {
 }
 
 #[test]
-fn bins_without_anything_in_them_do_not_count() {
+fn empty_bins_do_not_count() {
     let samples = |empty: &[f64]| {
         let data = |bins: &[f64]| [bins, empty].concat();
         vec![
@@ -121,7 +122,7 @@ fn bins_without_anything_in_them_do_not_count() {
 }
 
 #[test]
-fn without_freedom_or_convergence_there_is_no_p_value() {
+fn p_values_need_degrees_of_freedom_and_convergence() {
     let saturated = one_channel(vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[13.0]);
     let found = goodness(&saturated, &saturated.observed, &FitOptions::default());
     assert_eq!((found.n_dof, found.p_value, found.channels[0].p_value), (0, None, None));
@@ -135,7 +136,7 @@ fn without_freedom_or_convergence_there_is_no_p_value() {
 }
 
 #[test]
-fn the_likelihood_has_its_own_data_afterwards() {
+fn goodness_of_fit_restores_the_data_of_the_likelihood() {
     let model = search();
     let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
@@ -144,14 +145,14 @@ fn the_likelihood_has_its_own_data_afterwards() {
     assert_eq!(fit(&mut Problem::new(&model, &mut likelihood, &options)), result);
 }
 
-/// A normal variable (Box and Muller).
+/// Returns a normal random number (Box-Muller transform).
 fn normal(random: &mut Random) -> f64 {
     let (u, v) = (random.between(0.0, 1.0), random.between(0.0, std::f64::consts::TAU));
     (-2.0 * (1.0 - u).ln()).sqrt() * v.cos()
 }
 
 #[test]
-fn p_values_of_data_from_the_model_are_uniform_as_a_whole_and_channel_by_channel() {
+fn p_values_are_uniform_in_total_and_per_channel() {
     let model = search();
     let truth = model.parameters.init.clone();
     let lambda = expected_main(&model, &truth);
@@ -163,29 +164,30 @@ fn p_values_of_data_from_the_model_are_uniform_as_a_whole_and_channel_by_channel
         let aux = model.observed.aux.iter().map(|a| a + normal(&mut random)).collect();
         let found = goodness(&model, &Data { main, aux }, &FitOptions::default());
         let each = found.channels.iter().map(|channel| channel.p_value).chain([found.p_value]);
-        p_values.iter_mut().zip(each).for_each(|(list, p)| list.push(p.expect("there is freedom")));
+        p_values.iter_mut().zip(each).for_each(|(list, p)| list.push(p.expect("there are degrees of freedom")));
     }
     for list in &mut p_values {
         list.sort_by(f64::total_cmp);
         let distance =
             list.iter().enumerate().map(|(i, p)| (p - (i as f64 + 0.5) / N as f64).abs()).fold(0.0, f64::max);
-        // Kolmogorov's limit at one in a thousand is 1.95/√n.
+        // The Kolmogorov limit at a probability of 0.001 is 1.95/√n.
         assert!(distance < 1.95 / (N as f64).sqrt(), "{distance}");
     }
 }
 
 #[test]
-fn freedom_is_shared_out_among_channels_and_constraints() {
+fn degrees_of_freedom_are_divided_among_channels_and_constraints() {
     let model = search();
     let found = goodness(&model, &model.observed, &FitOptions::default());
     let n_dof: f64 = found.channels.iter().map(|channel| channel.n_dof.expect("a sound fit")).sum();
     assert!(n_dof < found.n_dof as f64 && n_dof > (found.n_dof - 2) as f64, "{n_dof}");
-    // Four bins less mu, k and a part of shape; three bins less k and a part of scale, which share k.
+    // Four bins minus mu, k and a part of shape; three bins minus k and a part of scale. Both
+    // regions share k.
     assert!(found.channels[0].n_dof > Some(1.0) && found.channels[0].n_dof < Some(3.0));
 }
 
 #[test]
-fn tails_of_chi_squared_are_those_of_forty_digit_arithmetic() {
+fn tails_of_chi_squared_match_forty_digit_arithmetic() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/chi_squared/mpmath.json");
     let table: Value = serde_json::from_slice(&std::fs::read(path).expect("in the repository")).expect("JSON");
     let rows = table["rows"].as_array().expect("rows");
@@ -201,7 +203,7 @@ fn tails_of_chi_squared_are_those_of_forty_digit_arithmetic() {
 }
 
 #[test]
-fn published_fits_are_as_good_as_they_are_known_to_be() {
+fn published_fits_have_their_known_p_values() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/workspaces");
     if !folder.is_dir() {
         println!("skipped: no published workspaces in {}", folder.display());

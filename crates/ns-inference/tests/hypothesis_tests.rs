@@ -1,4 +1,4 @@
-//! Tests, significances and limits against closed forms, against explicit fits, and against
+//! Tests hypothesis tests, significances and limits against closed forms, explicit fits, and
 //! published reference numbers.
 
 use ns_compute::CpuLikelihood;
@@ -20,8 +20,8 @@ fn model_of(document: &Value, interpolation: Interpolation) -> Model {
     compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a model")
 }
 
-/// Signal and control region: n ~ Pois(μs + b), and a background known to `uncertainty`, so that m
-/// = (b/u)² counts were seen in a control region.
+/// Returns a model of a signal region, n ~ Pois(μs + b), whose background is known to `uncertainty`
+/// from m = (b/u)² counts in a control region.
 fn on_off(signal: f64, background: f64, uncertainty: f64, n: f64, range: [f64; 2]) -> Model {
     let document = json!({
         "channels": [{"name": "c", "samples": [
@@ -34,7 +34,8 @@ fn on_off(signal: f64, background: f64, uncertainty: f64, n: f64, range: [f64; 2
     model_of(&document, Interpolation::default())
 }
 
-/// The on-off problem in closed form: the conditional background solves a quadratic equation.
+/// The closed form of the on-off problem: the conditional background is the solution of a quadratic
+/// equation.
 struct OnOff {
     s: f64,
     b: f64,
@@ -46,7 +47,7 @@ impl OnOff {
         Self { s, b, tau: (b / uncertainty).powi(2) }
     }
 
-    /// The factor γ on the background that maximises the likelihood at μ.
+    /// Returns the factor γ of the background that maximises the likelihood at μ.
     fn gamma(&self, mu: f64, n: f64, m: f64) -> f64 {
         let (a, c) = (mu * self.s, self.b);
         // n c/(a + cγ) - c + m/γ - τ = 0
@@ -71,7 +72,7 @@ impl OnOff {
         self.profile(mu, n, m) - if free >= 0.0 { 0.0 } else { self.profile(0.0, n, m) }
     }
 
-    /// q̃ of the observed and of the Asimov data.
+    /// Returns q̃ of the observed and of the Asimov data.
     fn pair(&self, mu: f64, n: f64) -> [f64; 2] {
         let gamma = self.gamma(0.0, n, self.tau);
         [self.q(mu, n, self.tau), self.q(mu, self.b * gamma, self.tau * gamma)]
@@ -114,7 +115,7 @@ const SETTINGS: [[f64; 4]; 5] = [
 ];
 
 #[test]
-fn cls_of_on_off_problems_has_its_closed_form() {
+fn cls_of_on_off_problems_matches_its_closed_form() {
     for [s, b, db, n] in SETTINGS {
         let (model, exact) = (on_off(s, b, db, n, [0.0, 10.0]), OnOff::new(s, b, db));
         for mu in [0.3, 1.0, 2.5] {
@@ -129,9 +130,9 @@ fn cls_of_on_off_problems_has_its_closed_form() {
 }
 
 #[test]
-fn significances_are_those_of_li_and_ma() {
-    // Li and Ma, Astrophys. J. 272 (1983) 317, eq. 17: a signal region of n and a control region of
-    // m counts.
+fn significances_match_li_and_ma() {
+    // Li and Ma, Astrophys. J. 272 (1983) 317, eq. 17: n counts in a signal region and m in a
+    // control region.
     for [s, b, db, n] in [[30.0_f64, 100.0, 20.0, 160.0], [5.0, 3.0, 1.0, 17.0], [10.0, 1.0, 0.3, 9.0]] {
         let (tau, m) = ((b / db).powi(2) / b, (b / db).powi(2));
         let li_ma = n * ((1.0 + tau) * n / (n + m)).ln() + m * ((1.0 + 1.0 / tau) * m / (n + m)).ln();
@@ -143,7 +144,7 @@ fn significances_are_those_of_li_and_ma() {
 }
 
 #[test]
-fn nothing_seen_is_no_discovery() {
+fn a_deficit_has_no_significance() {
     let result = discover(&on_off(30.0, 100.0, 20.0, 80.0, [-3.0, 10.0]), 1.0);
     assert!(result.mu_hat < 0.0);
     assert_eq!((result.z_obs, result.p0_obs), (Some(0.0), Some(0.5)));
@@ -151,13 +152,13 @@ fn nothing_seen_is_no_discovery() {
 }
 
 #[test]
-fn no_signal_is_as_likely_as_itself_whatever_was_seen() {
+fn cls_without_signal_is_one_for_any_data() {
     for i in 0..120 {
         let model = on_off(10.0, 50.0, 7.0, 20.0 + 0.25 * f64::from(i), [0.0, 10.0]);
         for mu in [0.0, 1e-12] {
             let p = test(&model, TestStatistic::QTilde, mu, &FitOptions::default());
             let tails = [p.clsb_obs, p.clb_obs].map(|tail| tail.expect("the fits converge"));
-            let what = format!("CLs of {mu} where {i} quarters more than 20 were seen");
+            let what = format!("CLs of {mu} for {i} quarters more than 20 events");
             assert_close(p.cls_obs.expect("the fits converge"), 1.0, 1e-5, &what);
             assert!(tails.iter().all(|tail| *tail > 0.4), "{what}: {tails:?}");
         }
@@ -182,7 +183,7 @@ fn limits_scale_with_the_signal_from_1e_minus_4_to_1e4() {
 }
 
 #[test]
-fn cls_at_a_limit_is_the_level_asked_for() {
+fn cls_at_a_limit_equals_the_level() {
     for [s, b, db, n] in SETTINGS {
         let (model, exact) = (on_off(s, b, db, n, [0.0, 20.0]), OnOff::new(s, b, db));
         for level in [0.01, 0.05, 0.1, 0.32] {
@@ -199,7 +200,7 @@ fn cls_at_a_limit_is_the_level_asked_for() {
 }
 
 #[test]
-fn limits_are_those_of_the_lower_of_two_conditional_minima() {
+fn limits_use_the_lower_of_two_conditional_minima() {
     let shift = json!({"hi_data": [58.0, 52.7], "lo_data": [48.7, 54.9]});
     let model = model_of(
         &json!({
@@ -225,7 +226,7 @@ fn limits_are_those_of_the_lower_of_two_conditional_minima() {
 }
 
 #[test]
-fn limits_from_a_fine_grid_are_those_of_the_root_finder() {
+fn limits_from_a_fine_grid_match_those_of_the_root_finder() {
     let model = on_off(30.0, 100.0, 20.0, 95.0, [0.0, 10.0]);
     let grid: Vec<f64> = (0..=500).map(|i| f64::from(i) * 0.01).collect();
     let poi = model.poi().expect("one");
@@ -245,8 +246,8 @@ fn limits_from_a_fine_grid_are_those_of_the_root_finder() {
 }
 
 #[test]
-fn every_value_of_a_grid_refers_to_the_lowest_minimum_that_any_of_them_leads_to() {
-    // From this start the free fit descends to a higher minimum first.
+fn all_values_of_a_grid_refer_to_the_lowest_minimum_found() {
+    // From this start, the free fit first descends to a higher minimum.
     let model = random::model(387, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
     let poi = model.poi().expect("one");
     let start = random::point(&model.parameters, &mut Random::new(387 * 7 + 2), 2.5);
@@ -264,7 +265,7 @@ fn every_value_of_a_grid_refers_to_the_lowest_minimum_that_any_of_them_leads_to(
 }
 
 #[test]
-fn a_limit_beyond_the_range_is_given_and_said_to_be_there() {
+fn a_limit_beyond_the_range_is_returned_with_a_warning() {
     let result = limits(&on_off(30.0, 100.0, 20.0, 95.0, [0.0, 1.0]), LimitOptions::default());
     let wide = limits(&on_off(30.0, 100.0, 20.0, 95.0, [0.0, 10.0]), LimitOptions::default());
     assert_close(result.observed.expect("a limit"), wide.observed.expect("a limit"), 1e-9, "limit");
@@ -276,16 +277,16 @@ fn a_limit_beyond_the_range_is_given_and_said_to_be_there() {
 }
 
 #[test]
-fn a_best_fit_that_its_range_cuts_off_gives_no_limit() {
+fn a_best_fit_at_the_end_of_its_range_gives_no_observed_limit() {
     let result = limits(&on_off(30.0, 100.0, 20.0, 1000.0, [0.0, 2.0]), LimitOptions::default());
     assert_eq!((result.observed, result.converged), (None, false));
     assert!(result.expected.iter().all(Option::is_some));
     assert!(result.warnings.iter().any(|w| w.contains("at the end of its range, 2")), "{:?}", result.warnings);
 }
 
-/// Two channels, of which a systematic empties one or the other: where the signal is too large, α =
-/// +1 and α = -1 both make room.
-fn two_valleys() -> Model {
+/// Returns a model of two channels, one of which a systematic reduces at α = +1, the other at α =
+/// -1. If the signal is too large, both reductions compensate for it.
+fn two_minima() -> Model {
     let channel = |name: &str, hi: f64, lo: f64| {
         json!({"name": name, "samples": [
             {"name": "s", "data": [30.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
@@ -301,20 +302,20 @@ fn two_valleys() -> Model {
 }
 
 #[test]
-fn several_minima_are_flagged_and_the_lowest_is_taken() {
-    let model = two_valleys();
+fn several_minima_are_reported_and_the_lowest_is_used() {
+    let model = two_minima();
     let options = FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() };
     let result = test(&model, TestStatistic::QTilde, 2.0, &options);
     assert!(result.warnings.iter().any(|warning| warning.contains("several minima")), "{:?}", result.warnings);
-    // Emptying the channel that saw less costs less.
-    let held = FitOptions { fixed: vec![(model.poi().expect("one"), 2.0)], ..options };
-    let lowest = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &held));
+    // Reducing the channel with fewer observed events costs less.
+    let fixed = FitOptions { fixed: vec![(model.poi().expect("one"), 2.0)], ..options };
+    let lowest = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &fixed));
     assert_eq!(lowest.minima.len(), 2);
     let free = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
     assert_close(result.q.expect("q"), lowest.twice_nll - free.twice_nll, 1e-9, "q");
 }
 
-/// 10 - 5 μ events expected: infinite -ln L wherever the signal is large enough to make the bin
+/// Returns a model that expects 10 - 5 μ events: -ln L is infinite where the signal makes the bin
 /// negative.
 fn disappearance() -> Model {
     let document = json!({
@@ -328,7 +329,7 @@ fn disappearance() -> Model {
 }
 
 #[test]
-fn a_fit_that_fails_gives_no_number() {
+fn a_failed_fit_returns_no_numbers() {
     let result = test(&disappearance(), TestStatistic::QTilde, 3.0, &FitOptions::default());
     assert_eq!((result.cls_obs, result.q, result.converged), (None, None, false));
     assert!(result.warnings.iter().any(|w| w.contains("did not converge")), "{:?}", result.warnings);
@@ -354,17 +355,17 @@ proptest! {
     })]
 
     #[test]
-    fn statistics_are_what_explicit_fits_say(seed in any::<u64>(), mu in 0.1..3.0) {
+    fn statistics_match_explicit_fits(seed in any::<u64>(), mu in 0.1..3.0) {
         let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
         let Some(poi) = model.poi() else { return Ok(()) };
         let result = test(&model, TestStatistic::T, mu, &FitOptions::default());
         let several = FitOptions { multi_start: Some(MultiStart { n_starts: 10, seed: 1 }), ..FitOptions::default() };
         let mut likelihood = CpuLikelihood::new(&model);
         let free = fit(&mut Problem::new(&model, &mut likelihood, &several));
-        let held = FitOptions { fixed: vec![(poi, mu)], ..several };
-        let held = fit(&mut Problem::new(&model, &mut likelihood, &held));
+        let fixed = FitOptions { fixed: vec![(poi, mu)], ..several };
+        let fixed = fit(&mut Problem::new(&model, &mut likelihood, &fixed));
         prop_assert!(result.converged, "{:?}", result.warnings);
-        let (q, explicit) = (result.q.unwrap(), held.twice_nll - free.twice_nll);
+        let (q, explicit) = (result.q.unwrap(), fixed.twice_nll - free.twice_nll);
         prop_assert!(q >= 0.0 && (q - explicit).abs() < 1e-7 * explicit.abs().max(1.0), "{} is not {}", q, explicit);
     }
 }
@@ -400,7 +401,7 @@ fn validation_cases_of_pyhf_have_their_exact_values() {
             }
             let is_bimodal = path.ends_with("2bin_2channel_coupledhistosys_mu1.json");
             let is_flagged = result.warnings.iter().any(|warning| warning.contains("several minima"));
-            assert!(is_flagged || !is_bimodal, "a second minimum goes unnoticed");
+            assert!(is_flagged || !is_bimodal, "a second minimum is not reported");
         }
         n += 1;
     }
@@ -408,7 +409,7 @@ fn validation_cases_of_pyhf_have_their_exact_values() {
 }
 
 #[test]
-fn published_signals_have_their_cls() {
+fn published_signals_have_their_known_cls() {
     let Some(folder) = published::folder("conformance/regression") else { return };
     let exact = document(&folder.join("values.json"));
     let Some(workspaces) = published::folder("workspaces") else { return };
@@ -441,9 +442,9 @@ fn published_signals_have_their_cls() {
     println!("{n} signals");
 }
 
-/// A background of two bins that a systematic moves up at -1σ and at +1σ: -ln L has a minimum on
-/// either side of zero.
-fn folded(lo: [f64; 2], hi: [f64; 2]) -> Model {
+/// Returns a model whose background of two bins a systematic raises at -1σ and at +1σ: -ln L has a
+/// minimum on either side of zero.
+fn same_sign(lo: [f64; 2], hi: [f64; 2]) -> Model {
     let document = json!({
         "channels": [{"name": "c", "samples": [
             {"name": "s", "data": [5.0, 8.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
@@ -456,7 +457,7 @@ fn folded(lo: [f64; 2], hi: [f64; 2]) -> Model {
 
 #[test]
 fn saddle_points_between_equal_minima_are_left() {
-    let model = folded([57.0, 45.0], [57.0, 45.0]);
+    let model = same_sign([57.0, 45.0], [57.0, 45.0]);
     let result = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
     let lowest = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &widely()));
     assert!(result.converged && result.bestfit[result.index_of("a").expect("a")].abs() > 0.3, "{result:?}");
@@ -466,10 +467,9 @@ fn saddle_points_between_equal_minima_are_left() {
 }
 
 #[test]
-fn the_lower_of_two_minima_across_a_fold_is_found_from_either_side() {
-    let model = folded([60.0, 42.0], [53.0, 49.0]);
+fn the_lower_of_two_reflected_minima_is_found_from_either_side() {
+    let model = same_sign([60.0, 42.0], [53.0, 49.0]);
     let poi = model.poi().expect("mu");
-    // From either side.
     for start in [-1.5, 1.5] {
         let mut at = model.parameters.init.clone();
         at[model.parameters.index_of("a").expect("a")] = start;
@@ -489,9 +489,9 @@ fn the_lower_of_two_minima_across_a_fold_is_found_from_either_side() {
             );
             assert_close(one.cls_obs.expect("CLs"), all.cls_obs.expect("CLs"), 1e-7, "CLs");
             assert_close(one.cls_exp.expect("a band")[2], all.cls_exp.expect("a band")[2], 1e-7, "expected CLs");
-            // From the higher minimum both are met; from the lower one the other need not be.
-            let is_said = one.warnings.iter().any(|w| w.contains("several minima"));
-            assert!(is_said || start < 0.0, "{:?}", one.warnings);
+            // From the higher minimum both are found; from the lower one the other need not be.
+            let is_reported = one.warnings.iter().any(|w| w.contains("several minima"));
+            assert!(is_reported || start < 0.0, "{:?}", one.warnings);
         }
     }
 }
@@ -500,7 +500,7 @@ fn widely() -> FitOptions {
     FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() }
 }
 
-/// One bin with `signal` μ and `background`, in which `n` was seen.
+/// Returns a model of one bin with `signal` μ and `background`, and `n` observed events.
 fn counting(signal: f64, background: f64, n: f64) -> Model {
     let document = json!({
         "channels": [{"name": "c", "samples": [
@@ -514,7 +514,7 @@ fn counting(signal: f64, background: f64, n: f64) -> Model {
 
 #[test]
 fn the_observed_significance_needs_no_asimov_data_set() {
-    // With the signal that is expected by default, -6 events are.
+    // With the signal expected by default, the expected count is -6.
     let result = discover(&counting(-16.0, 10.0, 9.0), 1.0);
     let q0 = 2.0 * (10.0 - 9.0 - 9.0 * (10.0_f64 / 9.0).ln());
     assert_close(result.q0.expect("q0"), q0, 1e-9, "q0");
@@ -544,7 +544,7 @@ fn impossible_backgrounds_are_named_by_every_test() {
 }
 
 #[test]
-fn tests_say_that_the_data_do_not_determine_the_parameter() {
+fn tests_warn_of_a_parameter_that_the_data_do_not_determine() {
     let no_signal = counting(0.0, 50.0, 49.0);
     let two_names = json!({
         "channels": [{"name": "c", "samples": [{"name": "s", "data": [10.0, 12.0], "modifiers": [
@@ -566,21 +566,21 @@ fn tests_say_that_the_data_do_not_determine_the_parameter() {
     assert_eq!(discover(&counting(10.0, 50.0, 62.0), 1.0).warnings, [""; 0]);
 }
 
-/// -ln L is a straight line along the signal then, and its derivative at the end of the range determines
-/// it.
+/// -ln L is then a straight line along the signal, and its derivative at the end of the range
+/// determines the signal.
 #[test]
-fn the_data_determine_a_signal_where_nothing_was_seen() {
+fn data_without_events_determine_the_signal() {
     let model = on_off(1.0, 0.5, 0.1, 0.0, [0.0, 10.0]);
     let mut likelihood = CpuLikelihood::new(&model);
     let (options, poi) = (FitOptions::default(), model.poi().expect("one"));
     let tested = hypotest(&mut Problem::new(&model, &mut likelihood, &options), TestStatistic::QTilde, poi, 1.0);
     assert_eq!(tested.warnings, Vec::<String>::new());
-    // Of no event with a background that is nearly known, q = 2μs.
+    // For zero events with a well-known background, q = 2μs.
     assert_close(tested.q.expect("a value"), 2.0, 1e-6, "q");
 }
 
-/// Far too few events with a range that goes below zero: q̃ excludes every positive value, and CLs
-/// jumps to 1 where the hypotheses differ by rounding only.
+/// For a large deficit and a range that extends below zero, q̃ excludes every positive value, and
+/// CLs jumps to 1 where the hypotheses differ only by rounding.
 #[test]
 fn a_jump_of_cls_next_to_zero_is_no_limit() {
     let model = on_off(10.0, 100.0, 5.0, 50.0, [-5.0, 10.0]);

@@ -1,4 +1,4 @@
-//! Rankings through the CPU evaluator: every number against explicit fits, the covariance, and published impacts.
+//! Tests rankings on the CPU against explicit fits, the covariance, and published impacts.
 
 mod common;
 
@@ -51,7 +51,8 @@ fn impact(impact: Impact) -> f64 {
 
 use ModifierData::{NormFactor, NormSys, ShapeSys};
 
-/// A signal region and a control region with a free factor, Gaussian and Poisson constraints; `scale` times as many events.
+/// Returns a model of a signal region and a control region with a free factor, Gaussian and Poisson
+/// constraints, and `scale` times as many events.
 fn model(scale: f64) -> Model {
     let scaled = |data: &[f64]| data.iter().map(|y| y * scale).collect::<Vec<f64>>();
     let one = |size: f64| NormSys { lo: 1.0 - size, hi: 1.0 + size };
@@ -66,7 +67,7 @@ fn model(scale: f64) -> Model {
 }
 
 #[test]
-fn classic_impacts_are_explicit_refits() {
+fn classic_impacts_match_explicit_refits() {
     let mut n_unique = 0;
     for seed in [None, Some(3), Some(14), Some(15)] {
         let small = Shape { oddities: false, ..Shape::SMALL };
@@ -80,7 +81,8 @@ fn classic_impacts_are_explicit_refits() {
             let i = model.parameters.index_of(&entry.parameter).expect("known");
             for impacts in [&entry.prefit, &entry.postfit].into_iter().flatten() {
                 for side in [impacts.down, impacts.up] {
-                    // Random models may have several conditional minima, and a refit ends in one of them.
+                    // Random models may have several conditional minima, and a refit ends in one of
+                    // them.
                     let minima = all_minima(&model, (i, side.at));
                     let is_known = |at: &f64| (at - free.bestfit[poi] - impact(side)).abs() < 1e-6;
                     assert!(minima.iter().map(|params| params[poi]).any(|at| is_known(&at)), "{}", entry.parameter);
@@ -96,16 +98,16 @@ fn classic_impacts_are_explicit_refits() {
     assert!(n_unique > 60, "{n_unique} refits have one minimum only");
 }
 
-/// Where the fits with one parameter held end, from many starting points.
-fn all_minima(model: &Model, held: (usize, f64)) -> Vec<Vec<f64>> {
+/// Returns the minima of fits with one parameter fixed, from many starting points.
+fn all_minima(model: &Model, fixed: (usize, f64)) -> Vec<Vec<f64>> {
     let multi_start = Some(MultiStart { n_starts: 30, seed: 2 });
-    let fixed =
-        FitOptions { fixed: vec![held], multi_start, uncertainties: Uncertainties::None, ..FitOptions::default() };
-    fit_data(model, &model.observed, &fixed).minima.into_iter().map(|minimum| minimum.params).collect()
+    let options =
+        FitOptions { fixed: vec![fixed], multi_start, uncertainties: Uncertainties::None, ..FitOptions::default() };
+    fit_data(model, &model.observed, &options).minima.into_iter().map(|minimum| minimum.params).collect()
 }
 
 #[test]
-fn global_impacts_are_fits_to_shifted_auxiliary_data() {
+fn global_impacts_match_fits_to_shifted_auxiliary_data() {
     let model = model(1.0);
     let poi = model.poi().expect("has one");
     let free = fit_data(&model, &model.observed, &FitOptions::default());
@@ -136,8 +138,9 @@ fn global_impacts_are_fits_to_shifted_auxiliary_data() {
 }
 
 #[test]
-fn with_many_events_global_impacts_and_the_rest_are_the_variance() {
-    // With many events and no pulls everything is linear: shifts, formulas and the two divisions of the uncertainty say the same.
+fn global_impacts_and_the_remainder_sum_to_the_variance_for_many_events() {
+    // With many events and no pulls the model is linear: shifts, formulas and the two breakdowns of
+    // the uncertainty agree.
     let model = model(1e2);
     let data = ns_core::expected::asimov(&model, &model.parameters.init);
     let mut likelihood = CpuLikelihood::new(&model);
@@ -157,7 +160,7 @@ fn with_many_events_global_impacts_and_the_rest_are_the_variance() {
         linear += response * response;
     }
     assert_close(linear.sqrt() / total, systematic / total, 3e-3, "quadrature sum");
-    // What event counts alone would give: the propagation of their own fluctuations, by refits.
+    // The statistical part alone, propagated from the fluctuations of the event counts by refits.
     let poi = model.poi().expect("has one");
     let mut by_counts = 0.0;
     for bin in 0..model.n_bins() {
@@ -166,13 +169,14 @@ fn with_many_events_global_impacts_and_the_rest_are_the_variance() {
         let shift = fit_data(&model, &shifted, &FitOptions::default()).bestfit[poi] - result.poi.bestfit;
         by_counts += 100.0 * shift * shift;
     }
-    // The shifts are of finite size, which matters where a small rest is left of large parts; the linear responses are not.
+    // The shifts are finite, which matters for a small difference of large parts; the linear
+    // responses are not affected.
     let rest = (total * total - linear).sqrt();
     assert_close(by_counts.sqrt() / rest, 1.0, 2e-2, "event counts");
 }
 
 #[test]
-fn covariance_impacts_and_groups_are_formulas_of_the_covariance() {
+fn covariance_impacts_and_groups_match_their_formulas() {
     let model = model(1.0);
     let poi = model.poi().expect("has one");
     let all = FitOptions { uncertainties: Uncertainties::Covariance, ..FitOptions::default() };
@@ -199,8 +203,8 @@ fn covariance_impacts_and_groups_are_formulas_of_the_covariance() {
     assert_eq!(result.groups[0].members, ["gamma[0]", "gamma[1]"]);
     assert_eq!(result.groups[1].members, ["k", "jes"]);
     for group in &result.groups {
-        let held = group.members.iter().map(|name| model.parameters.index_of(name).expect("known"));
-        let fixed = held.map(|i| (i, free.bestfit[i])).collect();
+        let indices = group.members.iter().map(|name| model.parameters.index_of(name).expect("known"));
+        let fixed = indices.map(|i| (i, free.bestfit[i])).collect();
         let frozen = fit_data(&model, &model.observed, &FitOptions { fixed, ..FitOptions::default() });
         let (total, rest) = (free.uncertainties[poi].expect("free"), frozen.uncertainties[poi].expect("free"));
         assert_close(group.frozen.expect("less"), (total * total - rest * rest).sqrt(), 1e-6, &group.group);
@@ -209,7 +213,7 @@ fn covariance_impacts_and_groups_are_formulas_of_the_covariance() {
 }
 
 #[test]
-fn minos_ends_take_the_place_of_standard_deviations() {
+fn minos_ends_replace_standard_deviations() {
     let model = model(0.2);
     let result = rank(&model, &RankingOptions { minos: true, ..options(&model) });
     let i = model.parameters.index_of("jes").expect("has it");
@@ -221,7 +225,7 @@ fn minos_ends_take_the_place_of_standard_deviations() {
 }
 
 #[test]
-fn shifts_beyond_a_range_are_cut_short_and_counted() {
+fn shifts_beyond_a_range_are_clipped_and_counted() {
     let model = model(1.0);
     let i = model.parameters.index_of("jes").expect("has it");
     let fit = FitOptions { bounds: vec![(i, [-3.0, 0.7])], ..FitOptions::default() };
@@ -236,7 +240,7 @@ fn shifts_beyond_a_range_are_cut_short_and_counted() {
 }
 
 #[test]
-fn a_model_without_minimum_is_not_ranked() {
+fn a_model_without_a_minimum_is_not_ranked() {
     let samples = vec![sample("signal", &[-1.0], &[("mu", NormFactor), ("jes", NormSys { lo: 0.9, hi: 1.1 })])];
     let model = one_channel(samples, &[5.0]);
     let result = rank(&model, &options(&model));
@@ -251,7 +255,7 @@ fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn rankings_do_not_depend_on_the_number_of_threads() {
     let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true, gentle: false };
     let model = random::model(11, shape, Interpolation::default());
     let alone = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);
@@ -261,7 +265,7 @@ fn threads_change_nothing() {
 }
 
 #[test]
-fn a_stopped_ranking_has_what_was_done_and_no_sums() {
+fn a_cancelled_ranking_returns_completed_entries_and_no_sums() {
     let model = model(1.0);
     let whole = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);
     let stopped = rank_with(&model, 1, &StopAfter::new(3));
@@ -271,7 +275,7 @@ fn a_stopped_ranking_has_what_was_done_and_no_sums() {
     assert!(stopped.warnings[0].starts_with("stopped after 3 of "), "{:?}", stopped.warnings);
 }
 
-/// A published workspace, if it is here.
+/// Returns a published model if it is available.
 fn published(name: &str) -> Option<Model> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/workspaces").join(name);
     if !path.is_file() {
@@ -290,7 +294,7 @@ fn the_leading_impact_of_the_published_four_top_likelihood_is_known() {
     let result = rank(&model, &RankingOptions { methods, ..options(&model) });
     let first = &result.entries[0];
     assert_eq!(first.parameter, "ttW_Syst_Ext_2b8j");
-    // Known before this program had rankings, to three digits, from conditional fits by other means.
+    // Known to three digits from conditional fits with other tools.
     let (pre, post) = (first.prefit.as_ref().expect("constrained"), first.postfit.as_ref().expect("free"));
     for (side, known) in [(pre.up, -0.339), (pre.down, 0.690), (post.up, -0.175), (post.down, 0.304)] {
         assert!((impact(side) - known).abs() < 6e-4, "{side:?} is not {known}");
@@ -300,7 +304,7 @@ fn the_leading_impact_of_the_published_four_top_likelihood_is_known() {
 }
 
 #[test]
-fn parts_join_to_the_same_ranking_to_the_bit_even_if_some_are_lost() {
+fn parts_of_a_ranking_merge_to_the_same_bits_even_if_some_are_missing() {
     let model = model(1.0);
     let options = options(&model);
     let whole = rank(&model, &options);
@@ -313,10 +317,10 @@ fn parts_join_to_the_same_ranking_to_the_bit_even_if_some_are_lost() {
         };
         let mut parts: Vec<_> = (0..of).map(part).collect();
         parts.reverse();
-        for lost in 0..2 {
-            parts.truncate(of - lost);
-            let joined = ranking_of_parts(&problem, &options, &parts, ExecutionContext::SINGLE_THREADED);
-            assert_eq!(joined, whole, "{of} parts, {lost} lost");
+        for n_missing in 0..2 {
+            parts.truncate(of - n_missing);
+            let merged = ranking_of_parts(&problem, &options, &parts, ExecutionContext::SINGLE_THREADED);
+            assert_eq!(merged, whole, "{of} parts, {n_missing} missing");
         }
     }
 }

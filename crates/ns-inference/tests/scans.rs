@@ -1,4 +1,5 @@
-//! Scans and contours through the CPU evaluator: known curves, brute force, intervals, ranges that end, several minima, threads.
+//! Tests scans and contours on the CPU: known curves, brute force, intervals, finite ranges,
+//! several minima, and threads.
 
 mod common;
 
@@ -33,7 +34,7 @@ fn scan_model(model: &Model, parameter: usize, values: ScanValues) -> Scan {
     )
 }
 
-/// A model of one channel, with parameter of interest `mu` in `range`.
+/// Returns a model of one channel, with the parameter of interest `mu` in `range`.
 fn one_channel(samples: Vec<Sample>, observed: &[f64], range: [f64; 2]) -> Model {
     let mu = ParameterConfig { name: "mu".to_owned(), bounds: Some(vec![range]), ..ParameterConfig::default() };
     small::model(vec![region("channel", samples, observed)], vec![mu])
@@ -41,19 +42,19 @@ fn one_channel(samples: Vec<Sample>, observed: &[f64], range: [f64; 2]) -> Model
 
 use ModifierData::{HistoSys, NormFactor, NormSys};
 
-/// 10 μ + 50 events expected, nothing else.
+/// Returns a model that expects 10 μ + 50 events and has no other parameters.
 fn counting(observed: f64) -> Model {
     let samples = vec![sample("signal", &[10.0], &[("mu", NormFactor)]), sample("background", &[50.0], &[])];
     one_channel(samples, &[observed], [0.0, 10.0])
 }
 
-/// -2 ln of the ratio of Pois(n | 10 μ + 50) to its largest value.
+/// Returns -2 ln of the ratio of Pois(n | 10 μ + 50) to its largest value.
 fn counting_curve(n: f64, mu: f64) -> f64 {
     let lambda = 10.0 * mu + 50.0;
     2.0 * (lambda - n - n * (lambda / n).ln())
 }
 
-/// Two free factors of overlapping shapes, and a constrained parameter.
+/// Returns a model with two free factors of overlapping shapes and a constrained parameter.
 fn two_factors(range: [f64; 2]) -> Model {
     let samples = vec![
         sample("signal", &[10.0, 30.0, 5.0], &[("mu", NormFactor)]),
@@ -62,7 +63,8 @@ fn two_factors(range: [f64; 2]) -> Model {
     one_channel(samples, &[55.0, 80.0, 33.0], range)
 }
 
-/// Both variations raise the yield, so the data can be met on either side of zero, at different prices for different signals.
+/// Returns a model whose systematic raises the yield in both directions, so that there is a minimum
+/// on either side of zero; which one is lower depends on the signal.
 fn two_branches() -> Model {
     let shift = HistoSys { hi_data: vec![130.0, 52.0], lo_data: vec![125.0, 45.0] };
     let samples = vec![
@@ -73,7 +75,7 @@ fn two_branches() -> Model {
 }
 
 #[test]
-fn a_counting_experiment_has_its_curve() {
+fn scan_of_a_counting_experiment_matches_its_formula() {
     // 2 Δ at μ = 0 is 2 (50 - 65 + 65 ln 1.3) = 4.10735...
     let result = scan_model(&counting(65.0), 0, ScanValues::between(-2.0, 4.0, 13));
     assert!(result.converged && result.is_complete, "{:?}", result.warnings);
@@ -85,7 +87,7 @@ fn a_counting_experiment_has_its_curve() {
 }
 
 #[test]
-fn outside_the_range_a_value_may_fit_better_and_that_is_said() {
+fn values_outside_the_range_that_fit_better_are_reported() {
     let result = scan_model(&counting(45.0), 0, ScanValues::Given(vec![1.0, -0.5, 0.0, -6.0]));
     let offset = counting_curve(45.0, 0.0);
     for (k, mu) in [(0, 1.0), (1, -0.5), (2, 0.0)] {
@@ -93,15 +95,18 @@ fn outside_the_range_a_value_may_fit_better_and_that_is_said() {
         assert_close(twice, counting_curve(45.0, mu) - offset, 1e-11, "2ΔNLL");
     }
     assert!(result.twice_delta_nll[1].is_some_and(|twice| twice < 0.0));
-    // Fewer than no events.
+    // The expected count is negative.
     assert_eq!((result.delta_nll[3], &result.params[3], result.outcomes[3]), (None, &None, Some(Outcome::NotFinite)));
     assert!(!result.converged);
-    let said = result.warnings.join("\n");
-    assert!(said.contains("1 of 4 points did not converge") && said.contains("1 of 4 points fit better"), "{said}");
+    let warnings = result.warnings.join("\n");
+    assert!(
+        warnings.contains("1 of 4 points did not converge") && warnings.contains("1 of 4 points fit better"),
+        "{warnings}"
+    );
 }
 
 #[test]
-fn automatic_ranges_end_where_the_curve_has_risen_or_the_range_ends() {
+fn automatic_ranges_end_where_the_curve_has_risen_or_at_a_bound() {
     for (observed, at_bound) in [(90.0, false), (65.0, true), (45.0, true)] {
         let result = scan_model(&counting(observed), 0, ScanValues::Automatic(21));
         let (first, last) = (result.values[0][0], result.values[0][20]);
@@ -112,14 +117,15 @@ fn automatic_ranges_end_where_the_curve_has_risen_or_the_range_ends() {
     }
     let narrow = one_channel(vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[9.0], [0.5, 1.25]);
     assert_eq!(scan_model(&narrow, 0, ScanValues::Automatic(3)).values[0], [0.5, 0.875, 1.25]);
-    // Without background the likelihood itself ends at zero, where something was seen.
+    // Without background, the domain of the likelihood ends at zero, because there are observed
+    // events.
     let open = one_channel(vec![sample("signal", &[10.0], &[("mu", NormFactor)])], &[9.0], [-5.0, 10.0]);
     let result = scan_model(&open, 0, ScanValues::Automatic(5));
     assert!(result.converged && result.values[0][0] > 0.0, "{result:?}");
 }
 
 #[test]
-fn a_scan_of_a_random_model_is_what_single_fits_and_intervals_say() {
+fn scans_of_random_models_match_single_fits_and_intervals() {
     for seed in 0..30 {
         let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
         let poi = model.poi().expect("random models have one");
@@ -141,7 +147,7 @@ fn a_scan_of_a_random_model_is_what_single_fits_and_intervals_say() {
                 "{seed}: {rise} at {value}, {}",
                 single.nll - result.best.nll
             );
-            // Where there is one minimum only, the ends of the interval are where 2 Δ is 1.
+            // If there is one minimum only, 2 Δ is 1 at the ends of the interval.
             let is_one = result.warnings.is_empty() && (single.nll - result.best.nll - rise).abs() < 1e-8;
             assert!(k >= n_ends || !is_one || (2.0 * rise - 1.0).abs() < 1e-6, "{seed}: {rise} at {value}");
         }
@@ -149,7 +155,7 @@ fn a_scan_of_a_random_model_is_what_single_fits_and_intervals_say() {
 }
 
 #[test]
-fn the_curve_is_the_lower_envelope_of_two_branches() {
+fn scan_is_the_lower_envelope_of_two_branches() {
     let model = two_branches();
     let poi = model.poi().expect("has one");
     let result = scan_model(&model, poi, ScanValues::between(0.0, 20.0, 41));
@@ -172,11 +178,11 @@ fn the_curve_is_the_lower_envelope_of_two_branches() {
 }
 
 #[test]
-fn a_start_on_the_wrong_side_ends_in_the_lowest_minimum_in_every_procedure() {
+fn every_procedure_finds_the_lowest_minimum_from_a_start_on_the_wrong_side() {
     let model = two_branches();
     let alpha = model.parameters.index_of("alpha").expect("has it");
     let best = fit_model(&model, &FitOptions { multi_start: Some(MultiStart::default()), ..FitOptions::default() });
-    // A start on the wrong side of zero descends into the upper minimum, at -1.81, whose mirror image is
+    // A start on the wrong side of zero leads to the higher minimum, at -1.81, whose reflection is
     // outside the range.
     let mut start = best.bestfit.clone();
     start[alpha] = -start[alpha];
@@ -204,7 +210,7 @@ fn a_start_on_the_wrong_side_ends_in_the_lowest_minimum_in_every_procedure() {
 }
 
 #[test]
-fn grids_are_single_fits_for_any_number_of_threads() {
+fn grids_match_single_fits_for_any_number_of_threads() {
     let model = two_factors([0.0, 10.0]);
     let index = |name: &str| model.parameters.index_of(name).expect("has it");
     let axes = [("mu", 0.0, 2.5), ("k", 0.6, 1.4)]
@@ -223,8 +229,8 @@ fn grids_are_single_fits_for_any_number_of_threads() {
     let result = run(1);
     assert!(result.converged && result.delta_nll.len() == 49, "{:?}", result.warnings);
     for (at, delta) in result.delta_nll.iter().enumerate() {
-        let held = vec![(index("mu"), result.values[0][at / 7]), (index("k"), result.values[1][at % 7])];
-        let single = fit_model(&model, &FitOptions { fixed: held, ..FitOptions::default() });
+        let fixed = vec![(index("mu"), result.values[0][at / 7]), (index("k"), result.values[1][at % 7])];
+        let single = fit_model(&model, &FitOptions { fixed, ..FitOptions::default() });
         assert_close(delta.unwrap_or(f64::NAN), single.nll - result.best.nll, 1e-9, "Δ");
         assert_all_close(result.params[at].as_ref().expect("converged"), &single.bestfit, 1e-6, "parameters");
     }
@@ -256,7 +262,7 @@ fn grids_take_the_lower_of_two_branches() {
 }
 
 #[test]
-fn a_stopped_scan_has_what_was_done() {
+fn a_cancelled_scan_returns_its_completed_points() {
     let model = counting(65.0);
     let monitor = StopAfter::new(4);
     let axis = ScanAxis { parameter: 0, values: ScanValues::between(0.0, 4.0, 9) };
@@ -277,7 +283,7 @@ fn contours_of(model: &Model, parameters: [usize; 2], threads: usize) -> Contour
     contours(&Problem::new(model, &mut CpuLikelihood::new(model), &FitOptions::default()), &wanted, execution)
 }
 
-/// Whether `polygon` has `point` inside (even-odd rule).
+/// Returns whether `point` is inside `polygon` (even-odd rule).
 fn is_inside(polygon: &[[f64; 2]], [x, y]: [f64; 2]) -> bool {
     let n = polygon.len();
     let crosses = |i: usize| {
@@ -288,7 +294,7 @@ fn is_inside(polygon: &[[f64; 2]], [x, y]: [f64; 2]) -> bool {
 }
 
 #[test]
-fn contours_enclose_what_a_dense_grid_has_below_their_level() {
+fn contours_enclose_the_points_of_a_dense_grid_below_their_level() {
     for (range, is_cut) in [([-2.0, 10.0], false), ([1.0, 2.0], true)] {
         let model = two_factors(range);
         let index = |name: &str| model.parameters.index_of(name).expect("has it");
@@ -310,15 +316,16 @@ fn contours_enclose_what_a_dense_grid_has_below_their_level() {
             for point in on_level {
                 let twice = point.twice_delta_nll.unwrap_or(f64::NAN);
                 assert!((twice - contour.twice_delta_nll).abs() < 1e-6, "{point:?}");
-                let held = vec![(index("mu"), point.values[0]), (index("k"), point.values[1])];
-                let single = fit_model(&model, &FitOptions { fixed: held, ..FitOptions::default() });
+                let fixed = vec![(index("mu"), point.values[0]), (index("k"), point.values[1])];
+                let single = fit_model(&model, &FitOptions { fixed, ..FitOptions::default() });
                 assert_close(2.0 * (single.nll - found.best.nll), contour.twice_delta_nll, 1e-6, "2ΔNLL");
             }
             assert_eq!(contour.points.iter().any(|point| point.cut.is_some()), is_cut);
             let mut n_inside = 0;
             for (at, twice) in dense.twice_delta_nll.iter().enumerate() {
                 let (point, twice) = ([dense.values[0][at / 41], dense.values[1][at % 41]], twice.expect("converged"));
-                // Within the polygon's own width of the curve, and on the bounds, nothing can be said.
+                // Points on the bounds, and those closer to the curve than the polygon approximates
+                // it, are not tested.
                 let is_clear = (twice / contour.twice_delta_nll - 1.0).abs() > 0.02 && at / 41 != 0 && at / 41 != 40;
                 assert!(
                     !is_clear || is_inside(&polygon, point) == (twice < contour.twice_delta_nll),
@@ -368,7 +375,7 @@ fn a_best_fit_at_a_bound_has_half_a_contour() {
 }
 
 #[test]
-fn parts_of_a_grid_join_to_the_same_grid_to_the_bit_even_if_some_are_lost() {
+fn parts_of_a_grid_merge_to_the_same_bits_even_if_some_are_missing() {
     let options = FitOptions::default();
     for model in [two_factors([0.0, 5.0]), two_branches()] {
         let mut likelihood = CpuLikelihood::new(&model);
@@ -381,10 +388,10 @@ fn parts_of_a_grid_join_to_the_same_grid_to_the_bit_even_if_some_are_lost() {
                 grid_part(&problem, axes.each_ref(), part, ExecutionContext::SINGLE_THREADED)
             };
             let mut parts: Vec<_> = (0..of).map(part).collect();
-            for lost in 0..2 {
-                parts.truncate(of - lost);
-                let joined = grid_of_parts(&problem, axes.each_ref(), &parts, ExecutionContext::SINGLE_THREADED);
-                assert_eq!(joined, whole, "{of} parts, {lost} lost");
+            for n_missing in 0..2 {
+                parts.truncate(of - n_missing);
+                let merged = grid_of_parts(&problem, axes.each_ref(), &parts, ExecutionContext::SINGLE_THREADED);
+                assert_eq!(merged, whole, "{of} parts, {n_missing} missing");
             }
         }
     }

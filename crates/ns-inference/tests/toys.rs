@@ -1,4 +1,5 @@
-//! Toys against exact sums, asymptotic formulas and themselves: right distributions, the same bits however they are made, and no toy left behind.
+//! Tests toys against exact sums and asymptotic formulas: right distributions, the same bits for
+//! any threads and batches, and complete results.
 
 mod common;
 
@@ -44,12 +45,13 @@ fn settings(n_toys: u64, aux: AuxTreatment) -> HypotestSettings {
     HypotestSettings { test_statistic: TestStatistic::QTilde, poi: 0, mu: 1.0, n_toys: [n_toys; 2], seed: 4, aux }
 }
 
-/// The same settings for the model's parameter of interest.
+/// Returns these settings for the parameter of interest of `model`.
 fn of(settings: HypotestSettings, model: &Model) -> HypotestSettings {
     HypotestSettings { poi: model.poi().expect("every model here has mu"), ..settings }
 }
 
-/// Signal and background in one bin, the background measured beside it with relative uncertainty db/b, that is by τ = (b/db)² events.
+/// A model of one bin with signal and background, where an auxiliary measurement determines the
+/// background with relative uncertainty db/b, that is with τ = (b/db)² events.
 #[derive(Debug, Clone, Copy)]
 struct OnOff {
     s: f64,
@@ -68,7 +70,8 @@ impl OnOff {
         one_channel(vec![sample("signal", &[self.s], &[("mu", NormFactor)]), background], &[self.n])
     }
 
-    /// -ln L up to constants of the data, and γ, at the conditional minimum: the positive root of a quadratic equation.
+    /// Returns -ln L at the conditional minimum, up to constants of the data, and γ there: the
+    /// positive root of a quadratic equation.
     fn conditional(self, mu: f64, n: f64, m: f64) -> (f64, f64) {
         let (b, tau, signal) = (self.b, self.tau(), mu * self.s);
         let (two, one, none) = ((b + tau) * b, (b + tau) * signal - (n + m) * b, -m * signal);
@@ -76,7 +79,7 @@ impl OnOff {
         (half_deviance(n, signal + gamma * b) + half_deviance(m, tau * gamma), gamma)
     }
 
-    /// q̃ at μ = 1 for n events, and m beside.
+    /// Returns q̃ at μ = 1 for n events and m auxiliary events.
     fn q_tilde(self, n: f64, m: f64) -> f64 {
         let mu_hat = (n - m / self.tau() * self.b) / self.s;
         if mu_hat > 1.0 {
@@ -86,7 +89,8 @@ impl OnOff {
         2.0 * (self.conditional(1.0, n, m).0 - best).max(0.0)
     }
 
-    /// P(q̃ ≥ observed) under μ, with everything at its conditional best fit, by summing over all outcomes.
+    /// Returns P(q̃ ≥ observed) under μ, with nuisance parameters at their conditional best fit, as
+    /// a sum over all outcomes.
     fn p_value(self, mu: f64, aux: AuxTreatment) -> f64 {
         let (tau, threshold) = (self.tau(), self.q_tilde(self.n, self.tau()) - 1e-8);
         let (_, gamma) = self.conditional(mu, self.n, tau);
@@ -111,7 +115,7 @@ const ON_OFF: [OnOff; 4] = [
 ];
 
 #[test]
-fn cls_of_on_off_models_is_the_exact_sum() {
+fn cls_of_on_off_models_matches_the_exact_sum() {
     for on_off in ON_OFF {
         for aux in [AuxTreatment::Fluctuated, AuxTreatment::Fixed] {
             let model = on_off.model();
@@ -132,12 +136,14 @@ fn cls_of_on_off_models_is_the_exact_sum() {
 #[test]
 fn fixed_auxiliary_data_make_cls_wrong_by_a_factor_of_three() {
     let cls = |aux| ON_OFF[0].p_value(1.0, aux) / ON_OFF[0].p_value(0.0, aux);
-    // The same sums in Python's arithmetic with `lgamma`; of either, 0.0014 and 0.023 are the observed outcome itself, which a fit's rounding must not lose.
+    // The same sums in Python with `lgamma`. Of these values, 0.0014 and 0.023 belong to the
+    // observed outcome itself, which the rounding of a fit must not exclude.
     assert!((cls(AuxTreatment::Fluctuated) - 0.151_871_321).abs() < 1e-8, "{}", cls(AuxTreatment::Fluctuated));
     assert!((cls(AuxTreatment::Fixed) - 0.467_030_705).abs() < 1e-8, "{}", cls(AuxTreatment::Fixed));
 }
 
-/// At counts of a million the formulas of arXiv:1007.1727, eq. 59 and 65 with the Asimov value of q, hold to far less than a Monte-Carlo error.
+/// At counts of a million, eq. 59 and 65 of arXiv:1007.1727 with the Asimov value of q are accurate
+/// to far less than the Monte Carlo error.
 #[test]
 fn toys_agree_with_asymptotic_formulas_at_large_counts() {
     let on_off = OnOff { s: 6e3, b: 1e6, db: 2e3, n: 1.002e6 };
@@ -161,16 +167,16 @@ fn toys_agree_with_asymptotic_formulas_at_large_counts() {
             let z = -f64::from(z);
             let tested = upper_tail(root_asimov + z);
             let exact = if test_statistic == TestStatistic::Q0 { tested } else { tested / upper_tail(z) };
-            // Where the alternative's best fit is beyond μ, the statistic is 0 and its p-value 1.
+            // If the alternative's best fit is above μ, the statistic is 0 and its p-value 1.
             let exact = if root_asimov + z <= 0.0 { 1.0 } else { exact };
             assert!((expected - exact).abs() < 4.0 * error, "{test_statistic:?} {z}: {expected} ± {error} for {exact}");
         }
     }
 }
 
-/// A model in which one nuisance parameter, or the factor `mu`, is of the kind that is looked at; with the counts that it is about.
+/// Returns a model in which the modifier `name` is `data`, and the index of its first parameter.
 fn model_with(name: &str, data: ModifierData) -> (Model, usize) {
-    // A luminosity is known to 0.1%.
+    // The luminosity is known to 0.1%.
     let lumi = ParameterConfig {
         name: "lumi".to_owned(),
         inits: Some(vec![1.0]),
@@ -203,7 +209,7 @@ fn pulls_are_standard_normal_for_every_kind_of_modifier() {
         let (model, at) = model_with(kind, data);
         let mut likelihood = CpuLikelihood::new(&model);
         let mu = model.poi().expect("mu");
-        // Free shapes leave nothing to measure a signal with.
+        // With a free shape, the data do not determine the signal.
         let fixed = if kind == "shapefactor" { vec![(mu, 1.0)] } else { Vec::new() };
         let options = FitOptions { fixed, ..FitOptions::default() };
         let truth = fit(&mut Problem::new(&model, &mut likelihood, &options)).bestfit;
@@ -232,7 +238,7 @@ fn bits(fits: &[ToyFit]) -> Vec<u64> {
 }
 
 #[test]
-fn toys_are_the_same_to_the_bit_however_they_are_made() {
+fn toys_do_not_depend_on_threads_batches_or_ranges() {
     let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true, gentle: false };
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
@@ -258,7 +264,7 @@ fn toys_are_the_same_to_the_bit_however_they_are_made() {
         }
     }
     assert_eq!(run(&threads(2), &[0..33, 33..34, 34..70]), reference);
-    // Each run of its own begins with pilot toys, which take longer than the toy.
+    // Each separate run begins with pilot toys, which take longer than the toy.
     let alone: Vec<u64> = (0..4).flat_map(|toy| bits(&fit_toys(&toys, &likelihood.clone(), toy..toy + 1))).collect();
     assert_eq!(alone, bits(&fit_toys(&toys, &likelihood, 0..4)));
     assert!(reference.starts_with(&alone), "the first toys of a run are those of shorter runs");
@@ -283,7 +289,7 @@ fn tests_stop_at_the_same_toy_for_any_number_of_threads() {
 }
 
 #[test]
-fn the_observed_statistic_is_that_of_the_asymptotic_test() {
+fn observed_statistic_matches_the_asymptotic_test() {
     // Several of these models have more than one minimum.
     for seed in 200..300 {
         let shape = Shape { oddities: false, systematics: 8, ..Shape::SMALL };
@@ -298,7 +304,7 @@ fn the_observed_statistic_is_that_of_the_asymptotic_test() {
 }
 
 #[test]
-fn units_are_every_toy_of_both_hypotheses_once() {
+fn units_enumerate_every_toy_of_both_hypotheses_once() {
     for n_toys in [[5, 5], [3, 7], [7, 3], [0, 4], [4, 0]] {
         let settings = HypotestSettings { n_toys, ..settings(0, AuxTreatment::Fluctuated) };
         let mut units: Vec<(usize, u64)> =
@@ -310,7 +316,7 @@ fn units_are_every_toy_of_both_hypotheses_once() {
 }
 
 #[test]
-fn fits_that_fail_are_counted() {
+fn failed_fits_are_counted() {
     let model = ON_OFF[0].model();
     let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions {
@@ -330,7 +336,7 @@ fn fits_that_fail_are_counted() {
 }
 
 #[test]
-fn nothing_is_thrown_where_a_count_would_be_negative() {
+fn negative_expected_counts_are_refused() {
     let model = ON_OFF[0].model();
     let mut params = model.parameters.init.clone();
     params[model.poi().expect("mu")] = -10.0;
@@ -338,7 +344,7 @@ fn nothing_is_thrown_where_a_count_would_be_negative() {
 }
 
 #[test]
-fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_parameters() {
+fn saturated_deviances_of_toys_follow_chi_squared() {
     let data: Vec<f64> = (1..=20).map(|i| 1e4 * f64::from(i)).collect();
     let model = one_channel(vec![sample("signal", &data, &[("mu", NormFactor)])], &data);
     let mut likelihood = CpuLikelihood::new(&model);
@@ -354,7 +360,7 @@ fn saturated_deviances_of_toys_have_as_many_degrees_of_freedom_as_bins_without_p
 }
 
 #[test]
-fn cancelled_runs_hand_over_whole_batches_from_the_start() {
+fn cancelled_runs_return_complete_batches_in_order() {
     let model = ON_OFF[0].model();
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let settings = of(settings(500, AuxTreatment::Fluctuated), &model);
@@ -368,7 +374,7 @@ fn cancelled_runs_hand_over_whole_batches_from_the_start() {
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         });
         assert_eq!(ended, Ok(RunStatus::Cancelled));
-        // Threads finish the batch that they have begun.
+        // Threads complete the batch that they have begun.
         let (batch, least) = (ToyRun::BATCH.get(), n_batches * ToyRun::BATCH.get());
         assert!(units.len().is_multiple_of(batch) && units.len() >= least && units.len() < least + n_threads * batch);
         assert_eq!(units, (0..units.len() as u64).map(|unit| settings.unit(unit)).collect::<Vec<_>>());
@@ -387,11 +393,11 @@ fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
         let request = ns_translate::LoadRequest::new(ns_translate::Source::Path(path));
         let workspace = ns_translate::load(&request).expect("a published workspace");
         let model = compile(&workspace, &CompileOptions::default()).expect("a sound workspace");
-        every_toy_is_lowest(name, &model);
+        assert_every_toy_is_lowest(name, &model);
     }
 }
 
-fn every_toy_is_lowest(name: &str, model: &Model) {
+fn assert_every_toy_is_lowest(name: &str, model: &Model) {
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let truth = fit(&mut Problem::new(model, &mut likelihood, &options)).bestfit;
     let sampler = ToySampler::new(model, &model.observed, &truth, FITS).expect("a sound point");

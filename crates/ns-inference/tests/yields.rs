@@ -1,4 +1,4 @@
-//! Yields with uncertainties: against dense algebra, against cabinetry, and where there is no covariance.
+//! Tests yields with uncertainties against dense algebra and cabinetry, and without a covariance.
 
 use ns_compute::CpuLikelihood;
 use ns_core::expected::cell_yields;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
-/// The yields at the starting values.
+/// Returns the yields at the starting values.
 fn prefit(model: &Model, options: &FitOptions) -> Vec<ChannelPrediction> {
     yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), parallel::all_threads())
 }
@@ -28,7 +28,7 @@ fn fit_and_predict(model: &Model, options: &FitOptions) -> (FitResult, Vec<Chann
     (result, after)
 }
 
-/// j C jᵀ with a dense covariance; `cells` are summed.
+/// Returns √(j C jᵀ) for the sum of `cells` with a dense covariance C.
 fn dense(yields: &[HyperDual], cells: impl Iterator<Item = usize>, covariance: &[f64], n: usize) -> f64 {
     let mut j = vec![0.0; n];
     for cell in cells {
@@ -38,7 +38,7 @@ fn dense(yields: &[HyperDual], cells: impl Iterator<Item = usize>, covariance: &
     (0..n).map(|i| j[i] * product(i)).sum::<f64>().max(0.0).sqrt()
 }
 
-/// Every number of `predictions` against dense algebra with `covariance`.
+/// Compares every number of `predictions` with dense algebra with `covariance`.
 fn compare(model: &Model, params: &[f64], covariance: &[f64], predictions: &[ChannelPrediction]) {
     let n = model.n_params();
     let reference = cell_yields(model, &HyperDual::variables(params));
@@ -46,10 +46,10 @@ fn compare(model: &Model, params: &[f64], covariance: &[f64], predictions: &[Cha
         let cells = |template: usize| model.part(model.layout.template_cell, template);
         let n_bins = prediction.yields.len();
         for bin in 0..n_bins {
-            let own = || templates.clone().map(|template| cells(template).start + bin);
-            let value: f64 = own().map(|cell| reference[cell].value).sum();
+            let summed = || templates.clone().map(|template| cells(template).start + bin);
+            let value: f64 = summed().map(|cell| reference[cell].value).sum();
             assert_close(prediction.yields[bin], value, 1e-12, "yield");
-            let exact = dense(&reference, own(), covariance, n);
+            let exact = dense(&reference, summed(), covariance, n);
             assert_close(prediction.uncertainties[bin].expect("known"), exact, 1e-8, "uncertainty");
         }
         let exact = dense(&reference, templates.clone().flat_map(cells), covariance, n);
@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_121), ..ProptestConfig::default() })]
 
     #[test]
-    fn uncertainties_are_those_of_the_dense_covariance(seed in any::<u64>()) {
+    fn uncertainties_match_the_dense_covariance(seed in any::<u64>()) {
         let model = random::model(seed, Shape::SMALL, Interpolation::default());
         let options = FitOptions { uncertainties: Uncertainties::Covariance, ..FitOptions::default() };
         let (result, after) = fit_and_predict(&model, &options);
@@ -103,8 +103,8 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn a_yield_that_the_data_do_not_determine_has_no_uncertainty_and_its_neighbours_have() {
-    // Two samples of one shape, each with a free factor: their sum is determined, they are not.
+fn only_undetermined_yields_have_no_uncertainty() {
+    // Two samples of one shape, each with a free factor: only their sum is determined.
     let model = one_channel(
         vec![
             sample("first", &[10.0, 20.0], &[("mu", ModifierData::NormFactor)]),
@@ -117,7 +117,7 @@ fn a_yield_that_the_data_do_not_determine_has_no_uncertainty_and_its_neighbours_
     assert!(result.converged && !result.flat_directions.is_empty());
     let known: Vec<bool> = after[0].samples.iter().map(|s| s.prediction.sum_uncertainty.is_some()).collect();
     assert_eq!(known, [false, false, true]);
-    // The same with one factor for both is the same model without the degeneracy.
+    // The same model without the degeneracy: one factor for both.
     let both = one_channel(
         vec![
             sample("both", &[20.0, 40.0], &[("mu", ModifierData::NormFactor)]),
@@ -134,7 +134,7 @@ fn a_yield_that_the_data_do_not_determine_has_no_uncertainty_and_its_neighbours_
 
 #[test]
 fn a_fit_that_did_not_converge_has_no_uncertainties() {
-    // -ln L is convex here, so that the Hessian would give some at the start already.
+    // -ln L is convex here, so the Hessian alone would already give uncertainties at the start.
     let model = one_channel(
         vec![
             sample("signal", &[10.0], &[("mu", ModifierData::NormFactor)]),
@@ -150,7 +150,7 @@ fn a_fit_that_did_not_converge_has_no_uncertainties() {
 }
 
 #[test]
-fn fixed_parameters_contribute_nothing_before_or_after() {
+fn fixed_parameters_contribute_no_uncertainty() {
     let model = one_channel(
         vec![
             sample("signal", &[10.0], &[("mu", ModifierData::NormFactor)]),
@@ -164,7 +164,7 @@ fn fixed_parameters_contribute_nothing_before_or_after() {
     let before = prefit(&model, &options);
     for prediction in [&before, &after] {
         let background = &prediction[0].samples[0].prediction;
-        assert_close(background.yields[0], 33.0, 1e-12, "yield at the held value");
+        assert_close(background.yields[0], 33.0, 1e-12, "yield at the fixed value");
         assert_eq!(background.uncertainties, [Some(0.0)]);
     }
 }
@@ -187,7 +187,8 @@ fn uncertainties_agree_with_cabinetry() {
         let options = FitOptions::default();
         let (_, after) = fit_and_predict(&model, &options);
         let before = prefit(&model, &options);
-        // cabinetry's variations are 1e-5 of the uncertainties: at a kink their error is of first order in that, elsewhere of second, and rounding is 1e-10.
+        // cabinetry's variations are 1e-5 of the uncertainties: their error is of first order in
+        // that at a kink and of second order elsewhere, with a rounding of 1e-10.
         let tolerance = if is_kinked { 3e-6 } else { 2e-9 };
         compare_with_cabinetry(&before, &case["prefit"], &case["samples"], tolerance);
         compare_with_cabinetry(&after, &case["postfit"], &case["samples"], tolerance);
@@ -198,11 +199,11 @@ fn compare_with_cabinetry(ours: &[ChannelPrediction], theirs: &Value, samples: &
     let number = |value: &Value| value.as_f64().expect("a number");
     let samples = samples.as_array().expect("names");
     for (c, channel) in ours.iter().enumerate() {
-        let own = channel.samples.iter().map(|sample| {
+        let samples_with_index = channel.samples.iter().map(|sample| {
             let place = samples.iter().position(|name| *name == sample.sample).expect("the same names");
             (place, &sample.prediction)
         });
-        for (s, prediction) in own.chain([(samples.len(), &channel.total)]) {
+        for (s, prediction) in samples_with_index.chain([(samples.len(), &channel.total)]) {
             for (bin, uncertainty) in prediction.uncertainties.iter().enumerate() {
                 assert_close(uncertainty.expect("known"), number(&theirs["bins"][c][s][bin]), tolerance, "bin");
             }

@@ -135,20 +135,20 @@ mod tests {
             let width = (mean.sqrt() / 5.0).floor().max(1.0);
             let first = (mean - 5.0 * mean.sqrt()).floor().max(0.0);
             let n_cells = ((10.0 * mean.sqrt() + 6.0) / width) as usize;
-            let mut seen = vec![0.0; n_cells];
+            let mut observed = vec![0.0; n_cells];
             for count in draws(mean) {
                 let cell = (count - first) / width;
                 if cell >= 0.0 && (cell as usize) < n_cells {
-                    seen[cell as usize] += 1.0;
+                    observed[cell as usize] += 1.0;
                 }
             }
             let (mut chi_squared, mut n) = (0.0, 0.0);
-            for (cell, &seen) in seen.iter().enumerate() {
+            for (cell, &observed) in observed.iter().enumerate() {
                 let start = first + width * cell as f64;
                 let expected: f64 =
                     (0..width as usize).map(|k| probability(start + k as f64, mean)).sum::<f64>() * N as f64;
                 if expected >= 10.0 {
-                    chi_squared += (seen - expected).powi(2) / expected;
+                    chi_squared += (observed - expected).powi(2) / expected;
                     n += 1.0;
                 }
             }

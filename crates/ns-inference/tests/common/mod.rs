@@ -1,9 +1,9 @@
-//! Work that is stopped on its way.
+//! A monitor that cancels a run, shared by several tests.
 
 use ns_inference::monitor::Monitor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Asks to stop after as many units, counted by how often it hears of one.
+/// Cancels a run after this many progress reports.
 pub(crate) struct StopAfter(usize, AtomicUsize);
 
 impl StopAfter {

@@ -1,4 +1,5 @@
-//! Where there is no value or no gradient: an error that says why, and nothing that could be taken for a number.
+//! Tests that a missing value or gradient is an error with a reason, and that no gradient is
+//! written.
 
 use crate::{Quantity, inputs_of, session_of};
 use ns_core::spec::ModifierData;
@@ -11,7 +12,7 @@ use ns_inference::test_statistic::TestStatistic;
 use ns_testkit::small::{one_channel, sample};
 
 #[test]
-fn failures_are_errors_and_no_gradients() {
+fn failures_return_errors_and_write_no_gradients() {
     let model =
         one_channel(vec![sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[])], &[60.0]);
     let mut session = session_of(
@@ -40,13 +41,13 @@ fn failures_are_errors_and_no_gradients() {
     assert!(session.set_inputs(&values).is_err());
     assert!(session.set_inputs(&[1.0]).is_err());
     (values[signal], values[background]) = (0.0, 50.0);
-    session.set_inputs(&values).expect("no signal is a template too");
+    session.set_inputs(&values).expect("an empty template is valid");
     assert!(session.limit(LimitOptions::default(), LimitKind::Expected(0.0), None).is_err());
     assert!(session.asimov_sigma(0.0, None).is_err());
 }
 
 #[test]
-fn a_signal_of_nothing_has_no_width() {
+fn an_empty_signal_has_no_sigma() {
     let variation = ("k", ModifierData::NormSys { lo: 0.9, hi: 1.1 });
     let signal = sample("s", &[0.0], &[("mu", ModifierData::NormFactor)]);
     let model = one_channel(vec![signal, sample("b", &[50.0], &[variation])], &[60.0]);
@@ -59,7 +60,8 @@ fn a_signal_of_nothing_has_no_width() {
 
 #[test]
 fn a_minimum_at_the_edge_of_the_domain_has_no_gradient() {
-    // The first bin saw nothing, so μ̂ is where it expects nothing: -1/5, which moves with both templates although nothing pulls it back.
+    // The first bin has no events, so μ̂ is where its expected count is zero: at -1/5, which moves
+    // with both templates although the gradient does not vanish there.
     let signal = sample("s", &[5.0, 1.0], &[("mu", ModifierData::NormFactor)]);
     let model = one_channel(vec![signal, sample("b", &[1.0, 50.0], &[])], &[0.0, 50.0]);
     let fit = FitOptions { bounds: vec![(0, [-5.0, 10.0])], ..FitOptions::default() };
@@ -78,7 +80,7 @@ fn a_minimum_at_the_edge_of_the_domain_has_no_gradient() {
 }
 
 #[test]
-fn an_empty_bin_is_named() {
+fn errors_name_the_empty_bin() {
     let model = one_channel(
         vec![sample("s", &[5.0, 2.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
         &[60.0, 0.0],
@@ -91,7 +93,7 @@ fn an_empty_bin_is_named() {
         error.to_string(),
         "channel `channel`, bin 1 has no expected events, so the statistic has no derivative with respect to the templates there"
     );
-    // Nor where nothing is expected under either hypothesis.
+    // The same holds if no events are expected under either hypothesis.
     let model = one_channel(
         vec![sample("s", &[5.0, 0.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
         &[60.0, 0.0],
@@ -109,8 +111,8 @@ fn an_empty_bin_is_named() {
         vec![sample("s", &[5.0, 2.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0, 0.0], &[])],
         &[60.0, 0.0],
     );
-    // Signal alone may well change: where μ = 0 it adds nothing to the data.
+    // The signal alone may change, because it adds nothing to the Asimov data at μ = 0.
     let mut session = session_of(&model, inputs_of(&model, &["s"], &TemplateVariations::None), options());
     session.asimov_statistic(TestStatistic::QTilde, 1.0, Some(&mut gradient)).expect("a derivative");
-    assert!(gradient.iter().all(|slope| slope.is_finite()));
+    assert!(gradient.iter().all(|derivative| derivative.is_finite()));
 }

@@ -1,7 +1,8 @@
-//! Gradients of profiled statistics against differences of tight fits, at and away from bounds.
+//! Tests gradients of profiled statistics against differences of tight fits, at and away from
+//! bounds.
 
+mod batches;
 mod failures;
-mod rows;
 mod second;
 mod starts;
 
@@ -25,7 +26,8 @@ use rayon::prelude::*;
 
 type Session = ProfiledDifferentiableSession<DifferentiableSession>;
 
-/// Fits as tight as rounding allows: differences of them are what gradients are held against.
+/// Returns options for fits as tight as rounding allows, whose differences are compared with
+/// gradients.
 fn tight(asimov: AsimovPoint) -> DifferentiableOptions {
     let minimize = MinimizeOptions { tolerance: 1e-24, max_iterations: 500 };
     DifferentiableOptions { fit: FitOptions { minimize, ..FitOptions::default() }, asimov, start: FitStart::Initial }
@@ -42,7 +44,7 @@ fn session_of(model: &Model, inputs: Inputs, options: DifferentiableOptions) -> 
     Session::new(model, DifferentiableSession::new(model, inputs), poi, options)
 }
 
-/// What a session has gradients of.
+/// A quantity whose gradient a session returns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Quantity {
     Nll(Option<f64>),
@@ -91,8 +93,8 @@ impl Quantity {
     }
 }
 
-/// Holds the gradient of `quantity` with respect to the inputs `which` against fourth-order
-/// differences; how many of them could be compared.
+/// Compares the gradient of `quantity` with respect to the inputs `which` with fourth-order
+/// differences, and returns how many could be compared.
 fn check(session: &mut Session, values: &[f64], quantity: Quantity, which: &[usize], tolerance: f64) -> usize {
     let mut gradient = vec![f64::NAN; values.len()];
     session.set_inputs(values).expect("inputs");
@@ -106,10 +108,10 @@ fn check(session: &mut Session, values: &[f64], quantity: Quantity, which: &[usi
     };
     let mut n_compared = 0;
     for &i in which {
-        // The statistic may have a kink near by, so the longest step is taken over which two
+        // The statistic may have a kink nearby, so the longest step is used over which two
         // differences agree.
-        let found = [1.0, 0.1, 0.02].into_iter().find_map(|shrunk| {
-            let h = 2e-3 * shrunk * values[i].abs().max(0.5);
+        let found = [1.0, 0.1, 0.02].into_iter().find_map(|scale| {
+            let h = 2e-3 * scale * values[i].abs().max(0.5);
             let (near, far) = ((at(i, h) - at(i, -h)) / (2.0 * h), (at(i, 2.0 * h) - at(i, -2.0 * h)) / (4.0 * h));
             ((near - far).abs() <= 1e-5 * near.abs().max(1.0)).then_some((4.0 * near - far) / 3.0)
         });
@@ -121,15 +123,15 @@ fn check(session: &mut Session, values: &[f64], quantity: Quantity, which: &[usi
     n_compared
 }
 
-/// Few inputs of many, the same for the same seed.
-fn some(m: usize, seed: u64, n: usize) -> Vec<usize> {
+/// Returns `n` random indices below `m`, the same for the same seed.
+fn random_indices(m: usize, seed: u64, n: usize) -> Vec<usize> {
     let mut random = Random::new(seed);
     (0..n.min(m)).map(|_| random.below(m)).collect()
 }
 
-/// The yields of `inputs` of `model` after each of `n_steps` steps by up to `size` of themselves,
-/// and by a fortieth of that apart: what varies a template moves with it, as it does in training,
-/// and stays nearly linear.
+/// Returns the values of `inputs` of `model` after each of `n_steps` relative steps of up to
+/// `size`. All yields move together, and by up to a fortieth of the step on their own: nominal and
+/// varied templates move together, as in training, and the variations stay nearly linear.
 fn walk(model: &Model, inputs: &Inputs, (n_steps, size): (usize, f64), seed: u64) -> Vec<Vec<f64>> {
     let mut random = Random::new(seed);
     let mut at = inputs.values(model);
@@ -150,13 +152,13 @@ fn walk(model: &Model, inputs: &Inputs, (n_steps, size): (usize, f64), seed: u64
 
 const SHAPE: Shape = Shape { oddities: false, ..Shape::SMALL };
 
-/// Models that hide no minima: a device may do their fits.
+/// Models without hidden minima, which a device may fit.
 const GENTLE: Shape = Shape { gentle: true, ..SHAPE };
 
-/// How many gradients of a random model were asked for and could be compared with differences.
+/// How many gradients of a random model were requested and compared with differences.
 struct Compared {
     is_at_zero: bool,
-    n_asked: usize,
+    n_requested: usize,
     n_checked: usize,
 }
 
@@ -170,11 +172,11 @@ impl Compared {
         let mut likelihood = ns_compute::CpuLikelihood::new(&model);
         let best = fit(&mut Problem::new(&model, &mut likelihood, &FitOptions::default()));
         let is_at_zero = best.bestfit[model.poi().expect("one")] <= 0.0;
-        let which = some(inputs.len(), seed, 3);
+        let which = random_indices(inputs.len(), seed, 3);
         let quantities = Quantity::all();
-        let n_asked = quantities.len() * which.len();
+        let n_requested = quantities.len() * which.len();
         let check = |quantity| check(&mut session, &values, quantity, &which, 1e-6);
-        Self { is_at_zero, n_asked, n_checked: quantities.into_iter().map(check).sum() }
+        Self { is_at_zero, n_requested, n_checked: quantities.into_iter().map(check).sum() }
     }
 }
 
@@ -187,13 +189,13 @@ fn gradients_match_differences_of_tight_fits() {
     let n_inside = compared.len() - n_at_zero;
     assert!(n_at_zero > 5 && n_inside > 5, "{n_at_zero} best fits at zero, {n_inside} inside");
     // σ has no gradient where the best fit is at zero, and few statistics have no value.
-    let n_asked: usize = compared.iter().map(|compared| compared.n_asked).sum();
+    let n_requested: usize = compared.iter().map(|compared| compared.n_requested).sum();
     let n_checked: usize = compared.iter().map(|compared| compared.n_checked).sum();
-    assert!(n_checked * 10 > n_asked * 9, "{n_checked} of {n_asked} compared");
+    assert!(n_checked * 10 > n_requested * 9, "{n_checked} of {n_requested} compared");
 }
 
 #[test]
-fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
+fn systematics_on_a_kink_outside_a_corner_contribute_to_sigma() {
     let (mut n_checked, mut n_wider) = (0, 0);
     for seed in 0..6 {
         let model = random::model(seed, SHAPE, Interpolation::KINKED);
@@ -201,18 +203,18 @@ fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
         let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
-        let mut held = tight(AsimovPoint::Nominal);
-        held.fit.fixed = (0..model.n_params()).filter(|&i| model.kinked()[i]).map(|i| (i, 0.0)).collect();
-        // At a bound a kink has one side only.
-        let mut bounded = DifferentiableOptions { fit: held.fit.clone(), ..tight(AsimovPoint::Nominal) };
+        let mut fixed = tight(AsimovPoint::Nominal);
+        fixed.fit.fixed = (0..model.n_params()).filter(|&i| model.kinked()[i]).map(|i| (i, 0.0)).collect();
+        // At a bound, a kink has one side only.
+        let mut bounded = DifferentiableOptions { fit: fixed.fit.clone(), ..tight(AsimovPoint::Nominal) };
         bounded.fit.bounds = std::mem::take(&mut bounded.fit.fixed).iter().map(|&(i, _)| (i, [0.0, 5.0])).collect();
         let mut bounded = session_of(&model, inputs.clone(), bounded);
-        let mut held = session_of(&model, inputs.clone(), held);
+        let mut fixed = session_of(&model, inputs.clone(), fixed);
         for quantity in [Quantity::AsimovSigma(0.0), Quantity::AsimovSigma(1.0)] {
-            let [sigma, without] = [&mut session, &mut held].map(|s| quantity.of(s, None).expect("a width"));
+            let [sigma, without] = [&mut session, &mut fixed].map(|s| quantity.of(s, None).expect("a width"));
             assert_close(quantity.of(&mut bounded, None).expect("a width"), without, 1e-12, "at a bound");
             n_wider += usize::from(sigma > 1.000_1 * without);
-            n_checked += check(&mut session, &values, quantity, &some(inputs.len(), seed, 6), 1e-6);
+            n_checked += check(&mut session, &values, quantity, &random_indices(inputs.len(), seed, 6), 1e-6);
         }
     }
     assert!(n_checked > 60, "{n_checked} compared");
@@ -220,7 +222,7 @@ fn systematics_on_a_kink_count_where_nothing_holds_them_there() {
 }
 
 #[test]
-fn values_are_those_of_the_procedures() {
+fn values_match_hypotest_and_limit() {
     for seed in [1, 4, 9] {
         let model = random::model(seed, SHAPE, Interpolation::default());
         let mut session = session_of(
@@ -264,7 +266,7 @@ fn constant_statistics_have_gradient_zero() {
 }
 
 #[test]
-fn q0_is_a_test_of_the_background_whatever_is_asked_for() {
+fn q0_tests_the_background_for_any_mu() {
     let model = random::model(4, SHAPE, Interpolation::default());
     let inputs = inputs_of(&model, &["signal"], &TemplateVariations::None);
     let mut session = session_of(&model, inputs, DifferentiableOptions::default());
@@ -279,8 +281,8 @@ fn q0_is_a_test_of_the_background_whatever_is_asked_for() {
 }
 
 #[test]
-fn a_counting_experiment_has_the_gradient_of_its_formula() {
-    // q₀ = 2 (n ln(n/b) - n + b), so dq₀/db = 2 (1 - n/b) whatever the signal.
+fn gradient_of_a_counting_experiment_matches_its_formula() {
+    // q₀ = 2 (n ln(n/b) - n + b), so dq₀/db = 2 (1 - n/b) for any signal.
     let model =
         one_channel(vec![sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[])], &[60.0]);
     let inputs = inputs_of(&model, &["s", "b"], &TemplateVariations::None);
@@ -308,7 +310,7 @@ fn gradients_of_published_models_match_differences() {
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Fitted));
         for quantity in Quantity::all() {
-            let which = some(inputs.len(), seed, 2);
+            let which = random_indices(inputs.len(), seed, 2);
             n_checked += check(&mut session, &values, quantity, &which, 1e-6);
         }
     }
@@ -316,7 +318,7 @@ fn gradients_of_published_models_match_differences() {
 }
 
 #[test]
-fn the_seam_is_a_trait() {
-    fn is_offered<L: TemplateLikelihood + Clone>() {}
-    is_offered::<DifferentiableSession>();
+fn sessions_accept_any_template_likelihood() {
+    fn accepts<L: TemplateLikelihood + Clone>() {}
+    accepts::<DifferentiableSession>();
 }

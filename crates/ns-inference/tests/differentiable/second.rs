@@ -1,4 +1,5 @@
-//! Products with the Hessians of minima and of statistics against differences of their gradients, at and away from bounds and kinks.
+//! Tests products with the Hessians of minima and statistics against differences of their
+//! gradients, at and away from bounds and kinks.
 
 use crate::{SHAPE, Session, inputs_of, session_of, tight};
 use ns_core::Model;
@@ -12,26 +13,26 @@ use ns_testkit::random::{self, Random};
 use ns_testkit::small::{one_channel, sample};
 use ns_testkit::{assert_close, published};
 
-/// What has second derivatives.
+/// A quantity with second derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Twice {
+enum Quantity {
     Free,
     Fixed,
     Statistic(TestStatistic),
 }
 
-const ALL: [Twice; 5] = [
-    Twice::Free,
-    Twice::Fixed,
-    Twice::Statistic(TestStatistic::Q0),
-    Twice::Statistic(TestStatistic::Q),
-    Twice::Statistic(TestStatistic::QTilde),
+const ALL: [Quantity; 5] = [
+    Quantity::Free,
+    Quantity::Fixed,
+    Quantity::Statistic(TestStatistic::Q0),
+    Quantity::Statistic(TestStatistic::Q),
+    Quantity::Statistic(TestStatistic::QTilde),
 ];
 
 type Found = Result<Vec<f64>, DifferentiableError>;
 
-impl Twice {
-    /// Its gradient by inputs and, last, by `mu` (M + 1).
+impl Quantity {
+    /// Returns the gradient with respect to the inputs and, last, to `mu` (M + 1).
     fn gradient(self, session: &mut Session, mu: f64) -> Found {
         let mut gradient = vec![0.0; session.inputs().len()];
         let [_, by_mu] = match self {
@@ -43,7 +44,8 @@ impl Twice {
         Ok(gradient)
     }
 
-    /// The product of its Hessian by inputs and `mu` with `direction` (M + 1).
+    /// Returns the product of the Hessian with respect to the inputs and `mu` with `direction` (M +
+    /// 1).
     fn product(self, session: &mut Session, mu: f64, direction: &[f64]) -> Found {
         let m = session.inputs().len();
         let mut product = vec![f64::NAN; m];
@@ -58,7 +60,8 @@ impl Twice {
     }
 }
 
-/// A random direction of inputs in proportion to `values` (M), and of the tested value (last).
+/// Returns a random direction of the inputs, in proportion to `values` (M), and of the tested value
+/// (last).
 fn direction(values: &[f64], seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
     let along = |value: &f64| value.abs().max(0.5) * random.between(-1.0, 1.0);
@@ -67,17 +70,18 @@ fn direction(values: &[f64], seed: u64) -> Vec<f64> {
     direction
 }
 
-/// How a product compared with differences of gradients.
+/// The result of comparing a product with differences of gradients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Compared {
-    /// Both sides have this derivative, whose greatest element this is.
+    /// The derivatives on both sides agree; their largest element.
     Smooth(f64),
-    /// One side has it: a minimum leaves a bound or a kink exactly here.
+    /// The product is the derivative on one side: a minimum leaves a bound or a kink exactly here.
     OneSided,
 }
 
-/// The derivatives of a function, known at -4h, -3h … 4h, to either side: fourth-order differences; none where the one to third order differs. Where both sides agree the one
-/// across is given for them, which is more precise.
+/// Returns the derivatives on either side of a function with the values `at` -4h, -3h … 4h, by
+/// fourth-order differences; none if they differ from third-order ones. If both sides agree,
+/// returns only the central difference, which is more precise.
 fn derivatives(at: &[Vec<f64>], h: f64) -> Vec<Vec<f64>> {
     let n = at[0].len();
     let close = |a: f64, b: f64| (a - b).abs() <= 1e-4 * b.abs().max(1.0);
@@ -101,19 +105,20 @@ fn derivatives(at: &[Vec<f64>], h: f64) -> Vec<Vec<f64>> {
     }
 }
 
-/// Holds a product against differences of gradients, over the longest step that serves; nothing if none is smooth.
-fn check(session: &mut Session, values: &[f64], twice: Twice, seed: u64) -> Option<Compared> {
+/// Compares a product with differences of gradients over the longest suitable step. Returns `None`
+/// if the gradients are not smooth for any step.
+fn check(session: &mut Session, values: &[f64], quantity: Quantity, seed: u64) -> Option<Compared> {
     let (mu, direction) = (1.5, direction(values, seed));
     session.set_inputs(values).expect("inputs");
-    let product = twice.product(session, mu, &direction).unwrap_or_else(|error| panic!("{twice:?}: {error}"));
+    let product = quantity.product(session, mu, &direction).unwrap_or_else(|error| panic!("{quantity:?}: {error}"));
     let mut at = |step: f64| {
         let moved: Vec<f64> = values.iter().zip(&direction).map(|(x, v)| x + step * v).collect();
         session.set_inputs(&moved).expect("inputs");
-        twice.gradient(session, mu + step * direction[values.len()]).unwrap_or(vec![f64::NAN; direction.len()])
+        quantity.gradient(session, mu + step * direction[values.len()]).unwrap_or(vec![f64::NAN; direction.len()])
     };
     let distance = |found: &Vec<f64>| {
         let each = product.iter().zip(found).map(|(p, d)| (p - d).abs() / d.abs().max(1.0));
-        // A NaN is infinitely far off.
+        // NaN counts as an infinite distance.
         each.fold(0.0, |most: f64, one| if one.is_nan() { f64::INFINITY } else { most.max(one) })
     };
     let mut nearest = f64::INFINITY;
@@ -127,36 +132,37 @@ fn check(session: &mut Session, values: &[f64], twice: Twice, seed: u64) -> Opti
         }
         nearest = nearest.min(here);
     }
-    assert!(nearest.is_infinite(), "{twice:?}: off by {nearest} where it is nearest to differences");
+    assert!(nearest.is_infinite(), "{quantity:?}: deviates from differences by at least {nearest}");
     None
 }
 
 #[test]
 fn products_match_differences_of_gradients() {
-    let (mut n_asked, mut n_smooth, mut n_zero, mut n_at_bound) = (0, 0, 0, 0);
+    let (mut n_requested, mut n_smooth, mut n_zero, mut n_at_bound) = (0, 0, 0, 0);
     for seed in 0..20 {
         let model = random::model(seed, SHAPE, Interpolation::default());
         let samples: Vec<&str> = model.samples.iter().map(String::as_str).collect();
         let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs.clone(), tight(AsimovPoint::Nominal));
-        let slope_at_zero = session.profiled_nll(Some(0.0), None).expect("a fit")[1];
-        n_at_bound += usize::from(slope_at_zero > 0.0);
-        for twice in ALL {
-            n_asked += 1;
-            let Some(Compared::Smooth(largest)) = check(&mut session, &values, twice, seed) else { continue };
+        let derivative_at_zero = session.profiled_nll(Some(0.0), None).expect("a fit")[1];
+        n_at_bound += usize::from(derivative_at_zero > 0.0);
+        for quantity in ALL {
+            n_requested += 1;
+            let Some(Compared::Smooth(largest)) = check(&mut session, &values, quantity, seed) else { continue };
             n_smooth += 1;
             n_zero += usize::from(largest == 0.0);
         }
     }
     assert!(n_at_bound > 4, "{n_at_bound} models whose best fit is at zero");
-    assert!(20 * n_smooth > 19 * n_asked, "{n_smooth} of {n_asked} compared");
+    assert!(20 * n_smooth > 19 * n_requested, "{n_smooth} of {n_requested} compared");
     assert!(n_zero > 2 && n_smooth > 3 * n_zero, "{n_zero} of {n_smooth} are of constant statistics");
 }
 
 #[test]
-fn parameters_in_the_corner_of_a_kink_stay_there_in_second_derivatives_too() {
-    // Both templates of `k` have more events than the nominal one, and the second bin saw fewer: from 0 it is uphill to either side. `l` is pulled.
+fn second_derivatives_fix_parameters_in_the_corner_of_a_kink() {
+    // Both templates of `k` have more events than the nominal one, and the second bin has a
+    // deficit, so -ln L rises on either side of 0. `l` is pulled.
     let varied = |name, nominal: &[f64], lo, hi| sample(name, nominal, &[("k", ModifierData::NormSys { lo, hi })]);
     let signal = sample("s", &[8.0, 0.5, 1.0], &[("mu", ModifierData::NormFactor)]);
     let other = sample("c", &[5.0, 20.0, 40.0], &[("l", ModifierData::NormSys { lo: 0.8, hi: 1.1 })]);
@@ -170,15 +176,16 @@ fn parameters_in_the_corner_of_a_kink_stay_there_in_second_derivatives_too() {
     let inputs = inputs_of(&model, &["s", "b", "c"], &TemplateVariations::All);
     let values = inputs.values(&model);
     let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
-    for twice in ALL {
-        let found = check(&mut session, &values, twice, 3);
-        assert!(matches!(found, Some(Compared::Smooth(largest)) if largest > 0.1), "{twice:?}: {found:?}");
+    for quantity in ALL {
+        let found = check(&mut session, &values, quantity, 3);
+        assert!(matches!(found, Some(Compared::Smooth(largest)) if largest > 0.1), "{quantity:?}: {found:?}");
     }
 }
 
 #[test]
-fn directions_along_which_nothing_moves_have_products_too() {
-    // More signal at a smaller strength, and events that change their sample: all pushes on the parameters cancel but for rounding.
+fn products_exist_along_directions_without_a_push_on_the_parameters() {
+    // A larger signal at a smaller strength, and events that move between samples: all pushes on
+    // the parameters cancel up to rounding.
     let plain =
         |name: &str, nominal: &[f64]| sample(name, nominal, &[("k", ModifierData::NormSys { lo: 0.9, hi: 1.1 })]);
     let signal = sample("s", &[8.0, 12.0], &[("mu", ModifierData::NormFactor)]);
@@ -191,22 +198,24 @@ fn directions_along_which_nothing_moves_have_products_too() {
     for part in [0.3, 0.7, 1.0 / 3.0] {
         let mut scaled = vec![0.0; values.len()];
         scaled[..2].iter_mut().zip(&values).for_each(|(along, s)| *along = part * s);
-        // f depends on the signal by mu s alone: with both moving so, its derivative along mu changes as mu s stays, by s per unit.
+        // f depends on the signal only through mu s. If both move in this way, mu s stays, and the
+        // derivative with respect to mu changes by s per unit.
         let mut product = vec![f64::NAN; values.len()];
         let by_mu = session
             .profiled_nll_product(Some(mu), InputDirection { inputs: &scaled, mu: -part * mu }, &mut product)
             .expect("a product");
-        let [_, slope] = session.profiled_nll(Some(mu), None).expect("a fit");
-        assert_close(by_mu, part * slope, 1e-9, "by mu");
+        let [_, derivative] = session.profiled_nll(Some(mu), None).expect("a fit");
+        assert_close(by_mu, part * derivative, 1e-9, "by mu");
         let mut moved = vec![0.0; values.len()];
         for (sample, share) in [(1, part), (2, 0.4), (3, -part - 0.4)] {
             moved[2 * sample] = share * 3.0;
             moved[2 * sample + 1] = share * 5.0;
         }
-        for twice in ALL {
+        for quantity in ALL {
             let along: Vec<f64> = moved.iter().copied().chain([0.0]).collect();
-            let product = twice.product(&mut session, mu, &along).unwrap_or_else(|error| panic!("{twice:?}: {error}"));
-            assert!(product.iter().all(|p| p.abs() < 1e-9), "{twice:?}: {product:?}");
+            let product =
+                quantity.product(&mut session, mu, &along).unwrap_or_else(|error| panic!("{quantity:?}: {error}"));
+            assert!(product.iter().all(|p| p.abs() < 1e-9), "{quantity:?}: {product:?}");
         }
     }
 }
@@ -217,11 +226,11 @@ fn products_are_symmetric() {
     let inputs = inputs_of(&model, &["signal"], &TemplateVariations::All);
     let values = inputs.values(&model);
     let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
-    for twice in ALL {
+    for quantity in ALL {
         let [a, b] = [1, 2].map(|seed| direction(&values, seed));
-        let [of_a, of_b] = [&a, &b].map(|along| twice.product(&mut session, 1.5, along).expect("a product"));
+        let [of_a, of_b] = [&a, &b].map(|along| quantity.product(&mut session, 1.5, along).expect("a product"));
         let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
-        assert_close(dot(&of_a, &b), dot(&of_b, &a), 1e-9, &format!("{twice:?}"));
+        assert_close(dot(&of_a, &b), dot(&of_b, &a), 1e-9, &format!("{quantity:?}"));
     }
 }
 
@@ -238,14 +247,14 @@ fn products_of_published_models_match_differences() {
         let inputs = inputs_of(&model, &samples, &TemplateVariations::All);
         let values = inputs.values(&model);
         let mut session = session_of(&model, inputs, tight(AsimovPoint::Nominal));
-        n_checked += ALL.into_iter().filter(|&twice| check(&mut session, &values, twice, 7).is_some()).count();
+        n_checked += ALL.into_iter().filter(|&quantity| check(&mut session, &values, quantity, 7).is_some()).count();
     }
     assert!(n_checked > 8, "{n_checked} compared");
 }
 
 #[test]
-fn a_counting_experiment_has_the_second_derivative_of_its_formula() {
-    // q₀ = 2 (n ln(n/b) - n + b), so d²q₀/db² = 2 n/b² whatever the signal.
+fn second_derivative_of_a_counting_experiment_matches_its_formula() {
+    // q₀ = 2 (n ln(n/b) - n + b), so d²q₀/db² = 2 n/b² for any signal.
     let (signal, background) = (sample("s", &[5.0], &[("mu", ModifierData::NormFactor)]), sample("b", &[50.0], &[]));
     let model = one_channel(vec![signal, background], &[60.0]);
     let inputs = inputs_of(&model, &["b"], &TemplateVariations::None);
@@ -255,9 +264,9 @@ fn a_counting_experiment_has_the_second_derivative_of_its_formula() {
         let mut session = session_of(&model, inputs.clone(), options);
         let of_q0 =
             session.statistic_product(TestStatistic::Q0, 3.0, InputDirection { inputs: &[2.0], mu: 9.0 }, &mut product);
-        assert_eq!(of_q0, Ok(0.0), "q₀ does not depend on what is asked for");
+        assert_eq!(of_q0, Ok(0.0), "q₀ does not depend on mu");
         assert_close(product[0], 2.0 * 2.0 * 60.0 / 2500.0, 1e-7, "along 2");
-        // With μ̂ = 2 above the tested value q_μ is constant.
+        // With μ̂ = 2 above the tested value, q_μ is constant.
         assert_eq!(
             session.statistic_product(TestStatistic::Q, 1.0, InputDirection { inputs: &[2.0], mu: 1.0 }, &mut product),
             Ok(0.0)
@@ -267,7 +276,7 @@ fn a_counting_experiment_has_the_second_derivative_of_its_formula() {
 }
 
 #[test]
-fn what_nothing_determines_has_no_second_derivative() {
+fn undetermined_parameters_have_no_second_derivative() {
     let signal = sample("s", &[0.0], &[("mu", ModifierData::NormFactor)]);
     let model = one_channel(vec![signal, sample("b", &[50.0], &[])], &[60.0]);
     let mut session =
@@ -278,7 +287,7 @@ fn what_nothing_determines_has_no_second_derivative() {
         .expect_err("no product");
     assert!(matches!(error, DifferentiableError::Curvature { .. }), "{error}");
     assert_eq!(product, [7.0]);
-    // With its parameter held nothing moves, and no event changes the expectation.
+    // With its parameter fixed, nothing moves, and the expected counts do not change.
     session
         .profiled_nll_product(Some(0.0), InputDirection { inputs: &[1.0], mu: 0.0 }, &mut product)
         .expect("a product");

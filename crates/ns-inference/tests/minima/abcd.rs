@@ -1,5 +1,5 @@
-//! An ABCD plane: the background of each region is a product of free factors, and a small sample
-//! has a very large normsys.
+//! Tests an ABCD plane: the background of each region is a product of free factors, and a small
+//! sample has a very large normsys.
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
@@ -53,12 +53,12 @@ fn plane() -> Model {
         bounds: Some(vec![[0.0, 602.03]; 2]),
         ..ParameterConfig::default()
     };
-    let regions = regions.into_iter().map(|(name, samples, seen)| region(name, samples, &seen));
+    let regions = regions.into_iter().map(|(name, samples, observed)| region(name, samples, &observed));
     small::model(regions.collect(), vec![shape("low"), shape("high")])
 }
 
 #[test]
-fn tests_find_the_branch_that_limits_have_followed() {
+fn tests_at_expected_limits_find_the_same_branch() {
     let model = plane();
     let (poi, options) = (model.poi().expect("mu"), FitOptions::default());
     let mut likelihood = CpuLikelihood::new(&model);

@@ -1,5 +1,5 @@
-//! Explosive normsys in large models: where they are moved to, what strained minima lead to, and
-//! the warning that some were not moved.
+//! Tests very large normsys modifiers in large models: where the search moves them, what strained
+//! minima lead to, and the warning that some were not moved.
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
@@ -16,7 +16,7 @@ fn normsys(name: &str, lo: f64, hi: f64) -> Modifier {
     Modifier { name: name.to_owned(), data: ModifierData::NormSys { lo, hi } }
 }
 
-/// `n` ordinary systematics of a background that explains the data.
+/// Returns a background that explains the data, with `n` ordinary systematics.
 fn background(n: usize) -> Sample {
     let modifiers = (0..n).map(|i| normsys(&format!("plain_{i:02}"), 0.99, 1.01)).collect();
     Sample { name: "background".to_owned(), data: vec![50.0], modifiers }
@@ -26,8 +26,8 @@ fn signal() -> Sample {
     sample("signal", &[5.0], &[("mu", ModifierData::NormFactor)])
 }
 
-/// A sample of 0.04 events that an explosive normsys, two smaller ones, a shape larger than the
-/// sample, and its statistical uncertainty let grow together.
+/// Returns a model with a sample of 0.04 events that grows under a very large normsys, two smaller
+/// ones, a shape larger than the sample, and its statistical uncertainty.
 fn tiny() -> Model {
     let mut tiny = sample(
         "tiny",
@@ -48,7 +48,7 @@ fn growth(model: &Model) -> Suspect {
 }
 
 #[test]
-fn a_tiny_sample_grows_by_all_parameters_together() {
+fn growth_of_a_small_sample_combines_all_its_parameters() {
     let model = tiny();
     let suspect = growth(&model);
     let names: Vec<&str> = suspect.parameters.iter().map(|&i| model.parameters.names[i].as_str()).collect();
@@ -65,14 +65,14 @@ fn a_tiny_sample_grows_by_all_parameters_together() {
         (expected_main(&model, &params)[0] - at_start) / 60.0
     });
     let added: Vec<f64> = added.collect();
-    // To first order 0.05, 0.3 and all of the counts, and as much as -0.05 and -0.3 of them.
+    // To first order 0.05, 0.3 and all of the counts, and down to -0.05 and -0.3 of them.
     assert!(added.iter().any(|part| (0.01..0.15).contains(part)), "{added:?}");
     assert!(added.iter().any(|part| (0.15..3.0).contains(part)), "{added:?}");
     assert!(added.iter().any(|part| (-3.0..-0.01).contains(part)), "{added:?}");
 }
 
 #[test]
-fn a_fit_says_which_very_large_systematics_were_not_moved() {
+fn fits_and_scans_warn_of_very_large_systematics_that_were_not_moved() {
     let huge = |i: usize| {
         let modifiers = vec![normsys(&format!("huge_{i:02}"), 0.05, 8.0)];
         Sample { name: format!("tiny_{i:02}"), data: vec![0.3], modifiers }
@@ -97,15 +97,15 @@ fn a_fit_says_which_very_large_systematics_were_not_moved() {
     assert!(scanned.warnings.contains(warning), "{:?}", scanned.warnings);
 }
 
-/// A signal of 8 events with a histosys, and a background.
+/// Returns a model with a background and a signal of 8 events with a histosys.
 fn with_shape([lo, hi]: [f64; 2], background: f64, observed: f64) -> Model {
     let shape = ModifierData::HistoSys { lo_data: vec![lo], hi_data: vec![hi] };
     let signal = sample("signal", &[8.0], &[("mu", ModifierData::NormFactor), ("shape", shape)]);
     one_channel(vec![signal, sample("background", &[background], &[])], &[observed])
 }
 
-/// Fewer events than the background expects are met by a signal that its shape makes negative,
-/// scaled up as far as its range allows. Nothing here is far from linear.
+/// Asserts that a deficit is fitted by a signal that its shape makes negative, scaled up as far as
+/// its range allows. All effects are nearly linear.
 fn assert_scaled_up(model: &Model) {
     let poi = model.poi().expect("mu");
     let at = |mu: Option<f64>| {
@@ -129,17 +129,18 @@ fn free_factors_of_one_template_are_suspects() {
 }
 
 #[test]
-fn a_signal_that_can_become_negative_is_scaled_up() {
+fn fits_scale_up_a_signal_that_can_become_negative() {
     assert_scaled_up(&with_shape([4.0, 12.0], 53.0, 32.0));
     assert_scaled_up(&with_shape([2.0, 8.5], 2000.0, 1800.0));
     assert_scaled_up(&with_shape([8.5, 2.0], 2000.0, 1800.0));
-    assert!(suspects(&with_shape([8.5, 9.0], 2000.0, 1800.0)).is_empty(), "a yield that is only raised");
+    assert!(suspects(&with_shape([8.5, 9.0], 2000.0, 1800.0)).is_empty(), "a yield that only increases");
 }
 
 /// At μ = 0 nearly every parameter of this case is at its bound, and random points with a few of
-/// them elsewhere lead lower. The value is the one that an independent engine's starts found.
+/// them elsewhere lead lower. The reference value was found by the random starts of an independent
+/// engine.
 #[test]
-fn a_strained_conditional_minimum_is_the_lowest() {
+fn a_strained_conditional_fit_finds_the_lowest_known_minimum() {
     let case = published::cases().into_iter().find(|case| case.name == "atlas_ttbar_ljets_xsec");
     let Some(case) = case else { return };
     let model = &case.model;

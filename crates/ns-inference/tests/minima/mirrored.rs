@@ -1,5 +1,5 @@
-//! Strongly bent same-sign shapes in models of more than 60 parameters: the lowest minimum may lie
-//! across the zero of one of them, or of two.
+//! Tests strongly bent same-sign shapes in models of more than 60 parameters, where reflecting one
+//! or two of them may lead to the lowest minimum.
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
@@ -10,8 +10,8 @@ use ns_testkit::small::{self, region, sample};
 
 const BINS: usize = 35;
 
-/// Two channels whose background has two shapes that move it alike at ±1σ and a same-sign normsys,
-/// with data drawn a few standard deviations away.
+/// Returns a model of two channels whose background has two shapes with equal variations at ±1σ and
+/// a same-sign normsys, and data drawn a few standard deviations away.
 fn model(seed: u64) -> Model {
     let mut random = Random::new(seed);
     let mut uniform = move |low: f64, high: f64| random.between(low, high);
@@ -61,7 +61,8 @@ fn default_fits_end_on_the_lower_side_of_zero() {
             let multi_start = Some(MultiStart { n_starts: 40, seed: 1 });
             let exhaustive = fitted(&model, &FitOptions { multi_start, ..options.clone() });
             let default = fitted(&model, &options);
-            // -ln L has an edge where a template is zero in a bin: fits may stall there, and say so.
+            // -ln L has an edge where a template is zero in a bin. Fits may stall there, with a
+            // warning.
             if !default.converged {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! All procedures against each other: whatever they compute, they refer to the same minima.
+//! Compares all procedures with each other: their results must refer to the same minima.
 
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::templates::{Inputs, TemplateSelection, TemplateVariations};
@@ -21,23 +21,23 @@ use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-/// Two procedures contradict each other if their 2NLL differ by more.
+/// The largest difference in 2NLL between two procedures that agree.
 const TOLERANCE: f64 = 1e-5;
 
-/// CLs at a limit may differ from the level by this.
+/// The largest difference between CLs at a limit and the level.
 const CLS_TOLERANCE: f64 = 1e-4;
 
 /// The level of CLs.
 const LEVEL: f64 = 0.05;
 
-/// Multimodal model number `k`: all causes in turn.
+/// Returns multimodal model number `k`, cycling through all causes.
 pub(crate) fn numbered(k: u64) -> (Cause, u64, Model) {
     let n = Cause::ALL.len() as u64;
     let (cause, seed) = (Cause::ALL[(k % n) as usize], k / n);
     (cause, seed, multimodal::model(cause, seed))
 }
 
-/// The contradictions between procedures on the multimodal models `numbers`, one line each.
+/// Returns the contradictions between procedures on the multimodal models `numbers`, one line each.
 pub(crate) fn contradictions(numbers: Range<u64>) -> Vec<String> {
     let of_model = |(cause, seed, model): (Cause, u64, Model)| {
         let mut comparison = Comparison::new(&model);
@@ -47,20 +47,21 @@ pub(crate) fn contradictions(numbers: Range<u64>) -> Vec<String> {
     numbers.into_par_iter().map(numbered).flat_map_iter(of_model).collect()
 }
 
-/// The limits of model `seed` of `cause` at which the test does not give the level, one line each.
-pub(crate) fn limits_beside_the_level(cause: Cause, seed: u64) -> Vec<String> {
+/// Returns the limits of model `seed` of `cause` at which the test does not return the level, one
+/// line each.
+pub(crate) fn limits_off_the_level(cause: Cause, seed: u64) -> Vec<String> {
     let model = multimodal::model(cause, seed);
     let mut comparison = Comparison::new(&model);
     comparison.limit();
     comparison.found
 }
 
-/// Whether `difference` is at most `tolerance`; one that is not a number is no agreement.
+/// Returns whether `difference` is at most `tolerance`, which excludes NaN.
 fn is_small(difference: f64, tolerance: f64) -> bool {
     difference.abs() <= tolerance
 }
 
-/// The procedures on one model, and what they disagree about.
+/// The procedures on one model, and their contradictions.
 struct Comparison<'a> {
     model: &'a Model,
     poi: usize,
@@ -68,10 +69,10 @@ struct Comparison<'a> {
     likelihood: CpuLikelihood,
     /// The free fit.
     best: FitResult,
-    /// Values of 2NLL (by procedure) of the free minimum, and of the conditional ones at 0 and at 1.
+    /// 2NLL by procedure of the free minimum, and of the conditional minima at 0 and at 1.
     free: Vec<(&'static str, f64)>,
     at: [Vec<(&'static str, f64)>; 2],
-    /// Values of the Asimov data set's q̃ at 1.
+    /// q̃ of the Asimov data set at 1, by procedure.
     q_asimov: Vec<(&'static str, f64)>,
     found: Vec<String>,
 }
@@ -107,7 +108,7 @@ impl<'a> Comparison<'a> {
         self.compare("q of the Asimov data set at mu = 1", &q_asimov);
     }
 
-    /// Notes every value that is above the lowest.
+    /// Records every value that is above the lowest.
     fn compare(&mut self, what: &str, values: &[(&'static str, f64)]) {
         let Some(lowest) = values.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { return };
         for (procedure, value) in values {
@@ -118,7 +119,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// 2NLL of a fit with `fixed`.
+    /// Returns 2NLL of a fit with `fixed`.
     fn fitted(&mut self, fixed: &[(usize, f64)]) -> f64 {
         let options = FitOptions { fixed: fixed.to_vec(), uncertainties: Uncertainties::None, ..FitOptions::default() };
         fit(&mut Problem::new(self.model, &mut self.likelihood, &options)).twice_nll
@@ -133,7 +134,7 @@ impl<'a> Comparison<'a> {
         )
     }
 
-    /// Notes that `procedure` has its best fit at `mu`: a fit there should be as low as the free one.
+    /// Records the best fit `mu` of `procedure`, where a fit should reach the free minimum.
     fn best_at(&mut self, procedure: &'static str, mu: f64) {
         let fixed = self.fitted(&[(self.poi, mu)]);
         self.free.push((procedure, fixed));
@@ -151,16 +152,16 @@ impl<'a> Comparison<'a> {
     fn tests(&mut self) {
         let Self { model, poi, .. } = *self;
         let mut scratch = self.likelihood.clone();
-        let mut tester = ProfileRatioTest::new(
+        let mut test = ProfileRatioTest::new(
             Problem::new(model, &mut self.likelihood, &self.options),
             &mut scratch,
             TestStatistic::QTilde,
             poi,
             0.0,
         );
-        let tested = tester.result(1.0);
-        let free = 2.0 * tester.observed.best().nll;
-        let at_asimov = tester.asimov_params.clone();
+        let tested = test.result(1.0);
+        let free = 2.0 * test.observed.best().nll;
+        let at_asimov = test.asimov_params.clone();
         self.free.push(("hypotest", free));
         self.at[0].push(("hypotest (Asimov data set)", 2.0 * self.likelihood.nll(&at_asimov)));
         let q = tested.q.unwrap_or(f64::NAN);
@@ -181,7 +182,7 @@ impl<'a> Comparison<'a> {
         self.toys(q, tested.mu_hat);
     }
 
-    /// Toys have the observed statistic of the asymptotic test, `q`.
+    /// Compares the observed statistic of a test by toys with that of the asymptotic test, `q`.
     fn toys(&mut self, q: f64, mu_hat: f64) {
         let settings = HypotestSettings {
             test_statistic: TestStatistic::QTilde,
@@ -247,7 +248,7 @@ impl<'a> Comparison<'a> {
         (0..fixed.len()).filter(move |&i| i != poi && !fixed[i])
     }
 
-    /// Post-fit impacts against scans of two points.
+    /// Compares post-fit impacts with scans of two points.
     fn ranking(&mut self) {
         let methods = RankingMethods { classic: true, global: false, covariance: false };
         let wanted = RankingOptions { poi: self.poi, methods, minos: false, groups: Vec::new() };
@@ -285,7 +286,7 @@ impl<'a> Comparison<'a> {
         let mut failed = Vec::new();
         let mut number = |found: Result<[f64; 2], DifferentiableError>| match found {
             Ok([value, _]) => Some(value),
-            // A gradient is not defined there, so a session has no value either.
+            // The gradient is not defined there, so a session has no value either.
             Err(DifferentiableError::Edge { .. }) => None,
             Err(error) => {
                 failed.push(format!("session: {error}"));
@@ -307,7 +308,7 @@ impl<'a> Comparison<'a> {
         self.found.extend(failed);
     }
 
-    /// The goodness of the fit is that of the best fit of a scan.
+    /// Compares the goodness of fit with that at the best fit of a scan.
     fn goodness(&mut self) {
         let Self { model, ref options, ref mut likelihood, ref best, .. } = *self;
         let goodness = goodness_of_fit(&mut Problem::new(model, likelihood, options), best, NonZeroUsize::MIN);

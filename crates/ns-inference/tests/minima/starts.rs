@@ -1,4 +1,5 @@
-//! Random starts: they find minima that nothing indicates, and give up what is known.
+//! Tests random starts: they find minima that no suspect indicates, and abandon starts in known
+//! basins.
 
 use super::pairs::numbered;
 use ns_compute::CpuLikelihood;
@@ -14,8 +15,8 @@ use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, region, sample};
 
-/// Both variations raise the yield, so that the data can be met on either side of zero: one side, at
-/// `start` < 0, is the higher minimum.
+/// Returns a model whose systematic raises the yield in both directions, so that there is a minimum
+/// on either side of zero. The one at `start` < 0 is the higher.
 fn two_minima() -> Model {
     let shift = HistoSys { hi_data: vec![130.0, 52.0], lo_data: vec![125.0, 45.0] };
     let samples = vec![
@@ -26,30 +27,31 @@ fn two_minima() -> Model {
     small::model(vec![region("channel", samples, &[160.0, 58.0])], vec![mu])
 }
 
-/// Small, and with nothing that leaves directions flat.
+/// Small models without flat directions.
 const SHAPE: Shape = Shape { oddities: false, ..Shape::SMALL };
 
-/// Where random starts have led, the lowest end first, and how many were given up.
+/// The minima that random starts led to, the lowest first, and how many starts were abandoned.
 struct Ends {
     minima: Vec<(Minimum, FoundBy)>,
-    n_known: usize,
+    n_abandoned: usize,
 }
 
-/// Random starts of `model` that begin at `start`, or at the usual point, without what the model indicates.
-/// None is given up unless `gives_up`: random points near kinks are all minimised from.
-fn run_all(model: &Model, start: Option<&[f64]>, (n_starts, seed): (usize, u64), gives_up: bool) -> Ends {
+/// Runs random starts for `model` from `start`, or from the starting values, without suspects.
+/// Unless `abandons`, all starts are minimised in full, because random points near kinks are never
+/// abandoned.
+fn run_all(model: &Model, start: Option<&[f64]>, (n_starts, seed): (usize, u64), abandons: bool) -> Ends {
     let mut likelihood = CpuLikelihood::new(model);
-    let (mut domain, usual) = domain_and_start(model, &FitOptions::default());
-    if !gives_up {
+    let (mut domain, default_start) = domain_and_start(model, &FitOptions::default());
+    if !abandons {
         domain.kinked = vec![false; model.n_params()];
     }
     let options = FitOptions::default().minimize;
     let mut search = Search::new(&mut likelihood, domain, Candidates::default(), options);
-    let found = search.run_all(model, start.unwrap_or(&usual), n_starts, seed);
-    Ends { minima: found.minima, n_known: found.n_known }
+    let found = search.run_all(model, start.unwrap_or(&default_start), n_starts, seed);
+    Ends { minima: found.minima, n_abandoned: found.n_known }
 }
 
-/// The minimum that `start` leads to.
+/// Returns the minimum that a fit from `start` reaches.
 fn local(model: &Model, start: &[f64]) -> Minimum {
     run_all(model, Some(start), (0, 0), true).minima[0].0.clone()
 }
@@ -57,15 +59,16 @@ fn local(model: &Model, start: &[f64]) -> Minimum {
 #[test]
 fn random_starts_find_the_lower_of_two_minima() {
     let model = two_minima();
-    let place = |alpha: f64| -> Vec<f64> {
+    let start_at = |alpha: f64| -> Vec<f64> {
         let each = model.parameters.names.iter().zip(&model.parameters.init);
         each.map(|(name, init)| if name == "alpha" { alpha } else { *init }).collect()
     };
-    let sides = [-1.0, 1.0].map(|alpha| local(&model, &place(alpha)));
+    let sides = [-1.0, 1.0].map(|alpha| local(&model, &start_at(alpha)));
     let [low, high] = if sides[0].nll < sides[1].nll { [&sides[0], &sides[1]] } else { [&sides[1], &sides[0]] };
     assert!(high.nll > low.nll + 0.01, "{} and {}", low.nll, high.nll);
     for seed in 0..10 {
-        // Points are drawn round the start, and one in sixteen of those round the higher minimum leads to the other.
+        // Points are drawn around the start, and one in sixteen of those around the higher minimum
+        // leads to the other.
         for (start, n_starts) in [(None, 40), (Some(&high.params[..]), 100)] {
             let found = run_all(&model, start, (n_starts, seed), true);
             assert_close(found.minima[0].0.nll, low.nll, 1e-9, "the lowest");
@@ -78,27 +81,28 @@ fn random_starts_find_the_lower_of_two_minima() {
 }
 
 #[test]
-fn starts_that_fall_into_a_known_basin_are_given_up() {
-    // Not where the minimum is at a bound or has a flat direction: nothing is known there.
+fn starts_in_a_known_basin_are_abandoned() {
+    // Starts are not abandoned if the minimum is at a bound or has a flat direction.
     let mut n_models = 0;
     for seed in 0..20 {
         let model = random::model(seed, SHAPE, Interpolation::default());
         let found = run_all(&model, None, (40, seed), true);
-        n_models += usize::from(found.n_known > 0);
-        assert!(found.n_known + found.minima.len() <= 41, "model {seed}: more ends than starts");
+        n_models += usize::from(found.n_abandoned > 0);
+        assert!(found.n_abandoned + found.minima.len() <= 41, "model {seed}: more ends than starts");
     }
-    assert!(n_models >= 10, "only of {n_models} models");
+    assert!(n_models >= 10, "{n_models} models");
 }
 
-/// Every third start is drawn from the constraint terms whatever is known: minimised in full, none of those ends lower.
+/// Every third start is drawn from the constraint terms, with or without abandoning. Minimised in
+/// full, none of those may end lower.
 #[test]
-fn giving_starts_up_loses_no_lower_minimum() {
-    let mut n_known = 0;
+fn abandoning_starts_misses_no_lower_minimum() {
+    let mut n_abandoned = 0;
     for k in 0..70 {
         let (cause, seed, model) = numbered(k);
         let found = run_all(&model, None, (30, k), true);
         let full = run_all(&model, None, (30, k), false);
-        assert_eq!(full.n_known, 0, "{} {seed}", cause.name());
+        assert_eq!(full.n_abandoned, 0, "{} {seed}", cause.name());
         let is_same_start = |by: FoundBy| match by {
             FoundBy::RandomStart(k) => k % 3 == 0,
             _ => true,
@@ -106,8 +110,8 @@ fn giving_starts_up_loses_no_lower_minimum() {
         let same = full.minima.iter().filter(|(minimum, by)| minimum.converged() && is_same_start(*by));
         let lowest = same.map(|(minimum, _)| minimum.nll).fold(f64::INFINITY, f64::min);
         let ours = found.minima[0].0.nll;
-        assert!(ours <= lowest + 1e-6, "{} {seed}: {ours}, and {lowest} if none is given up", cause.name());
-        n_known += found.n_known;
+        assert!(ours <= lowest + 1e-6, "{} {seed}: {ours}, and {lowest} if none is abandoned", cause.name());
+        n_abandoned += found.n_abandoned;
     }
-    assert!(n_known > 0, "none was given up");
+    assert!(n_abandoned > 0, "none was abandoned");
 }
