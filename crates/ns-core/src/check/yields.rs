@@ -28,7 +28,7 @@ pub(super) fn look(workspace: &Workspace, model: &Model, findings: &mut Vec<Find
     let reason = if explained { None } else { diagnose(model, &model.observed, start) };
     match reason {
         Some(reason) => {
-            findings.push(Finding { problem: FindingKind::NotFiniteAtStart { reason }, at: FindingPlace::default() })
+            findings.push(Finding { problem: FindingKind::NotFiniteAtStart { reason }, at: FindingPlace::default() });
         }
         None if !explained && !nll(model, &model.observed, start).is_finite() => overflow(model, findings),
         None => far_observations(workspace, model, findings),
