@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_messages_quote_of_files_is_short_and_prints() {
+    fn quotes_of_files_are_short_and_printable() {
         let name = format!("tensor `\u{1b}[2J{}\n\u{202e}é'\"\\`", "é".repeat(10_000));
         let problem = Problem::Unexpected { expected: "a\tb".into(), found: "x".repeat(1_000_000) };
         let said = Error::malformed("f", name, problem).to_string();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_quoted_whole() {
+    fn short_names_are_quoted_whole() {
         for n in [0, 1, 79, 80] {
             assert_eq!(brief(&"é".repeat(n), 80), "é".repeat(n));
         }

@@ -43,7 +43,7 @@
 //! * [`Model`], [`config`], [`memory`]: a model of its files, its sizes, the memory that it needs.
 //! * [`Engine`], [`KvCache`], [`Threads`]: the forward pass on the CPU or on a device.
 //! * [`text`]: tokenizers; [`chat`] templates, [`sampling`], [`generate`], [`score`] of events.
-//! * [`format`], [`Matrix`]: how weights are stored and unpacked.
+//! * [`mod@format`], [`Matrix`]: how weights are stored and unpacked.
 //! * [`kernels`], [`backend`], [`device`]: the kernels one by one, and accelerators.
 //! * [`cli`]: the `torchless` command.
 

@@ -316,7 +316,7 @@ mod tests {
     use super::area;
 
     #[test]
-    fn what_kernels_cannot_count_is_refused() {
+    fn shapes_that_overflow_32_bits_are_refused() {
         assert_eq!(area(&[1 << 16, (1 << 16) - 1]).expect("32 bits"), (1 << 32) - (1 << 16));
         for shape in [&[1 << 16, 1 << 16][..], &[usize::MAX, 2], &[1 << 11, 1 << 11, 1 << 11]] {
             assert!(area(shape).is_err(), "{shape:?}");

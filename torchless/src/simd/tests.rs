@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn every_half_is_converted_exactly() {
+fn every_half_precision_number_is_converted_exactly() {
     for bits in 0..=u16::MAX {
         let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
         let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
@@ -83,7 +83,7 @@ impl Body for Halves {
 }
 
 #[test]
-fn every_instruction_set_widens_every_half_alike() {
+fn every_instruction_set_widens_half_precision_alike() {
     for isa in InstructionSet::available() {
         assert!(dispatch(isa, Halves) == dispatch(InstructionSet::Baseline, Halves), "{isa:?}");
     }

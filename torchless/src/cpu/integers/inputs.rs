@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_stays_none() {
+    fn nan_and_infinite_inputs_make_a_nan_size() {
         for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN] {
             let mut x = [1.0; BLOCK];
             x[31] = odd;

@@ -294,7 +294,7 @@ mod emulated {
     }
 
     #[test]
-    fn what_would_be_read_past_an_end_is_refused() {
+    fn reads_past_an_end_are_refused() {
         assert_eq!(refused(0, 0, 3), None);
         assert_eq!(refused(1, 0, 3), Some(("keys", 6719, 6720)));
         assert_eq!(refused(0, 1, 3), Some(("values", 6719, 6720)));
