@@ -1,5 +1,6 @@
 //! Fits.
 
+use nextstat::fit::IntervalTarget;
 use nextstat::{Analysis, Answer, FitRequest};
 use ns_inference::{FitResult, Uncertainties};
 use pyo3::prelude::*;
@@ -54,6 +55,7 @@ fn fit_model<'py>(
     minos: Vec<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
+    let minos = minos.into_iter().map(IntervalTarget::Named).collect();
     let request =
         FitRequest { uncertainties: if errors { Uncertainties::Hessian } else { Uncertainties::None }, minos };
     let fit = answer(py, &analysis, |analysis| analysis.fit(&request))?;

@@ -17,17 +17,24 @@ use serde_json::{Map, Value, json};
 pub struct FitRequest {
     /// What to compute at the minimum.
     pub uncertainties: Uncertainties,
-    /// Parameters whose asymmetric intervals are wanted: names, [`FitRequest::ALL`] for every free
-    /// parameter, [`FitRequest::OF_INTEREST`] for the parameters of interest.
-    pub minos: Vec<String>,
+    /// Parameters whose asymmetric intervals are wanted.
+    pub minos: Vec<IntervalTarget>,
 }
 
-impl FitRequest {
-    /// Asks for the interval of every free parameter, unless the model has one of this name.
-    pub const ALL: &str = "all";
-    /// Asks for the intervals of the parameters of interest.
-    pub const OF_INTEREST: &str = "";
+/// Parameters whose asymmetric (MINOS) intervals a fit computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntervalTarget {
+    /// The parameter, or every element of the vector, of this name; `all` means
+    /// [`IntervalTarget::AllFree`], unless the model has a parameter of that name.
+    Named(String),
+    /// Every free parameter.
+    AllFree,
+    /// The parameters of interest.
+    OfInterest,
 }
+
+/// The name that stands for every free parameter.
+const ALL: &str = "all";
 
 /// Which matrices a document shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,19 +64,19 @@ impl Analysis {
     }
 
     /// Resolves the parameters whose intervals are wanted, each once.
-    fn minos(&self, names: &[String]) -> Result<Vec<usize>, SettingsError> {
+    fn minos(&self, targets: &[IntervalTarget]) -> Result<Vec<usize>, SettingsError> {
         let (model, parameters) = (self.model(), &self.model().parameters);
+        let all_free = || (0..parameters.len()).filter(|&i| !self.is_fixed(i)).collect();
         let mut wanted = Vec::new();
-        for name in names {
-            let named: Vec<usize> = match name.as_str() {
-                FitRequest::OF_INTEREST if model.pois.is_empty() => {
+        for target in targets {
+            let named: Vec<usize> = match target {
+                IntervalTarget::OfInterest if model.pois.is_empty() => {
                     return Err(SettingsError::NoPoi(NeedsPoi::Setting(Setting::Minos)));
                 }
-                FitRequest::OF_INTEREST => model.pois.clone(),
-                FitRequest::ALL if parameters.set(FitRequest::ALL).is_none() => {
-                    (0..parameters.len()).filter(|&i| !self.is_fixed(i)).collect()
-                }
-                name => elements(parameters, Setting::Minos, name)?.collect(),
+                IntervalTarget::OfInterest => model.pois.clone(),
+                IntervalTarget::AllFree => all_free(),
+                IntervalTarget::Named(name) if name == ALL && parameters.set(ALL).is_none() => all_free(),
+                IntervalTarget::Named(name) => elements(parameters, Setting::Minos, name)?.collect(),
             };
             if let Some(&fixed) = named.iter().find(|&&i| self.is_fixed(i)) {
                 return Err(SettingsError::MinosOfFixed { name: parameters.names[fixed].clone() });

@@ -1,6 +1,9 @@
 //! Arguments of `fit`.
 
+use std::convert::Infallible;
+
 use clap::Args;
+use nextstat::fit::IntervalTarget;
 
 use super::{DeviceArgs, EXIT_CODES, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
 
@@ -17,8 +20,11 @@ pub(crate) struct FitArgs {
 
     /// Asymmetric intervals where -ln L has risen by 1/2: of the named parameter, of `all`, or without a name of the parameters of interest;
     /// repeatable
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(crate) minos: Vec<String>,
+    #[arg(
+        long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        value_parser = interval_target
+    )]
+    pub(crate) minos: Vec<IntervalTarget>,
 
     /// Include the covariance matrix
     #[arg(long)]
@@ -39,4 +45,9 @@ pub(crate) struct FitArgs {
 
     #[command(flatten)]
     pub(crate) ignored: IgnoredArgs,
+}
+
+/// Reads the value of `--minos`, which is empty where the option is given without one.
+fn interval_target(name: &str) -> Result<IntervalTarget, Infallible> {
+    Ok(if name.is_empty() { IntervalTarget::OfInterest } else { IntervalTarget::Named(name.to_owned()) })
 }
