@@ -166,6 +166,18 @@ impl Analysis {
         self.model().poi().ok_or(SettingsError::NoPoi(what))
     }
 
+    /// Returns the parameter of interest, whose uncertainty is wanted of every toy.
+    ///
+    /// # Errors
+    /// [`SettingsError::NoPoi`], or [`SettingsError::UncertaintyOfFixed`].
+    pub fn poi_with_uncertainty(&self) -> Result<usize, SettingsError> {
+        let index = self.poi(NeedsPoi::Setting(crate::error::Setting::PoiUncertainty))?;
+        if self.is_fixed(index) {
+            return Err(SettingsError::UncertaintyOfFixed { name: self.model().parameters.names[index].clone() });
+        }
+        Ok(index)
+    }
+
     /// Returns the parameter that `procedure` varies: the one called `name`, or the parameter of
     /// interest.
     ///

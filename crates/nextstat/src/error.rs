@@ -233,6 +233,16 @@ pub enum SettingsError {
         /// Those that it has.
         known: &'static [&'static str],
     },
+    /// A discovery test of another value than 0.
+    NotDiscovery {
+        /// The value.
+        mu: f64,
+    },
+    /// The uncertainty of a fixed parameter of interest.
+    UncertaintyOfFixed {
+        /// The parameter.
+        name: String,
+    },
     /// A value of the parameter of interest that cannot be tested.
     Untestable {
         /// The value.
@@ -303,6 +313,10 @@ impl SettingsError {
             }
             Self::NoSuchStatistic { procedure, name, .. } => {
                 format!("`{}` does not have the test statistic `{name}`", procedure.name(face))
+            }
+            Self::NotDiscovery { mu } => format!("`q0` tests the value 0 of the parameter of interest, not {mu}"),
+            Self::UncertaintyOfFixed { name } => {
+                format!("`{}` is that of the parameter `{name}`, which is fixed", named(&Setting::PoiUncertainty))
             }
             Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
         }

@@ -87,6 +87,19 @@ impl Analysis {
     }
 }
 
+/// Returns the value that toys test: `mu`; 1 if it is not given, or 0 for q₀.
+///
+/// # Errors
+/// [`SettingsError::NotDiscovery`] for q₀ of another value than 0, or
+/// [`SettingsError::Untestable`].
+pub fn tested_by_toys(statistic: TestStatistic, mu: Option<f64>) -> Result<f64, SettingsError> {
+    match (statistic, mu) {
+        (TestStatistic::Q0, Some(mu)) if mu != 0.0 => Err(SettingsError::NotDiscovery { mu }),
+        (TestStatistic::Q0, _) => Ok(0.0),
+        (_, mu) => testable(mu.unwrap_or(1.0)),
+    }
+}
+
 /// Returns `mu` if it can be tested.
 fn testable(mu: f64) -> Result<f64, SettingsError> {
     if mu.is_finite() { Ok(mu) } else { Err(SettingsError::Untestable { mu }) }

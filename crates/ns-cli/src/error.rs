@@ -65,9 +65,6 @@ pub(crate) enum CliError {
     /// A result in the place of what it is made from.
     #[error("{name} is read by this command, and its result would replace it")]
     OutputIsInput { name: String },
-    /// A discovery test of something else than no signal.
-    #[error("`q0` tests a parameter of interest of 0, not {mu}")]
-    NotDiscovery { mu: f64 },
     /// A grid that leads nowhere.
     #[error("the grid's start {start} is not below its stop {stop}")]
     EmptyGrid { start: f64, stop: f64 },

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use nextstat::Analysis;
 use nextstat::error::Procedure;
+use nextstat::hypothesis::tested_by_toys;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{HypotestSettings, HypotestToys, RunStatus, StatisticSamples, ToyHypotest, ToyRun};
 use ns_translate::toys::{Identity, ToyFile, ToyFileError};
@@ -36,18 +37,15 @@ pub(super) fn run(args: &HypotestToysArgs) -> Result<Status, CliError> {
 }
 
 fn settings(args: &HypotestToysArgs, analysis: &Analysis) -> Result<HypotestSettings, CliError> {
-    let (test_statistic, mu) = match args.test_stat {
-        ToyStatistic::Q => (TestStatistic::Q, 1.0),
-        ToyStatistic::Qtilde => (TestStatistic::QTilde, 1.0),
-        ToyStatistic::Q0 => (TestStatistic::Q0, 0.0),
+    let test_statistic = match args.test_stat {
+        ToyStatistic::Q => TestStatistic::Q,
+        ToyStatistic::Qtilde => TestStatistic::QTilde,
+        ToyStatistic::Q0 => TestStatistic::Q0,
     };
-    if test_statistic == TestStatistic::Q0 && args.mu.is_some_and(|mu| mu != 0.0) {
-        return Err(CliError::NotDiscovery { mu: args.mu.unwrap_or(mu) });
-    }
     Ok(HypotestSettings {
         test_statistic,
         poi: analysis.varied(None, Procedure::HypotestToys)?,
-        mu: args.mu.unwrap_or(mu),
+        mu: tested_by_toys(test_statistic, args.mu)?,
         n_toys: [args.n_toys, args.n_toys_b.unwrap_or(args.n_toys)],
         seed: args.setup.seed,
         aux: args.run.aux.aux(),

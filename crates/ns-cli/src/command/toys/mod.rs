@@ -84,8 +84,7 @@ fn plan(args: &ThrowArgs) -> Result<Plan, CliError> {
     let source = ToySource { seed: args.setup.seed, ensemble: Ensemble::Fits, aux: args.run.aux.aux() };
     let sampler = ToySampler::new(analysis.model(), analysis.data(), &params, source).map_err(ToysError::from)?;
     let written = written(&args.parameter, analysis.model())?;
-    let poi = || analysis.poi(NeedsPoi::Setting(Setting::PoiUncertainty));
-    let uncertainty_of = if args.poi_uncertainty { Some(poi()?) } else { None };
+    let uncertainty_of = if args.poi_uncertainty { Some(analysis.poi_with_uncertainty()?) } else { None };
     let identity = identity::fit_identity(args, &analysis, &sampler, &written);
     Ok(Plan { analysis, sampler, written, uncertainty_of, identity, batch: args.run.batch })
 }
