@@ -1,7 +1,9 @@
 """The examples of pyhf's documentation, run on `nextstat.pyhf`.
 
-pyhf's source distribution carries no tests; its docstrings are the calls and results that it publishes. They are read from the installed package as
-text, without importing it. Numbers are compared as numbers, to `TOLERANCE`: the printed ones are where SciPy's SLSQP stopped, not at the minimum.
+pyhf's source distribution carries no tests; its docstrings are the calls and results that it
+publishes. They are read from the installed package as text, without importing it. Numbers are
+compared as numbers, to `TOLERANCE`: the printed ones are where SciPy's SLSQP stopped, not at the
+minimum.
 """
 
 import ast

@@ -2,7 +2,8 @@
 
     python downstream.py smodels|spey|abcd shim|pyhf|plugin [--data DIR] [--json FILE]
 
-`plugin` is spey with this package's own models, which need no pyhf. Run once with each; `run.py` compares the numbers.
+`plugin` is spey with this package's own models, which need no pyhf. Run once with each; `run.py`
+compares the numbers.
 """
 
 import argparse
@@ -16,7 +17,9 @@ SIGNAL = "atlas_sbottom_regionA.patch.sbottom_1300_205_60.json"
 
 
 def smodels(data, engine):
-    """SModelS's interface to pyhf: likelihoods, limits and CLs of a published likelihood with a signal in its signal regions."""
+    """SModelS's interface to pyhf: likelihoods, limits and CLs of a published likelihood with a
+    signal in its signal regions.
+    """
     from smodels.statistics.basicStats import NllEvalType
     from smodels.statistics.pyhfInterface import PyhfData, PyhfUpperLimitComputer
 

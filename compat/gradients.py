@@ -1,9 +1,12 @@
-"""Gradients of q_mu and CLs by signal yields, against pyhf's JAX back end differentiated by JAX, and what either takes.
+"""Gradients of q_mu and CLs by signal yields, against pyhf's JAX back end differentiated by JAX,
+and what either takes.
 
 python compat/gradients.py [--time] [--write docs/differentiable-checks.md]
 
-`make compat-gradients` runs it, by a Python that has nextstat, pyhf and JAX; it fails where a gradient is off by more than 1e-5. The reference is pyhf's `logpdf`, whose nominal rates are replaced by JAX's tracers; minima are found by
-Newton steps in double precision, and made functions of the yields by one further step from the minimum and the Hessian held constant, which has the
+`make compat-gradients` runs it, by a Python that has nextstat, pyhf and JAX; it fails where a
+gradient is off by more than 1e-5. The reference is pyhf's `logpdf`, whose nominal rates are
+replaced by JAX's tracers; minima are found by Newton steps in double precision, and made functions
+of the yields by one further step from the minimum and the Hessian kept constant, which has the
 derivative of the implicit function theorem. Nothing of nextstat is in it.
 """
 
@@ -67,7 +70,9 @@ class Reference:
         self.init = jnp.asarray(self.pyhf.config.suggested_init(), dtype=float)
 
     def model(self, signal):
-        """pyhf's model with other signal yields; the signals here have no histosys, whose differences would have to follow."""
+        """pyhf's model with other signal yields; the signals here have no histosys, whose
+        differences would have to follow.
+        """
         rates = self.nominal
         [axis] = [axis for axis, length in enumerate(rates.shape) if length == len(self.pyhf.config.samples) and axis < rates.ndim - 1]
         by_sample = jnp.moveaxis(rates, axis, 0).at[self.signal].set(signal)
@@ -82,25 +87,27 @@ class Reference:
         start = self.init if mu is None else self.init.at[self.poi].set(mu)
         return start, jnp.asarray(free)
 
-    def slope(self, x, start, data, signal, is_held):
-        _, index = self.start_and_index(0.0 if is_held else None)
+    def gradient(self, x, start, data, signal, is_fixed):
+        _, index = self.start_and_index(0.0 if is_fixed else None)
         return jax.grad(lambda x: self.nll(start.at[index].set(x), data, signal))(x)
 
     @partial(jax.jit, static_argnums=(0, 5))
-    def newton(self, x, start, data, signal, is_held):
+    def newton(self, x, start, data, signal, is_fixed):
         """The Hessian by the parameters that are free, and the next point of Newton's iteration."""
-        hessian = jax.jacfwd(self.slope)(x, start, data, signal, is_held)
-        return hessian, x - jnp.linalg.solve(hessian, self.slope(x, start, data, signal, is_held))
+        hessian = jax.jacfwd(self.gradient)(x, start, data, signal, is_fixed)
+        return hessian, x - jnp.linalg.solve(hessian, self.gradient(x, start, data, signal, is_fixed))
 
     def minimum(self, data, signal, mu=None, n_steps=12):
-        """The parameters at the minimum, with mu held or free, differentiable by data and signal."""
-        (start, index), is_held = self.start_and_index(mu), mu is not None
-        held = jax.lax.stop_gradient
-        x = held(start)[index]
+        """The parameters at the minimum, with mu fixed or free, differentiable by data and signal.
+        """
+        (start, index), is_fixed = self.start_and_index(mu), mu is not None
+        constant = jax.lax.stop_gradient
+        x = constant(start)[index]
         for _ in range(n_steps):
-            hessian, x = self.newton(x, held(start), held(data), held(signal), is_held)
-        # The slope vanishes here, so only its own derivative counts, times the inverse Hessian as it is.
-        x = held(x) - jnp.linalg.solve(held(hessian), self.slope(held(x), start, data, signal, is_held))
+            hessian, x = self.newton(x, constant(start), constant(data), constant(signal), is_fixed)
+        # The gradient vanishes here, so only its own derivative counts, times the inverse Hessian
+        # as it is.
+        x = constant(x) - jnp.linalg.solve(constant(hessian), self.gradient(constant(x), start, data, signal, is_fixed))
         return start.at[index].set(x)
 
     def free(self, data, signal):

@@ -1,4 +1,6 @@
-"""The names of pyhf's public modules, with their signatures: `nextstat.pyhf` has them, or `exclusions.toml` says why not."""
+"""The names of pyhf's public modules, with their signatures: `nextstat.pyhf` has them, or
+`exclusions.toml` says why not.
+"""
 
 import importlib
 import inspect
@@ -28,7 +30,9 @@ def own(module):
 
 
 def offered():
-    """Every name, as `module:name` or `module:Class.member`; modules without the package's own name."""
+    """Every name, as `module:name` or `module:Class.member`; modules without the package's own
+    name.
+    """
     for module_name, module in modules():
         place = module_name.removeprefix("pyhf").lstrip(".")
         for name in own(module):

@@ -1,7 +1,9 @@
-"""Every likelihood and every expectation that pyhf computes, computed again by `nextstat.pyhf` and compared on the spot.
+"""Every likelihood and every expectation that pyhf computes, computed again by `nextstat.pyhf` and
+compared on the spot.
 
-pyhf's `Model.logpdf` and `Model.expected_data` are replaced by functions that call both. Then pyhf does what it is used for: it fits, tests and sets limits
-on models with every kind of modifier, and on published ones where they are there.
+pyhf's `Model.logpdf` and `Model.expected_data` are replaced by functions that call both. Then pyhf
+does what it is used for: it fits, tests and sets limits on models with every kind of modifier, and
+on published ones where they are there.
 
     python repeat.py [--data DIR] [--json FILE]
 """
@@ -24,7 +26,8 @@ import nextstat.pyhf as ours
 #: Relative, and absolute below 1.
 TOLERANCE = 1e-10
 
-#: Published models larger than this are evaluated but not fitted, larger than a third of it not tested: pyhf would take hours.
+#: Published models larger than this are evaluated but not fitted, larger than a third of it not
+#: tested: pyhf would take hours.
 MOST_PARAMETERS = 140
 
 
@@ -69,7 +72,9 @@ class Repeater:
 
     @staticmethod
     def rounding(args):
-        """What pyhf's form of ln Pois loses: n ln λ, λ and ln Γ(n + 1) are rounded one by one before they cancel."""
+        """What pyhf's form of ln Pois loses: n ln λ, λ and ln Γ(n + 1) are rounded one by one
+        before they cancel.
+        """
         data = np.abs(np.asarray(args[1], dtype=float))
         return 4.0 * np.finfo(float).eps * float(np.sum(data * (1.0 + np.log1p(data))))
 

@@ -1,10 +1,13 @@
-"""Runs all checks against pyhf and the packages on top of it, and writes the table of results into docs/compatibility.md.
+"""Runs all checks against pyhf and the packages on top of it, and writes the table of results into
+docs/compatibility.md.
 
-The peers are installed, with pip, into environments of their own; cabinetry's tests come from its source distribution, and those of its head from a copy of
-its repository. What cannot be installed or is not there is reported as skipped. `nextstat` is imported from the working tree, so its extension module must
-have been built.
+The peers are installed, with pip, into environments of their own; cabinetry's tests come from its
+source distribution, and those of its head from a copy of its repository. What cannot be installed
+or is not there is reported as skipped. `nextstat` is imported from the working tree, so its
+extension module must have been built.
 
-    python compat/run.py --work DIR [--data DIR] [--cabinetry-head DIR] [--write docs/compatibility.md] [--only STEP ...]
+    python compat/run.py --work DIR [--data DIR] [--cabinetry-head DIR] [--write
+    docs/compatibility.md] [--only STEP ...]
 """
 
 import argparse
@@ -24,11 +27,13 @@ HERE = Path(__file__).resolve().parent
 BINDINGS = HERE.parent / "bindings" / "ns-py"
 PEERS = ["pyhf==0.7.6", "cabinetry[contrib]==0.6.0"]
 TOOLS = ["pytest", "pytest-mock", "iminuit", "requests", "jsonpatch", "matplotlib", "uproot"]
-#: Packages on top of pyhf, each installed by itself into one environment: one that cannot be is skipped.
+#: Packages on top of pyhf, each installed by itself into one environment: one that cannot be is
+#: skipped.
 DOWNSTREAM = {"smodels": ["smodels==3.2.1"], "spey": ["spey==0.2.7", "spey-pyhf==0.2.2", "jax"], "abcd": ["abcd-pyhf==0.0.7"]}
 #: Root finders and finite differences of packages on top of pyhf stop within this.
 DERIVED = 2e-3
-#: Differences between two runs of cabinetry that Minuit's stopping leaves open: an impact is a small difference of two fits.
+#: Differences between two runs of cabinetry that Minuit's stopping leaves open: an impact is a
+#: small difference of two fits.
 FITTED = 5e-2
 
 
@@ -62,7 +67,7 @@ class Bench:
                     archive.extractall(self.work, filter="data")
 
     def run(self, *arguments, cwd=HERE):
-        """Python in the environment; its exit code is the caller's to judge."""
+        """Python in the environment; returns the exit code."""
         path = os.pathsep.join(map(str, (BINDINGS / "python", BINDINGS / "tests" / "pyhf", HERE)))
         environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"}
         return subprocess.run([str(self.python), *arguments], cwd=cwd, env=environment, check=False)
@@ -126,7 +131,9 @@ def cabinetry_head(bench):
 
 
 def head_of(source, target):
-    """The files of the newest commit of a repository, which may have no work tree, in the folder `target`."""
+    """The files of the newest commit of a repository, which may have no work tree, in the folder
+    `target`.
+    """
     shutil.rmtree(target, ignore_errors=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=source, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
@@ -200,7 +207,9 @@ def smodels(bench):
 
 
 def spey(bench):
-    """spey's limits and likelihoods of the same, by spey-pyhf and by this package's plug-in; and the tests of the plug-in."""
+    """spey's limits and likelihoods of the same, by spey-pyhf and by this package's plug-in; and
+    the tests of the plug-in.
+    """
     rows = downstream(bench, "spey", "results of spey with a published likelihood", ["shim", "plugin"])
     if rows[0][1] is not None:
         found = bench.beside("downstream").pytest(str(BINDINGS / "tests" / "pyhf" / "test_spey.py"), cwd=BINDINGS)

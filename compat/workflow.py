@@ -1,4 +1,5 @@
-"""cabinetry's whole workflow on `nextstat.pyhf`, unmodified: templates, workspace, fit, ranking, scan, limit, significance, yields, figures.
+"""cabinetry's whole workflow on `nextstat.pyhf`, unmodified: templates, workspace, fit, ranking,
+scan, limit, significance, yields, figures.
 
     python workflow.py shim|pyhf [--json FILE] [--figures DIR]
 

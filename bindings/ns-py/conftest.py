@@ -1,4 +1,6 @@
-"""What the tests of the package share: the repository's folders, and a folder with the examples to work in."""
+"""What the tests of the package share: the repository's folders, and a folder with the examples to
+work in.
+"""
 
 import os
 import shutil
@@ -11,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def examples_folder(tmp_path, monkeypatch):
-    """The working directory: a folder of its own with a copy of the examples, so that tests and pages may write beside them."""
+    """The working directory: a folder of its own with a copy of the examples, so that tests and
+    pages may write beside them.
+    """
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -25,7 +29,9 @@ def root():
 
 @pytest.fixture(scope="session")
 def published():
-    """Published likelihoods with their references; tests that need them are skipped where they are absent."""
+    """Published likelihoods with their references; tests that need them are skipped where they are
+    absent.
+    """
     folder = Path(os.environ.get("NEXTSTAT_DATA", ROOT / "../shared/data")).resolve()
     if not (folder / "cases.json").is_file():
         pytest.skip(f"no published workspaces in {folder}")

@@ -1,6 +1,8 @@
-"""What the calls made to pyhf and to `nextstat.pyhf` share: models and documents of both, and how their answers are compared.
+"""What the calls made to pyhf and to `nextstat.pyhf` share: models and documents of both, and how
+their answers are compared.
 
-Evaluations agree to 1e-10; of fits ours is not above theirs, and what follows from fits agrees to what SLSQP leaves open.
+Evaluations agree to 1e-10; of fits ours is not above theirs, and what follows from fits agrees to
+what SLSQP leaves open.
 """
 
 import copy

@@ -100,7 +100,8 @@ def test_toys_of_one_seed():
         calculator = package.infer.calculators.ToyCalculator(data_of(model, "uncorrelated"), model, ntoys=50, track_progress=False)
         results.append([distribution.samples for distribution in calculator.distributions(1.0)])
     for theirs, mine in zip(*results):
-        # Where the fits that toys are thrown at differ in the sixth digit, a few of the same random numbers round to other counts.
+        # Where the fits that toys are thrown at differ in the sixth digit, a few of the same random
+        # numbers round to other counts.
         assert np.mean(np.isclose(theirs, mine, rtol=1e-3, atol=1e-3)) > 0.9
 
 

@@ -1,4 +1,6 @@
-//! How a workspace is to be read as a model: measurement, parameters of interest, interpolation.
+//! How a workspace becomes a model: measurement, parameters of interest, interpolation.
+
+use std::collections::BTreeMap;
 
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_core::{CompileOptions, PoiChoice};
@@ -6,23 +8,22 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// `smooth` or `pyhf`, then rules of single kinds as (kind, code).
-pub(crate) type Rules = (String, Vec<(String, String)>);
-
-/// The same as Python passes it: measurement, parameters of interest, rules.
-pub(crate) type PyChoice = (Option<String>, Option<Vec<String>>, Rules);
-
-#[derive(Debug, Clone)]
+/// The choices as Python passes them, in a dictionary with these keys.
+#[derive(Debug, Clone, FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
 pub(crate) struct Choice {
-    pub(crate) measurement: Option<String>,
+    measurement: Option<String>,
     /// None: the measurement's; empty: no parameter of interest.
-    pub(crate) poi: Option<Vec<String>>,
-    pub(crate) interpolation: Rules,
+    poi: Option<Vec<String>>,
+    /// `smooth` or `pyhf`.
+    interp_defaults: String,
+    /// Codes of single kinds of modifiers, by kind.
+    interpolation: BTreeMap<String, String>,
 }
 
-impl From<PyChoice> for Choice {
-    fn from((measurement, poi, interpolation): PyChoice) -> Self {
-        Self { measurement, poi, interpolation }
+impl Default for Choice {
+    fn default() -> Self {
+        Self { measurement: None, poi: None, interp_defaults: "smooth".to_owned(), interpolation: BTreeMap::new() }
     }
 }
 
@@ -38,14 +39,14 @@ impl Choice {
 
     fn rules(&self, py: Python<'_>) -> PyResult<Interpolation> {
         let unknown = |what: &str, choices: &str| {
-            error::parameter(py, format!("`{what}` is no interpolation rule"), Some(format!("there are {choices}")))
+            error::parameter(py, format!("unknown interpolation rule `{what}`"), Some(format!("there are {choices}")))
         };
-        let mut rules = match self.interpolation.0.as_str() {
+        let mut rules = match self.interp_defaults.as_str() {
             "smooth" => Interpolation::default(),
             "pyhf" => Interpolation::KINKED,
             other => return Err(unknown(other, "`smooth` and `pyhf`")),
         };
-        for (kind, code) in &self.interpolation.1 {
+        for (kind, code) in &self.interpolation {
             match (kind.as_str(), code.as_str()) {
                 ("normsys", "code1") => rules.normsys = NormSysInterpolation::Exponential,
                 ("normsys", "code4") => rules.normsys = NormSysInterpolation::SmoothExponential,

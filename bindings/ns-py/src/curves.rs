@@ -15,15 +15,24 @@ use crate::error;
 use crate::memory::room;
 use crate::model::PyModel;
 use crate::numbers::list;
-use crate::settings::{analysis, sign};
+use crate::settings::{analysis, annotate};
 use crate::watch::{answer_watched, callback};
 
-/// An axis as Python has it: the parameter, values or None for automatic ones, and how many of those.
-type PyAxis<'py> = (Option<String>, Option<Bound<'py, PyAny>>, usize);
+/// An axis as Python passes it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct PyAxis<'py> {
+    /// The parameter of interest if None.
+    parameter: Option<String>,
+    /// Automatic ones if None.
+    values: Option<Bound<'py, PyAny>>,
+    /// The number of automatic values.
+    points: usize,
+}
 
-/// The axes of a scan, checked against each other and against memory.
+/// Returns the axes of a scan, checked against each other and against memory.
 fn axes_of(py: Python<'_>, analysis: &Analysis, axes: Vec<PyAxis<'_>>) -> PyResult<Vec<AxisRequest>> {
-    let axis = |(parameter, values, points): PyAxis<'_>| {
+    let axis = |PyAxis { parameter, values, points }: PyAxis<'_>| {
         let values = match values {
             Some(values) => ScanValues::Given(list(&values, "mu_values")?),
             None => ScanValues::Automatic(points),
@@ -40,7 +49,7 @@ fn axes_of(py: Python<'_>, analysis: &Analysis, axes: Vec<PyAxis<'_>>) -> PyResu
     Ok(axes)
 }
 
-/// A scan of one or two parameters; what `parts` have of a grid is not done again.
+/// Scans one or two parameters; the fits in `parts` of a grid are not done again.
 #[pyfunction]
 #[pyo3(signature = (model, settings, axes, progress, parts=Vec::new()))]
 fn scan_model<'py>(
@@ -58,11 +67,11 @@ fn scan_model<'py>(
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.scan(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = scan_fields(py, analysis.model(), answer.result.scan)?;
-    sign(&analysis, &document)?;
+    annotate(&analysis, &document)?;
     Ok(document)
 }
 
-/// Part `part[0]` of `part[1]` parts of a grid, for `scan_model`.
+/// Computes part `part[0]` of `part[1]` parts of a grid, for `scan_model`.
 #[pyfunction]
 fn grid_part_model<'py>(
     py: Python<'py>,
@@ -79,7 +88,9 @@ fn grid_part_model<'py>(
     object(py, &answer_watched(py, None, &analysis, work)?)
 }
 
-/// Arrays over the points: (N), or (N₁ × N₂) of a grid; parameters of points (points × P), NaN where a point has no value.
+/// Returns a scan with arrays over its points: (N), or (N₁ × N₂) of a grid.
+///
+/// Parameters are (points × P), NaN where a point has no value.
 fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResult<Bound<'py, PyDict>> {
     let (n_points, n_params) = (result.params.len(), result.best.params.len());
     let columns = match result.values.as_slice() {
@@ -101,7 +112,6 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
     result.params.clear();
     let values: Vec<_> = result.values.iter().map(|values| array(py, values)).collect();
     let document = fields(py, &result)?;
-    // What was not done is only seen by the caller who stopped it.
     document.del_item("is_complete")?;
     document.set_item("complete", result.is_complete)?;
     document.set_item("values", values)?;
@@ -113,21 +123,28 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
     Ok(document)
 }
 
-/// Contours of two parameters at confidence levels.
+/// The contours that are wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ContoursWanted {
+    parameters: [String; 2],
+    levels: Vec<f64>,
+    n_points: usize,
+}
+
+/// Finds contours of two parameters at confidence levels.
 #[pyfunction]
 fn contours_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    parameters: (String, String),
-    levels: Vec<f64>,
-    n_points: usize,
+    wanted: ContoursWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let ContoursWanted { parameters: [first, second], levels, n_points } = wanted;
     let analysis = analysis(py, model, settings)?;
     room::<f64>(n_points as u64, analysis.model().n_params(), "points")?;
     let request = ContourRequest { levels, n_points };
-    let (first, second) = parameters;
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.contours([&first, &second], &request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result)?;

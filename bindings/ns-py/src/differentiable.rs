@@ -1,7 +1,8 @@
-//! Values and gradients with respect to templates: one call for a batch of inputs, the gradients beside the values.
+//! Values and gradients with respect to templates, of a batch of inputs in one call.
 //!
-//! Every quantity comes back alike: values (N × K), their slopes with respect to the inputs (N × K × M) and to the tested value of the parameter of interest (N × K), where N is the
-//! number of rows of inputs and K what the quantity has of numbers.
+//! Every quantity has values (N × K), and gradients by the inputs (N × K × M) and by the tested
+//! value of the parameter of interest (N × K). N is the number of rows of inputs, M that of inputs,
+//! and K that of the quantity's numbers.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -25,16 +26,46 @@ use pyo3::types::PyDict;
 use crate::convert::{array, shaped};
 use crate::error;
 use crate::model::PyModel;
-use crate::rows::OnDevice;
+use crate::on_device::OnDevice;
 use crate::settings::analysis;
 use crate::tests_of_mu::one_sided;
 
 pub(crate) type Session = ProfiledDifferentiableSession<DifferentiableSession>;
 
-/// What to differentiate by: a sample, a channel or all, names of the parameters of variations or `None` for all of them.
-type Chosen = (String, Option<String>, Option<Vec<String>>);
+/// Templates that are inputs.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Chosen {
+    sample: String,
+    /// All channels if None.
+    channel: Option<String>,
+    /// The parameters whose variations are inputs too; all if None.
+    variations: Option<Vec<String>>,
+}
 
-/// Values (N × K), slopes by inputs (N × K × M) and by the tested value (N × K); slopes are None where they were not asked for.
+impl Chosen {
+    fn selection(self) -> TemplateSelection {
+        let variations = match self.variations {
+            None => TemplateVariations::All,
+            Some(names) if names.is_empty() => TemplateVariations::None,
+            Some(names) => TemplateVariations::Named(names),
+        };
+        TemplateSelection { sample: self.sample, channel: self.channel, variations }
+    }
+}
+
+/// The session that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SessionWanted {
+    chosen: Vec<Chosen>,
+    /// `fitted` or `nominal`.
+    asimov: String,
+    warm_start: bool,
+}
+
+/// Values (N × K) and gradients by inputs (N × K × M) and by the tested value (N × K); gradients
+/// are None if they are not wanted.
 type Found<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
 /// A model whose chosen templates are inputs, with the fits that statistics of it need.
@@ -44,30 +75,62 @@ pub(crate) struct PySession {
     pub(crate) inputs: Inputs,
     values: Vec<f64>,
     pub(crate) n_params: usize,
-    /// What fits need memory for.
+    /// The structure of the matrices of a fit.
     structure: CurvatureStructure,
-    /// Rows of templates on a device, if the session has one.
+    /// The session's device, if it has one.
     pub(crate) device: Option<OnDevice>,
 }
 
-/// A vector of NumPy's.
+/// A NumPy vector.
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
-/// Directions of inputs (N × M) and of tested values (N).
-type Directions<'py> = (Bound<'py, PyArray2<f64>>, Vec<f64>);
+/// Directions of derivatives, one for each row of inputs.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Directions<'py> {
+    /// Of the inputs (N × M).
+    inputs: Bound<'py, PyArray2<f64>>,
+    /// Of the tested values (N).
+    mu: Vec<f64>,
+}
 
 /// Products with Hessians: by inputs (N × M) and by tested values (N).
 type Products<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// One row: values, slopes by inputs (K × M; empty if they are not wanted), slopes by the tested value.
+/// Parameters (P) and inputs (M): a point, or a direction.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Point<'py> {
+    params: Vector<'py>,
+    inputs: Vector<'py>,
+}
+
+/// What is written of one row of inputs: values (K) and derivatives by inputs (K × M; empty if they
+/// are not wanted) and by the tested value (K).
 struct Row<'a> {
     values: &'a mut [f64],
     by_inputs: &'a mut [f64],
     by_mu: &'a mut [f64],
 }
 
-/// A block: name, channel, sample, kind, parameter, start, end.
-type Described<'a> = (String, &'a str, &'a str, &'static str, Option<&'a str>, usize, usize);
+/// A block of inputs, as Python has it.
+#[derive(IntoPyObject)]
+struct Described<'a> {
+    name: String,
+    channel: &'a str,
+    sample: &'a str,
+    kind: &'static str,
+    parameter: Option<&'a str>,
+    start: usize,
+    stop: usize,
+}
+
+/// What is evaluated: the number of values of a quantity (K), and whether gradients are wanted.
+#[derive(Clone, Copy)]
+struct Extent {
+    n_values: usize,
+    gradient: bool,
+}
 
 fn described(block: &InputBlock) -> Described<'_> {
     let (kind, parameter) = match &block.kind {
@@ -77,13 +140,14 @@ fn described(block: &InputBlock) -> Described<'_> {
         InputKind::NormSysHi(name) => ("normsys_hi", Some(name.as_str())),
         InputKind::NormSysLo(name) => ("normsys_lo", Some(name.as_str())),
     };
-    (block.name(), &block.channel, &block.sample, kind, parameter, block.range.start, block.range.end)
+    let (start, stop) = (block.range.start, block.range.end);
+    Described { name: block.name(), channel: &block.channel, sample: &block.sample, kind, parameter, start, stop }
 }
 
 #[derive(Debug)]
 enum Problem {
     Input(InputError),
-    /// A row that failed, among how many.
+    /// A row that failed.
     Row {
         row: usize,
         n_rows: usize,
@@ -92,17 +156,19 @@ enum Problem {
 }
 
 impl PySession {
-    /// The session, when nobody else uses it.
+    /// Locks the session; other threads wait.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// `quantity` of every row of `inputs` (N × M): values, slopes by inputs (none if they are not wanted) and by the tested value.
+    /// Evaluates `quantity` of every row of `inputs` (N × M).
+    ///
+    /// Returns values, gradients by inputs (empty if they are not wanted) and by the tested value.
     fn evaluated<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        (n_values, gradient): (usize, bool),
+        Extent { n_values, gradient }: Extent,
         quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
     ) -> PyResult<[Vec<f64>; 3]> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
@@ -111,7 +177,7 @@ impl PySession {
         }
         crate::memory::for_fits_of(&self.structure)?;
         let borrowed = inputs.try_readonly()?;
-        let given = borrowed.as_slice().map_err(|_| error::data("inputs are to be contiguous".to_owned()))?;
+        let given = borrowed.as_slice().map_err(|_| error::data("inputs must be contiguous".to_owned()))?;
         let mut values = vec![0.0; n * n_values];
         let mut by_mu = vec![0.0; n * n_values];
         let mut by_inputs = vec![0.0; if gradient { n * n_values * m } else { 0 }];
@@ -120,10 +186,10 @@ impl PySession {
             for row in 0..n {
                 session.set_inputs(&given[row * m..(row + 1) * m]).map_err(Problem::Input)?;
                 let (start, end) = (row * n_values, (row + 1) * n_values);
-                let slopes = if gradient { start * m..end * m } else { 0..0 };
+                let derivatives = if gradient { start * m..end * m } else { 0..0 };
                 let out = Row {
                     values: &mut values[start..end],
-                    by_inputs: &mut by_inputs[slopes],
+                    by_inputs: &mut by_inputs[derivatives],
                     by_mu: &mut by_mu[start..end],
                 };
                 quantity(&mut session, row, out).map_err(|found| Problem::Row { row, n_rows: n, found })?;
@@ -134,15 +200,16 @@ impl PySession {
         Ok([values, by_inputs, by_mu])
     }
 
-    /// The same as arrays.
-    fn rows<'py>(
+    /// Evaluates `quantity` of every row of `inputs` (N × M); returns arrays.
+    fn arrays<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        (n_values, gradient): (usize, bool),
+        extent: Extent,
         quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
     ) -> PyResult<Found<'py>> {
-        let [values, by_inputs, by_mu] = self.evaluated(py, inputs, (n_values, gradient), quantity)?;
+        let Extent { n_values, gradient } = extent;
+        let [values, by_inputs, by_mu] = self.evaluated(py, inputs, extent, quantity)?;
         let (n, m) = (inputs.shape()[0], self.inputs.len());
         let by_inputs = gradient.then(|| shaped(py, by_inputs, &[n, n_values, m])).transpose()?;
         let by_mu = gradient.then(|| shaped(py, by_mu, &[n, n_values])).transpose()?;
@@ -154,27 +221,28 @@ impl PySession {
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        (along, along_mu): Directions<'py>,
+        along: Directions<'py>,
         product: impl Fn(&mut Session, usize, InputDirection<'_>, &mut [f64]) -> Result<f64, DifferentiableError>
         + Send
         + Sync,
     ) -> PyResult<Products<'py>> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
-        if along.shape() != [n, m] || along_mu.len() != n {
+        if along.inputs.shape() != [n, m] || along.mu.len() != n {
             return Err(error::data(format!("{n} directions of {m} inputs and of the tested value are needed")));
         }
-        let borrowed = along.try_readonly()?;
-        let directions = borrowed.as_slice().map_err(|_| error::data("directions are to be contiguous".to_owned()))?;
-        let [_, by_inputs, by_mu] = self.evaluated(py, inputs, (1, true), |session, i, row| {
-            let direction = InputDirection { inputs: &directions[i * m..(i + 1) * m], mu: along_mu[i] };
-            row.by_mu[0] = product(session, i, direction, row.by_inputs)?;
-            Ok(())
-        })?;
+        let borrowed = along.inputs.try_readonly()?;
+        let directions = borrowed.as_slice().map_err(|_| error::data("directions must be contiguous".to_owned()))?;
+        let [_, by_inputs, by_mu] =
+            self.evaluated(py, inputs, Extent { n_values: 1, gradient: true }, |session, i, row| {
+                let direction = InputDirection { inputs: &directions[i * m..(i + 1) * m], mu: along.mu[i] };
+                row.by_mu[0] = product(session, i, direction, row.by_inputs)?;
+                Ok(())
+            })?;
         Ok((shaped(py, by_inputs, &[n, m])?, shaped(py, by_mu, &[n])?))
     }
 }
 
-/// Room for one gradient, if there is any.
+/// Returns the memory for one gradient, if it is wanted.
 fn wanted(by_inputs: &mut [f64]) -> Option<&mut [f64]> {
     (!by_inputs.is_empty()).then_some(by_inputs)
 }
@@ -182,39 +250,26 @@ fn wanted(by_inputs: &mut [f64]) -> Option<&mut [f64]> {
 #[pymethods]
 impl PySession {
     #[new]
-    fn new(
-        py: Python<'_>,
-        model: &PyModel,
-        settings: &Bound<'_, PyDict>,
-        chosen: Vec<Chosen>,
-        asimov: &str,
-        warm_start: bool,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>, wanted: SessionWanted) -> PyResult<Self> {
+        let SessionWanted { chosen, asimov, warm_start } = wanted;
         let start = if warm_start { FitStart::Warm } else { FitStart::Initial };
-        let asimov = match asimov {
+        let asimov = match asimov.as_str() {
             "fitted" => AsimovPoint::Fitted,
             "nominal" => AsimovPoint::Nominal,
             other => {
                 let hint = Some("there are `fitted` and `nominal`".to_owned());
-                return Err(error::parameter(py, format!("`{other}` is no place for Asimov data"), hint));
+                return Err(error::parameter(py, format!("`asimov` cannot be `{other}`"), hint));
             }
         };
         let device: Option<String> = settings.get_item("device")?.map(|name| name.extract()).transpose()?;
         if device.is_some() {
-            // The model's own session on a device keeps its templates: this one has another.
+            // The model's own session on a device has fixed templates: this session opens another.
             settings.del_item("device")?;
         }
         let analysis = analysis(py, model, settings)?;
         let poi = analysis.varied(None, Procedure::Session).map_err(|problem| error::settings(py, &problem))?;
         let (model, data, options) = (analysis.model(), analysis.data(), analysis.options().clone());
-        let selection = |(sample, channel, parameters): Chosen| TemplateSelection {
-            sample,
-            channel,
-            variations: parameters.map_or(TemplateVariations::All, |names| {
-                if names.is_empty() { TemplateVariations::None } else { TemplateVariations::Named(names) }
-            }),
-        };
-        let selections: Vec<TemplateSelection> = chosen.into_iter().map(selection).collect();
+        let selections: Vec<TemplateSelection> = chosen.into_iter().map(Chosen::selection).collect();
         let inputs = Inputs::new(model, &selections).map_err(|found| problem(py, &Problem::Input(found)))?;
         let values = inputs.values(model);
         let mut likelihood = DifferentiableSession::new(model, inputs.clone());
@@ -222,31 +277,31 @@ impl PySession {
         let options = DifferentiableOptions { fit: options, asimov, start };
         let structure = ns_core::Likelihood::structure(&likelihood);
         let mut session = Session::new(model, likelihood, poi, options);
-        let mut rows = None;
+        let mut on_device = None;
         if let Some(name) = device {
             let backend = name.parse().map_err(|_| error::unknown_device(&name))?;
             let made = py.detach(|| session_with_inputs(backend, model, inputs.clone()));
             let made = made.map_err(|problem| error::device(py, &problem))?;
             session = session.on_device(Box::new(made.clone()), data.clone());
-            rows = Some(OnDevice::new(made, data.clone()));
+            on_device = Some(OnDevice::new(made, data.clone()));
         }
         let n_params = model.n_params();
-        Ok(Self { session: Mutex::new(session), inputs, values, n_params, structure, device: rows })
+        Ok(Self { session: Mutex::new(session), inputs, values, n_params, structure, device: on_device })
     }
 
-    /// Of which kind of PyTorch's devices tensors are read where they are; nothing if of none.
+    /// The kind of PyTorch's devices whose tensors are read in their memory; None if there is none.
     #[getter]
     fn resident_on(&self) -> Option<&'static str> {
         self.device.as_ref().and_then(OnDevice::kind_of_tensors)
     }
 
-    /// At how many points the device has found -ln L and its gradients.
+    /// The number of points at which the device computed -ln L and its gradients.
     #[getter]
     fn n_device_points(&self) -> u64 {
         self.device.as_ref().map_or(0, OnDevice::n_points)
     }
 
-    /// How many fits have ended in a minimum on the device.
+    /// The number of fits that ended in a minimum on the device.
     #[getter]
     fn n_device_fits(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.lock().n_device_fits())
@@ -264,12 +319,14 @@ impl PySession {
         array(py, &self.values)
     }
 
-    /// Name, channel, sample, kind, parameter, start and end of every block of inputs.
+    /// Returns name, channel, sample, kind, parameter, start and stop of every block of inputs.
     fn blocks(&self) -> Vec<Described<'_>> {
         self.inputs.blocks().iter().map(described).collect()
     }
 
-    /// -ln L at `params` (P) and its gradients by parameters (P) and inputs (M), which are NaN outside the domain.
+    /// Returns -ln L at `params` (P) and its gradients by parameters (P) and inputs (M).
+    ///
+    /// Gradients are NaN outside the domain.
     fn nll<'py>(
         &self,
         py: Python<'py>,
@@ -284,7 +341,7 @@ impl PySession {
             session.set_inputs(inputs)?;
             let value = session.nll(params, &mut gradient, &mut by_inputs);
             if !value.is_finite() {
-                // Zeros would pass for a minimum.
+                // Zeros would look like a minimum.
                 gradient.fill(f64::NAN);
                 by_inputs.fill(f64::NAN);
             }
@@ -294,15 +351,17 @@ impl PySession {
         Ok((value, PyArray1::from_vec(py, gradient), PyArray1::from_vec(py, by_inputs)))
     }
 
-    /// The product of the Hessian of -ln L by parameters and inputs with a direction (P and M), parameters first.
+    /// Returns the product of the Hessian of -ln L by parameters and inputs with a direction.
+    ///
+    /// Product and direction have parameters (P) and inputs (M).
     fn hessian_product<'py>(
         &self,
         py: Python<'py>,
-        params: &Vector<'py>,
-        inputs: &Vector<'py>,
-        by_params: &Vector<'py>,
-        by_inputs: &Vector<'py>,
+        at: Point<'py>,
+        along: Point<'py>,
     ) -> PyResult<(Vector<'py>, Vector<'py>)> {
+        let (params, inputs) = (at.params, at.inputs);
+        let (by_params, by_inputs) = (along.params, along.inputs);
         let borrowed = [params.try_readonly()?, inputs.try_readonly()?];
         let (params, inputs) = (self.point(&borrowed[0])?, contiguous(&borrowed[1])?);
         let direction = [by_params.try_readonly()?, by_inputs.try_readonly()?];
@@ -323,37 +382,40 @@ impl PySession {
         Ok((first(&out.gradient), first(&out.by_inputs)))
     }
 
-    /// The minimum of -ln L, with the parameter of interest free, or held at one value for each row.
+    /// Returns the minimum of -ln L, with the parameter of interest free, or fixed at a value for
+    /// each row.
     fn profiled_nll<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        is_held: bool,
+        is_fixed: bool,
         mu: Vec<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.rows(py, inputs, (1, gradient), move |session, i, row| {
-            let [value, by_mu] = session.profiled_nll(is_held.then(|| mu[i % mu.len()]), wanted(row.by_inputs))?;
+        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, i, row| {
+            let [value, by_mu] = session.profiled_nll(is_fixed.then(|| mu[i % mu.len()]), wanted(row.by_inputs))?;
             (row.values[0], row.by_mu[0]) = (value, by_mu);
             Ok(())
         })
     }
 
-    /// Of every row the product of the minimum's Hessian by inputs and tested value with a direction: by inputs (N × M) and by the tested value (N).
+    /// Returns the products of the minimum's Hessian with directions, of every row.
+    ///
+    /// They are by inputs (N × M) and by the tested value (N).
     fn profiled_nll_product<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
-        is_held: bool,
+        is_fixed: bool,
         mu: Vec<f64>,
         along: Directions<'py>,
     ) -> PyResult<Products<'py>> {
         self.products(py, inputs, along, move |session, i, direction, out| {
-            session.profiled_nll_product(is_held.then(|| mu[i % mu.len()]), direction, out)
+            session.profiled_nll_product(is_fixed.then(|| mu[i % mu.len()]), direction, out)
         })
     }
 
-    /// The same of a statistic of the observed data.
+    /// Returns the products of the Hessian of a statistic of the observed data with directions.
     fn statistic_product<'py>(
         &self,
         py: Python<'py>,
@@ -368,7 +430,7 @@ impl PySession {
         })
     }
 
-    /// A statistic of the observed data or of the Asimov data set, at one value for each row.
+    /// Returns a statistic of the observed data or of the Asimov data set, at a value for each row.
     fn statistic<'py>(
         &self,
         py: Python<'py>,
@@ -379,7 +441,7 @@ impl PySession {
         gradient: bool,
     ) -> PyResult<Found<'py>> {
         let statistic = one_sided(py, test_stat)?;
-        self.rows(py, inputs, (1, gradient), move |session, i, row| {
+        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, i, row| {
             let mu = mu[i % mu.len()];
             let [q, by_mu] = if is_asimov {
                 session.asimov_statistic(statistic, mu, wanted(row.by_inputs))?
@@ -391,7 +453,7 @@ impl PySession {
         })
     }
 
-    /// p-values (`CLs`, `CLsb`, `CLb`), observed and expected, at one value for each row.
+    /// Returns p-values (`CLs`, `CLsb`, `CLb`), observed and expected, at a value for each row.
     fn p_values<'py>(
         &self,
         py: Python<'py>,
@@ -403,30 +465,36 @@ impl PySession {
     ) -> PyResult<Found<'py>> {
         let statistic = one_sided(py, test_stat)?;
         let m = self.inputs.len();
-        self.rows(py, inputs, (ns_inference::differentiable::CLS, gradient), move |session, i, row| {
-            let mut slopes = [vec![0.0; m], vec![0.0; m]];
-            let room = gradient.then(|| slopes.each_mut().map(Vec::as_mut_slice));
-            let found = session.test(statistic, mu[i % mu.len()], room)?;
-            let values = match which {
-                "CLsb" => found.clsb(),
-                "CLb" => found.clb(),
-                _ => found.cls(),
-            };
-            for (k, [value, by_q, by_q_asimov]) in values.into_iter().enumerate() {
-                row.values[k] = value;
-                row.by_mu[k] = by_q * found.q_by_mu + by_q_asimov * found.q_asimov_by_mu;
-                if gradient {
-                    let out = row.by_inputs[k * m..(k + 1) * m].iter_mut();
-                    out.zip(&slopes[0])
-                        .zip(&slopes[1])
-                        .for_each(|((out, q), asimov)| *out = by_q * q + by_q_asimov * asimov);
+        self.arrays(
+            py,
+            inputs,
+            Extent { n_values: ns_inference::differentiable::CLS, gradient },
+            move |session, i, row| {
+                let mut derivatives = [vec![0.0; m], vec![0.0; m]];
+                let room = gradient.then(|| derivatives.each_mut().map(Vec::as_mut_slice));
+                let found = session.test(statistic, mu[i % mu.len()], room)?;
+                let values = match which {
+                    "CLsb" => found.clsb(),
+                    "CLb" => found.clb(),
+                    _ => found.cls(),
+                };
+                for (k, [value, by_q, by_q_asimov]) in values.into_iter().enumerate() {
+                    row.values[k] = value;
+                    row.by_mu[k] = by_q * found.q_by_mu + by_q_asimov * found.q_asimov_by_mu;
+                    if gradient {
+                        let out = row.by_inputs[k * m..(k + 1) * m].iter_mut();
+                        out.zip(&derivatives[0])
+                            .zip(&derivatives[1])
+                            .for_each(|((out, q), asimov)| *out = by_q * q + by_q_asimov * asimov);
+                    }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 
-    /// Upper limits: `None` is the observed one, a number the one expected as many standard deviations from the median.
+    /// Returns upper limits: the observed one for `None`, the one expected so many standard
+    /// deviations from the median for a number.
     fn limits<'py>(
         &self,
         py: Python<'py>,
@@ -442,10 +510,11 @@ impl PySession {
         }
         if wanted_limit.statistic == TestStatistic::Q0 {
             let hint = Some("there are `qtilde` and `q`".to_owned());
-            return Err(error::parameter(py, format!("`{test_stat}` gives no upper limits"), hint));
+            let message = format!("upper limits do not have the test statistic `{test_stat}`");
+            return Err(error::parameter(py, message, hint));
         }
         let m = self.inputs.len();
-        self.rows(py, inputs, (which.len(), gradient), move |session, _, row| {
+        self.arrays(py, inputs, Extent { n_values: which.len(), gradient }, move |session, _, row| {
             for (k, which) in which.iter().enumerate() {
                 let out = if gradient { Some(&mut row.by_inputs[k * m..(k + 1) * m]) } else { None };
                 row.values[k] =
@@ -455,7 +524,7 @@ impl PySession {
         })
     }
 
-    /// σ(μ̂) of the observed data, or of the Asimov data set of `mu`.
+    /// Returns σ(μ̂) of the observed data, or of the Asimov data set of `mu`.
     fn sigma<'py>(
         &self,
         py: Python<'py>,
@@ -463,7 +532,7 @@ impl PySession {
         mu: Option<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.rows(py, inputs, (1, gradient), move |session, _, row| {
+        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, _, row| {
             row.values[0] = match mu {
                 None => session.sigma(wanted(row.by_inputs))?,
                 Some(mu) => session.asimov_sigma(mu, wanted(row.by_inputs))?,
@@ -484,7 +553,7 @@ impl PySession {
 }
 
 fn contiguous<'a>(values: &'a PyReadonlyArray1<'_, f64>) -> PyResult<&'a [f64]> {
-    values.as_slice().map_err(|_| error::data("values are to be contiguous".to_owned()))
+    values.as_slice().map_err(|_| error::data("values must be contiguous".to_owned()))
 }
 
 fn problem(py: Python<'_>, problem: &Problem) -> PyErr {

@@ -9,15 +9,14 @@ use ns_translate::pyhf::{read_value, read_workspace};
 use ns_translate::{Source, read_bytes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-
 use serde_json::Value;
 
-use crate::choice::PyChoice;
+use crate::choice::Choice;
 use crate::convert::fields;
 use crate::error;
 use crate::model::PyModel;
 
-/// The digest of a JSON text, as pyhf computes it.
+/// Returns the digest of a JSON text, as pyhf computes it.
 #[pyfunction]
 fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
     let algorithm = match algorithm {
@@ -25,20 +24,20 @@ fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
         "md5" => Algorithm::Md5,
         other => {
             let hint = Some("there are `sha256` and `md5`".to_owned());
-            return Err(error::parameter(py, format!("`{other}` is no digest algorithm"), hint));
+            return Err(error::parameter(py, format!("unknown digest algorithm `{other}`"), hint));
         }
     };
     py.detach(|| digest(text, algorithm)).map_err(|problem| error::document(py, &problem))
 }
 
-/// The bytes of a document, unpacked if they are packed.
+/// Returns the bytes of a document, decompressed if need be.
 #[pyfunction]
 fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = py.detach(|| read_bytes(&Source::Path(path))).map_err(|problem| error::document(py, &problem))?;
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// A JSON text with a JSON patch applied.
+/// Returns a JSON text with a JSON patch applied.
 #[pyfunction]
 fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<String> {
     let done = || {
@@ -49,7 +48,7 @@ fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<Strin
     py.detach(done).map_err(|problem| error::document(py, &problem))
 }
 
-/// What a workspace contains.
+/// Returns what a workspace contains.
 #[pyfunction]
 fn inspect_workspace<'py>(py: Python<'py>, text: &[u8], measurement: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
     let workspace = py.detach(|| read_workspace(text)).map_err(|problem| error::document(py, &problem))?;
@@ -67,24 +66,24 @@ impl PyPatchSet {
         py.detach(|| PatchSet::from_bytes(text)).map(Self).map_err(|problem| error::document(py, &problem))
     }
 
-    /// Description, labels, digests, references, and the name and values of every patch.
+    /// Returns description, labels, digests, references, and the name and values of every patch.
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         fields(py, &patchsets::patchset(&self.0))
     }
 
-    /// The operations of the patch `name`, as JSON text.
+    /// Returns the operations of the patch `name`, as JSON text.
     fn patch(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let text = || Ok(self.0.read(self.0.by_name(name)?)?.to_value().to_string());
         py.detach(text).map_err(|problem| error::document(py, &problem))
     }
 
-    /// Every digest held against a workspace's.
+    /// Compares every digest with that of a workspace.
     fn verify<'py>(&self, py: Python<'py>, workspace: &[u8]) -> PyResult<Bound<'py, PyDict>> {
         let checks = py.detach(|| self.0.verify(workspace)).map_err(|problem| error::document(py, &problem))?;
         fields(py, &patchsets::verification(&checks))
     }
 
-    /// The set with the workspace that it was made for.
+    /// Returns the set with the workspace that it was made for.
     fn grid(slf: &Bound<'_, Self>, py: Python<'_>, workspace: &[u8]) -> PyResult<PyGrid> {
         let set = &slf.get().0;
         let background = py.detach(|| set.require(workspace).and_then(|()| read_value(workspace)));
@@ -92,7 +91,7 @@ impl PyPatchSet {
         Ok(PyGrid { set: slf.clone().unbind(), background })
     }
 
-    /// A workspace with the patch `name`, as JSON text.
+    /// Returns a workspace with the patch `name`, as JSON text.
     fn apply(&self, py: Python<'_>, workspace: &[u8], name: &str) -> PyResult<String> {
         let patched = py.detach(|| Ok(self.0.apply(workspace, name)?.to_string()));
         patched.map_err(|problem| error::document(py, &problem))
@@ -108,11 +107,11 @@ pub(crate) struct PyGrid {
 
 #[pymethods]
 impl PyGrid {
-    /// The model with the patch `name`.
-    fn model(&self, py: Python<'_>, name: &str, choice: PyChoice) -> PyResult<PyModel> {
+    /// Returns the model with the patch `name`.
+    fn model(&self, py: Python<'_>, name: &str, choice: Choice) -> PyResult<PyModel> {
         let set = &self.set.get().0;
         let workspace = py.detach(|| set.by_name(name).and_then(|entry| set.workspace(&self.background, entry)));
-        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem))?, choice.into())
+        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem))?, choice)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors as Python exceptions: one class per kind of fault, each with its hint.
+//! Errors as Python exceptions: one class for each kind of problem, each with its hint.
 
 use nextstat::error::SettingsError;
 use nextstat::{Face, Hint};
@@ -10,19 +10,19 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-create_exception!(nextstat, NextstatError, PyValueError, "What is wrong with the input; `hint` has advice, or None.");
+create_exception!(nextstat, NextstatError, PyValueError, "A problem with the input; `hint` has advice, or None.");
 create_exception!(
     nextstat,
     WorkspaceError,
     NextstatError,
-    "A document that is not what it should be, with the place in it."
+    "A document that is not valid, with the place of the problem."
 );
-create_exception!(nextstat, ModelError, NextstatError, "A workspace that makes no model.");
+create_exception!(nextstat, ModelError, NextstatError, "A workspace that is not a valid model.");
 create_exception!(
     nextstat,
     ParameterError,
     NextstatError,
-    "A parameter that the model does not have, or a setting that makes no sense for it."
+    "A parameter that the model does not have, or a setting that is not valid for it."
 );
 create_exception!(nextstat, DataError, NextstatError, "Data that do not belong to the model.");
 create_exception!(
@@ -36,13 +36,13 @@ create_exception!(
     nextstat,
     GradientError,
     NextstatError,
-    "A value or a gradient that is not known: a fit failed, or there is no derivative."
+    "A value or a gradient that is not available: a fit failed, or there is no derivative."
 );
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let base = py.get_type::<NextstatError>();
-    // Of errors without advice too.
+    // Errors without advice have the attribute too.
     base.setattr("hint", py.None())?;
     module.add("NextstatError", base)?;
     module.add("WorkspaceError", py.get_type::<WorkspaceError>())?;
@@ -54,7 +54,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ToyError", py.get_type::<ToyError>())
 }
 
-/// Options of the command that hints speak of, and what they are called here; the longer ones first.
+/// Options of the command in hints, and the arguments of that meaning; the longer ones first.
 const OPTIONS: [(&str, &str); 6] = [
     ("`--patchset FILE --patch-name NAME`", "`patchset=..., patch_name=...`"),
     ("`--patch FILE`", "`patches=...`"),
@@ -64,7 +64,7 @@ const OPTIONS: [(&str, &str); 6] = [
     ("`nextstat inspect`", "`nextstat.inspect`"),
 ];
 
-/// `error` with its hint on a line of its own, and as an attribute.
+/// Returns `error` with its hint on a line of its own, and as an attribute.
 fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
     let hint = hint.map(|hint| OPTIONS.iter().fold(hint, |hint, (option, argument)| hint.replace(option, argument)));
     // Tracebacks print notes as they are.
@@ -75,12 +75,12 @@ fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
         None => Ok(()),
     });
     match set {
-        // `add_note` is newer than the oldest Python that is served; the attribute is there anyway.
+        // `add_note` is newer than the oldest supported Python; the attribute is there anyway.
         Ok(()) | Err(_) => error,
     }
 }
 
-/// A document's error, with what it is of.
+/// Returns the exception of a document's error.
 pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
     if let DocumentError::Unreadable { name, source } = error {
         return unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(error_text(error)));
@@ -88,7 +88,9 @@ pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
     with_hint(py, WorkspaceError::new_err(error_text(error)), error.hint())
 }
 
-/// What the system says of a file, as Python has it: of the class of its number, with `errno`, `strerror` and `filename`.
+/// Returns the system's error about a file as Python has it.
+///
+/// Its class is that of the number; it has `errno`, `strerror` and `filename`.
 fn unreadable(name: &str, source: &std::io::Error) -> Option<PyErr> {
     let number = source.raw_os_error()?;
     let text = source.to_string();
@@ -96,7 +98,7 @@ fn unreadable(name: &str, source: &std::io::Error) -> Option<PyErr> {
     Some(PyOSError::new_err((number, reason, name.trim_matches('`').to_owned())))
 }
 
-/// What a chain of errors says, outermost first.
+/// Returns the messages of a chain of errors, outermost first.
 fn error_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();
@@ -108,7 +110,9 @@ fn error_text(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A model's error; its attribute `fault` says of what kind where a caller tells kinds apart, else it is None.
+/// Returns the exception of a model's error.
+///
+/// Its attribute `fault` has the kind where a caller tells kinds apart, else None.
 pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
     let fault = match error {
         CompileError::ModifierLength { .. } => Some("ModifierLength"),
@@ -118,7 +122,7 @@ pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
     };
     let made = with_hint(py, ModelError::new_err(error_text(error)), error.hint());
     match made.value(py).setattr("fault", fault) {
-        // An exception takes attributes; one that does not is raised all the same.
+        // Exceptions take attributes; without one it is raised all the same.
         Ok(()) | Err(_) => made,
     }
 }
@@ -135,16 +139,16 @@ pub(crate) fn parameter(py: Python<'_>, message: String, hint: Option<String>) -
     with_hint(py, ParameterError::new_err(message), hint)
 }
 
-/// A device that cannot be had, or not with this model.
+/// Returns the exception of a device that is not available, or not for this model.
 pub(crate) fn device(py: Python<'_>, error: &AccelError) -> PyErr {
     with_hint(py, DeviceError::new_err(error_text(error)), error.hint())
 }
 
 pub(crate) fn unknown_device(name: &str) -> PyErr {
-    DeviceError::new_err(format!("`{name}` is no device"))
+    DeviceError::new_err(format!("unknown device `{name}`"))
 }
 
-/// A device that stopped in the middle of a session.
+/// Returns the exception of a device that stopped during a session.
 pub(crate) fn lost_device(py: Python<'_>, reason: &str) -> PyErr {
     with_hint(
         py,
@@ -153,7 +157,7 @@ pub(crate) fn lost_device(py: Python<'_>, reason: &str) -> PyErr {
     )
 }
 
-/// An error of the library, as the exception of its kind.
+/// Returns an error of the library as the exception of its kind.
 pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
     let message = error.message(Face::Library);
     let made = match error {
@@ -168,7 +172,7 @@ pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
     with_hint(py, made, error.hint(Face::Library))
 }
 
-/// Settings that do not fit the model.
+/// Returns the exception of settings that do not fit the model.
 pub(crate) fn settings(py: Python<'_>, error: &SettingsError) -> PyErr {
     with_hint(py, ParameterError::new_err(error.message(Face::Library)), error.hint(Face::Library))
 }

@@ -1,4 +1,4 @@
-//! Evaluations at points: -ln L, its gradient, expected data; of one point or of many at once.
+//! Evaluations at points: -ln L, its gradient, expected data; at one point or at many.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Points<'a> {
     pub(crate) threads: NonZeroUsize,
 }
 
-/// What `Points` are.
+/// Values at `Points`.
 #[derive(Default)]
 pub(crate) struct BatchValues {
     /// -ln L (N).
@@ -32,7 +32,7 @@ pub(crate) struct BatchValues {
 }
 
 impl Points<'_> {
-    /// -ln L at every point (N), and its gradients (N × P), NaN where -ln L is not finite.
+    /// Writes -ln L at every point (N), and its gradients (N × P), NaN where -ln L is not finite.
     pub(crate) fn nll<const GRADIENT: bool>(&self, mut nll: &mut [f64], mut gradient: &mut [f64]) {
         let sets: Vec<BatchDataSet> = self.data.iter().map(|data| BatchDataSet::new(self.plan, data.clone())).collect();
         let each: Vec<&BatchDataSet> = sets.iter().collect();
@@ -55,7 +55,7 @@ impl Points<'_> {
             jobs.push(move || match GRADIENT {
                 true => {
                     batch.nll_and_grad(sets, params, nll_part, gradient_part);
-                    forget_slopes(nll_part, gradient_part);
+                    hide_gradients(nll_part, gradient_part);
                 }
                 false => batch.nll(sets, params, nll_part),
             });
@@ -64,8 +64,10 @@ impl Points<'_> {
     }
 }
 
-/// Outside the domain there is no gradient; minimisers have zero there, which a user's own would take for a minimum.
-fn forget_slopes(nll: &[f64], gradient: &mut [f64]) {
+/// Writes NaN as the gradients of points outside the domain.
+///
+/// Evaluators write zeros, which a caller's minimiser would take for a minimum.
+fn hide_gradients(nll: &[f64], gradient: &mut [f64]) {
     if nll.is_empty() || gradient.is_empty() {
         return;
     }
@@ -76,7 +78,7 @@ fn forget_slopes(nll: &[f64], gradient: &mut [f64]) {
     }
 }
 
-/// Expected data at each of some points (N × P): main bins (B), and auxiliary data (K) if `has_aux`.
+/// Returns expected data at points (N × P): main bins (B), and auxiliary data (K) if `has_aux`.
 pub(crate) fn expected(model: &Model, params: &[f64], has_aux: bool) -> impl Iterator<Item = f64> {
     let one = move |params| if has_aux { expected_data(model, params) } else { expected_main(model, params) };
     params.chunks_exact(model.n_params()).flat_map(one)

@@ -1,4 +1,4 @@
-//! Fits.
+//! Maximum-likelihood fits.
 
 use nextstat::fit::IntervalTarget;
 use nextstat::{Analysis, Answer, FitRequest};
@@ -10,32 +10,35 @@ use crate::convert::{array, fields, matrix, object, optional_array};
 use crate::error;
 use crate::interrupt::answer;
 use crate::model::PyModel;
-use crate::settings::{analysis, sign};
+use crate::settings::{analysis, annotate};
 
-/// What follows from a fit and few look at who fit in a loop: as Python objects it would take longer than the fit.
+/// What follows from a fit, computed when it is read: as Python objects it would take longer than
+/// the fit.
 #[pyclass(name = "RawFit", module = "nextstat._nextstat", frozen)]
 pub(crate) struct PyFit(Answer<FitResult>);
 
 #[pymethods]
 impl PyFit {
-    /// The inverse of the exact Hessian (P × P), zero for parameters without uncertainty; None if it has none.
+    /// Returns the inverse of the exact Hessian (P × P); None if there is none.
+    ///
+    /// It is zero for parameters without uncertainty.
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let n = self.0.result.bestfit.len();
         let values = py.detach(|| self.0.covariance()).map_err(|problem| error::library(py, &problem))?;
         values.map(|values| matrix(py, values, [n, n])).transpose()
     }
 
-    /// Where the fit left the constrained parameters.
+    /// Returns the pulls of the constrained parameters.
     fn pulls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         object(py, &self.0.pulls())
     }
 
-    /// What a reader should know before using the numbers.
+    /// Returns what a reader should know before using the numbers.
     fn warnings(&self) -> Vec<String> {
         self.0.warnings()
     }
 
-    /// Best-fit values by the names of the sets of parameters.
+    /// Returns best-fit values by the names of the sets of parameters.
     fn mle_parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let by_set = PyDict::new(py);
         for set in &self.0.model().parameters.sets {
@@ -45,26 +48,56 @@ impl PyFit {
     }
 }
 
-/// A fit, with uncertainties if `errors`; `minos` names parameters. Matrices, pulls and values by set are in `later`.
+/// The fit that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct FitWanted {
+    /// Whether uncertainties are computed.
+    errors: bool,
+    /// Parameters whose asymmetric intervals are wanted.
+    minos: PyIntervals,
+}
+
+/// The parameters whose intervals Python wants: names, or all that are free.
+#[derive(FromPyObject)]
+enum PyIntervals {
+    #[pyo3(transparent)]
+    Named(Vec<String>),
+    #[pyo3(transparent)]
+    All(bool),
+}
+
+impl PyIntervals {
+    fn targets(self) -> Vec<IntervalTarget> {
+        match self {
+            Self::All(true) => vec![IntervalTarget::AllFree],
+            Self::All(false) => Vec::new(),
+            Self::Named(names) => names.into_iter().map(IntervalTarget::Named).collect(),
+        }
+    }
+}
+
+/// Fits a model. Matrices, pulls and values by set are in `later`.
 #[pyfunction]
 fn fit_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    errors: bool,
-    minos: Vec<String>,
+    wanted: FitWanted,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let FitWanted { errors, minos } = wanted;
     let analysis = analysis(py, model, settings)?;
-    let minos = minos.into_iter().map(IntervalTarget::Named).collect();
-    let request =
-        FitRequest { uncertainties: if errors { Uncertainties::Hessian } else { Uncertainties::None }, minos };
+    let request = FitRequest {
+        uncertainties: if errors { Uncertainties::Hessian } else { Uncertainties::None },
+        minos: minos.targets(),
+    };
     let fit = answer(py, &analysis, |analysis| analysis.fit(&request))?;
     let document = fit_document(py, &analysis, fit.result, model.names(py)?)?;
-    sign(&analysis, &document)?;
+    annotate(&analysis, &document)?;
     Ok(document)
 }
 
-/// The fields of a fit's result, its vectors as arrays.
+/// Returns the fields of a fit's result, its vectors as arrays.
 pub(crate) fn fit_document<'py>(
     py: Python<'py>,
     analysis: &Analysis,
@@ -73,7 +106,7 @@ pub(crate) fn fit_document<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     result.covariance = None;
     let has_minima = !result.minima.is_empty();
-    // As Python's numbers and words, one by one, they would take longer than the fit.
+    // As Python objects, one by one, they would take longer than the fit.
     let (bestfit, uncertainties) = (std::mem::take(&mut result.bestfit), std::mem::take(&mut result.uncertainties));
     let par_names = std::mem::take(&mut result.par_names);
     let document = fields(py, &result)?;

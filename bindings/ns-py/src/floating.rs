@@ -1,6 +1,7 @@
-//! A model whose every parameter may move: evaluations and fits that are told by arrays, in parameter order, what is fixed and where.
+//! A model with all parameters free, for callers that say at each call which are fixed, by
+//! position.
 //!
-//! It serves callers that think in positions rather than names, as `nextstat.pyhf` does. What the model itself holds fixed is theirs to say again.
+//! `nextstat.pyhf` is such a caller. Parameters that the measurement fixes are free here, too.
 
 use std::sync::Arc;
 
@@ -30,14 +31,52 @@ use crate::watch::{callback, watched};
 /// -ln L of the bins and of the constraint terms, one each for every point.
 type Terms<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Numbers.
+/// A sequence or an array of numbers.
 type Floats<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
 
-/// The conditional and the free best fit (P each), and 2NLL at either.
-type Pair<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, [f64; 2]);
+/// Both fits to one data set.
+#[derive(IntoPyObject)]
+struct FitPair<'py> {
+    /// The conditional best fit (P).
+    conditional: Bound<'py, PyArray1<f64>>,
+    /// The free best fit (P).
+    free: Bound<'py, PyArray1<f64>>,
+    /// 2NLL at either.
+    twice_nll: [f64; 2],
+}
 
-/// The fits to the data, the parameters (P) of the Asimov data set, and the fits to that one.
-type OfTest<'py> = (Pair<'py>, Bound<'py, PyArray1<f64>>, Pair<'py>);
+impl<'py> FitPair<'py> {
+    fn new(py: Python<'py>, [conditional, free]: &[FitResult; 2]) -> Self {
+        Self {
+            conditional: array(py, &conditional.bestfit),
+            free: array(py, &free.bestfit),
+            twice_nll: [conditional.twice_nll, free.twice_nll],
+        }
+    }
+}
+
+/// The fits of an asymptotic test.
+#[derive(IntoPyObject)]
+struct TestPairs<'py> {
+    /// To the data.
+    observed: FitPair<'py>,
+    /// The parameters of the Asimov data set (P).
+    asimov_params: Bound<'py, PyArray1<f64>>,
+    /// To the Asimov data set.
+    asimov: FitPair<'py>,
+}
+
+/// An asymptotic test.
+#[derive(Debug, Clone, Copy, FromPyObject)]
+#[pyo3(from_item_all)]
+struct TestWanted {
+    /// The tested parameter, its value, and that of the Asimov data set.
+    poi: usize,
+    mu: f64,
+    asimov_mu: f64,
+    /// Evaluations that a fit may take.
+    most: u64,
+}
 
 /// A model with all parameters free.
 #[pyclass(name = "FloatingModel", module = "nextstat._nextstat", frozen)]
@@ -46,9 +85,15 @@ pub(crate) struct FloatingModel {
     plan: Arc<ModelPlan>,
 }
 
-/// Where a fit starts, in which box, and what stays at its start (each P).
+/// Where a fit starts, its ranges, and which parameters stay at their start (each P).
 #[derive(FromPyObject)]
-struct Within<'py>(Floats<'py>, Floats<'py>, Floats<'py>, Vec<bool>);
+#[pyo3(from_item_all)]
+struct PyBox<'py> {
+    start: Floats<'py>,
+    lower: Floats<'py>,
+    upper: Floats<'py>,
+    fixed: Vec<bool>,
+}
 
 #[pymethods]
 impl FloatingModel {
@@ -60,7 +105,9 @@ impl FloatingModel {
         Self { model, plan }
     }
 
-    /// Yields at each of `points` (N × P): every sample (S) in every bin (B), zero where a channel lacks the sample (N × S × B).
+    /// Returns yields at each of `points` (N × P): of every sample (S) in every bin (B).
+    ///
+    /// They are (N × S × B), zero where a channel lacks the sample.
     fn by_sample<'py>(&self, py: Python<'py>, points: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let points = self.points(points)?;
         let (n_samples, n_bins) = (self.model.samples.len(), self.model.n_bins());
@@ -73,7 +120,7 @@ impl FloatingModel {
         PyArray1::from_vec(py, all).reshape([points.len(), n_samples, n_bins])
     }
 
-    /// ln L at each of `points` (N × P) of `data` (1 or N × (B + K)).
+    /// Returns ln L at each of `points` (N × P) of `data` (1 or N × (B + K)).
     fn log_density<'py>(
         &self,
         py: Python<'py>,
@@ -93,7 +140,7 @@ impl FloatingModel {
         Ok(array(py, &values))
     }
 
-    /// The same in its two parts, bins and constraint terms.
+    /// Returns the two parts of ln L, bins and constraint terms.
     fn log_terms<'py>(
         &self,
         py: Python<'py>,
@@ -108,7 +155,9 @@ impl FloatingModel {
         Ok((array(py, &terms.0), array(py, &terms.1)))
     }
 
-    /// -ln L of `values` (B + K) at `params` (P) and its gradient (P), which is NaN where -ln L is not finite.
+    /// Returns -ln L of `values` (B + K) at `params` (P) and its gradient (P).
+    ///
+    /// The gradient is NaN where -ln L is not finite.
     fn nll_and_grad<'py>(
         &self,
         py: Python<'py>,
@@ -125,7 +174,9 @@ impl FloatingModel {
         Ok((nll, array(py, &gradient)))
     }
 
-    /// The Hessian (P × P) of -ln L of `values` (B + K) at `params` (P); NaN where -ln L is not finite.
+    /// Returns the Hessian (P × P) of -ln L of `values` (B + K) at `params` (P).
+    ///
+    /// It is NaN where -ln L is not finite.
     fn hessian<'py>(
         &self,
         py: Python<'py>,
@@ -138,18 +189,21 @@ impl FloatingModel {
         matrix(py, hessian, [n, n])
     }
 
-    /// A fit of `values` (B + K) from a start, in a box; standard deviations and correlations if `errors`, intervals of `minos`.
+    /// Fits `values` (B + K) from a start, in a box.
+    ///
+    /// With `errors` it computes standard deviations and correlations; `minos` are the positions of
+    /// the parameters whose intervals are wanted.
     fn fit<'py>(
         &self,
         py: Python<'py>,
         values: &Bound<'py, PyAny>,
-        within: &Bound<'py, PyAny>,
+        within: PyBox<'py>,
         errors: bool,
         minos: Vec<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let data = data(&self.model, values)?;
         let uncertainties = if errors { Uncertainties::Covariance } else { Uncertainties::None };
-        let options = FitOptions { uncertainties, minos, ..self.options(&within.extract()?)? };
+        let options = FitOptions { uncertainties, minos, ..self.options(&FitBox::new(&within))? };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let (result, at_bounds) = interruptible(py, likelihood, |likelihood| {
             let result = fit(&mut Problem::new(&self.model, likelihood, &options));
@@ -159,44 +213,46 @@ impl FloatingModel {
         fields(py, result, &at_bounds)
     }
 
-    /// The fits of one asymptotic test of parameter `poi` at `mu`: those of `values` (B + K), the fit at `asimov_mu` that the Asimov data set is made for
-    /// (P), and those of that data set.
+    /// Does the fits of one asymptotic test: to `values` (B + K), for the Asimov data set, and to
+    /// it.
     ///
-    /// Every fit is what `fit` finds, from the start of `within`. None where one does not arrive within `most` evaluations or would start outside its box.
+    /// Every fit is what `fit` finds, from the start of `within`. None if one does not converge
+    /// within `most` evaluations or would start outside its box.
     fn fits_of_test<'py>(
         &self,
         py: Python<'py>,
         values: &Bound<'py, PyAny>,
-        within: &Bound<'py, PyAny>,
-        tested: (usize, f64, f64),
-        most: u64,
-    ) -> PyResult<Option<OfTest<'py>>> {
-        let (data, ends) = (data(&self.model, values)?, Ends::of(&within.extract()?));
+        within: PyBox<'py>,
+        wanted: TestWanted,
+    ) -> PyResult<Option<TestPairs<'py>>> {
+        let (data, ends) = (data(&self.model, values)?, FitBox::new(&within));
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let work = |likelihood: &mut Interruptible| {
-            let mut test = TestFits { floating: self, likelihood, ends, tested, most };
+            let mut test = TestFits { floating: self, likelihood, ends, wanted };
             let observed = test.pair(&data)?;
-            let at_asimov = test.at(&data, tested.2)?.bestfit;
+            let at_asimov = test.at(&data, wanted.asimov_mu)?.bestfit;
             Some((observed, test.pair(&asimov(&self.model, &at_asimov))?, at_asimov))
         };
         let Some((observed, of_asimov, at_asimov)) = interruptible(py, likelihood, work)? else { return Ok(None) };
-        let pair = |[conditional, best]: [FitResult; 2]| {
-            let twice_nll = [conditional.twice_nll, best.twice_nll];
-            (array(py, &conditional.bestfit), array(py, &best.bestfit), twice_nll)
-        };
-        Ok(Some((pair(observed), array(py, &at_asimov), pair(of_asimov))))
+        Ok(Some(TestPairs {
+            observed: FitPair::new(py, &observed),
+            asimov_params: array(py, &at_asimov),
+            asimov: FitPair::new(py, &of_asimov),
+        }))
     }
 
-    /// Fits of data sets (T × (B + K)), all from one start in one box, on all threads: what `fit` finds of each, without uncertainties.
+    /// Fits data sets (T × (B + K)), all from one start in one box, on all threads.
+    ///
+    /// Each fit is what `fit` finds, without uncertainties.
     fn fit_each<'py>(
         &self,
         py: Python<'py>,
         values: &Bound<'py, PyAny>,
-        within: &Bound<'py, PyAny>,
+        within: PyBox<'py>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let sets = self.data_sets(values)?;
-        let options = FitOptions { uncertainties: Uncertainties::None, ..self.options(&within.extract()?)? };
+        let options = FitOptions { uncertainties: Uncertainties::None, ..self.options(&FitBox::new(&within))? };
         let Some(first) = sets.first() else { return self.ensemble(py, &[]) };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), first);
         let fits = watched(py, callback(progress).as_ref(), &likelihood, |likelihood, monitor| {
@@ -211,7 +267,7 @@ impl FloatingModel {
 }
 
 impl FloatingModel {
-    /// Results by name: parameters (T × P), and one value for each fit (T).
+    /// Returns results by name: parameters (T × P), and one value for each fit (T).
     fn ensemble<'py>(&self, py: Python<'py>, fits: &[FitResult]) -> PyResult<Bound<'py, PyDict>> {
         let document = PyDict::new(py);
         let params: Vec<f64> = fits.iter().flat_map(|fit| fit.bestfit.iter().copied()).collect();
@@ -222,7 +278,7 @@ impl FloatingModel {
         Ok(document)
     }
 
-    /// Data sets, one in each row.
+    /// Reads data sets, one in each row.
     fn data_sets(&self, data: &Bound<'_, PyAny>) -> PyResult<Vec<Data>> {
         let n_bins = self.model.n_bins();
         let split = |row: Vec<f64>| Data { main: row[..n_bins].to_vec(), aux: row[n_bins..].to_vec() };
@@ -233,7 +289,7 @@ impl FloatingModel {
         rows(points, "parameters", self.model.n_params())
     }
 
-    /// Points, and one data set for all or one for each.
+    /// Reads points, and one data set for all or one for each.
     fn points_and_data(
         &self,
         points: &Bound<'_, PyAny>,
@@ -246,7 +302,7 @@ impl FloatingModel {
         Ok((points, data))
     }
 
-    /// One point (P) and one data set.
+    /// Reads one point (P) and one data set.
     fn point_and_data(&self, params: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, Data)> {
         let mut points = self.points(params)?;
         match points.len() {
@@ -255,7 +311,7 @@ impl FloatingModel {
         }
     }
 
-    /// The Hessian of -ln L (P × P), row by row; NaN where -ln L is not finite.
+    /// Returns the Hessian of -ln L (P × P), row by row; NaN where -ln L is not finite.
     fn exact_hessian(&self, params: &[f64], data: &Data) -> Vec<f64> {
         let mut likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), data);
         let mut curvature = Curvature::Exact(Arrowhead::zeros(likelihood.structure().partition));
@@ -295,15 +351,16 @@ impl FloatingModel {
         (-main, -constraint)
     }
 
-    fn options(&self, within: &Within<'_>) -> PyResult<FitOptions> {
-        let (ends, n) = (Ends::of(within), self.model.n_params());
-        if [ends.start.len(), ends.lower.len(), ends.upper.len(), ends.fixed.len()] != [n; 4] {
+    fn options(&self, ends: &FitBox) -> PyResult<FitOptions> {
+        let n = self.model.n_params();
+        if !ends.has_length(n) {
             return Err(error::data(format!("starting values, bounds or flags are not those of {n} parameters")));
         }
         Ok(ends.options())
     }
 
-    /// Standard deviations that the curvature alone gives to parameters at a bound, where the fit itself gives none.
+    /// Returns the standard deviations of parameters at a bound, for which a fit gives none, from
+    /// the curvature alone.
     fn curvature_at_bounds(
         &self,
         likelihood: &mut impl SearchLikelihood,
@@ -330,18 +387,18 @@ impl FloatingModel {
     }
 }
 
-/// `Within`, without the interpreter.
+/// A `PyBox` without the interpreter.
 #[derive(Clone)]
-struct Ends {
+struct FitBox {
     start: Vec<f64>,
     lower: Vec<f64>,
     upper: Vec<f64>,
     fixed: Vec<bool>,
 }
 
-impl Ends {
-    fn of(within: &Within<'_>) -> Self {
-        let Within(start, lower, upper, fixed) = within;
+impl FitBox {
+    fn new(given: &PyBox<'_>) -> Self {
+        let PyBox { start, lower, upper, fixed } = given;
         let [start, lower, upper] = [start, lower, upper].map(|values| values.as_array().to_vec());
         Self { start, lower, upper, fixed: fixed.clone() }
     }
@@ -353,50 +410,54 @@ impl Ends {
         FitOptions { start: Some(self.start.clone()), fixed, bounds, ..FitOptions::default() }
     }
 
-    /// Whether every parameter starts in its range.
+    /// Returns whether everything is given for `n` parameters.
+    fn has_length(&self, n: usize) -> bool {
+        [self.start.len(), self.lower.len(), self.upper.len(), self.fixed.len()] == [n; 4]
+    }
+
+    /// Returns whether every parameter starts in its range.
     fn is_inside(&self) -> bool {
         let mut each = self.start.iter().zip(self.lower.iter().zip(&self.upper));
         each.all(|(value, (lower, upper))| lower <= value && value <= upper)
     }
 }
 
-/// The fits of one test, on whichever data.
+/// The fits of one test, to any data.
 struct TestFits<'a> {
     floating: &'a FloatingModel,
     likelihood: &'a mut Interruptible,
-    ends: Ends,
-    /// The tested parameter, its value, and that of the Asimov data set.
-    tested: (usize, f64, f64),
-    /// Evaluations that a fit may take.
-    most: u64,
+    ends: FitBox,
+    wanted: TestWanted,
 }
 
 impl TestFits<'_> {
-    fn fit(&mut self, data: &Data, ends: &Ends) -> Option<FitResult> {
-        let n = self.floating.model.n_params();
-        if [ends.start.len(), ends.lower.len(), ends.upper.len(), ends.fixed.len()] != [n; 4] || !ends.is_inside() {
+    fn fit(&mut self, data: &Data, ends: &FitBox) -> Option<FitResult> {
+        if !ends.has_length(self.floating.model.n_params()) || !ends.is_inside() {
             return None;
         }
         self.likelihood.set_data(data);
         let options = FitOptions { uncertainties: Uncertainties::None, ..ends.options() };
         let result = fit(&mut Problem::new(&self.floating.model, self.likelihood, &options));
-        (result.converged && result.n_evaluations as u64 <= self.most).then_some(result)
+        (result.converged && result.n_evaluations as u64 <= self.wanted.most).then_some(result)
     }
 
-    /// The conditional fit at `mu`.
+    /// Does the conditional fit at `mu`.
     fn at(&mut self, data: &Data, mu: f64) -> Option<FitResult> {
-        let (poi, mut ends) = (self.tested.0, self.ends.clone());
+        let (poi, mut ends) = (self.wanted.poi, self.ends.clone());
         *ends.start.get_mut(poi)? = mu;
         *ends.fixed.get_mut(poi)? = true;
         self.fit(data, &ends)
     }
 
-    /// The conditional and the free fit; a conditional minimum below the free one shows another minimum, and the free fit is repeated from there.
+    /// Does the conditional and the free fit.
+    ///
+    /// A conditional minimum below the free one shows another minimum: the free fit is repeated
+    /// from there.
     fn pair(&mut self, data: &Data) -> Option<[FitResult; 2]> {
-        let conditional = self.at(data, self.tested.1)?;
+        let conditional = self.at(data, self.wanted.mu)?;
         let mut best = self.fit(data, &self.ends.clone())?;
         if conditional.twice_nll < best.twice_nll {
-            let again = self.fit(data, &Ends { start: conditional.bestfit.clone(), ..self.ends.clone() })?;
+            let again = self.fit(data, &FitBox { start: conditional.bestfit.clone(), ..self.ends.clone() })?;
             if again.twice_nll < best.twice_nll {
                 best = again;
             }
@@ -405,7 +466,7 @@ impl TestFits<'_> {
     }
 }
 
-/// Reads `values` (N × `wanted`).
+/// Reads `values` (N × `wanted`), called `what` in messages.
 fn rows(values: &Bound<'_, PyAny>, what: &str, wanted: usize) -> PyResult<Vec<Vec<f64>>> {
     let found = numbers(values, what)?;
     let n_rows = found.rows.unwrap_or(1);

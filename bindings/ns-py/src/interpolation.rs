@@ -1,4 +1,4 @@
-//! The interpolation rules by themselves, for arrays of templates.
+//! Interpolation rules, for arrays of templates.
 
 use ns_core::interpolate::{HistoSysInterpolation, NormSysFactor, NormSysInterpolation};
 use numpy::PyArray1;
@@ -8,7 +8,9 @@ use crate::convert::array;
 use crate::error;
 use crate::numbers::list;
 
-/// What the rule `code` makes of `low` at -1 and `high` at +1, at `alpha` (each N): factors for code1 and code4, shifts for the others.
+/// Interpolates from `low` at -1 and `high` at +1 to `alpha` (each N) by the rule `code`.
+///
+/// Returns factors for code1 and code4, shifts for the others.
 #[pyfunction]
 fn interpolate<'py>(
     py: Python<'py>,
@@ -28,7 +30,7 @@ fn interpolate<'py>(
         (None, None) => f64::NAN,
     };
     if factor.is_none() && shift.is_none() {
-        return Err(error::parameter(py, format!("`{code}` is no interpolation rule"), None));
+        return Err(error::parameter(py, format!("unknown interpolation rule `{code}`"), None));
     }
     let (low, high, alpha) = (list(low, "low")?, list(high, "high")?, list(alpha, "alpha")?);
     if low.len() != alpha.len() || high.len() != alpha.len() {

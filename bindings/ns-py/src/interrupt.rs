@@ -1,7 +1,7 @@
-//! A likelihood that Ctrl-C ends: between two evaluations it looks whether somebody wants it to stop.
+//! Likelihoods that Ctrl-C stops: between two evaluations they check whether to go on.
 //!
-//! Once somebody does, every point is outside the domain, so that whatever is minimising gives up at once; its result is dropped. Work that is counted in units
-//! has a monitor too (`watch`).
+//! Once stopped, every point is outside the domain, so that a minimiser gives up at once; its
+//! result is dropped. Work that is counted in units has a monitor too (`watch`).
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -23,7 +23,8 @@ use crate::error;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// Who stops what this thread computes; the interpreter tells its main thread of signals, and no other.
+    /// The stopper of what this thread computes: the interpreter delivers signals to its main
+    /// thread only.
     static STOPPER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
@@ -39,12 +40,12 @@ impl PyStopper {
         Self::default()
     }
 
-    /// Stops what runs under it, and all that will.
+    /// Stops what runs under the stopper, now and later.
     fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// What `function` makes of `argument`, under this stopper.
+    /// Calls `function` with `argument`, under this stopper.
     fn call<'py>(&self, function: &Bound<'py, PyAny>, argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let before = STOPPER.replace(Some(Arc::clone(&self.0)));
         let result = function.call1((argument,));
@@ -53,7 +54,7 @@ impl PyStopper {
     }
 }
 
-/// Whether to stop, and who says so.
+/// Whether to stop: by the caller, a stopper, or a signal.
 #[derive(Debug)]
 pub(crate) struct Watch {
     is_stopped: AtomicBool,
@@ -61,10 +62,10 @@ pub(crate) struct Watch {
     questions: Option<Questions>,
 }
 
-/// When the interpreter is asked by the work itself, and what it raised.
+/// When the work itself asks the interpreter for signals, and what that raised.
 #[derive(Debug)]
 struct Questions {
-    /// The caller's thread: the interpreter answers no other.
+    /// The caller's thread, the only one that the interpreter answers.
     asker: ThreadId,
     start: Instant,
     /// Nanoseconds from `start` to the next one.
@@ -86,7 +87,7 @@ impl Questions {
         }
     }
 
-    /// Whether the interpreter was asked now and raised something.
+    /// Asks the interpreter if it is time to; returns whether it raised something.
     fn ask(&self) -> bool {
         let now = nanoseconds(self.start.elapsed());
         if now < self.next.load(Ordering::Relaxed) || std::thread::current().id() != self.asker {
@@ -103,13 +104,13 @@ impl Questions {
     }
 }
 
-/// A method's type is of one lifetime only, and `Python::attach` wants any.
+/// A function, because a method's type has one lifetime and `Python::attach` needs any.
 fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
 impl Watch {
-    /// Stopped by who has it, or by this thread's stopper.
+    /// Makes a watch that its owner or this thread's stopper stops.
     ///
     /// # Errors
     /// `KeyboardInterrupt` under a stopper that has stopped.
@@ -119,12 +120,12 @@ impl Watch {
         watch.check_stopper().map(|()| watch)
     }
 
-    /// The same, which also asks the interpreter where this thread itself does the work.
+    /// Makes a watch that also asks the interpreter, for work on this thread.
     pub(crate) fn asking() -> PyResult<Self> {
         Ok(Self { questions: Some(Questions::new()), ..Self::new()? })
     }
 
-    /// What the interpreter raised when it was asked, once.
+    /// Takes what the interpreter raised when it was asked.
     pub(crate) fn raised(&self) -> Option<PyErr> {
         self.questions.as_ref().and_then(Questions::take)
     }
@@ -148,7 +149,7 @@ impl Watch {
         self.stopper.as_ref().is_some_and(|stopper| stopper.load(Ordering::Relaxed))
     }
 
-    /// `KeyboardInterrupt` if the stopper has stopped.
+    /// Returns `KeyboardInterrupt` if the stopper has stopped.
     pub(crate) fn check_stopper(&self) -> PyResult<()> {
         if self.stopper_has_stopped() { Err(PyKeyboardInterrupt::new_err(())) } else { Ok(()) }
     }
@@ -160,7 +161,7 @@ impl Cancellation for Watch {
     }
 }
 
-/// A likelihood under a watch; its clones are under the same.
+/// A likelihood under a watch, as are its clones.
 pub(crate) type Interruptible = CancellableLikelihood;
 
 /// Computes an answer without the interpreter's lock.
@@ -182,10 +183,11 @@ pub(crate) fn answer<T: Send>(
     result.map_err(|problem| error::library(py, &problem))
 }
 
-/// What `work` makes of a likelihood, computed without the interpreter's lock.
+/// Does `work` on a likelihood without the interpreter's lock.
 ///
 /// # Errors
-/// What a signal's handler raises, such as `KeyboardInterrupt`; `MemoryError` if the matrices of a fit do not fit into memory.
+/// What a signal's handler raises, such as `KeyboardInterrupt`; `MemoryError` if the matrices of a
+/// fit do not fit into memory.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     likelihood: CpuLikelihood,
@@ -201,16 +203,19 @@ pub(crate) fn interruptible<T: Send>(
     watch.check_stopper().map(|()| result)
 }
 
-/// Values that are computed between two looks at the interpreter's signals.
+/// The number of values that are computed between two checks for signals.
 pub(crate) const VALUES_OF_A_PART: usize = 1 << 17;
 
-/// Does `work` on consecutive parts of `0..n`, whose units have `width` values each, without the interpreter's lock.
+/// Does `work` on consecutive parts of `0..n` without the interpreter's lock.
+///
+/// Each unit has `width` values.
 ///
 /// # Errors
-/// What a signal's handler raises: parts that come later are left undone.
+/// What a signal's handler raises; later parts are not done.
 pub(crate) fn in_parts(
     py: Python<'_>,
-    (n, width): (usize, usize),
+    n: usize,
+    width: usize,
     mut work: impl FnMut(Range<usize>) + Send,
 ) -> PyResult<()> {
     let watch = Watch::new()?;

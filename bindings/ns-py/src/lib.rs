@@ -1,8 +1,10 @@
-//! The extension module under the Python package: models, procedures and documents, each a thin call of one library function.
+//! The extension module of the Python package: each function is a call of one library function.
 //!
-//! Functions take a model and a dictionary of settings, release the interpreter's lock while they compute, and return dictionaries whose large parts are
-//! NumPy arrays. Names, defaults, documentation and result classes are the business of the Python files beside it.
+//! Functions take a model and a dictionary of settings, release the interpreter's lock while they
+//! compute, and return dictionaries whose large parts are NumPy arrays. The Python files have
+//! names, defaults, documentation and result classes.
 
+mod batch;
 mod choice;
 mod convert;
 mod curves;
@@ -17,8 +19,8 @@ mod interrupt;
 mod memory;
 mod model;
 mod numbers;
+mod on_device;
 mod ranking;
-mod rows;
 mod settings;
 mod tests_of_mu;
 mod toys;
@@ -27,7 +29,7 @@ mod yields;
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 /// Runs the command with `arguments`, the first of which is its own name; returns the exit code.
 #[pyfunction]
@@ -35,19 +37,20 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| ns_cli::run(arguments))
 }
 
-/// `text` with the characters escaped that would command or confuse a terminal; with `keep_lines`,
-/// line feeds and tabs stay.
+/// Returns `text` with control, bidirectional and invisible characters escaped.
+///
+/// With `keep_lines`, line feeds and tabs stay.
 #[pyfunction]
 #[pyo3(signature = (text, *, keep_lines = false))]
 fn escape(text: &Bound<'_, PyString>, keep_lines: bool) -> PyResult<String> {
-    // Half surrogates, which Python allows in text, are no Unicode.
+    // Lone surrogates, which Python allows in text, are not Unicode.
     let bytes = text.call_method1("encode", ("utf-8", "backslashreplace"))?.cast_into::<PyBytes>()?;
     let text = String::from_utf8_lossy(bytes.as_bytes());
     let escaped = if keep_lines { ns_terminal::escape_lines(&text) } else { ns_terminal::escape(&text) };
     Ok(escaped.into_owned())
 }
 
-/// Names of the backends that have a device here.
+/// Returns the names of the backends that have a device here.
 #[pyfunction]
 fn devices(py: Python<'_>) -> Vec<&'static str> {
     let found = py.detach(ns_device::probe);
@@ -60,6 +63,7 @@ fn devices(py: Python<'_>) -> Vec<&'static str> {
 #[pymodule]
 fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("BACKENDS", PyTuple::new(module.py(), ns_device::Backend::ALL.map(ns_device::Backend::name))?)?;
     if let Some(warning) = ns_terminal::unknown_instruction_set() {
         let message = std::ffi::CString::new(warning)?;
         PyErr::warn(module.py(), &module.py().get_type::<PyUserWarning>(), &message, 0)?;
@@ -80,6 +84,6 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ranking::register(module)?;
     toys::register(module)?;
     differentiable::register(module)?;
-    rows::register(module)?;
+    batch::register(module)?;
     yields::register(module)
 }

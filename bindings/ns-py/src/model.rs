@@ -1,5 +1,6 @@
-//! A compiled model as Python holds it: immutable, shared by threads, pickled by its workspace.
+//! A compiled model in Python: immutable, shared by threads, pickled as its workspace.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use nextstat::CompiledModel;
@@ -17,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 
-use crate::choice::{Choice, PyChoice, Rules};
+use crate::choice::Choice;
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
 use crate::evaluate::{BatchValues, Points, expected};
@@ -25,7 +26,7 @@ use crate::interrupt::{Watch, in_parts};
 use crate::memory::{filled, room};
 use crate::numbers::{HasAux, data, data_sets, point, points, shown};
 
-/// A statistical model with its observed data: immutable, shared by threads, pickled by its workspace.
+/// A statistical model with its observed data: immutable, shared by threads.
 ///
 /// P is the number of parameters, B that of bins, K that of auxiliary data.
 #[pyclass(name = "Model", module = "nextstat", frozen, weakref)]
@@ -34,7 +35,7 @@ pub(crate) struct PyModel {
     compiled: CompiledModel,
     /// Of `compiled`.
     model: Arc<Model>,
-    /// Parameter names as Python has them, for all results of the model.
+    /// Parameter names as a Python tuple, which all results of the model share.
     names: PyOnceLock<Py<PyTuple>>,
 }
 
@@ -65,51 +66,51 @@ impl PyModel {
     }
 }
 
+/// The files that a model is read from, as Python passes them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Files {
+    workspace: PathBuf,
+    patches: Vec<PathBuf>,
+    /// A patch set and the name of one of its patches, which is applied first.
+    patchset: Option<PathBuf>,
+    patch_name: Option<String>,
+}
+
 #[pymethods]
 impl PyModel {
     /// Compiles a workspace given as JSON text.
     #[new]
-    #[pyo3(signature = (workspace, measurement=None, poi=None, interpolation=("smooth".to_owned(), Vec::new())))]
-    fn new(
-        py: Python<'_>,
-        workspace: &Bound<'_, PyAny>,
-        measurement: Option<String>,
-        poi: Option<Vec<String>>,
-        interpolation: Rules,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (workspace, choice=None))]
+    fn new(py: Python<'_>, workspace: &Bound<'_, PyAny>, choice: Option<Choice>) -> PyResult<Self> {
         let Ok(workspace) = workspace.extract::<&[u8]>() else {
-            let message = "`Model` is made of JSON in bytes: `load_workspace` reads files, `model_of` takes dictionaries and text";
+            let message =
+                "`Model` takes JSON in bytes: `load_workspace` reads files, `model_of` takes dictionaries and text";
             return Err(PyTypeError::new_err(message));
         };
         let read = || read_value(workspace).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem))?;
-        Self::of(py, workspace, Choice { measurement, poi, interpolation })
+        Self::of(py, workspace, choice.unwrap_or_default())
     }
 
     /// Reads a file, applies the patch of a set and then patches, and compiles.
     #[staticmethod]
-    fn load(
-        py: Python<'_>,
-        path: std::path::PathBuf,
-        patches: Vec<std::path::PathBuf>,
-        patchset: Option<(std::path::PathBuf, String)>,
-        choice: PyChoice,
-    ) -> PyResult<Self> {
+    fn load(py: Python<'_>, files: Files, choice: Choice) -> PyResult<Self> {
+        let Files { workspace, patches, patchset, patch_name } = files;
         let patches = patches.into_iter().map(Source::Path).collect();
-        let request = LoadRequest { workspace: Source::Path(path), patches, patchset };
+        let request = LoadRequest { workspace: Source::Path(workspace), patches, patchset: patchset.zip(patch_name) };
         let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
-        Self::of(py, workspace, choice.into())
+        Self::of(py, workspace, choice)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (py, model) = (slf.py(), slf.get());
         let text = write_workspace(model.compiled.workspace()).to_string();
-        let Choice { measurement, poi, interpolation } = model.choice.clone();
-        let arguments = (PyBytes::new(py, text.as_bytes()), measurement, poi, interpolation);
+        let arguments = (PyBytes::new(py, text.as_bytes()), model.choice.clone());
         Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?.into_any()))
     }
 
-    /// The workspace as JSON text.
+    /// Returns the workspace as JSON text.
     fn workspace_json(&self) -> String {
         write_workspace(self.compiled.workspace()).to_string()
     }
@@ -162,7 +163,7 @@ impl PyModel {
         self.model.poi()
     }
 
-    /// The index of the parameter `name`.
+    /// Returns the index of the parameter `name`.
     ///
     /// Examples
     /// --------
@@ -172,7 +173,7 @@ impl PyModel {
     /// 0
     fn index(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<usize> {
         let found: PyResult<String> = name.extract();
-        let wrong = |_| PyTypeError::new_err(format!("`name` is to be that of a parameter, not `{}`", shown(name)));
+        let wrong = |_| PyTypeError::new_err(format!("`name` must be that of a parameter, not `{}`", shown(name)));
         index_of(&self.model.parameters, None, &found.map_err(wrong)?).map_err(|problem| error::settings(py, &problem))
     }
 
@@ -190,7 +191,7 @@ impl PyModel {
         frozen_matrix(py, ends, [parameters.len(), 2])
     }
 
-    /// Whether the measurement holds each parameter (P).
+    /// Whether the measurement fixes each parameter (P).
     #[getter]
     fn fixed(&self) -> Vec<bool> {
         self.model.parameters.fixed.clone()
@@ -214,13 +215,13 @@ impl PyModel {
         self.model.n_aux()
     }
 
-    /// Observed data: main bins (B), then auxiliary data (K); read-only, `.copy()` is yours to change.
+    /// Observed data: main bins (B), then auxiliary data (K); read-only.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         frozen_array(py, &[&self.model.observed.main[..], &self.model.observed.aux[..]].concat())
     }
 
-    /// What the sets of parameters are, in order.
+    /// Returns what is known of each set of parameters, in order.
     fn parameter_sets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for set in &self.model.parameters.sets {
@@ -246,7 +247,9 @@ impl PyModel {
         Ok(list)
     }
 
-    /// Expected data at `params`, one point (P) or many (N, P): main bins (B), and auxiliary data (K) if `aux`.
+    /// Returns expected data at `params`, one point (P) or many (N, P).
+    ///
+    /// They are those of the main bins (B), and auxiliary data (K) if `aux`.
     ///
     /// Examples
     /// --------
@@ -266,7 +269,7 @@ impl PyModel {
         let (n, n_params) = (found.rows.unwrap_or(1), self.model.n_params());
         let width = self.model.n_bins() + if has_aux { self.model.n_aux() } else { 0 };
         let mut all = room(n as u64, width, "points")?;
-        in_parts(py, (n, width + n_params), |part| {
+        in_parts(py, n, width + n_params, |part| {
             all.extend(expected(&self.model, &found.values[part.start * n_params..part.end * n_params], has_aux));
         })?;
         match found.rows {
@@ -275,9 +278,10 @@ impl PyModel {
         }
     }
 
-    /// -ln L at `params`, one point (P) or many (N, P), of the observed data, of `data`, or of one row of `data` for each point.
+    /// Returns -ln L at `params`, one point (P) or many (N, P).
     ///
-    /// A point is a number, many are an array (N); +inf where the model expects what cannot be.
+    /// Of the observed data, of `data`, or of one row of `data` for each point. One point gives a
+    /// number, many give an array (N); +inf outside the domain of the model.
     ///
     /// Examples
     /// --------
@@ -295,11 +299,11 @@ impl PyModel {
         data: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (found, rows) = self.evaluate::<false>(py, (params, data), threads)?;
+        let (found, rows) = self.evaluate::<false>(py, Asked { params, data, threads })?;
         per_point(py, found.nll, rows)
     }
 
-    /// The same with the gradient (P) or (N, P), which is NaN where -ln L is not finite.
+    /// Returns -ln L and its gradient (P) or (N, P), which is NaN where -ln L is not finite.
     ///
     /// Examples
     /// --------
@@ -316,7 +320,7 @@ impl PyModel {
         data: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (found, rows) = self.evaluate::<true>(py, (params, data), threads)?;
+        let (found, rows) = self.evaluate::<true>(py, Asked { params, data, threads })?;
         let gradient = match rows {
             None => PyArray1::from_vec(py, found.gradient).into_any(),
             Some(rows) => matrix(py, found.gradient, [rows, self.model.n_params()])?,
@@ -324,7 +328,9 @@ impl PyModel {
         Ok((per_point(py, found.nll, rows)?, gradient))
     }
 
-    /// Why -ln L is not finite at `params` (P), of the observed data or of `data`; None where it is.
+    /// Returns why -ln L is not finite at `params` (P); None where it is finite.
+    ///
+    /// Of the observed data or of `data`.
     ///
     /// Examples
     /// --------
@@ -339,14 +345,14 @@ impl PyModel {
         Ok(diagnose(&self.model, &data, &params).map(|reason| reason.to_string()))
     }
 
-    /// What the workspace contains.
+    /// Returns what the workspace contains.
     #[pyo3(name = "_inspect")]
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let summary = summarize(self.compiled.workspace(), Some(&self.model.measurement));
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
     }
 
-    /// What makes the model wrong, as `nextstat check` finds it.
+    /// Returns the findings of `nextstat check`.
     #[pyo3(name = "_check")]
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let watch = Arc::new(Watch::asking()?);
@@ -360,7 +366,7 @@ impl PyModel {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nextstat._show")?.call_method1("model_html", (slf,))
+        slf.py().import("nextstat._views")?.call_method1("model_html", (slf,))
     }
 
     fn __repr__(&self) -> String {
@@ -387,17 +393,25 @@ fn scale(constraint: Constraint) -> f64 {
     }
 }
 
+/// Arguments of an evaluation.
+struct Asked<'a, 'py> {
+    params: &'a Bound<'py, PyAny>,
+    data: Option<&'a Bound<'py, PyAny>>,
+    threads: Option<&'a Bound<'py, PyAny>>,
+}
+
 impl PyModel {
     fn data_or_observed(&self, values: Option<&Bound<'_, PyAny>>) -> PyResult<Data> {
         values.map_or_else(|| Ok(self.model.observed.clone()), |values| data(&self.model, values))
     }
 
-    /// What is evaluated, and how many rows there are if there are rows: one point may meet many sets of data, and one set many points.
+    /// Evaluates -ln L; returns the number of rows too, if there are rows.
+    ///
+    /// One point may go with many sets of data, and one set with many points.
     fn evaluate<const GRADIENT: bool>(
         &self,
         py: Python<'_>,
-        (params, data): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
-        threads: Option<&Bound<'_, PyAny>>,
+        Asked { params, data, threads }: Asked<'_, '_>,
     ) -> PyResult<(BatchValues, Option<usize>)> {
         let threads = crate::numbers::threads(py, threads)?;
         let mut found = points(&self.model, params)?;
@@ -423,7 +437,7 @@ impl PyModel {
             nll: filled(0.0, n, 1, "points")?,
             gradient: if GRADIENT { filled(0.0, n, n_params, "gradients")? } else { Vec::new() },
         };
-        in_parts(py, (n, n_params), |part| {
+        in_parts(py, n, n_params, |part| {
             let params = &found.values[part.start * n_params..part.end * n_params];
             let data = if let [_] = sets.as_slice() { &sets[..] } else { &sets[part.clone()] };
             let work = Points { model: &self.model, plan: self.plan(), params, n: part.len(), data, threads };
@@ -434,7 +448,7 @@ impl PyModel {
     }
 }
 
-/// A number, or an array of one for each row.
+/// Returns a number, or an array with a number for each row.
 fn per_point(py: Python<'_>, values: Vec<f64>, rows: Option<usize>) -> PyResult<Bound<'_, PyAny>> {
     match (rows, values.as_slice()) {
         (None, [value]) => Ok(PyFloat::new(py, *value).into_any()),

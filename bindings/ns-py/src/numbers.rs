@@ -1,4 +1,4 @@
-//! Numbers from Python, read with their name at hand: what is wrong with an argument is said in its own terms.
+//! Numbers from Python; what is not valid is refused with the name of the argument.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ impl Numbers {
     }
 }
 
-/// What messages show of a value that is not what it should be.
+/// Returns what messages show of a value that is not valid.
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
     const MOST: usize = 60;
     let Ok(text) = value.repr().map(|text| text.to_string()) else { return type_name(value) };
@@ -46,13 +46,13 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string())
 }
 
-/// A letter for what an array has, as NumPy has it; None for what is no array.
+/// Returns NumPy's letter for the kind of an array; None for what is not an array.
 fn kind(value: &Bound<'_, PyAny>) -> Option<char> {
     value.getattr("dtype").and_then(|dtype| dtype.getattr("kind")).and_then(|kind| kind.extract()).ok()
 }
 
-/// Whether a number could be made of `value`, but not what it says.
-fn is_in_disguise(value: &Bound<'_, PyAny>) -> bool {
+/// Returns whether `value` converts to a number, but is not one.
+fn is_not_a_number(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBool>()
         || value.is_instance_of::<PyComplex>()
@@ -61,13 +61,13 @@ fn is_in_disguise(value: &Bound<'_, PyAny>) -> bool {
         || is_masked(value)
 }
 
-/// Whether `value` hides numbers behind a mask: NumPy forgets the mask when it makes an array of them.
+/// Returns whether `value` has masked numbers: NumPy drops the mask when it makes an array.
 fn is_masked(value: &Bound<'_, PyAny>) -> bool {
     let hides = |mask: Bound<'_, PyAny>| mask.call_method0("any")?.is_truthy();
     value.getattr("mask").and_then(hides).unwrap_or(false)
 }
 
-/// Whether an argument, or one of its rows, does.
+/// Returns whether an argument, or one of its rows, has masked numbers.
 fn has_masked(values: &Bound<'_, PyAny>, n_dimensions: usize) -> bool {
     let mut rows = values.try_iter().into_iter().flatten().flatten();
     is_masked(values) || (n_dimensions > 1 && rows.any(|row| is_masked(&row)))
@@ -75,20 +75,20 @@ fn has_masked(values: &Bound<'_, PyAny>, n_dimensions: usize) -> bool {
 
 fn masked(what: &str) -> PyErr {
     PyTypeError::new_err(format!(
-        "`{what}` is a masked array, and there are no numbers behind its mask: `.filled(value)` says what stands there"
+        "`{what}` is a masked array, whose masked entries have no value: `.filled(value)` gives them one"
     ))
 }
 
-/// Reads a number, of Python or of NumPy; `what` says whose it is.
+/// Reads a number, of Python or of NumPy; `what` names it in messages.
 pub(crate) fn number(value: &Bound<'_, PyAny>, what: impl FnOnce() -> String) -> PyResult<f64> {
     if let Ok(number) = value.cast_exact::<PyFloat>() {
         return Ok(number.value());
     }
-    let found = if is_in_disguise(value) { None } else { value.extract().ok() };
-    found.ok_or_else(|| PyTypeError::new_err(format!("{} is to be a number, not `{}`", what(), shown(value))))
+    let found = if is_not_a_number(value) { None } else { value.extract().ok() };
+    found.ok_or_else(|| PyTypeError::new_err(format!("{} must be a number, not `{}`", what(), shown(value))))
 }
 
-/// Whether auxiliary data are wanted: True or False, and nothing that could be taken for them.
+/// Whether auxiliary data are wanted: True or False, and nothing that converts to them.
 #[derive(Clone, Copy)]
 pub(crate) struct HasAux(pub(crate) bool);
 
@@ -96,14 +96,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for HasAux {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let wrong = |_| PyTypeError::new_err(format!("`aux` is to be True or False, not `{}`", shown(&value)));
+        let wrong = |_| PyTypeError::new_err(format!("`aux` must be True or False, not `{}`", shown(&value)));
         value.extract().map(Self).map_err(wrong)
     }
 }
 
 /// Reads a whole number from `at_least` to 2⁶⁴ - 1.
 pub(crate) fn count(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>, at_least: u64) -> PyResult<u64> {
-    let wrong = || PyTypeError::new_err(format!("`{name}` is to be a whole number, not `{}`", shown(value)));
+    let wrong = || PyTypeError::new_err(format!("`{name}` must be a whole number, not `{}`", shown(value)));
     if value.is_instance_of::<PyBool>() {
         return Err(wrong());
     }
@@ -129,10 +129,12 @@ pub(crate) fn threads(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyRes
     Ok(usize::try_from(number).ok().and_then(NonZeroUsize::new).map_or(MOST_THREADS, |n| n.min(MOST_THREADS)))
 }
 
-/// No machine that this is for runs more at once, and a system refuses to start very many.
+/// More than machines run at once; a system refuses to start very many.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// As many threads as the machine runs at once. Asking it takes longer than a small fit, so it is asked once.
+/// Returns as many threads as the machine runs at once.
+///
+/// Asking the system takes longer than a small fit, so it is asked once.
 fn all_threads() -> NonZeroUsize {
     static ALL: OnceLock<NonZeroUsize> = OnceLock::new();
     *ALL.get_or_init(parallel::all_threads)
@@ -151,7 +153,8 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
     let is_aligned = (array.data() as usize).is_multiple_of(width)
         && array.strides().iter().all(|stride| stride.unsigned_abs().is_multiple_of(width));
     if !is_aligned {
-        // A field of a record, or bytes that came over a network: views of such arrays would be undefined behaviour.
+        // A field of a record, or bytes from a network: a view of such an array would be undefined
+        // behaviour.
         return numbers(&array.call_method0("copy")?, what);
     }
     let array = array.as_array();
@@ -166,7 +169,7 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
     let mut all_values: Vec<f64> = room(array.len() as u64, 1, "numbers")?;
     match array.as_slice() {
         _ if array.len() <= VALUES_OF_A_PART => all_values.extend(array.iter().copied()),
-        // With the interpreter's lock, as somebody else may write to the array.
+        // With the interpreter's lock, because other threads may write to the array.
         Some(all) => all.chunks(VALUES_OF_A_PART).try_for_each(|part| {
             all_values.extend_from_slice(part);
             py.check_signals()
@@ -183,16 +186,16 @@ pub(crate) fn numbers(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Numbers
 }
 
 fn not_an_array(values: &Bound<'_, PyAny>, what: &str) -> PyErr {
-    PyTypeError::new_err(format!("`{what}` is to be an array of numbers, not `{}`", shown(values)))
+    PyTypeError::new_err(format!("`{what}` must be an array of numbers, not `{}`", shown(values)))
 }
 
-/// An array of what is none yet, or none of such numbers.
+/// Converts a value to an array of floating-point numbers.
 fn converted<'py>(values: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     static AS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = values.py();
     let wrong = |because: &str| {
         let found = type_name(values);
-        PyTypeError::new_err(format!("`{what}` is to be an array of numbers, which this `{found}` is not{because}"))
+        PyTypeError::new_err(format!("`{what}` must be an array of numbers, which this `{found}` is not{because}"))
     };
     let array = AS_ARRAY
         .import(py, "numpy", "asarray")?
@@ -275,7 +278,7 @@ fn data_of(model: &Model, all: &[f64]) -> PyResult<Data> {
     if let Some(bin) = all[..n_bins].iter().position(|n| !(n.is_finite() && *n >= 0.0)) {
         let place = model.place(bin);
         return Err(error::data(format!(
-            "channel `{}`, bin {}: {} is no number of events",
+            "channel `{}`, bin {}: {} is not a valid number of events",
             place.channel, place.bin, all[bin]
         )));
     }
@@ -286,21 +289,21 @@ fn data_of(model: &Model, all: &[f64]) -> PyResult<Data> {
     Ok(Data { main: all[..n_bins].to_vec(), aux })
 }
 
-/// `value` as a number of Python's; `what` says whose it is.
+/// Returns `value` as a Python number; `what` names it in messages.
 #[pyfunction]
 #[pyo3(name = "number")]
 fn py_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
     number(value, || what.to_owned())
 }
 
-/// `value` as a whole number of at least `at_least`, called `name`.
+/// Returns `value` as a whole number of at least `at_least`; `name` is for messages.
 #[pyfunction]
 #[pyo3(name = "count")]
 fn py_count(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>, at_least: u64) -> PyResult<u64> {
     count(py, name, value, at_least)
 }
 
-/// `value` as a number of toys, called `name`, within the limits of the command.
+/// Returns `value` as a number of toys within the limits of the command.
 #[pyfunction]
 fn count_of_toys(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let number = match count(py, name, value, 0) {

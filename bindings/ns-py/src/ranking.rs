@@ -15,43 +15,53 @@ use crate::model::PyModel;
 use crate::settings::analysis;
 use crate::watch::{answer_watched, callback};
 
-/// Groups by name, each with its patterns.
-type Groups = Vec<(String, Vec<String>)>;
+/// The ranking that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RankingWanted {
+    /// `classic`, `global` and `covariance`, or some of them.
+    methods: Vec<String>,
+    /// Names with their patterns.
+    groups: Vec<(String, Vec<String>)>,
+    minos: bool,
+}
 
-/// Impacts by the methods named, `classic`, `global` and `covariance`; what `parts` have is not done again.
+impl RankingWanted {
+    fn request(self, py: Python<'_>, parts: Vec<RankingPart>) -> PyResult<RankingRequest> {
+        let Self { methods, groups, minos } = self;
+        Ok(RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts })
+    }
+}
+
+/// Ranks nuisance parameters; the impacts in `parts` are not computed again.
 #[pyfunction]
-#[pyo3(signature = (model, settings, methods, groups, minos, progress, parts=Vec::new()))]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a Python function")]
+#[pyo3(signature = (model, settings, wanted, progress, parts=Vec::new()))]
 fn ranking_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    methods: Vec<String>,
-    groups: Groups,
-    minos: bool,
+    wanted: RankingWanted,
     progress: Option<Bound<'py, PyAny>>,
     parts: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
-    let request = RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts };
+    let request = wanted.request(py, parts)?;
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.ranking(&request, monitor);
     fields(py, &answer_watched(py, callback(progress).as_ref(), &analysis, work)?.document())
 }
 
-/// Part `part[0]` of `part[1]` parts of the same ranking, for `ranking_model`.
+/// Computes part `part[0]` of `part[1]` parts of a ranking, for `ranking_model`.
 #[pyfunction]
 fn ranking_part<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    methods: Vec<String>,
-    groups: Groups,
-    minos: bool,
+    wanted: RankingWanted,
     part: [usize; 2],
 ) -> PyResult<Bound<'py, PyAny>> {
     let analysis = analysis(py, model, settings)?;
-    let request = RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts: Vec::new() };
+    let request = wanted.request(py, Vec::new())?;
     let work = |analysis: &Analysis, monitor: &dyn Monitor| {
         analysis.ranking_part(&request, WorkPart { index: part[0], n_parts: part[1] }, monitor)
     };
@@ -67,7 +77,7 @@ fn methods_of(py: Python<'_>, methods: Vec<String>) -> PyResult<RankingMethods> 
             "covariance" => wanted.covariance = true,
             unknown => {
                 let hint = Some("there are `classic`, `global` and `covariance`".to_owned());
-                return Err(error::parameter(py, format!("`{unknown}` is no method of ranking"), hint));
+                return Err(error::parameter(py, format!("unknown ranking method `{unknown}`"), hint));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! From the settings that procedures share, as Python has them, to an analysis.
+//! An analysis, made of the settings that procedures share as Python passes them.
 
 use nextstat::settings::Start;
 use nextstat::{Analysis, DataSource, Settings};
@@ -13,11 +13,11 @@ use crate::error;
 use crate::model::PyModel;
 use crate::numbers::{count, data, number, point, shown, threads};
 
-/// Writes what the device of `analysis` did into `document`, if there is one.
+/// Adds what the device of `analysis` did to `document`, if there is a device.
 ///
 /// # Errors
-/// `DeviceError` if it failed: the document is then not to be used.
-pub(crate) fn sign(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyResult<()> {
+/// `DeviceError` if the device failed: the document must not be used then.
+pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyResult<()> {
     let py = document.py();
     match analysis.device_report().map_err(|problem| error::library(py, &problem))? {
         Some(report) => document.set_item("device", object(py, &report)?),
@@ -25,10 +25,12 @@ pub(crate) fn sign(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyResul
     }
 }
 
-/// Reads `settings`: `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads`, `device`; each may be absent or None.
+/// Reads `settings`, of which each may be absent or None.
+///
+/// They are `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads` and `device`.
 pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Analysis> {
     let settings = read(py, model.model(), settings)?;
-    // An upload takes long enough for other threads of the interpreter to go on meanwhile.
+    // An upload takes long enough to let other threads of the interpreter run.
     let made = match settings.device {
         None => Analysis::new(model.compiled(), &settings),
         Some(_) => py.detach(|| Analysis::new(model.compiled(), &settings)),
@@ -44,10 +46,10 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
             Some(values) => DataSource::Given(data(model, &values)?),
         },
         start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
-        fixed: named(item(settings, "fixed")?, ("fixed", "a value"), |name, value| {
+        fixed: FIXED.read(item(settings, "fixed")?, |name, value| {
             number(value, || format!("`fixed`: the value of `{name}`"))
         })?,
-        bounds: named(item(settings, "bounds")?, ("bounds", "two numbers"), range)?,
+        bounds: BOUNDS.read(item(settings, "bounds")?, range)?,
         multi_start: multi_start.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
         seed: item(settings, "seed")?.map_or(Ok(0), |seed| count(py, "seed", &seed, 0))?,
         threads: Some(threads(py, item(settings, "threads")?.as_ref())?),
@@ -64,11 +66,10 @@ fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<
     Ok(settings.get_item(key)?.filter(|value| !value.is_none()))
 }
 
-/// The two ends of the range of the parameter `name`.
+/// Reads the two ends of the range of the parameter `name`.
 fn range(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
-    let wrong = || {
-        PyTypeError::new_err(format!("`bounds`: the range of `{name}` is to be two numbers, not `{}`", shown(value)))
-    };
+    let wrong =
+        || PyTypeError::new_err(format!("`bounds`: the range of `{name}` must be two numbers, not `{}`", shown(value)));
     let ends: Vec<Bound<'_, PyAny>> = value.try_iter().and_then(|ends| ends.take(3).collect()).map_err(|_| wrong())?;
     match ends.as_slice() {
         _ if value.is_instance_of::<PyString>() => Err(wrong()),
@@ -80,33 +81,47 @@ fn range(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
     }
 }
 
-/// The setting `what`, a dictionary of values by name.
-fn named<'py, V>(
-    given: Option<Bound<'py, PyAny>>,
-    (what, form): (&str, &str),
-    read: impl Fn(&str, &Bound<'py, PyAny>) -> PyResult<V>,
-) -> PyResult<Vec<(String, V)>> {
-    let Some(given) = given else { return Ok(Vec::new()) };
-    let Ok(given) = given.cast::<PyDict>() else {
-        let found = shown(&given);
-        let message = format!("`{what}` is to be a dictionary of names with {form}, not `{found}`");
-        return Err(PyTypeError::new_err(message));
-    };
-    let pair = |(name, value): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
-        let name: String = name.extract().map_err(|_| {
-            PyTypeError::new_err(format!("`{what}` is by names of parameters, and `{}` is none", shown(&name)))
-        })?;
-        let value = read(&name, &value)?;
-        Ok((name, value))
-    };
-    given.iter().map(pair).collect()
+/// A setting that is a dictionary of values by the names of parameters.
+struct ByName {
+    setting: &'static str,
+    /// What the dictionary has for each name, in messages.
+    form: &'static str,
 }
 
-/// Starting values: all of them in order, or those of some parameters by name.
+const FIXED: ByName = ByName { setting: "fixed", form: "a value" };
+const BOUNDS: ByName = ByName { setting: "bounds", form: "two numbers" };
+const INIT: ByName = ByName { setting: "init", form: "a value" };
+
+impl ByName {
+    fn read<'py, V>(
+        &self,
+        given: Option<Bound<'py, PyAny>>,
+        read: impl Fn(&str, &Bound<'py, PyAny>) -> PyResult<V>,
+    ) -> PyResult<Vec<(String, V)>> {
+        let Self { setting, form } = self;
+        let Some(given) = given else { return Ok(Vec::new()) };
+        let Ok(given) = given.cast::<PyDict>() else {
+            let found = shown(&given);
+            let message = format!("`{setting}` must be a dictionary of names with {form}, not `{found}`");
+            return Err(PyTypeError::new_err(message));
+        };
+        let pair = |(name, value): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
+            let name: String = name.extract().map_err(|_| {
+                let found = shown(&name);
+                PyTypeError::new_err(format!("`{setting}` has names of parameters, and `{found}` is not a name"))
+            })?;
+            let value = read(&name, &value)?;
+            Ok((name, value))
+        };
+        given.iter().map(pair).collect()
+    }
+}
+
+/// Reads starting values: all of them in order, or those of some parameters by name.
 fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
     if !values.is_instance_of::<PyDict>() {
         return Ok(Start::All(point(model, values, "init")?));
     }
     let read = |name: &str, value: &Bound<'_, PyAny>| number(value, || format!("`init`: the value of `{name}`"));
-    Ok(Start::Named(named(Some(values.clone()), ("init", "a value"), read)?))
+    Ok(Start::Named(INIT.read(Some(values.clone()), read)?))
 }

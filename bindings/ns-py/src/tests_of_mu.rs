@@ -12,7 +12,7 @@ use crate::model::PyModel;
 use crate::numbers::list;
 use crate::settings::analysis;
 
-/// The statistic that Python calls `name`.
+/// Returns the test statistic that Python calls `name`.
 pub(crate) fn statistic(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
     TestStatistic::named(name).ok_or_else(|| {
         let hint = Some("there are `qtilde`, `q`, `q0`, `t` and `ttilde`".to_owned());
@@ -20,6 +20,7 @@ pub(crate) fn statistic(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
     })
 }
 
+/// Tests one value of the parameter of interest.
 #[pyfunction]
 fn hypotest_model<'py>(
     py: Python<'py>,
@@ -33,6 +34,7 @@ fn hypotest_model<'py>(
     fields(py, &answer(py, &analysis, |analysis| analysis.hypotest(statistic, mu))?.result)
 }
 
+/// Returns the significance of a discovery.
 #[pyfunction]
 fn significance_model<'py>(
     py: Python<'py>,
@@ -44,31 +46,40 @@ fn significance_model<'py>(
     fields(py, &answer(py, &analysis, |analysis| analysis.significance(mu))?.result)
 }
 
-/// Upper limits; from the values of `grid` if there is one.
+/// The limits that are wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct LimitWanted<'py> {
+    level: f64,
+    test_stat: String,
+    /// Values between which CLs is interpolated, if given.
+    grid: Option<Bound<'py, PyAny>>,
+}
+
+/// Finds upper limits.
 #[pyfunction]
 fn limit_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    level: f64,
-    test_stat: &str,
-    grid: Option<Bound<'py, PyAny>>,
+    wanted: LimitWanted<'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let statistic = statistic(py, test_stat)?;
+    let LimitWanted { level, test_stat, grid } = wanted;
+    let statistic = statistic(py, &test_stat)?;
     let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
     let request = LimitRequest { level, statistic, grid };
     let analysis = analysis(py, model, settings)?;
     fields(py, &answer(py, &analysis, |analysis| analysis.limit(&request))?.result)
 }
 
-/// The statistic that Python calls `name`, if it has derivatives here.
+/// Returns the test statistic that Python calls `name`, if sessions have its derivatives.
 pub(crate) fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
     let found = statistic(py, name)?;
     if found.is_one_sided() {
         return Ok(found);
     }
     let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
-    Err(error::parameter(py, format!("`{name}` has no derivatives here"), hint))
+    Err(error::parameter(py, format!("the test statistic `{name}` has no derivatives"), hint))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,10 +1,11 @@
-//! Toys: thrown data, ensembles of fits, tests and goodness of fit by toys.
+//! Toys: their data, their fits, and tests and goodness of fit by toys.
 
 use std::ops::ControlFlow;
 
 use nextstat::Analysis;
 use nextstat::error::Procedure;
 use nextstat::goodness::GoodnessRequest;
+use nextstat::hypothesis::tested_by_toys;
 use ns_core::Data;
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
@@ -23,38 +24,49 @@ use crate::interrupt::{answer, in_parts};
 use crate::memory::room;
 use crate::model::PyModel;
 use crate::numbers::{list, point};
-use crate::settings::{analysis, sign};
+use crate::settings::{analysis, annotate};
 use crate::tests_of_mu::statistic;
 use crate::watch::{answer_watched, callback};
 
+/// Returns what happens to the auxiliary data of toys.
 fn aux(is_fixed: bool) -> AuxTreatment {
     if is_fixed { AuxTreatment::Fixed } else { AuxTreatment::Fluctuated }
 }
 
-fn sampler(analysis: &Analysis, params: &[f64], ensemble: Ensemble, is_aux_fixed: bool) -> PyResult<ToySampler> {
-    let source = ToySource { seed: analysis.seed(), ensemble, aux: aux(is_aux_fixed) };
+/// Returns what throws the toys of fits at `params`.
+fn sampler(analysis: &Analysis, params: &[f64], is_aux_fixed: bool) -> PyResult<ToySampler> {
+    let source = ToySource { seed: analysis.seed(), ensemble: Ensemble::Fits, aux: aux(is_aux_fixed) };
     ToySampler::new(analysis.model(), analysis.data(), params, source)
         .map_err(|reason| error::toys(&ToysError::from(reason)))
 }
 
-/// The data of the toys `first` to `end` (T × (B + K)), thrown at `params`.
+/// Which toys are thrown.
+#[derive(FromPyObject, Clone, Copy)]
+#[pyo3(from_item_all)]
+struct ThrowWanted {
+    first: u64,
+    end: u64,
+    is_aux_fixed: bool,
+}
+
+/// Returns the data of toys (T × (B + K)), thrown at `params`.
 #[pyfunction]
 fn throw_toys<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
     params: &Bound<'py, PyAny>,
-    range: (u64, u64),
-    is_aux_fixed: bool,
+    wanted: ThrowWanted,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let ThrowWanted { first, end, is_aux_fixed } = wanted;
     let analysis = analysis(py, model, settings)?;
     let params = point(analysis.model(), params, "params")?;
-    let sampler = sampler(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
-    let (first, n_toys) = (range.0, range.1 - range.0);
+    let sampler = sampler(&analysis, &params, is_aux_fixed)?;
+    let n_toys = end - first;
     let width = analysis.model().n_bins() + analysis.model().n_aux();
     let mut all = room(n_toys, width, "toys")?;
     let mut data = Data::default();
-    in_parts(py, (n_toys as usize, width), |part| {
+    in_parts(py, n_toys as usize, width, |part| {
         for toy in part {
             sampler.throw(first + toy as u64, &mut data);
             all.extend(data.main.iter().chain(&data.aux));
@@ -73,7 +85,7 @@ struct FitsWanted {
     wants_uncertainty: bool,
 }
 
-/// Fits of toys, thrown at `params`.
+/// Fits toys, thrown at `params`.
 #[pyfunction]
 fn fit_toys_model<'py>(
     py: Python<'py>,
@@ -86,8 +98,9 @@ fn fit_toys_model<'py>(
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
     let analysis = analysis(py, model, settings)?;
     let params = point(analysis.model(), params, "params")?;
-    let sampler = sampler(&analysis, &params, Ensemble::Fits, is_aux_fixed)?;
-    let uncertainty_of = if wants_uncertainty { Some(varied(py, &analysis, Procedure::Toys)?) } else { None };
+    let sampler = sampler(&analysis, &params, is_aux_fixed)?;
+    let poi = || analysis.poi_with_uncertainty().map_err(|problem| error::settings(py, &problem));
+    let uncertainty_of = if wants_uncertainty { Some(poi()?) } else { None };
     let toys = ToyFitter { model: analysis.model(), options: analysis.options(), sampler: &sampler, uncertainty_of };
     let mut fits = Fits { params: room(end - first, analysis.model().n_params(), "toys")?, each: Vec::new() };
     answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
@@ -103,11 +116,11 @@ fn fit_toys_model<'py>(
     document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
     let device = analysis.device().map_or("cpu".to_owned(), |device| device.backend().to_string());
     document.set_item("devices", [device])?;
-    sign(&analysis, &document)?;
+    annotate(&analysis, &document)?;
     Ok(document)
 }
 
-/// Fits of toys, the parameters of all in one place (T × P), where they stay.
+/// Fits of toys, with the parameters of all in one matrix (T × P).
 struct Fits {
     params: Vec<f64>,
     each: Vec<ToyFit>,
@@ -120,7 +133,7 @@ impl Fits {
     }
 }
 
-/// Arrays over toys.
+/// Returns fits as arrays over toys.
 fn toy_fields<'py>(
     py: Python<'py>,
     analysis: &Analysis,
@@ -146,17 +159,18 @@ fn toy_fields<'py>(
     Ok(document)
 }
 
-/// What is tested by toys.
+/// The test by toys that is wanted.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct TestWanted {
-    mu: f64,
+    /// 1 if None, or 0 for q₀.
+    mu: Option<f64>,
     test_stat: String,
     n_toys: [u64; 2],
     is_aux_fixed: bool,
     stop_at_error: Option<f64>,
-    /// The units of the run to make, all if None; with units left out only the statistics of toys are of use.
-    range: Option<(u64, u64)>,
+    /// The units of the run to make, from the first to before the last; all if None.
+    range: Option<[u64; 2]>,
 }
 
 impl TestWanted {
@@ -164,12 +178,14 @@ impl TestWanted {
         let test_statistic = statistic(py, &self.test_stat)?;
         if !matches!(test_statistic, TestStatistic::Q | TestStatistic::QTilde | TestStatistic::Q0) {
             let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
-            return Err(error::parameter(py, format!("`{}` is not tested by toys", self.test_stat), hint));
+            let message = format!("toys do not have the test statistic `{}`", self.test_stat);
+            return Err(error::parameter(py, message, hint));
         }
+        let mu = tested_by_toys(test_statistic, self.mu).map_err(|problem| error::settings(py, &problem))?;
         Ok(HypotestSettings {
             test_statistic,
-            poi: varied(py, analysis, Procedure::HypotestToys)?,
-            mu: self.mu,
+            poi: poi(py, analysis)?,
+            mu,
             n_toys: self.n_toys,
             seed: analysis.seed(),
             aux: aux(self.is_aux_fixed),
@@ -177,7 +193,7 @@ impl TestWanted {
     }
 }
 
-/// CLs by toys; of a range of units their statistics in order, NaN where a fit failed.
+/// Returns CLs by toys; of a range of units their statistics in order, NaN where a fit failed.
 #[pyfunction]
 fn hypotest_toys_model<'py>(
     py: Python<'py>,
@@ -190,7 +206,7 @@ fn hypotest_toys_model<'py>(
     let analysis = analysis(py, model, settings)?;
     let wanted = wanted.settings(py, &analysis)?;
     let test = test(py, &analysis, wanted)?;
-    let (first, end) = range.unwrap_or((0, wanted.n_units()));
+    let [first, end] = range.unwrap_or([0, wanted.n_units()]);
     let mut units = room(end - first, 1, "toys")?;
     let mut samples = StatisticSamples::default();
     answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
@@ -215,11 +231,11 @@ fn hypotest_toys_model<'py>(
         Ok(())
     })?;
     let document = test_fields(py, &analysis, &test, &samples)?;
-    sign(&analysis, &document)?;
+    annotate(&analysis, &document)?;
     Ok(if range.is_some() { PyArray1::from_vec(py, units).into_any() } else { document.into_any() })
 }
 
-/// A test by toys, with the fits to the data that it begins with.
+/// Prepares a test by toys: fits the data.
 fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) -> PyResult<ToyHypotest<'a>> {
     answer(py, analysis, |stoppable| {
         let likelihood = &mut stoppable.likelihood()?;
@@ -227,12 +243,12 @@ fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) ->
     })
 }
 
-/// The parameter of interest, which `procedure` varies.
-fn varied(py: Python<'_>, analysis: &Analysis, procedure: Procedure) -> PyResult<usize> {
-    analysis.varied(None, procedure).map_err(|problem| error::settings(py, &problem))
+/// Returns the parameter of interest, which a test varies.
+fn poi(py: Python<'_>, analysis: &Analysis) -> PyResult<usize> {
+    analysis.varied(None, Procedure::HypotestToys).map_err(|problem| error::settings(py, &problem))
 }
 
-/// The command's document, and the statistic of every toy.
+/// Returns the command's document with the statistic of every toy.
 fn test_fields<'py>(
     py: Python<'py>,
     analysis: &Analysis,
@@ -265,9 +281,10 @@ fn test_fields<'py>(
     Ok(document)
 }
 
-/// CLs of toys that were made elsewhere: `values` has the statistics of the first units in order, as `hypotest_toys_model` returns them.
+/// Returns CLs of toys that were made elsewhere.
 ///
-/// None if the stopping rule wants more of them than there are, and there are more to be made.
+/// `values` has the statistics of the first units in order, as `hypotest_toys_model` returns them.
+/// None if the stopping rule needs more units than these, and there are more to be made.
 #[pyfunction]
 fn hypotest_of_units<'py>(
     py: Python<'py>,
@@ -292,23 +309,32 @@ fn hypotest_of_units<'py>(
     is_over.then(|| test_fields(py, &analysis, &test, &samples)).transpose()
 }
 
-/// Goodness of fit, by the formula and by `n_toys` toys if that is not 0.
+/// The toys of a goodness of fit.
+#[derive(FromPyObject, Clone, Copy)]
+#[pyo3(from_item_all)]
+struct GoodnessWanted {
+    /// 0 for the formula alone.
+    n_toys: u64,
+    is_aux_fixed: bool,
+}
+
+/// Returns the goodness of fit, by the formula and by toys if they are wanted.
 #[pyfunction]
 fn goodness_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    n_toys: u64,
-    is_aux_fixed: bool,
+    wanted: GoodnessWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let GoodnessWanted { n_toys, is_aux_fixed } = wanted;
     let analysis = analysis(py, model, settings)?;
     let request = GoodnessRequest { n_toys: Some(n_toys).filter(|n| *n > 0), aux: aux(is_aux_fixed) };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.goodness(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.document(&[]))?;
     document.set_item("converged", answer.result.fit.converged)?;
-    // Not by way of JSON, which has no NaN.
+    // Not from the JSON document, which has no NaN.
     document.set_item("toys", object(py, &answer.result.toys)?)?;
     Ok(document)
 }

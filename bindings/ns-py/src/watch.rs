@@ -1,4 +1,4 @@
-//! Long work under a watching interpreter: it computes on a thread of its own, so that Ctrl-C and progress callbacks reach the caller's.
+//! Long work on a thread of its own, so that Ctrl-C and progress callbacks reach the caller's.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -34,7 +34,7 @@ impl Monitor for Shared {
 }
 
 impl Shared {
-    /// Whether the interpreter wants to go on; `callback` is called with (done, total).
+    /// Asks the interpreter for signals, and calls `callback` with (done, total).
     fn tell(&self, callback: Option<&Py<PyAny>>) -> PyResult<()> {
         self.watch.check_stopper()?;
         Python::attach(|py| {
@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-/// A function for progress, to be called whoever holds the interpreter then.
+/// Returns a progress function that any thread may call.
 pub(crate) fn callback(progress: Option<Bound<'_, PyAny>>) -> Option<Py<PyAny>> {
     progress.map(Bound::unbind)
 }
@@ -70,7 +70,7 @@ pub(crate) fn answer_watched<T: Send>(
     result.map_err(|problem| error::library(py, &problem))
 }
 
-/// What `work` makes of a likelihood, computed without the interpreter's lock.
+/// Does `work` on a likelihood without the interpreter's lock.
 ///
 /// # Errors
 /// As of [`answer_watched`].
@@ -108,13 +108,15 @@ fn on_own_thread<T: Send>(
         };
         std::thread::scope(|scope| {
             let Ok(worker) = std::thread::Builder::new().spawn_scoped(scope, run) else {
-                // This thread works instead, asks for signals between evaluations, and tells of progress at the end.
+                // This thread works instead, asks for signals between evaluations, and reports
+                // progress at the end.
                 let result = run();
                 shared.watch.raised().map_or(Ok(()), Err)?;
                 return shared.tell(callback).map(|()| result);
             };
             let mut raised = None;
-            // Nothing is ever sent: the channel closes when the work is done, and also when it panics.
+            // Nothing is ever sent: the channel closes when the work is done, and also when it
+            // panics.
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(INTERVAL) {
                 if raised.is_none()
                     && let Err(error) = shared.tell(callback)

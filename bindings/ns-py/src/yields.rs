@@ -1,4 +1,4 @@
-//! Expected yields before and after a fit, with their uncertainties; and all that there is to say about one fit.
+//! Expected yields before and after a fit with their uncertainties, and reports of one fit.
 
 use nextstat::Analysis;
 use nextstat::yields::Yields;
@@ -12,7 +12,7 @@ use crate::interrupt::answer;
 use crate::model::PyModel;
 use crate::settings::analysis;
 
-/// Yields of every channel before the fit and after it, with the data.
+/// Returns the yields of every channel before the fit and after it, with the data.
 #[pyfunction]
 fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
@@ -38,7 +38,7 @@ fn channels<'py>(py: Python<'py>, yields: &Yields) -> PyResult<Bound<'py, PyList
     Ok(channels)
 }
 
-/// One fit and everything that an analysis shows of it.
+/// Returns one fit, its goodness and its yields.
 #[pyfunction]
 fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;

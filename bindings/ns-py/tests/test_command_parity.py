@@ -1,4 +1,5 @@
-"""Python's results are the command's documents, to the last bit: the same keys, the same numbers."""
+"""Python's results are the command's documents, to the last bit: the same keys, the same numbers.
+"""
 
 import json
 import warnings
@@ -32,6 +33,11 @@ def assert_within(document, result, place="", leave_out=ABOUT_THE_RUN):
 
 CASES = {
     "fit": (["fit", "--covariance", "--correlation", "--minos=mu"], lambda model: nextstat.fit(model, minos="mu")),
+    "fit with all intervals": (["fit", "--minos=all"], lambda model: nextstat.fit(model, minos=True)),
+    "fit with intervals of the parameters of interest": (
+        ["fit", "--minos"],
+        lambda model: nextstat.fit(model, minos=model.pois),
+    ),
     "fit with options": (
         ["fit", "--fix", "mu=0.5", "--multi-start=3", "--seed", "7"],
         lambda model: nextstat.fit(model, fixed={"mu": 0.5}, multi_start=3, seed=7),
@@ -67,6 +73,10 @@ CASES = {
     "hypotest-toys q0": (
         ["hypotest-toys", "--n-toys", "40", "--test-stat", "q0"],
         lambda model: nextstat.hypotest_toys(model, n_toys=40, test_stat="q0"),
+    ),
+    "hypotest-toys q0 of 0": (
+        ["hypotest-toys", "--n-toys", "40", "--test-stat", "q0", "--mu", "0"],
+        lambda model: nextstat.hypotest_toys(model, 0.0, n_toys=40, test_stat="q0"),
     ),
     "inspect": (["inspect"], nextstat.inspect),
     "check": (["check"], nextstat.check),
@@ -171,6 +181,7 @@ SPELLINGS = {
     "`fixed`": "`--fix`",
     "`bounds`": "`--bounds`",
     "`minos`": "`--minos`",
+    "`poi_uncertainty`": "`--poi-uncertainty`",
     "`parameter`": "`--parameter`",
     "`upper_limit`": "`limit`",
     "`profile_scan`": "`scan`",
@@ -195,6 +206,14 @@ MISTAKES = {
     "a scan against itself": (
         ["scan", "--parameter", "mu", "--parameter", "mu"],
         lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")),
+    ),
+    "a discovery of something else than a signal of 0": (
+        ["hypotest-toys", "--test-stat", "q0", "--mu", "1", "--n-toys", "10"],
+        lambda m: nextstat.hypotest_toys(m, 1.0, test_stat="q0", n_toys=10),
+    ),
+    "an uncertainty of a fixed parameter": (
+        ["toys", "--fix", "mu=1", "--poi-uncertainty", "--n-toys", "10"],
+        lambda m: nextstat.fit_toys(m, fixed={"mu": 1}, poi_uncertainty=True, n_toys=10),
     ),
     "an empty group": (["ranking", "--group", "none=xyz*"], lambda m: nextstat.ranking(m, groups={"none": ["xyz*"]})),
 }

@@ -126,7 +126,7 @@ def test_damaged_documents_of_toys_are_refused(toys, tmp_path):
             n_refused += 1
             assert "a.npy" in str(error), place
     assert n_refused > 100
-    for place, expected in (("settings", "`/settings/parameters` is to be a list of names"), ("n_records", "`/n_records` is to be a count, not `None`")):
+    for place, expected in (("settings", "`/settings/parameters` must be a list of names"), ("n_records", "`/n_records` must be a count, not `None`")):
         beside.write_text(json.dumps({key: value for key, value in document.items() if key != place}))
         with pytest.raises(nextstat.ToyError, match=expected):
             nextstat.load_toys(path)
@@ -169,7 +169,7 @@ def test_damaged_records_of_toys_are_refused(toys, tmp_path):
     document = json.loads(beside.read_text())
     del document["checksums"]
     beside.write_text(json.dumps(document))
-    with pytest.raises(nextstat.ToyError, match="record 7 has the status 200"):
+    with pytest.raises(nextstat.ToyError, match="record 7 has the unknown status 200"):
         nextstat.load_toys(path)
     path.write_bytes(whole)
     assert nextstat.load_toys(path) == toys

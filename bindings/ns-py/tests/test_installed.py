@@ -11,7 +11,7 @@ from pathlib import Path
 import nextstat
 import pytest
 from nextstat import _installed
-from nextstat._command import _IN_PYTHON
+from nextstat.__main__ import _OF_PYHF
 from nextstat._installed import other_distribution
 
 
@@ -111,7 +111,7 @@ def test_the_verbs_are_those_of_the_command_that_cargo_builds(root):
 
 def test_the_verbs_of_python_are_named_by_the_command_that_cargo_builds(root):
     built = _built_by_cargo(root)
-    for verb in _IN_PYTHON:
+    for verb in _OF_PYHF:
         assert nextstat.command([verb, "--help"]).exit_code == 0
         refused = subprocess.run([built, verb], capture_output=True, text=True, check=False)
         assert refused.returncode == 2 and f"`{verb}` comes with the Python package" in refused.stderr

@@ -1,4 +1,6 @@
-"""Long calls: they tell how far they are, stop at Ctrl-C, let other threads run, and leave no memory behind."""
+"""Long calls: they tell how far they are, stop at Ctrl-C, let other threads run, and leave no
+memory behind.
+"""
 
 import os
 import signal
@@ -166,7 +168,7 @@ def test_other_threads_run_meanwhile(root, call):
     took = time.monotonic() - start
     is_over.set()
     ticker.join()
-    # Held for the whole call, the lock would have let none through.
+    # If the call kept the lock, none would run.
     inside = [when for when in ticks if start < when < start + took]
     assert len(inside) >= 3, (len(inside), took)
 

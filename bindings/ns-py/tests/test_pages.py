@@ -18,7 +18,7 @@ def _pages():
 
 
 def _matches(wanted, printed):
-    """Whether `printed` is what the page says; a line `...` stands for any lines."""
+    """Whether `printed` is what the page says; a line `...` matches any lines."""
     if not wanted:
         return not printed
     if wanted[0] == "...":

@@ -1,4 +1,6 @@
-"""The Python blocks (```` ```py ````) of the pages on plots and on distributed work, run as they stand, and their batch scripts without the batch system."""
+"""The Python blocks (```` ```py ````) of the pages on plots and on distributed work, run as they
+stand, and their batch scripts without the batch system.
+"""
 
 import os
 import re

@@ -129,7 +129,7 @@ def test_what_is_not_there_is_said(results):
     with pytest.raises(AttributeError, match="`FitResult` has no field `best_fit`; it has par_names, "):
         _ = results[0].best_fit
     assert not hasattr(results[0], "__array__")
-    with pytest.raises(nextstat.ParameterError, match="there is no parameter `Mu`"):
+    with pytest.raises(nextstat.ParameterError, match="unknown parameter `Mu`"):
         results[0].value("Mu")
 
 
@@ -248,9 +248,9 @@ def test_tests_and_limits_with_warnings_warn(root):
 
 
 def test_zeros_have_no_sign_and_levels_are_not_rounded_to_certainty(root):
-    from nextstat import _show
+    from nextstat import _views
 
-    assert _show._number(-0.0) == "0"
+    assert _views.shown_number(-0.0) == "0"
     model = nextstat.load_workspace(root / "examples/simple.json")
     with pytest.warns(nextstat.NextstatWarning, match="above the range"):
         assert "1 - 1e-300" in repr(nextstat.upper_limit(model, level=1e-300))

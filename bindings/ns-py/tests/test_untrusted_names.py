@@ -1,4 +1,6 @@
-"""Names from documents reach no terminal as they are: neither in what results show nor in what exceptions say. In results they stay as they are."""
+"""Names from documents reach no terminal as they are: neither in what results show nor in what
+exceptions say. In results they stay as they are.
+"""
 
 import json
 import unicodedata
@@ -8,7 +10,8 @@ import nextstat
 import pytest
 from nextstat import pyhf
 
-# Controls of bytes and of C1, line separators, bidirectional and invisible characters, a tag, half a surrogate.
+# Controls of bytes and of C1, line separators, bidirectional and invisible characters, a tag, half
+# a surrogate.
 HIDDEN = "\x1b]0;x\x07\x1b[31m\x9b\r\u2028\u061c\u200b\u202e\u2066\ufeff\U000e0041"
 NAMES = ("singlechannel", "signal", "background", "uncorr_bkguncrt", "mu", "Measurement")
 
@@ -104,7 +107,7 @@ def test_exceptions_are_escaped(model, workspace):
 
 
 def test_warnings_are_escaped():
-    from nextstat._common import warn
+    from nextstat._errors import warn
 
     with pytest.warns(nextstat.NextstatWarning) as caught:
         warn(HIDDEN)

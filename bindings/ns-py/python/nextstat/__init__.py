@@ -1,4 +1,6 @@
-"""Statistical inference for binned particle-physics analyses: HistFactory likelihoods, as in pyhf and ROOT.
+"""Statistical inference for binned particle-physics analyses.
+
+HistFactory likelihoods, as in pyhf and ROOT.
 
 >>> import nextstat
 >>> model = nextstat.load_workspace("examples/simple.json")
@@ -11,15 +13,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._command import command
-from ._common import DeviceError, NextstatWarning
 from ._curves import contours, profile_scan, ranking
-from ._devices import devices, has_cuda, has_metal
+from ._devices import devices
 from ._documents import PatchSet, apply_patch, check, digest, every_patch, inspect
+from ._errors import NextstatWarning
 from ._fits import fit, goodness_of_fit, report, yields
 from ._installed import warn_if_mixed as _warn_if_mixed
+from ._legacy import (
+    fit_toys_batch_gpu,
+    fit_toys_from_data_gpu,
+    has_cuda,
+    has_metal,
+    hypotest_qtilde_toys_gpu,
+)
 from ._models import asimov_data, load_workspace, model_of
 from ._nextstat import (
     DataError,
+    DeviceError,
     GradientError,
     Model,
     ModelError,
@@ -49,14 +59,7 @@ from ._results import (
     YieldsResult,
 )
 from ._tests import hypotest, hypotest_toys, significance, upper_limit
-from ._toys import (
-    fit_toys,
-    fit_toys_batch_gpu,
-    fit_toys_from_data_gpu,
-    hypotest_qtilde_toys_gpu,
-    load_toys,
-    throw_toys,
-)
+from ._toys import fit_toys, load_toys, throw_toys
 
 _warn_if_mixed()
 
@@ -130,12 +133,12 @@ __all__ = [
     "yields",
 ]
 
-# Parts that are imported when they are first used, for what they import themselves.
-_PARTS = ("differentiable", "distributed", "histograms", "jax", "plot", "pyhf", "torch")
+# Modules that are imported when they are first used, because of what they import themselves.
+_LAZY = ("differentiable", "distributed", "histograms", "jax", "plot", "pyhf", "torch")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PARTS:
+    if name in _LAZY:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
@@ -143,4 +146,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_PARTS]
+    return [*__all__, *_LAZY]

@@ -1,4 +1,5 @@
-"""Checksums of the records of a file of toys, as the command keeps them in the document beside it."""
+"""Checksums of the records of a file of toys, as the command keeps them in the document beside it.
+"""
 
 from __future__ import annotations
 

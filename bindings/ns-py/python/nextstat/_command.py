@@ -1,4 +1,4 @@
-"""The `nextstat` command: as the wheel brings it, and from Python."""
+"""The `nextstat` command, run in this process or in one of its own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from . import _nextstat
-from ._common import shown
-from ._installed import warn_if_mixed
+from ._errors import shown
 from ._nextstat import NextstatError
 from ._results import CommandResult
 
@@ -18,21 +17,11 @@ if TYPE_CHECKING:
 # Exit code of bad input or usage.
 _UNUSABLE = 2
 
-# Verbs that this package has and the command alone has not: they need ROOT files, or the network.
-_IN_PYTHON = ("xml2json", "json2xml", "contrib")
-
-
 def main() -> int:
-    """Runs the command with the arguments of this process."""
-    # `nextstat/__init__.py` may be the other distribution's.
-    warn_if_mixed()
-    if sys.argv[1:2] and sys.argv[1] in _IN_PYTHON:
-        from .pyhf._cli import main as verb
-
-        return verb(sys.argv[1:], "nextstat")
+    """Runs the command with the arguments of this process; returns its exit code."""
     import signal
 
-    # The command has its own way with Ctrl-C: it stops at the next unit of work and keeps what is done.
+    # The command handles Ctrl-C itself: it stops at the next unit of work and keeps what is done.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdout is not None:
         # There is none where standard output was closed before (`>&-`).
@@ -53,7 +42,7 @@ def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str |
     Returns
     -------
     CommandResult
-        Its exit code (0 done, 1 done but the answer is no), what it wrote, and `json()`.
+        Its exit code (0 done, 1 done but a fit did not converge), its output, and `json()`.
 
     Raises
     ------
@@ -63,9 +52,9 @@ def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str |
     Examples
     --------
     >>> import nextstat
-    >>> nextstat.command(["hypotest", "examples/simple.json"]).json()["CLs_obs"] == nextstat.hypotest(
-    ...     nextstat.load_workspace("examples/simple.json")
-    ... ).CLs_obs
+    >>> nextstat.command(["hypotest", "examples/simple.json"]).json()[
+    ...     "CLs_obs"
+    ... ] == nextstat.hypotest(nextstat.load_workspace("examples/simple.json")).CLs_obs
     True
     """
     if isinstance(arguments, (str, bytes)) or not hasattr(arguments, "__iter__"):
@@ -97,8 +86,4 @@ def _word(argument: object) -> str:
         return os.fsdecode(argument)
     if isinstance(argument, (int, float)) and not isinstance(argument, bool):
         return str(argument)
-    raise TypeError(f"`arguments` has words, paths and numbers, and `{shown(argument)}` is none")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    raise TypeError(f"`arguments` has words, paths and numbers, not `{shown(argument)}`")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import checked, count, flag, names, pair_of_names, progress_of, settings, shown
+from ._arguments import count, flag, names, pair_of_names, settings
+from ._errors import shown
 from ._nextstat import ParameterError, number
-from ._results import ContourResult, RankingResult, ScanResult
+from ._progress import progress_of
+from ._results import ContourResult, RankingResult, ScanResult, warn_if_not_converged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ._common import Bounds, Progress, Start
+    from ._arguments import Bounds, Start
     from ._nextstat import Model
+    from ._progress import Progress
 
 
 def profile_scan(
@@ -59,32 +62,43 @@ def profile_scan(
     >>> scan = nextstat.profile_scan(model, [0.0, 0.5, 1.0, 1.5])
     >>> scan.twice_delta_nll.round(3).tolist()
     [1.75, 0.161, 0.238, 1.819]
-    >>> nextstat.profile_scan(model, parameter=("mu", "uncorr_bkguncrt[0]"), points=5).delta_nll.shape
+    >>> nextstat.profile_scan(
+    ...     model, parameter=("mu", "uncorr_bkguncrt[0]"), points=5
+    ... ).delta_nll.shape
     (5, 5)
     """
     given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     points = count("points", points, 2)
     if parameter is None or isinstance(parameter, str):
-        axes: list[tuple[str | None, Any, int]] = [(parameter, _values(mu_values), points)]
+        axes = [_axis(parameter, mu_values, points)]
     else:
         axes = axes_of_grid(mu_values, parameter, points)
-    return checked(ScanResult(_nextstat.scan_model(model, given, axes, progress_of(progress, "point"))))
+    return warn_if_not_converged(ScanResult(_nextstat.scan_model(model, given, axes, progress_of(progress, "point"))))
 
 
 def _values(given: Any) -> Any:
-    """Values of one parameter, or None; one number is more likely meant to be how many of them there are."""
+    """Returns the values of one parameter, or None; a single number was likely meant as `points`.
+    """
     if isinstance(given, (int, float)) or (hasattr(given, "shape") and given.shape == ()):
-        raise TypeError(f"`mu_values` is an array of values, not `{shown(given)}`: `points=` sets how many there are")
+        raise TypeError(
+            f"`mu_values` is an array of values, not `{shown(given)}`: `points=` sets their number"
+        )
     return given
 
 
-def axes_of_grid(mu_values: Any, parameter: Sequence[str], points: int) -> list[tuple[str | None, Any, int]]:
-    """The axes of a grid of two parameters, as the extension module takes them."""
+def _axis(parameter: str | None, values: Any, points: int) -> dict[str, Any]:
+    return {"parameter": parameter, "values": _values(values), "points": points}
+
+
+def axes_of_grid(mu_values: Any, parameter: Sequence[str], points: int) -> list[dict[str, Any]]:
+    """Returns the axes of a grid of two parameters, as the extension module takes them."""
     pair = pair_of_names("parameter", parameter)
-    values = (None, None) if mu_values is None else tuple(mu_values) if hasattr(mu_values, "__iter__") else ()
+    values = (None, None)
+    if mu_values is not None:
+        values = tuple(mu_values) if hasattr(mu_values, "__iter__") else ()
     if len(values) != 2:
         raise TypeError("of two parameters `mu_values` has an array, or None, for each")
-    return [(name, _values(axis), points) for name, axis in zip(pair, values)]
+    return [_axis(name, axis, points) for name, axis in zip(pair, values)]
 
 
 def contours(
@@ -103,7 +117,7 @@ def contours(
     progress: Progress = None,
     device: str = "auto",
 ) -> ContourResult:
-    """Contours of two parameters at confidence levels.
+    """Finds contours of two parameters at confidence levels.
 
     Parameters
     ----------
@@ -111,7 +125,7 @@ def contours(
     levels : float or sequence of float
         Probabilities: the rise of 2NLL is the χ² quantile of two degrees of freedom.
     points : int
-        How many points a contour has, beside those where a range cuts it off.
+        The number of points of a contour, apart from those where a range ends it.
 
     Returns
     -------
@@ -127,14 +141,21 @@ def contours(
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
     if rest:
-        raise TypeError("`parameters` is one argument, a pair: `contours(model, ('mu', 'lumi'), 0.68)`; options are given by name")
-    pair, wanted = pair_of_names("parameters", parameters), _levels(levels)
-    found = _nextstat.contours_model(model, given, pair, wanted, count("points", points, 4), progress_of(progress, "point"))
-    return checked(ContourResult(found))
+        raise TypeError(
+            "`parameters` is one argument, a pair: `contours(model, ('mu', 'lumi'), 0.68)`; "
+            "options are given by name"
+        )
+    wanted = {
+        "parameters": pair_of_names("parameters", parameters),
+        "levels": _levels(levels),
+        "n_points": count("points", points, 4),
+    }
+    found = _nextstat.contours_model(model, given, wanted, progress_of(progress, "point"))
+    return warn_if_not_converged(ContourResult(found))
 
 
 def _levels(given: Any) -> list[float]:
-    """Confidence levels, of which one may be given by itself."""
+    """Returns confidence levels, also if one is given without a sequence."""
     is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "shape", None) == ()
     levels = [given] if is_one else list(given)
     if not levels:
@@ -158,13 +179,13 @@ def ranking(
     progress: Progress = None,
     device: str = "auto",
 ) -> RankingResult:
-    """Impacts of nuisance parameters on the parameter of interest.
+    """Ranks nuisance parameters by their impact on the parameter of interest.
 
     Parameters
     ----------
     methods : sequence of str
-        ``"classic"``: conditional fits at the ends of each parameter's interval, before and after the fit. ``"global"``: fits to shifted auxiliary data.
-        ``"covariance"``: the formula.
+        ``"classic"``: conditional fits at the ends of each parameter's interval, before and after
+        the fit. ``"global"``: fits to shifted auxiliary data. ``"covariance"``: the formula.
     groups : dict, optional
         Name patterns by group: the common impact of the parameters that match.
     minos : bool
@@ -181,24 +202,33 @@ def ranking(
     Examples
     --------
     >>> import nextstat
-    >>> result = nextstat.ranking(nextstat.load_workspace("examples/shapes.json"), groups={"statistics": "mc_stat_*"})
+    >>> result = nextstat.ranking(
+    ...     nextstat.load_workspace("examples/shapes.json"), groups={"statistics": "mc_stat_*"}
+    ... )
     >>> result.ranking[0]["parameter"], round(result.ranking[0]["postfit"]["up"]["impact"], 3)
     ('fakes_control_region[0]', 0.248)
     """
     given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    wanted = ranking_of(methods, groups, minos)
-    return checked(RankingResult(_nextstat.ranking_model(model, given, *wanted, progress_of(progress, "parameter"))))
+    wanted = ranking_wanted(methods, groups, minos)
+    told = progress_of(progress, "parameter")
+    return warn_if_not_converged(
+        RankingResult(_nextstat.ranking_model(model, given, wanted, told))
+    )
 
 
-def ranking_of(
+def ranking_wanted(
     methods: str | Sequence[str], groups: Mapping[str, str | Sequence[str]] | None, minos: bool
-) -> tuple[list[str], list[tuple[str, list[str]]], bool]:
-    """What is ranked, as the extension module takes it."""
+) -> dict[str, Any]:
+    """Returns a ranking as the extension module takes it."""
     if not (groups is None or hasattr(groups, "items")):
-        raise TypeError(f"`groups` is a dictionary of name patterns by group, such as {{'jets': 'jes_*'}}, not `{shown(groups)}`")
+        example = "{'jets': 'jes_*'}"
+        raise TypeError(
+            f"`groups` is a dictionary of name patterns by group, such as {example}, "
+            f"not `{shown(groups)}`"
+        )
     patterns = [(name, names("groups", found)) for name, found in (groups or {}).items()]
     names("groups", [name for name, _ in patterns])
     wanted = names("methods", methods)
     if not wanted:
         raise ParameterError("`methods` is empty: there are `classic`, `global` and `covariance`")
-    return wanted, patterns, flag("minos", minos)
+    return {"methods": wanted, "groups": patterns, "minos": flag("minos", minos)}

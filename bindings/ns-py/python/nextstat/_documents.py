@@ -1,4 +1,5 @@
-"""Documents: what is in a workspace, what is wrong with it, digests, patches, and sets of patches."""
+"""Documents: what is in a workspace, what is wrong with it, digests, patches, and sets of patches.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +8,20 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
-from ._common import NextstatWarning, count, document_bytes, first_done, json_bytes, model_needed, progress_of, shown, text
+from ._arguments import count, require_model, text
+from ._errors import NextstatWarning, shown
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet, escape
+from ._progress import first_done, progress_of
 from ._results import CheckResult, GridResult, InspectResult
+from ._sources import document_bytes, json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ._common import Document, Interpolation, Poi, Progress
+    from ._arguments import Interpolation, Poi
+    from ._progress import Progress
+    from ._sources import Document
 
 
 def inspect(workspace: Model | Document, *, measurement: str | None = None) -> InspectResult:
@@ -37,7 +43,8 @@ def inspect(workspace: Model | Document, *, measurement: str | None = None) -> I
 
 
 def check(model: Model) -> CheckResult:
-    """What makes a model wrong, before a fit does: one-sided and kinked systematics, empty bins, unused settings, degenerate parameters.
+    """What makes a model wrong, before a fit does: one-sided and kinked systematics, empty bins,
+    unused settings, degenerate parameters.
 
     Examples
     --------
@@ -49,7 +56,7 @@ def check(model: Model) -> CheckResult:
     >>> found.n_errors, [finding["code"] for finding in found.findings]
     (0, ['negative_yield'])
     """
-    model_needed(model)
+    require_model(model)
     return CheckResult(model._check())
 
 
@@ -146,7 +153,9 @@ class PatchSet:
         self._raw.grid(document_bytes(workspace))
 
     def verify(self, workspace: Document) -> dict[str, Any]:
-        """Whether the set was made for `workspace`: ``verified``, and every digest with what was found."""
+        """Whether the set was made for `workspace`: ``verified``, and every digest with what was
+        found.
+        """
         return self._raw.verify(document_bytes(workspace))
 
     def apply(self, workspace: Document, name: str) -> dict[str, Any]:
@@ -163,7 +172,9 @@ class PatchSet:
         interp_defaults: str = "smooth",
         interpolation: Interpolation | None = None,
     ) -> Model:
-        """The model of `workspace` with the patch `name`; the other arguments are those of `load_workspace`."""
+        """The model of `workspace` with the patch `name`; the other arguments are those of
+        `load_workspace`.
+        """
         choice = choice_of(measurement, poi, interp_defaults, interpolation)
         return self._raw.grid(document_bytes(workspace)).model(text("name", name), choice)
 
@@ -195,13 +206,15 @@ def every_patch(
     threads: int | None = None,
     progress: Progress = None,
 ) -> GridResult:
-    """Ask the same question of a background with each patch of a set: the background is read once, the patches share the threads.
+    """Ask the same question of a background with each patch of a set: the background is read once,
+    the patches share the threads.
 
     Parameters
     ----------
     question : callable
-        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model: nextstat.hypotest(model, 1.0)``. Ctrl-C stops what it computes with
-        this package; what else it does is waited for.
+        From a model to a result, such as ``nextstat.upper_limit`` or ``lambda model:
+        nextstat.hypotest(model, 1.0)``. Ctrl-C stops what it computes with this package; what else
+        it does is waited for.
     threads : int, optional
         As many as the machine has if not given.
     progress : callable or True, optional
@@ -214,7 +227,9 @@ def every_patch(
     Examples
     --------
     >>> import nextstat
-    >>> grid = nextstat.every_patch("examples/background.json", "examples/signals.json", nextstat.hypotest)
+    >>> grid = nextstat.every_patch(
+    ...     "examples/background.json", "examples/signals.json", nextstat.hypotest
+    ... )
     >>> [(patch["patch"], round(patch["result"].CLs_obs, 4)) for patch in grid.patches]
     [('signal_300', 0.1031), ('signal_500', 0.5622), ('signal_800', 0.834)]
     """

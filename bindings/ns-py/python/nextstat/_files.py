@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def write_whole(files: Mapping[Path, Content]) -> None:
     """Writes files from bytes, or by functions that are given a path.
 
-    Everything is written beside its place and synced before the first file is moved there, so an error or a kill leaves the old files as they were. Links
-    are followed, permissions are kept, and pipes and devices are written to as they are.
+    Everything is written beside its place and synced before the first file is moved there, so an
+    error or a kill leaves the old files as they were. Links are followed, permissions are kept, and
+    pipes and devices are written to as they are.
     """
     parts: dict[Path, Path] = {}
     try:
@@ -42,7 +43,9 @@ def write_whole(files: Mapping[Path, Content]) -> None:
 
 
 def _new_beside(target: Path) -> Path:
-    """An empty file in the folder of `target`, with the permissions that `target` has or would have."""
+    """An empty file in the folder of `target`, with the permissions that `target` has or would
+    have.
+    """
     part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.tmp")
     is_there = target.exists()
     if is_there and not os.access(target, os.W_OK):

@@ -1,20 +1,22 @@
-"""Fits, and what is made of one fit: yields, goodness, a report."""
+"""Fits, and what follows from one fit: yields, goodness of fit, a report."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from . import _nextstat
-from ._common import checked, flag, is_fixed, names, progress_of, settings, toys_or_none
-from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult
+from ._arguments import flag, names, optional_toys, parse_aux, settings
+from ._progress import progress_of
+from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_if_not_converged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
-    from ._common import Bounds, Progress, Start
+    from ._arguments import Bounds, Start
     from ._nextstat import Model
+    from ._progress import Progress
 
 
 def fit(
@@ -32,7 +34,8 @@ def fit(
 ) -> FitResult:
     """Fit a model to data.
 
-    Minimises -ln L by a bounded second-order iteration with exact Hessians. Uncertainties are square roots of the diagonal of the inverse Hessian.
+    Minimises -ln L by a bounded second-order iteration with exact Hessians. Uncertainties are
+    square roots of the diagonal of the inverse Hessian.
 
     Parameters
     ----------
@@ -42,13 +45,14 @@ def fit(
     init : array or dict, optional
         Starting values: all (P), or of some parameters by name.
     fixed : dict, optional
-        Parameters held at a value, by name; the name of a vector holds every element.
+        Parameters fixed at a value, by name; the name of a vector fixes every element.
     bounds : dict, optional
         Ranges (lower, upper) instead of the model's, by name.
     covariance : bool
-        Whether the result has covariance and correlation matrices beside the standard deviations. They are computed when they are first looked at.
+        Whether the result has covariance and correlation matrices. They are computed when they are
+        first read.
     minos : str, sequence of str, or bool
-        Parameters whose asymmetric intervals are wanted; True or ``"all"`` for every one that is free.
+        Parameters whose asymmetric intervals are wanted; True or ``"all"`` for all that are free.
     multi_start : int, optional
         Further random starting points; the lowest minimum is kept.
     seed : int
@@ -73,16 +77,22 @@ def fit(
     >>> nextstat.fit(model, fixed={"mu": 0.0}).twice_nll > result.twice_nll
     True
     """
-    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    found = _nextstat.fit_model(model, given, True, _of_minos(minos))
-    return checked(FitResult({**found, **({} if flag("covariance", covariance) else {"covariance": None, "correlation": None})}))
-
-
-def _of_minos(given: str | Sequence[str] | bool) -> list[str]:
-    """Names of the parameters whose intervals are wanted."""
-    if isinstance(given, bool):
-        return ["all"] if given else []
-    return names("minos", given)
+    given = settings(
+        model,
+        device,
+        on_devices=True,
+        data=data,
+        init=init,
+        fixed=fixed,
+        bounds=bounds,
+        multi_start=multi_start,
+        seed=seed,
+    )
+    wanted = {"errors": True, "minos": minos if isinstance(minos, bool) else names("minos", minos)}
+    found = _nextstat.fit_model(model, given, wanted)
+    if not flag("covariance", covariance):
+        found |= {"covariance": None, "correlation": None}
+    return warn_if_not_converged(FitResult(found))
 
 
 def yields(
@@ -97,7 +107,9 @@ def yields(
     threads: int | None = None,
     device: str = "auto",
 ) -> YieldsResult:
-    """Expected yields of every channel, sample and bin before the fit and after it, with uncertainties from the full covariance.
+    """Returns expected yields of every channel, sample and bin before the fit and after it.
+
+    Uncertainties are from the full covariance.
 
     Returns
     -------
@@ -107,11 +119,14 @@ def yields(
     --------
     >>> import nextstat
     >>> channel = nextstat.yields(nextstat.load_workspace("examples/simple.json")).channels[0]
-    >>> channel["postfit"]["total"]["yields"].round(1).tolist(), round(channel["postfit"]["total"]["sum_uncertainty"], 2)
+    >>> (
+    ...     channel["postfit"]["total"]["yields"].round(1).tolist(),
+    ...     round(channel["postfit"]["total"]["sum_uncertainty"], 2),
+    ... )
     ([58.5, 61.3], 10.93)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    return checked(YieldsResult(_nextstat.yields_model(model, given)))
+    return warn_if_not_converged(YieldsResult(_nextstat.yields_model(model, given)))
 
 
 def goodness_of_fit(
@@ -129,14 +144,16 @@ def goodness_of_fit(
     progress: Progress = None,
     device: str = "auto",
 ) -> GoodnessOfFit:
-    """The distance of the best fit to the saturated model, with its p-value by χ² and, if asked for, by toys.
+    """Returns the distance of the best fit to the saturated model.
+
+    Its p-value is by χ² and, if wanted, by toys.
 
     Parameters
     ----------
     toys : int
-        Toys to throw at the best fit and to fit: p-values that need no large counts.
+        How many toys to throw at the best fit and to fit, for p-values that need no large counts.
     aux : ``"fluctuated"`` or ``"fixed"``
-        What happens to the auxiliary data of toys; fixed for comparisons only.
+        How toys get their auxiliary data; ``"fixed"`` is for comparisons only.
     progress : callable or True, optional
         Called with (done, total); True shows a bar.
 
@@ -147,18 +164,21 @@ def goodness_of_fit(
     Examples
     --------
     >>> import nextstat
-    >>> goodness = nextstat.goodness_of_fit(nextstat.load_workspace("examples/shapes.json"), toys=200)
+    >>> goodness = nextstat.goodness_of_fit(
+    ...     nextstat.load_workspace("examples/shapes.json"), toys=200
+    ... )
     >>> round(goodness.statistic, 4), goodness.n_dof, round(goodness.p_value, 4)
     (0.1171, 2, 0.9431)
     >>> goodness.toys["total"]["value"]
     0.985
     """
-    is_on_devices = toys_or_none(toys) > 0
+    is_on_devices = optional_toys(toys) > 0
     given = settings(
         model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
     )
-    found = _nextstat.goodness_model(model, given, toys_or_none(toys), is_fixed(aux), progress_of(progress, "toy"))
-    return checked(GoodnessOfFit(found))
+    wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
+    found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
+    return warn_if_not_converged(GoodnessOfFit(found))
 
 
 def report(
@@ -173,7 +193,9 @@ def report(
     threads: int | None = None,
     device: str = "auto",
 ) -> ReportResult:
-    """Everything about one fit: parameters, pulls, correlations, yields before and after, goodness of fit.
+    """Returns everything about one fit.
+
+    Parameters, pulls, correlations, yields before and after, and goodness of fit.
 
     Returns
     -------
@@ -183,8 +205,12 @@ def report(
     --------
     >>> import nextstat
     >>> report = nextstat.report(nextstat.load_workspace("examples/shapes.json"))
-    >>> report.fit.converged, report.goodness_of_fit.n_dof, [channel["channel"] for channel in report.channels]
+    >>> (
+    ...     report.fit.converged,
+    ...     report.goodness_of_fit.n_dof,
+    ...     [channel["channel"] for channel in report.channels],
+    ... )
     (True, 2, ['control_region', 'signal_region'])
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    return checked(ReportResult(_nextstat.report_model(model, given)))
+    return warn_if_not_converged(ReportResult(_nextstat.report_model(model, given)))

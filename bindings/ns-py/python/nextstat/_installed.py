@@ -1,7 +1,7 @@
 """Whether another distribution has put its files among those of this package.
 
-The distribution `nextstat-rs` and another engine's, `nextstat`, share the import name; the one installed last overwrites
-files of the other.
+The distribution `nextstat-rs` and another engine's, `nextstat`, share the import name; the one
+installed last overwrites files of the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _warned = False
 def other_distribution(folder: str) -> str | None:
     """Returns the name and version of the other distribution installed in `folder`, or nothing.
 
-    The names of the folder's entries are enough: pip leaves one for each distribution. Ours begins with `nextstat_rs`.
+    The names of the folder's entries are enough: pip leaves one for each distribution. Ours begins
+    with `nextstat_rs`.
     """
     try:
         with os.scandir(folder) as entries:

@@ -1,12 +1,14 @@
-"""From workspaces to models."""
+"""Models, made of workspaces."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from ._common import is_json, json_bytes, model_needed, names, path_of, shown, text
+from ._arguments import names, path_of, require_model, text
+from ._errors import shown
 from ._nextstat import Model, WorkspaceError
+from ._sources import is_json, json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from numpy.typing import ArrayLike
 
-    from ._common import Interpolation, Poi
+    from ._arguments import Interpolation, Poi
 
 
 def load_workspace(
@@ -28,7 +30,7 @@ def load_workspace(
     interp_defaults: str = "smooth",
     interpolation: Interpolation | None = None,
 ) -> Model:
-    """The model of a pyhf workspace file (`.json`, `.json.gz` or `.json.zst`).
+    """Returns the model of a pyhf workspace file (`.json`, `.json.gz` or `.json.zst`).
 
     Parameters
     ----------
@@ -42,16 +44,17 @@ def load_workspace(
     poi : str or sequence of str, optional
         Parameters of interest instead of the measurement's; ``"none"`` for none.
     interp_defaults : ``"smooth"`` or ``"pyhf"``
-        ``"smooth"`` is what pyhf does today: normsys code4 and histosys code4p. ``"pyhf"`` is pyhf before its release 0.6: code1 and code0.
+        ``"smooth"`` is the default of pyhf today: normsys code4 and histosys code4p. ``"pyhf"`` is
+        that of pyhf before its release 0.6: code1 and code0.
     interpolation : dict, optional
         The rule of one kind of modifier, such as ``{"normsys": "code1"}``.
 
     Raises
     ------
     WorkspaceError
-        With the place in the document, and a hint where there is one.
+        With the place in the document, and a hint if there is one.
     ModelError
-        A workspace that makes no model.
+        A workspace that is not a valid model.
 
     Examples
     --------
@@ -62,11 +65,18 @@ def load_workspace(
     if (patchset is None) != (patch_name is None):
         raise TypeError("`patchset` and `patch_name` go together")
     if isinstance(path, (dict, bytes)) or (isinstance(path, str) and is_json(path)):
-        raise TypeError(f"`path` is to be that of a file: `nextstat.model_of` makes a model of a `{type(path).__name__}`")
-    of_set = None if patchset is None else (path_of("patchset", patchset), text("patch_name", patch_name))
-    several = patches if hasattr(patches, "__iter__") and not isinstance(patches, (str, os.PathLike)) else (patches,)
-    paths = [path_of("patches", patch) for patch in several]
-    return Model.load(path_of("path", path), paths, of_set, choice_of(measurement, poi, interp_defaults, interpolation))
+        kind = type(path).__name__
+        raise TypeError(
+            f"`path` must be that of a file: `nextstat.model_of` makes a model of a `{kind}`"
+        )
+    is_single = isinstance(patches, (str, os.PathLike)) or not hasattr(patches, "__iter__")
+    files = {
+        "workspace": path_of("path", path),
+        "patches": [path_of("patches", one) for one in ((patches,) if is_single else patches)],
+        "patchset": None if patchset is None else path_of("patchset", patchset),
+        "patch_name": None if patch_name is None else text("patch_name", patch_name),
+    }
+    return Model.load(files, choice_of(measurement, poi, interp_defaults, interpolation))
 
 
 def model_of(
@@ -77,7 +87,7 @@ def model_of(
     interp_defaults: str = "smooth",
     interpolation: Interpolation | None = None,
 ) -> Model:
-    """The model of a pyhf workspace that is here already: a dictionary, or JSON as text or bytes.
+    """Returns the model of a pyhf workspace: a dictionary, or JSON as text or bytes.
 
     The arguments are those of `load_workspace`.
 
@@ -92,10 +102,17 @@ def model_of(
     0.9524
     """
     if isinstance(workspace, str) and not workspace.strip():
-        raise WorkspaceError("`workspace` is empty text, and no JSON")
-    if isinstance(workspace, os.PathLike) or (isinstance(workspace, str) and not is_json(workspace)):
-        raise TypeError(f"`workspace` is to be one that is here already: `nextstat.load_workspace({shown(os.fspath(workspace))})` reads a file")
-    return Model(json_bytes(workspace), *choice_of(measurement, poi, interp_defaults, interpolation))
+        raise WorkspaceError("`workspace` is empty text, not JSON")
+    is_text = isinstance(workspace, str)
+    if isinstance(workspace, os.PathLike) or (is_text and not is_json(workspace)):
+        path = shown(os.fspath(workspace))
+        raise TypeError(
+            f"`workspace` must be JSON or a dictionary: `nextstat.load_workspace({path})` "
+            "reads a file"
+        )
+    return Model(
+        json_bytes(workspace), choice_of(measurement, poi, interp_defaults, interpolation)
+    )
 
 
 def choice_of(
@@ -103,9 +120,12 @@ def choice_of(
     poi: Poi = None,
     interp_defaults: str = "smooth",
     interpolation: Interpolation | None = None,
-) -> tuple[str | None, list[str] | None, tuple[str, list[tuple[str, str]]]]:
-    """How a workspace is to be read, as the extension module takes it."""
-    rules = [(text("interpolation", kind), text("interpolation", code)) for kind, code in _items("interpolation", interpolation)]
+) -> dict[str, Any]:
+    """Returns the choices of a reader of workspaces, as the extension module takes them."""
+    rules = {
+        text("interpolation", kind): text("interpolation", code)
+        for kind, code in _items("interpolation", interpolation)
+    }
     if poi is None or (isinstance(poi, tuple) and not poi):
         pois = None
     elif isinstance(poi, str) and poi == "none":
@@ -113,19 +133,29 @@ def choice_of(
     else:
         pois = names("poi", poi)
     measurement = None if measurement is None else text("measurement", measurement)
-    return measurement, pois, (text("interp_defaults", interp_defaults), rules)
+    return {
+        "measurement": measurement,
+        "poi": pois,
+        "interp_defaults": text("interp_defaults", interp_defaults),
+        "interpolation": rules,
+    }
 
 
 def _items(name: str, given: Mapping[str, str] | None) -> list[tuple[str, str]]:
     if given is None:
         return []
     if not hasattr(given, "items"):
-        raise TypeError(f"`{name}` is a dictionary of rules by kind, such as {{'normsys': 'code1'}}, not `{shown(given)}`")
+        example = "{'normsys': 'code1'}"
+        raise TypeError(
+            f"`{name}` is a dictionary of rules by kind, such as {example}, not `{shown(given)}`"
+        )
     return list(given.items())
 
 
 def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
-    """What the model expects at `params` (P): main bins, then auxiliary data (B + K); at its starting values if not given.
+    """Returns the Asimov data of a model: main bins, then auxiliary data (B + K).
+
+    They are made at `params` (P), or at the model's starting values if not given.
 
     Examples
     --------
@@ -135,5 +165,5 @@ def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
     >>> round(nextstat.fit(model, data=data).value("mu"), 9)
     1.0
     """
-    model_needed(model)
+    require_model(model)
     return model.expected_data(model.init if params is None else params)

@@ -1,21 +1,24 @@
-"""Tests of the parameter of interest: CLs, significances, limits, by formulas and by toys."""
+"""Tests of the parameter of interest by formulas and by toys: CLs, significances, limits."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import believed, is_fixed, progress_of, real, settings, text, toys, warn
+from ._arguments import parse_aux, real, settings, text, toy_range
+from ._errors import warn
 from ._nextstat import ParameterError
-from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
+from ._progress import progress_of
+from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult, warn_if_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import ArrayLike
 
-    from ._common import Bounds, Progress, Start
+    from ._arguments import Bounds, Start
     from ._nextstat import Model
+    from ._progress import Progress
 
 
 def hypotest(
@@ -38,7 +41,8 @@ def hypotest(
     mu : float
         The tested value; `q0` always tests 0.
     test_stat : ``"qtilde"``, ``"q"``, ``"q0"``, ``"t"`` or ``"ttilde"``
-        For limits on a parameter that is not negative, for limits, for a discovery, two-sided, two-sided and not negative.
+        For limits on a parameter that is not negative, for limits, for a discovery, two-sided,
+        two-sided and not negative.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def hypotest(
     (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return believed(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
+    return warn_if_untrusted(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
 def significance(
@@ -67,7 +71,7 @@ def significance(
     seed: int = 0,
     device: str = "auto",
 ) -> SignificanceResult:
-    """The significance of a discovery, observed and expected for a signal of strength `mu`.
+    """Returns the significance of a discovery, observed and expected of a signal of strength `mu`.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def significance(
     (1.3228, 1.8309)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return believed(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
+    return warn_if_untrusted(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
 
 
 def upper_limit(
@@ -98,7 +102,9 @@ def upper_limit(
     seed: int = 0,
     device: str = "auto",
 ) -> LimitResult:
-    """Upper limits on the parameter of interest where CLs is `level`, observed and expected.
+    """Finds upper limits on the parameter of interest where CLs is `level`.
+
+    They are observed and expected.
 
     Parameters
     ----------
@@ -106,7 +112,7 @@ def upper_limit(
         0.05 for limits at 95% confidence level.
     test_stat : ``"qtilde"`` or ``"q"``
     grid : array, optional
-        Interpolate the limits from CLs at these values, as pyhf does, instead of finding them.
+        Values between which CLs is interpolated, as in pyhf, instead of a root finder.
 
     Returns
     -------
@@ -120,12 +126,17 @@ def upper_limit(
     (1.7053, 1.0943)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
-    return believed(LimitResult(_nextstat.limit_model(model, given, real("level", level), text("test_stat", test_stat), grid)))
+    wanted = {
+        "level": real("level", level),
+        "test_stat": text("test_stat", test_stat),
+        "grid": grid,
+    }
+    return warn_if_untrusted(LimitResult(_nextstat.limit_model(model, given, wanted)))
 
 
 def hypotest_toys(
     model: Model,
-    mu: float = 1.0,
+    mu: float | None = None,
     *,
     n_toys: int = 1000,
     n_toys_b: int | None = None,
@@ -144,17 +155,18 @@ def hypotest_toys(
 ) -> ToyHypotestResult:
     """Test a value of the parameter of interest by toys.
 
-    Auxiliary data of toys fluctuate like the main bins; toys are thrown at the conditional best fits to the data, and each is fitted.
+    Auxiliary data of toys fluctuate like the main bins. Toys are thrown at the conditional best
+    fits to the data, and each is fitted.
 
     Parameters
     ----------
-    mu : float
-        The tested value; `q0` always tests 0.
+    mu : float, optional
+        The tested value; 1 if not given, and always 0 for `q0`.
     n_toys, n_toys_b : int
-        Toys of the tested and of the other hypothesis; as many if not given.
+        Toys of the tested and of the other hypothesis; equally many if not given.
     test_stat : ``"qtilde"``, ``"q"`` or ``"q0"``
     aux : ``"fluctuated"`` or ``"fixed"``
-        What happens to auxiliary data; fixed for comparisons only.
+        How toys get their auxiliary data; ``"fixed"`` is for comparisons only.
     stop_at_error : float, optional
         Stop as soon as the Monte-Carlo error of CLs is below this.
     threads : int, optional
@@ -169,30 +181,39 @@ def hypotest_toys(
     Examples
     --------
     >>> import nextstat
-    >>> result = nextstat.hypotest_toys(nextstat.load_workspace("examples/simple.json"), 1.0, n_toys=500, seed=1)
+    >>> result = nextstat.hypotest_toys(
+    ...     nextstat.load_workspace("examples/simple.json"), 1.0, n_toys=500, seed=1
+    ... )
     >>> round(result.CLs_obs, 3), round(result.CLs_obs_error, 3)
     (0.329, 0.023)
     """
     given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    wanted = wanted_of_toys(mu, (n_toys, n_toys_b), test_stat, is_fixed(aux), stop_at_error)
+    wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)
+    wanted["is_aux_fixed"] = parse_aux(aux)
     result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))
     if any(result.n_failed):
         warn("; ".join(result.warnings))
     return result
 
 
-def wanted_of_toys(mu: float, n_toys: tuple[int, int | None], test_stat: str, is_aux_fixed: bool, stop_at_error: float | None) -> dict[str, Any]:
-    """What is tested by toys, as the extension module takes it."""
+def toys_wanted(
+    mu: float | None,
+    n_toys: int,
+    n_toys_b: int | None,
+    *,
+    test_stat: str,
+    stop_at_error: float | None,
+) -> dict[str, Any]:
+    """Returns a test by toys as the extension module takes it, without `is_aux_fixed`."""
     error = None if stop_at_error is None else real("stop_at_error", stop_at_error)
     if error is not None and error <= 0:
-        raise ParameterError(f"`stop_at_error` is {error:g}, which no error is below")
-    n_tested, n_other = n_toys
-    _, n_tested = toys("n_toys", n_tested)
+        raise ParameterError(f"`stop_at_error` is {error:g}, and must be positive")
+    _, n_tested = toy_range("n_toys", n_toys)
+    n_other = n_tested if n_toys_b is None else toy_range("n_toys_b", n_toys_b)[1]
     return {
-        "mu": 0.0 if text("test_stat", test_stat) == "q0" else real("mu", mu),
-        "test_stat": test_stat,
-        "n_toys": [n_tested, n_tested if n_other is None else toys("n_toys_b", n_other)[1]],
-        "is_aux_fixed": is_aux_fixed,
+        "mu": None if mu is None else real("mu", mu),
+        "test_stat": text("test_stat", test_stat),
+        "n_toys": [n_tested, n_other],
         "stop_at_error": error,
         "range": None,
     }

@@ -1,4 +1,7 @@
-"""Files of toys: a NumPy array with a record per toy, and a document beside it that says what they are; as the command writes and reads them."""
+"""Files of toys: a NumPy array with a record for each toy, and a document beside it.
+
+The command writes and reads the same files. Toys are the fields of a `ToysResult`.
+"""
 
 from __future__ import annotations
 
@@ -12,36 +15,43 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _checksums
-from ._common import shown
+from ._errors import shown
 from ._files import write_whole
 from ._nextstat import ToyError, __version__
-from ._results import OUTCOMES, ToysResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import BinaryIO
 
+#: How a fit ends, by its number in files of toys.
+OUTCOMES = ("converged", "iteration_limit", "stalled", "saddle", "not_finite")
+
 _FORMAT = "nextstat toys"
 _WORDS = {"<u8": "u64", "|u1": "u8", "<f8": "f64"}
 
 
-def save(result: ToysResult, path: str) -> None:
+def save(fields: Mapping[str, Any], path: str) -> None:
     """Writes `path` (`.npy`) and `path.json`."""
     if not path.endswith(".npy"):
         raise ToyError(f"toys are kept in a NumPy file, and `{path}` does not end in `.npy`")
-    fields: Mapping[str, Any] = result._fields
     has_uncertainty = fields["poi_uncertainty"] is not None
     columns: list[tuple[Any, ...]] = [("toy", "<u8"), ("status", "|u1"), ("nll", "<f8")]
     columns += [("poi_uncertainty", "<f8")] * has_uncertainty
-    columns.append(("parameters", "<f8", (len(result.par_names),)))
-    records = np.zeros(len(result.toys), dtype=columns)
-    records["toy"], records["nll"], records["parameters"] = result.toys, result.nll, result.params
-    records["status"] = [OUTCOMES.index(outcome) for outcome in result.outcomes]
+    columns.append(("parameters", "<f8", (len(fields["par_names"]),)))
+    records = np.zeros(len(fields["toys"]), dtype=columns)
+    records["toy"], records["nll"] = fields["toys"], fields["nll"]
+    records["parameters"] = fields["params"]
+    records["status"] = [OUTCOMES.index(outcome) for outcome in fields["outcomes"]]
     if has_uncertainty:
         records["poi_uncertainty"] = fields["poi_uncertainty"]
-    identity = json.dumps(_identity(result, columns, records), indent=4, sort_keys=True) + "\n"
+    identity = json.dumps(_identity(fields, columns, records), indent=4, sort_keys=True) + "\n"
     # As the command does: what describes the toys is there before they are.
-    write_whole({Path(path + ".json"): identity.encode(), Path(path): _header(columns, len(records)) + records.tobytes()})
+    write_whole(
+        {
+            Path(path + ".json"): identity.encode(),
+            Path(path): _header(columns, len(records)) + records.tobytes(),
+        }
+    )
 
 
 def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
@@ -55,58 +65,64 @@ def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + f"{text(n_records):<{size - 1}}\n".encode()
 
 
-def _identity(result: ToysResult, columns: list[tuple[Any, ...]], records: np.ndarray) -> dict[str, Any]:
-    n_toys = len(result.toys)
-    settings = {key: result._fields[key] for key in ("aux", "measurement", "poi", "seed")}
-    settings["par_names"] = settings["parameters"] = list(result.par_names)
-    settings["thrown_at"] = {"mu": None, "rule": "given", "parameters": result.thrown_at.tolist()}
+def _identity(
+    fields: Mapping[str, Any], columns: list[tuple[Any, ...]], records: np.ndarray
+) -> dict[str, Any]:
+    """Returns the document beside the toys."""
+    n_toys = len(fields["toys"])
+    settings = {key: fields[key] for key in ("aux", "measurement", "poi", "seed")}
+    settings["par_names"] = settings["parameters"] = list(fields["par_names"])
+    at = fields["thrown_at"].tolist()
+    settings["thrown_at"] = {"mu": None, "rule": "given", "parameters": at}
     return {
         "format": _FORMAT,
         "format_version": 1,
         "kind": "fits",
         "checksums": _checksums.of(records),
-        "columns": [[name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns],
+        "columns": [
+            [name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns
+        ],
         "n_records": n_toys,
-        "devices": list(result.devices),
+        "devices": list(fields["devices"]),
         "n_toys": n_toys,
         "settings": {**settings, "ensemble": "fits", "nextstat_version": __version__},
         "shard": {"first": 0, "index": 1, "n_toys": n_toys, "of": 1},
     }
 
 
-def load(path: str) -> ToysResult:
-    """Reads `path` and `path.json`."""
+def load(path: str) -> dict[str, Any]:
+    """Reads `path` and `path.json`; returns the fields of a result."""
     identity = _identity_of(path)
     records = _records(path, _columns(identity))
     if len(records) != identity["n_records"]:
-        raise ToyError(f"`{path}` has {len(records)} toys, and `{path}.json` says {identity['n_records']}")
+        n_told = identity["n_records"]
+        raise ToyError(f"`{path}` has {len(records)} toys, and `{path}.json` says {n_told}")
     if _has_checksums(identity):
         _checksums.require_sound(path, records, identity["checksums"])
     unknown = records["status"] >= len(OUTCOMES)
     if unknown.any():
-        raise ToyError(f"in `{path}`: record {unknown.argmax()} has the status {records['status'][unknown][0]}, which stands for no outcome")
+        status = records["status"][unknown][0]
+        raise ToyError(f"in `{path}`: record {unknown.argmax()} has the unknown status {status}")
     settings = identity["settings"]
     converged = records["status"] == 0
     has_uncertainty = "poi_uncertainty" in (records.dtype.names or ())
-    return ToysResult(
-        {
-            "par_names": settings["parameters"],
-            "poi": settings.get("poi"),
-            "toys": records["toy"].copy(),
-            "params": records["parameters"].reshape(len(records), -1).copy(),
-            "nll": records["nll"].copy(),
-            "n_failed": int((~converged).sum()),
-            "converged": converged,
-            "poi_uncertainty": records["poi_uncertainty"].copy() if has_uncertainty else None,
-            "outcomes": [OUTCOMES[status] for status in records["status"]],
-            "measurement": settings["measurement"],
-            "seed": settings["seed"],
-            "thrown_at": np.asarray(settings["thrown_at"]["parameters"], dtype=float),
-            "aux": settings["aux"],
-            # Files of earlier versions do not say.
-            "devices": identity.get("devices") or [],
-        }
-    )
+    return {
+        "par_names": settings["parameters"],
+        "poi": settings.get("poi"),
+        "toys": records["toy"].copy(),
+        "params": records["parameters"].reshape(len(records), -1).copy(),
+        "nll": records["nll"].copy(),
+        "n_failed": int((~converged).sum()),
+        "converged": converged,
+        "poi_uncertainty": records["poi_uncertainty"].copy() if has_uncertainty else None,
+        "outcomes": [OUTCOMES[status] for status in records["status"]],
+        "measurement": settings["measurement"],
+        "seed": settings["seed"],
+        "thrown_at": np.asarray(settings["thrown_at"]["parameters"], dtype=float),
+        "aux": settings["aux"],
+        # Files of earlier versions do not say.
+        "devices": identity.get("devices") or [],
+    }
 
 
 def _identity_of(path: str) -> dict[str, Any]:
@@ -134,12 +150,12 @@ def _has_checksums(identity: dict[str, Any]) -> bool:
 
 
 def _check(path: str, identity: dict[str, Any], place: str, is_right: Callable[[Any], bool], expected: str) -> None:
-    """Refuses a document whose value at `place` is missing or not what it is to be."""
+    """Refuses a document whose value at `place` is missing or not valid."""
     value: Any = identity
     for key in place.split("/"):
         value = value.get(key) if isinstance(value, dict) else None
     if not is_right(value):
-        raise ToyError(f"in `{path}.json`: `/{place}` is to be {expected}, not `{shown(value)}`")
+        raise ToyError(f"in `{path}.json`: `/{place}` must be {expected}, not `{shown(value)}`")
 
 
 def _is_count(value: object) -> bool:
@@ -163,7 +179,7 @@ def _list_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(is_right, value))
 
 
-# What is read of the document: the place, what must hold, and how that is said.
+# What is read of the document: the place, the condition, and its wording.
 _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("n_records", _is_count, "a count"),
     ("columns", _list_of(lambda column: isinstance(column, list) and len(column) in (2, 3)), "a list of columns"),

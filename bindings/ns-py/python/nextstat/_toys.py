@@ -1,4 +1,4 @@
-"""Toys: thrown, fitted, kept in files; and the names that other documents have for them."""
+"""Toys: thrown, fitted, and read from files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._common import flag, is_fixed, path_of, progress_of, settings, toys, warn
-from ._results import ToyHypotestResult, ToysResult
+from ._arguments import flag, parse_aux, path_of, settings, toy_range
+from ._errors import warn
+from ._nextstat import ToyError
+from ._progress import progress_of
+from ._results import ToysResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +18,9 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from numpy.typing import ArrayLike
 
-    from ._common import Bounds, Progress, Start
+    from ._arguments import Bounds, Start
     from ._nextstat import Model
+    from ._progress import Progress
 
 
 def throw_toys(
@@ -29,9 +33,10 @@ def throw_toys(
     aux: str = "fluctuated",
     data: ArrayLike | None = None,
 ) -> ndarray:
-    """Data of toys thrown at `params` (n_toys, B + K): main bins Poisson, auxiliary data as their constraint terms have it.
+    """Returns data of toys thrown at `params` (n_toys, B + K).
 
-    Toy number i of a seed is the same however many are thrown, and the same that `fit_toys` fits.
+    Main bins are Poisson distributed, auxiliary data as their constraint terms say. Toy number i of
+    a seed is the same however many are thrown, and the same that `fit_toys` fits.
 
     Examples
     --------
@@ -41,7 +46,9 @@ def throw_toys(
     [[68.0, 58.0], [68.0, 66.0]]
     """
     given = settings(model, data=data, seed=seed)
-    return _nextstat.throw_toys(model, given, params, toys("n_toys", n_toys, first), is_fixed(aux))
+    start, end = toy_range("n_toys", n_toys, first)
+    wanted = {"first": start, "end": end, "is_aux_fixed": parse_aux(aux)}
+    return _nextstat.throw_toys(model, given, params, wanted)
 
 
 def fit_toys(
@@ -62,18 +69,18 @@ def fit_toys(
     progress: Progress = None,
     device: str = "auto",
 ) -> ToysResult:
-    """Throw toys at `params`, the best fit to the data if not given, and fit each.
+    """Throw toys and fit each.
 
     Parameters
     ----------
     params : array, optional
-        Where to throw them (P).
+        The parameter values at which toys are thrown (P); the best fit to the data if not given.
     n_toys, first : int
-        How many, and the number of the first: results of consecutive ranges are those of one long run.
+        How many, and the number of the first. Consecutive ranges give the results of one long run.
     aux : ``"fluctuated"`` or ``"fixed"``
-        What happens to auxiliary data; fixed for comparisons only.
+        How toys get their auxiliary data; ``"fixed"`` is for comparisons only.
     poi_uncertainty : bool
-        The standard deviation of the parameter of interest of every toy too.
+        Whether to compute the standard deviation of the parameter of interest of every toy.
     threads : int, optional
         As many as the machine has if not given; results do not depend on it.
     progress : callable or True, optional
@@ -86,26 +93,40 @@ def fit_toys(
     Examples
     --------
     >>> import nextstat
-    >>> toys = nextstat.fit_toys(nextstat.load_workspace("examples/simple.json"), n_toys=200, seed=1)
+    >>> toys = nextstat.fit_toys(
+    ...     nextstat.load_workspace("examples/simple.json"), n_toys=200, seed=1
+    ... )
     >>> toys.params.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
     ((200, 3), 0, 0.752)
     """
     given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
-    start, end = toys("n_toys", n_toys, first)
-    wanted = {"first": start, "end": end, "is_aux_fixed": is_fixed(aux), "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty)}
-    if params is None:
-        best = _nextstat.fit_model(model, given, False, [])
-        if not best["converged"]:
-            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['later'].warnings())}")
-        params = best["bestfit"]
+    start, end = toy_range("n_toys", n_toys, first)
+    wanted = {
+        "first": start,
+        "end": end,
+        "is_aux_fixed": parse_aux(aux),
+        "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty),
+    }
+    params = point_of_toys(model, given) if params is None else params
     result = ToysResult(_nextstat.fit_toys_model(model, given, params, wanted, progress_of(progress, "toy")))
     if result.n_failed:
         warn(f"the fits of {result.n_failed} of {n_toys} toys did not converge")
     return result
 
 
+def point_of_toys(model: Model, given: dict[str, Any]) -> ndarray:
+    """Returns the best fit to the data, at which toys are thrown."""
+    best = _nextstat.fit_model(model, given, {"errors": False, "minos": []})
+    if not best["converged"]:
+        why = "; ".join(best["later"].warnings())
+        raise ToyError(f"the fit at which toys would be thrown did not converge: {why}")
+    return best["bestfit"]
+
+
 def load_toys(path: str | os.PathLike[str]) -> ToysResult:
-    """Fits of toys from a NumPy file that `ToysResult.save`, `nextstat toys --output-file` or `nextstat toys merge` wrote.
+    """Reads fits of toys from a NumPy file.
+
+    `ToysResult.save`, `nextstat toys --output-file` and `nextstat toys merge` write such files.
 
     Examples
     --------
@@ -115,31 +136,7 @@ def load_toys(path: str | os.PathLike[str]) -> ToysResult:
     >>> nextstat.load_toys("toys.npy") == toys
     True
     """
+    # Imports NumPy, which results do without.
     from . import _toy_files
 
-    return _toy_files.load(path_of("path", path))
-
-
-def fit_toys_batch_gpu(model: Model, params: ArrayLike, *, n_toys: int = 1000, seed: int = 0, device: str = "cuda", **options: Any) -> ToysResult:
-    """`fit_toys` on a GPU."""
-    _need_gpu(device)
-    return fit_toys(model, params, n_toys=n_toys, seed=seed, device=device, **options)
-
-
-def fit_toys_from_data_gpu(model: Model, *, n_toys: int = 1000, seed: int = 0, device: str = "cuda", **options: Any) -> ToysResult:
-    """`fit_toys` on a GPU, with toys thrown at the best fit to the data."""
-    _need_gpu(device)
-    return fit_toys(model, n_toys=n_toys, seed=seed, device=device, **options)
-
-
-def hypotest_qtilde_toys_gpu(model: Model, mu: float = 1.0, *, n_toys: int = 1000, seed: int = 0, device: str = "cuda", **options: Any) -> ToyHypotestResult:
-    """`hypotest_toys` with q̃ on a GPU."""
-    from ._tests import hypotest_toys
-
-    _need_gpu(device)
-    return hypotest_toys(model, mu, n_toys=n_toys, seed=seed, test_stat="qtilde", device=device, **options)
-
-
-def _need_gpu(device: str) -> None:
-    if device not in ("cuda", "metal", "emulated"):
-        raise TypeError(f"this is for a GPU: `device` is `cuda` or `metal`, not `{device}`")
+    return ToysResult(_toy_files.load(path_of("path", path)))

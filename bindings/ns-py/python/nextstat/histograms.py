@@ -1,7 +1,10 @@
-"""From histograms to a workspace: channels, samples and systematics, each with the histogram that an analyst has at hand.
+"""From histograms to a workspace: channels, samples and systematics, each with the histogram that
+an analyst has at hand.
 
-A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI protocol: `hist`, `boost-histogram`, `uproot`), a pair (values, edges) as of
-`numpy.histogram`, or an array. None of those packages is imported here. What comes out is a pyhf workspace, and `nextstat.model_of` is what reads it.
+A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI protocol: `hist`,
+`boost-histogram`, `uproot`), a pair (values, edges) as of `numpy.histogram`, or an array. None of
+those packages is imported here. What comes out is a pyhf workspace, and `nextstat.model_of` is what
+reads it.
 
 >>> from nextstat.histograms import WorkspaceBuilder
 >>> builder = WorkspaceBuilder()
@@ -19,8 +22,8 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from . import model_of
-from ._common import real, text
+from ._arguments import real, text
+from ._models import model_of
 from ._nextstat import WorkspaceError, number
 
 if TYPE_CHECKING:
@@ -109,7 +112,7 @@ def _numbers(values, place):
         return [number(value, "") for value in values]
     except TypeError:
         hint = "a histogram has `.axes`, `.values()` and `.variances()`; arrays have one dimension"
-        raise _error(place, f"`{type(values).__name__}` is no histogram and no array of numbers", hint) from None
+        raise _error(place, f"`{type(values).__name__}` is neither a histogram nor an array of numbers", hint) from None
 
 
 def _of_uhi(histogram, flow, place):
@@ -117,7 +120,7 @@ def _of_uhi(histogram, flow, place):
         raise ValueError(f"`flow` is `drop` or `merge`, not `{flow}`")
     # An enumeration or a string, by package.
     if str(getattr(histogram, "kind", "COUNT")).rsplit(".", 1)[-1] != "COUNT":
-        raise _error(place, "the histogram is a profile: it holds means, not counts")
+        raise _error(place, "the histogram is a profile: it has means, not counts")
     if len(histogram.axes) != 1:
         hint = "project it, or make a channel of each slice"
         raise _error(place, f"the histogram has {len(histogram.axes)} axes", hint)
@@ -143,7 +146,9 @@ def _bin(found):
 
 
 def _merged(values, ends, n_bins):
-    """`values` with the under- and overflow bins that `ends` says there are added to their neighbours."""
+    """`values` with the under- and overflow bins that `ends` says there are added to their
+    neighbours.
+    """
     has_under, has_over = ends
     if len(values) != n_bins + has_under + has_over:
         # uproot counts both whatever its axis says.
@@ -164,9 +169,11 @@ def _same_bins(first, second):
 
 
 class Sample:
-    """A sample of a channel, to which systematics are added; every method returns the sample, so that calls chain.
+    """A sample of a channel, to which systematics are added; every method returns the sample, so
+    that calls chain.
 
-    Made by `Channel.sample`. Modifiers of one name share one parameter, in all samples and channels.
+    Made by `Channel.sample`. Modifiers of one name share one parameter, in all samples and
+    channels.
     """
 
     def __init__(self, channel: Channel, name: str, histogram: Any) -> None:
@@ -214,11 +221,15 @@ class Sample:
         return self._add("shapefactor", name)
 
     def lumi(self, name: str = "lumi") -> Sample:
-        """The factor of the integrated luminosity; its uncertainty is given to `WorkspaceBuilder.workspace`."""
+        """The factor of the integrated luminosity; its uncertainty is given to
+        `WorkspaceBuilder.workspace`.
+        """
         return self._add("lumi", name)
 
     def normsys(self, name: str, uncertainty: float | None = None, *, up: float | None = None, down: float | None = None) -> Sample:
-        """An uncertainty of the rate: relative and the same both ways (`0.05`), or the factors `up` and `down` (`1.09`, `0.92`)."""
+        """An uncertainty of the rate: relative and the same both ways (`0.05`), or the factors `up`
+        and `down` (`1.09`, `0.92`).
+        """
         place = self._place("normsys", name)
         if (uncertainty is None) == (up is None and down is None):
             raise _error(place, "it has a relative `uncertainty`, or `up` and `down`")
@@ -240,8 +251,9 @@ class Sample:
         up, down : histogram
             Without `down`, the change up is mirrored.
         split : bool
-            Whether the change of the rate becomes a normsys of the same name, and the templates keep the nominal number of events. Rates are then never
-            negative, and shape and rate stay one parameter.
+            Whether the change of the rate becomes a normsys of the same name, and the templates
+            keep the nominal number of events. Rates are then never negative, and shape and rate
+            stay one parameter.
         """
         up = self._template("histosys", name, "up", up)
         nominal = self.nominal.values
@@ -260,12 +272,16 @@ class Sample:
         return varied / nominal
 
     def staterror(self, uncertainties: Any = None, *, name: str | None = None) -> Sample:
-        """Uncertainties of simulated events, one parameter per bin that all samples of the channel share; from the histogram's variances if not given."""
+        """Uncertainties of simulated events, one parameter per bin that all samples of the channel
+        share; from the histogram's variances if not given.
+        """
         name = f"staterror_{self._channel.name}" if name is None else name
         return self._add("staterror", name, self._widths("staterror", name, uncertainties))
 
     def shapesys(self, name: str, uncertainties: Any = None) -> Sample:
-        """Uncertainties of each bin by itself, of this sample alone; from the histogram's variances if not given."""
+        """Uncertainties of each bin by itself, of this sample alone; from the histogram's variances
+        if not given.
+        """
         return self._add("shapesys", name, self._widths("shapesys", name, uncertainties))
 
     def _document(self):
@@ -292,20 +308,24 @@ class Channel:
         return self._samples[name]
 
     def data(self, histogram: Any) -> Channel:
-        """Sets the observed data: a histogram, or ``"asimov"`` for the sum of the nominal samples; returns the channel."""
+        """Sets the observed data: a histogram, or ``"asimov"`` for the sum of the nominal samples;
+        returns the channel.
+        """
         place = f"channel `{self.name}`, data"
         if isinstance(histogram, str) and histogram != "asimov":
-            raise _error(place, f'`{histogram}` is no histogram; there is "asimov"')
+            raise _error(place, f'`{histogram}` is not a histogram; there is "asimov"')
         found = histogram if isinstance(histogram, str) else self._read(histogram, "data")
         for bin, value in enumerate(found.values if isinstance(found, Binned) else ()):
             if value < 0.0:
-                raise _error(place, f"bin {bin}: {value:g} is no number of events")
+                raise _error(place, f"bin {bin}: {value:g} is not a valid number of events")
         self._data = found
         return self
 
     @property
     def edges(self) -> list[float] | None:
-        """The edges of the bins (B + 1), such as plots take; None if no histogram has an axis of numbers."""
+        """The edges of the bins (B + 1), such as plots take; None if no histogram has an axis of
+        numbers.
+        """
         return None if self._reference is None else self._reference[0].edges
 
     def _read(self, histogram, what):
@@ -318,7 +338,7 @@ class Channel:
         """That the bins are those of every histogram before."""
         for bin, value in enumerate(binned.values):
             if not math.isfinite(value):
-                raise _error(place, f"bin {bin}: {value} is no number of events")
+                raise _error(place, f"bin {bin}: {value} is not a valid number of events")
         if self._n_bins is None:
             if not binned.values:
                 raise _error(place, "no bins")
@@ -362,14 +382,19 @@ class WorkspaceBuilder:
     Parameters
     ----------
     flow : ``"drop"`` or ``"merge"``
-        What happens to under- and overflow of histograms: nothing, or they join the first and the last bin.
+        What happens to under- and overflow of histograms: nothing, or they join the first and the
+        last bin.
 
     Examples
     --------
     >>> builder = WorkspaceBuilder()
     >>> region = builder.channel("region", data=[57, 63])
     >>> _ = region.sample("signal", [12, 11]).normfactor("mu").normsys("theory", 0.05)
-    >>> _ = region.sample("background", [50, 52]).histosys("scale", up=[53, 56], down=[48, 49]).staterror([2, 2])
+    >>> _ = (
+    ...     region.sample("background", [50, 52])
+    ...     .histosys("scale", up=[53, 56], down=[48, 49])
+    ...     .staterror([2, 2])
+    ... )
     >>> builder.workspace(poi="mu")["measurements"]
     [{'name': 'measurement', 'config': {'poi': 'mu', 'parameters': []}}]
     """
@@ -398,7 +423,9 @@ class WorkspaceBuilder:
 
     @property
     def edges(self) -> dict[str, list[float]]:
-        """The edges of each channel's bins by its name, such as `nextstat.plot.data_mc` takes; channels without an axis are left out."""
+        """The edges of each channel's bins by its name, such as `nextstat.plot.data_mc` takes;
+        channels without an axis are left out.
+        """
         return {name: channel.edges for name, channel in self._channels.items() if channel.edges is not None}
 
     def workspace(
@@ -422,7 +449,8 @@ class WorkspaceBuilder:
         lumi : float or pair of float, optional
             The relative uncertainty of the luminosity, or its value and its uncertainty.
         init, bounds, fixed : dict, optional
-            Starting values, ranges (lower, upper), and values held, by the names of parameters; a vector's elements get the same.
+            Starting values, ranges (lower, upper), and fixed values, by the names of parameters; a
+            vector's elements get the same.
 
         Raises
         ------

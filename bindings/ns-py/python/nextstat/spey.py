@@ -118,7 +118,11 @@ class FullStatisticalModel(_Backend):
     --------
     >>> import json, spey
     >>> with open("examples/background.json") as workspace, open("examples/signal.json") as patch:
-    ...     model = spey.get_backend("nextstat")(analysis="example", background_only_model=json.load(workspace), signal_patch=json.load(patch))
+    ...     model = spey.get_backend("nextstat")(
+    ...         analysis="example",
+    ...         background_only_model=json.load(workspace),
+    ...         signal_patch=json.load(patch),
+    ...     )
     >>> round(float(model.poi_upper_limit()), 3)
     2.857
     """

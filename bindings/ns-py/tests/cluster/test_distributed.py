@@ -1,4 +1,6 @@
-"""Work on several processes: equal to that of one to the bit, also when a worker is killed; and what is said when it cannot be done."""
+"""Work on several processes: equal to that of one to the bit, also when a worker is killed; and
+what is said when it cannot be done.
+"""
 
 import contextlib
 import multiprocessing
@@ -116,7 +118,9 @@ def test_grids_of_signals_are_those_of_one_process(on):
 
 
 def test_toys_that_fail_keep_their_place(on):
-    """Nothing is expected where the parameter of interest is held at zero, so that every toy with an event fails."""
+    """Nothing is expected where the parameter of interest is fixed at zero, so that every toy with
+    an event fails.
+    """
     modifiers = [{"name": "mu", "type": "normfactor", "data": None}, {"name": "a", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}]
     sample = {"name": "s", "data": [0.7], "modifiers": modifiers}
     workspace = {
@@ -195,7 +199,8 @@ def test_a_killed_worker_of_a_pool_costs_what_was_under_way(model, monkeypatch):
         found = distributed.fit_toys(model, on=executor, parts=8, progress=killer, **options)
     assert killer.killed is not None
     assert same_bits(found, nextstat.fit_toys(model, **options))
-    # The two workers' parts, the one that waited, and as many answers of new workers that they miss the model, once each time.
+    # The two workers' parts, the one that waited, and as many answers of new workers that they miss
+    # the model, once each time.
     assert len([name for name, is_missing in names if not is_missing]) <= 8 + 3
 
 
@@ -325,11 +330,11 @@ def test_errors_of_the_library_are_those_of_one_process(model, on):
 
 
 def test_what_cannot_be_done_is_said(model):
-    with pytest.raises(TypeError, match="`str` runs nothing"):
+    with pytest.raises(TypeError, match="`on` is a number of processes, an executor, or a client"):
         distributed.fit_toys(model, on="cluster")
     with pytest.raises(TypeError, match="a number of processes, an executor"):
         distributed.fit_toys(model, on=None)
-    with pytest.raises(ValueError, match="`fti` is no procedure"):
+    with pytest.raises(ValueError, match="unknown procedure `fti`"):
         distributed.run_all("fti", {"a": model}, on=1)
     with pytest.raises(nextstat.WorkspaceError, match="made for another workspace"):
         distributed.signal_grid(EXAMPLES / "shapes.json", EXAMPLES / "signals.json", on=1)
@@ -337,7 +342,7 @@ def test_what_cannot_be_done_is_said(model):
         distributed.signal_grid(EXAMPLES / "background.json", EXAMPLES / "signals.json", patches="signal_301", on=1)
     with pytest.raises(TypeError, match="`parameter` is a pair of names"):
         distributed.profile_scan(model, parameter=("mu",), on=1)
-    with pytest.raises(TypeError, match="`fxied` is no option; there are `data`"):
+    with pytest.raises(TypeError, match="unknown option `fxied`; there are `data`"):
         distributed.fit_toys(model, fxied={"mu": 1.0}, on=1)
     with pytest.raises(nextstat.ParameterError, match="`on` is 0, and must be at least 1"):
         distributed.fit_toys(model, on=0)

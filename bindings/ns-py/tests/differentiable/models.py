@@ -1,4 +1,6 @@
-"""Models that gradients are tested on, random ones whose best fit is inside or at zero and published ones, and every function that has gradients."""
+"""Models that gradients are tested on, random ones whose best fit is inside or at zero and
+published ones, and every function that has gradients.
+"""
 
 import nextstat
 import numpy as np
@@ -7,7 +9,8 @@ import numpy as np
 def random_workspace(seed, signal_seen=1.0, size=1.0):
     """Two channels, three samples with every kind of modifier that moves templates.
 
-    `signal_seen` is the strength of the signal in the data, `size` scales the effects of normsys and histosys.
+    `signal_seen` is the strength of the signal in the data, `size` scales the effects of normsys
+    and histosys.
     """
     random = np.random.default_rng(seed)
 
@@ -60,7 +63,9 @@ def random_workspace(seed, signal_seen=1.0, size=1.0):
 
 
 def random_model(seed, signal_seen=1.0):
-    """Some of its systematics are so far from linear that they may hide minima: its fits are the host's."""
+    """Some of its systematics are so far from linear that they may hide minima: its fits are the
+    host's.
+    """
     return nextstat.model_of(random_workspace(seed, signal_seen))
 
 

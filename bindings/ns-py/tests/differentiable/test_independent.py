@@ -1,8 +1,10 @@
-"""Statistics, their gradients and Hessians by signal yields, against a likelihood written out here in JAX, which shares nothing with nextstat.
+"""Statistics, their gradients and Hessians by signal yields, against a likelihood written out here
+in JAX, which shares nothing with nextstat.
 
-Minima are found by Newton's iteration. One further step, from the minimum and with the Hessian held constant, makes them functions of the yields and of
-the data with the derivative that the implicit function theorem gives; statistics need no other for two derivatives, because the slope at a minimum is
-zero.
+Minima are found by Newton's iteration. One further step, from the minimum and with the Hessian kept
+constant, makes them functions of the yields and of the data with the derivative that the implicit
+function theorem gives; statistics need no other for two derivatives, because the gradient at a
+minimum is zero.
 """
 
 import nextstat
@@ -19,7 +21,8 @@ XS, K = (0.9, 1.12), (0.93, 1.05)
 JES = np.array([57.0, 44.0, 33.0]), np.array([63.0, 46.0, 28.0])
 STAT, SHAPE = np.array([3.0, 2.5, 2.0]), np.array([1.5, 1.0, 2.0])
 SEEN = {"inside": np.array([74.0, 65.0, 46.0]), "at zero": np.array([69.0, 54.0, 37.5])}
-# Parameters: mu, xs, k, jes, three gammas of `large` (normal constraints), three of `small` (Poisson ones).
+# Parameters: mu, xs, k, jes, three gammas of `large` (normal constraints), three of `small`
+# (Poisson ones).
 START = np.array([1.0, 0.0, 0.0, 0.0, *np.ones(6)])
 
 
@@ -43,7 +46,9 @@ def workspace(observed):
 
 
 def factor(alpha, ends):
-    """Exponential beyond one standard deviation, a polynomial of degree 6 between that has two derivatives in common with it."""
+    """Exponential beyond one standard deviation, a polynomial of degree 6 between that has two
+    derivatives in common with it.
+    """
     lo, hi = ends
     a, b, powers = np.log(hi), np.log(lo), np.arange(1, 7)
     rows = [sign**powers for sign in (1.0, -1.0)]
@@ -84,7 +89,7 @@ def observed(seen):
 
 
 @jax.jit
-def slope(params, free, data, signal):
+def gradient(params, free, data, signal):
     """∂f/∂θ of the free parameters, 0 of others."""
     return free * jax.grad(nll)(params, data, signal)
 
@@ -92,28 +97,28 @@ def slope(params, free, data, signal):
 @jax.jit
 def hessian(params, free, data, signal):
     """∂²f/∂θ² of the free parameters, 1 on the diagonal of others."""
-    return free[:, None] * jax.jacfwd(slope)(params, free, data, signal) + jnp.diag(1.0 - free)
+    return free[:, None] * jax.jacfwd(gradient)(params, free, data, signal) + jnp.diag(1.0 - free)
 
 
 @jax.jit
 def newton(params, free, data, signal):
-    step = jnp.linalg.solve(hessian(params, free, data, signal), slope(params, free, data, signal))
+    step = jnp.linalg.solve(hessian(params, free, data, signal), gradient(params, free, data, signal))
     # From afar in small steps, so that no expectation becomes negative.
     return params - step * jnp.minimum(1.0, 0.3 / jnp.max(jnp.abs(step) + 1e-300))
 
 
 def minimum(data, signal, mu=None):
-    """The parameters at the minimum with mu free or held."""
+    """The parameters at the minimum with mu free or fixed."""
     free = jnp.ones(len(START)).at[0].set(1.0 if mu is None else 0.0)
-    held = jax.lax.stop_gradient
+    constant = jax.lax.stop_gradient
     start = jnp.asarray(START) if mu is None else jnp.asarray(START).at[0].set(mu)
-    still = held((free, data, signal))
-    params = held(start)
+    still = constant((free, data, signal))
+    params = constant(start)
     for _ in range(30):
         params = newton(params, *still)
     inverse = jnp.linalg.inv(hessian(params, *still))
     params = params if mu is None else params.at[0].set(mu)
-    return params - inverse @ slope(params, free, data, signal)
+    return params - inverse @ gradient(params, free, data, signal)
 
 
 def statistic(data, signal, mu, lowest):
@@ -161,14 +166,14 @@ def test_statistics_their_gradients_and_hessians(name, where):
     def reference(signal, mu):
         return statistic(observed(SEEN[where]), signal, mu, lowest)
 
-    slopes = jax.grad(reference, argnums=(0, 1))
+    gradients = jax.grad(reference, argnums=(0, 1))
     for mu in (1.6, 2.2):
         found = getattr(session, name)(SIGNAL, mu)
-        by_signal, by_mu = slopes(SIGNAL, mu)
+        by_signal, by_mu = gradients(SIGNAL, mu)
         assert found.value > 0.1
         assert off(found.value, reference(SIGNAL, mu)) < 1e-9
         assert off(found.by_inputs, by_signal) < 1e-8 and off(found.by_mu, by_mu) < 1e-8
-    (twice, cross), (_, of_mu) = jax.jacfwd(slopes, argnums=(0, 1))(SIGNAL, 2.2)
+    (twice, cross), (_, of_mu) = jax.jacfwd(gradients, argnums=(0, 1))(SIGNAL, 2.2)
     rows = np.repeat(SIGNAL[None], 4, axis=0)
     product = getattr(session, f"{name}_product")(rows, np.eye(4)[:, :3], 2.2, along_mu=np.eye(4)[:, 3])
     assert off(product.by_inputs[:3], twice) < 1e-8 and off(product.by_inputs[3], cross) < 1e-8
@@ -182,9 +187,9 @@ def test_cls_and_its_gradients(where):
     def reference(signal, mu):
         return cls(observed(SEEN[where]), signal, mu)
 
-    slopes = jax.jacrev(reference, argnums=(0, 1))
+    gradients = jax.jacrev(reference, argnums=(0, 1))
     for mu in (1.6, 2.2):
         found = session.cls(SIGNAL, mu)
-        by_signal, by_mu = slopes(SIGNAL, mu)
+        by_signal, by_mu = gradients(SIGNAL, mu)
         assert off(found.value, reference(SIGNAL, mu)) < 1e-8
         assert off(found.by_inputs, by_signal) < 1e-7 and off(found.by_mu, by_mu) < 1e-7

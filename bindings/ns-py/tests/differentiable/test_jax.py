@@ -1,4 +1,6 @@
-"""`nextstat.jax`: check_grads of every function at and away from bounds, twice where that is given, compiled and not, and batches."""
+"""`nextstat.jax`: check_grads of every function at and away from bounds, twice where that is given,
+compiled and not, and batches.
+"""
 
 import nextstat
 import numpy as np
@@ -13,7 +15,8 @@ from jax.test_util import check_grads  # noqa: E402
 # Central differences of fits, as in the tests of PyTorch.
 CHECK = {"order": 1, "modes": ["rev"], "eps": 4e-4, "atol": 1e-6, "rtol": 1e-6}
 
-# The same of gradients along a random direction in all inputs, where they curve; the tests in Rust compare with differences of higher order.
+# The same of gradients along a random direction in all inputs, where they curve; the tests in Rust
+# compare with differences of higher order.
 CHECK_TWICE = {**CHECK, "eps": 3e-5, "atol": 1e-5, "rtol": 1e-5}
 
 FUNCTIONS = functions(nj)

@@ -1,4 +1,6 @@
-"""The blocks (```` ```py ````) of the page on gradients that need PyTorch, and the example that trains, in a short form."""
+"""The blocks (```` ```py ````) of the page on gradients that need PyTorch, and the example that
+trains, in a short form.
+"""
 
 import importlib.util
 import re

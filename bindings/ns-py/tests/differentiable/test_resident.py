@@ -1,7 +1,8 @@
-"""Tensors in the memory of a session's device: read and written where they are, with the host's values and gradients.
+"""Tensors in the memory of a session's device: read and written where they are, with the host's
+values and gradients.
 
-The device of these tests is the emulation of a GPU on the host, whose memory is the host's: tensors on the CPU stand for a GPU's.
-With NEXTSTAT_TEST_DEVICE=cuda it is a real one.
+The device of these tests is the emulation of a GPU on the host, whose memory is the host's: tensors
+on the CPU stand for a GPU's. With NEXTSTAT_TEST_DEVICE=cuda it is a real one.
 """
 
 import os
@@ -17,7 +18,8 @@ nt = pytest.importorskip("nextstat.torch")
 DEVICE = os.environ.get("NEXTSTAT_TEST_DEVICE", "emulated")
 pytestmark = pytest.mark.skipif(DEVICE not in nextstat.devices(), reason=f"this build or this machine has no {DEVICE} device")
 
-# Both fits end where an estimate of what is left is below their tolerance: gradients are as exact as where they end.
+# Both fits end where an estimate of what is left is below their tolerance: gradients are as exact
+# as where they end.
 CLOSE = {"rtol": 1e-6, "atol": 1e-7}
 
 FUNCTIONS = {
@@ -63,7 +65,8 @@ def require_same(name, host, device, x):
 def test_statistics_and_gradients_are_the_hosts(name, signal_seen):
     host, device = sessions(gentle_model(3, signal_seen), ["signal", "large", "small"], variations=True)
     require_same(name, host, device, rows_of(host, 4))
-    # Free and conditional fits of four rows there; a row where a lower minimum may be hidden is the host's.
+    # Free and conditional fits of four rows there; a row where a lower minimum may be hidden is the
+    # host's.
     assert device.n_device_fits >= 4 and device.n_device_points >= 4
     assert host.n_device_fits == host.n_device_points == 0
 
@@ -112,8 +115,8 @@ def test_nll_is_infinite_outside_the_domain_with_gradients_that_are_nan():
     session = sessions(gentle_model(6), ["signal", "large"])[1]
     x = leaf(-session.values, session)
     found = nt.nll(session, leaf(session.model.init, session), x)
-    (slopes,) = torch.autograd.grad(found, x)
-    assert torch.isinf(found) and torch.isnan(slopes).all()
+    (gradient,) = torch.autograd.grad(found, x)
+    assert torch.isinf(found) and torch.isnan(gradient).all()
 
 
 def test_nothing_is_copied_that_need_not_be(monkeypatch):

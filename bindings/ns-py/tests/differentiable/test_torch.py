@@ -1,4 +1,6 @@
-"""`nextstat.torch`: gradcheck of every function, at and away from bounds, batches, precisions, failures, a short training."""
+"""`nextstat.torch`: gradcheck of every function, at and away from bounds, batches, precisions,
+failures, a short training.
+"""
 
 import nextstat
 import numpy as np
@@ -8,10 +10,12 @@ from models import TWICE, functions, gentle_model, needs_inside, published_model
 torch = pytest.importorskip("torch")
 nt = pytest.importorskip("nextstat.torch")
 
-# Central differences of fits: with this step their rounding and their curvature are both below these.
+# Central differences of fits: with this step their rounding and their curvature are both below
+# these.
 CHECK = {"eps": 2e-4, "atol": 1e-6, "rtol": 1e-6}
 
-# The same of gradients, for fits that are as tight as those that follow each other; where those begin shows in the last digits.
+# The same of gradients, for fits that are as tight as those that follow each other; where those
+# begin shows in the last digits.
 CHECK_TWICE = {"eps": 5e-5, "atol": 1e-5, "rtol": 1e-5, "nondet_tol": 1e-8}
 
 FUNCTIONS = functions(nt)
@@ -106,7 +110,8 @@ def test_gradgradcheck_on_published_models(name, published):
         def along(steps, session=session, base=base, directions=directions):
             return FUNCTIONS[name](session, base * (1 + steps @ directions))
 
-        # Second derivatives are of the order of thousands here; the tests in Rust compare with differences of higher order.
+        # Second derivatives are of the order of thousands here; the tests in Rust compare with
+        # differences of higher order.
         assert torch.autograd.gradgradcheck(along, leaf(np.zeros(3)), **{**CHECK_TWICE, "eps": 1e-5, "rtol": 1e-5, "atol": 1e-4})
 
 
@@ -197,7 +202,7 @@ def test_blocks_by_name_leave_the_rest_as_it_is():
     whole = values.clone().requires_grad_()
     nt.upper_limit(session, whole).backward()
     assert torch.allclose(part.grad, whole.grad[block.start : block.stop])
-    with pytest.raises(nextstat.ParameterError, match="there is no block `first/signal/jes`; there are `first/signal`"):
+    with pytest.raises(nextstat.ParameterError, match="unknown block `first/signal/jes`; there are `first/signal`"):
         nt.upper_limit(session, {"first/signal/jes": part})
     with pytest.raises(ValueError, match="has 3 bins, and 2 values were given"):
         nt.upper_limit(session, {"first/signal": part[:2]})
@@ -243,9 +248,9 @@ def test_names_that_are_not_there_are_explained():
     assert raised.value.hint == "names are case sensitive; did you mean `signal`?"
     with pytest.raises(nextstat.ParameterError, match="in a channel `third`"):
         nt.DifferentiableSession(model, [("signal", "third")])
-    with pytest.raises(nextstat.ParameterError, match="is no place for Asimov data"):
+    with pytest.raises(nextstat.ParameterError, match="`asimov` cannot be"):
         nt.DifferentiableSession(model, "signal", asimov="somewhere")
-    with pytest.raises(nextstat.ParameterError, match="has no derivatives here"):
+    with pytest.raises(nextstat.ParameterError, match="has no derivatives"):
         nt.cls(nt.DifferentiableSession(model, "signal"), leaf(np.ones(5)), test_stat="t")
 
 

@@ -1,4 +1,6 @@
-"""Workspaces made of histograms: the documents, the numbers, and what is said about histograms that do not fit."""
+"""Workspaces made of histograms: the documents, the numbers, and what is said about histograms that
+do not fit.
+"""
 
 import json
 from itertools import pairwise
@@ -118,7 +120,7 @@ def test_settings_of_parameters_reach_the_model():
     [
         (lambda c: c.sample("b", [1, 2, 3]), "channel `region`, sample `b`: 3 bins, but 2 in data"),
         (lambda c: c.sample("b", Histogram([1, 2], edges=[0, 1, 3])), "channel `region`, sample `b`: bin 1 is 1 to 3, but 1 to 2 in data"),
-        (lambda c: c.sample("b", [1, float("nan")]), "channel `region`, sample `b`: bin 1: nan is no number of events"),
+        (lambda c: c.sample("b", [1, float("nan")]), "channel `region`, sample `b`: bin 1: nan is not a valid number of events"),
         (lambda c: c.sample("b", [1, 2]).staterror(), "channel `region`, sample `b`, staterror `staterror_region`: the histogram has no variances"),
         (lambda c: c.sample("b", [1, 2]).histosys("jes", up=[1]), "channel `region`, sample `b`, histosys `jes`, up: 1 bins, but 2 in data"),
         (lambda c: c.sample("b", [1, 2]).normsys("n", 0.1).normsys("n", 0.1), "channel `region`, sample `b`, normsys `n`: the sample has it already"),
@@ -126,8 +128,8 @@ def test_settings_of_parameters_reach_the_model():
         (lambda c: c.sample("b", [1, 2]).histosys("h", up=[-1, -2], split=True), "histosys `h`: up: -3 events against 3 nominal"),
         (lambda c: [c.sample("b", [1, 2]), c.sample("b", [1, 2])], "sample `b`: the channel has it already"),
         (lambda c: c.sample("b", Histogram([1, 2], kind="MEAN")), "is a profile"),
-        (lambda c: c.sample("b", object()), "`object` is no histogram"),
-        (lambda c: c.sample("b", [[1, 2], [3, 4]]), "`list` is no histogram and no array of numbers"),
+        (lambda c: c.sample("b", object()), "`object` is neither a histogram nor"),
+        (lambda c: c.sample("b", [[1, 2], [3, 4]]), "`list` is neither a histogram nor an array of numbers"),
     ],
 )
 def test_what_does_not_fit_is_named(wrong, message):
@@ -224,17 +226,17 @@ def test_uproot_histograms_are_those_that_were_written(tmp_path):
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: _region().sample("s", (["1", "2"], [0, 1, 2])), nextstat.WorkspaceError, "no array of numbers"),
-        (lambda: _region().sample("s", [True, False]), nextstat.WorkspaceError, "no array of numbers"),
+        (lambda: _region().sample("s", (["1", "2"], [0, 1, 2])), nextstat.WorkspaceError, "nor an array of numbers"),
+        (lambda: _region().sample("s", [True, False]), nextstat.WorkspaceError, "nor an array of numbers"),
         (lambda: _region().sample("s", ([1, 2], [0, 2, 1])), nextstat.WorkspaceError, "the edges do not ascend from 2 to 1"),
-        (lambda: _region().sample(3, [1, 2]), TypeError, "`name` is to be text, not `3`"),
-        (lambda: _region().sample("s", [1, 2]).normfactor(3), TypeError, "`name` is to be text, not `3`"),
-        (lambda: _region().sample("s", [1, 2]).normsys("a", "0.1"), TypeError, "`uncertainty` is to be a number, not `'0.1'`"),
+        (lambda: _region().sample(3, [1, 2]), TypeError, "`name` must be text, not `3`"),
+        (lambda: _region().sample("s", [1, 2]).normfactor(3), TypeError, "`name` must be text, not `3`"),
+        (lambda: _region().sample("s", [1, 2]).normsys("a", "0.1"), TypeError, "`uncertainty` must be a number, not `'0.1'`"),
         (lambda: _region().sample("s", [1, 2]).normsys("a", float("nan")), nextstat.ParameterError, "`uncertainty` is nan"),
         (lambda: _region().sample("s", [1, 2]).normsys("a", up=1.1, down=None), nextstat.WorkspaceError, "`up` and `down` go together"),
         (lambda: _region().sample("s", [1, 2]).staterror([1, -1]), nextstat.WorkspaceError, "bin 1: an uncertainty of -1"),
-        (lambda: WorkspaceBuilder().channel(3), TypeError, "`name` is to be text, not `3`"),
-        (lambda: WorkspaceBuilder().channel("r", data=[1, -2]), nextstat.WorkspaceError, "channel `r`, data: bin 1: -2 is no number of events"),
+        (lambda: WorkspaceBuilder().channel(3), TypeError, "`name` must be text, not `3`"),
+        (lambda: WorkspaceBuilder().channel("r", data=[1, -2]), nextstat.WorkspaceError, "channel `r`, data: bin 1: -2 is not a valid number of events"),
     ],
 )
 def test_what_is_no_number_or_no_name_is_said(call, kind, message):
@@ -249,7 +251,7 @@ def _region():
 
 def test_a_channel_that_failed_can_be_added_again():
     builder = WorkspaceBuilder()
-    with pytest.raises(nextstat.WorkspaceError, match="is no number of events"):
+    with pytest.raises(nextstat.WorkspaceError, match="is not a valid number of events"):
         builder.channel("r", data=[1, float("nan")])
     builder.channel("r", data=[1, 2]).sample("s", [1, 2])
     assert builder.workspace()["observations"] == [{"name": "r", "data": [1.0, 2.0]}]

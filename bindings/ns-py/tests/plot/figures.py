@@ -92,7 +92,9 @@ def figures():
 
 
 def write(figure, path):
-    """Saves a figure without its text and legends, which no two versions of the fonts draw alike, and with its axes where they are without a layout."""
+    """Saves a figure without its text and legends, which no two versions of the fonts draw alike,
+    and with its axes where they are without a layout.
+    """
     from matplotlib.legend import Legend
     from matplotlib.text import Text
     from matplotlib.ticker import NullFormatter

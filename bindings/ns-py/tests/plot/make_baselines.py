@@ -1,4 +1,6 @@
-"""Writes the images that the tests of figures compare with: `python tests/plot/make_baselines.py [NAME ...]`. Look at them afterwards."""
+"""Writes the images that the tests of figures compare with: `python tests/plot/make_baselines.py
+[NAME ...]`. Look at them afterwards.
+"""
 
 import sys
 

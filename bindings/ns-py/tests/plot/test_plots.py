@@ -1,7 +1,7 @@
-"""Figures: what they draw is what the results say, and they look as they did when somebody looked at them.
+"""Figures: what they draw is what the results say, and they look like the baseline images.
 
-Images are compared without their text and with a tolerance, so that they are the same for any version of matplotlib and of the fonts;
-`make_baselines.py` writes them.
+Images are compared without their text and with a tolerance, so that they are the same for any
+version of matplotlib and of the fonts; `make_baselines.py` writes them.
 """
 
 import subprocess
@@ -24,14 +24,16 @@ from nextstat import plot  # noqa: E402
 
 NAMES = sorted(made.figures())
 
-# Of 255, see `difference`. Between matplotlib 3.7 and 3.11 it is up to 1.7; points left out of a figure make it 2, two colours exchanged 16 and more.
+# Of 255, see `difference`. Between matplotlib 3.7 and 3.11 it is up to 1.7; points left out of a
+# figure make it 2, two colours exchanged 16 and more.
 TOLERANCE = 1.8
 # Of stacks, whose outlines versions of mplhep draw differently.
 TOLERANCE_OF_STACKS = 5.0
 
 
 def difference(path, other):
-    """The root mean square of what each pixel of an image differs by from the nearest colour of the pixels at its place and next to it in the other.
+    """The root mean square of what each pixel of an image differs by from the nearest colour of the
+    pixels at its place and next to it in the other.
 
     Versions of matplotlib round edges to one pixel or its neighbour.
     """
@@ -243,15 +245,15 @@ def _held():
 WRONG = {
     "edges that descend": (lambda: plot.data_mc(made.yields(), "signal_region", edges=[4, 3, 2, 1, 0]), ValueError, "`edges` is to ascend"),
     "edges that are equal": (lambda: plot.data_mc(made.yields(), "signal_region", edges=[0, 1, 1, 2, 3]), ValueError, "`edges` is to ascend"),
-    "edges that are text": (lambda: plot.data_mc(made.yields(), "signal_region", edges="01234"), TypeError, "`edges` is to be a sequence of numbers"),
+    "edges that are text": (lambda: plot.data_mc(made.yields(), "signal_region", edges="01234"), TypeError, "`edges` must be a sequence of numbers"),
     "edges of no channel": (lambda: plot.data_mc(made.yields(), "signal_region", edges={"signal": [0, 1]}), ValueError, "`edges` are of a channel `signal`"),
     "labels": (lambda: plot.data_mc(made.yields(), "signal_region", bins=["a"]), ValueError, "`bins` has 1 labels for 4 bins"),
     "top of yields": (lambda: plot.data_mc(made.yields(), "signal_region", top=-1), ValueError, "`top` is -1, and must be at least 1"),
     "one axes of two": (lambda: plot.data_mc(made.yields(), "signal_region", ax=3), TypeError, "`ax` is a pair of axes"),
-    "yields of a fit": (lambda: plot.data_mc(made.fit()), TypeError, "`result` is to be a `YieldsResult`, as `nextstat.yields` returns it, not a `FitResult`"),
-    "limits of tests": (lambda: plot.brazil(made.fit()), TypeError, "`tests` is to be a sequence of results, not a `FitResult`"),
-    "tests of anything": (lambda: plot.brazil([made.fit()]), TypeError, "`tests` is to be a `HypotestResult` or `ToyHypotestResult`"),
-    "a limit of anything": (lambda: plot.brazil(made.tests(), 3), TypeError, "`limit` is to be a `LimitResult`"),
+    "yields of a fit": (lambda: plot.data_mc(made.fit()), TypeError, "`result` must be a `YieldsResult`, as `nextstat.yields` returns it, not a `FitResult`"),
+    "limits of tests": (lambda: plot.brazil(made.fit()), TypeError, "`tests` must be a sequence of results, not a `FitResult`"),
+    "tests of anything": (lambda: plot.brazil([made.fit()]), TypeError, "`tests` must be a `HypotestResult` or `ToyHypotestResult`"),
+    "a limit of anything": (lambda: plot.brazil(made.tests(), 3), TypeError, "`limit` must be a `LimitResult`"),
     "no tests": (lambda: plot.brazil([]), ValueError, "`tests` is empty"),
     "a band of two models": (lambda: plot.brazil(made.tests(), _other_limit()), ValueError, "different models or data"),
     "a band of two statistics": (
@@ -262,11 +264,11 @@ WRONG = {
     "a band of two levels": (lambda: plot.brazil(made.tests(), made.limit(), level=0.1), ValueError, "`level` is not that of the limits: 0.05 and 0.1"),
     "a level in percent": (lambda: plot.brazil(made.tests(), level=5), ValueError, "`level` has probabilities between 0 and 1"),
     "pulls of nothing free": (lambda: plot.pulls(_held()), ValueError, "`result` has no pulls: no constrained parameter was free"),
-    "pulls of a ranking": (lambda: plot.pulls(made.ranking()), TypeError, "`result` is to be a `FitResult`"),
+    "pulls of a ranking": (lambda: plot.pulls(made.ranking()), TypeError, "`result` must be a `FitResult`"),
     "pulls of a number": (lambda: plot.pulls(made.fit(), parameters=3), TypeError, "`parameters` is a name or a sequence of names, not `3`"),
-    "pulls on no axes": (lambda: plot.pulls(made.fit(), ax="axes"), TypeError, "`ax` is to be axes of matplotlib, not `'axes'`"),
+    "pulls on no axes": (lambda: plot.pulls(made.fit(), ax="axes"), TypeError, "`ax` must be axes of matplotlib, not `'axes'`"),
     "no limits": (lambda: plot.limits([], []), ValueError, "`results` is empty"),
-    "one limit": (lambda: plot.limits([1], made.limit()), TypeError, "`results` is to be a sequence of results, not a `LimitResult`"),
+    "one limit": (lambda: plot.limits([1], made.limit()), TypeError, "`results` must be a sequence of results, not a `LimitResult`"),
     "too many values": (lambda: plot.limits([1, 2], [made.limit()]), ValueError, "`values` has 2 for 1 limits"),
     "limits of two levels": (
         lambda: plot.limits([1, 2], [made.limit(), _without(made.limit(), level=0.1)]),
@@ -278,15 +280,15 @@ WRONG = {
     "the last of a ranking": (lambda: plot.ranking(made.ranking(), top=-1), ValueError, "`top` is -1, and must be at least 1"),
     "none of a ranking": (lambda: plot.ranking(made.ranking(), top=0), ValueError, "`top` is 0, and must be at least 1"),
     "impacts": (lambda: plot.ranking(made.ranking(), impacts="all"), ValueError, "`impacts` is `classic`, `global` or `covariance`, not `all`"),
-    "a ranking of a fit": (lambda: plot.ranking(made.fit()), TypeError, "`result` is to be a `RankingResult`"),
-    "correlations of text": (lambda: plot.correlation(made.fit(), threshold="0.2"), TypeError, "`threshold` is to be a number, not `'0.2'`"),
+    "a ranking of a fit": (lambda: plot.ranking(made.fit()), TypeError, "`result` must be a `RankingResult`"),
+    "correlations of text": (lambda: plot.correlation(made.fit(), threshold="0.2"), TypeError, "`threshold` must be a number, not `'0.2'`"),
     "no contours": (lambda: plot.contours(_without(made.contours(), contours=())), ValueError, "`result` has no contour with points to draw"),
-    "contours of a scan": (lambda: plot.contours(made.scan()), TypeError, "`result` is to be a `ContourResult`"),
-    "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` is to be a `ScanResult`"),
+    "contours of a scan": (lambda: plot.contours(made.scan()), TypeError, "`result` must be a `ContourResult`"),
+    "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` must be a `ScanResult`"),
     "levels of a scan": (lambda: plot.scan(made.scan(), levels=[68]), ValueError, "`levels` has probabilities between 0 and 1"),
     "no bins": (lambda: plot.toys(made.toys(), bins=0), ValueError, "`bins` is 0, and must be at least 1"),
     "bins that descend": (lambda: plot.toys(made.toys(), bins=[2, 1, 0]), ValueError, "`bins` is to ascend"),
-    "toys of a test": (lambda: plot.toys(made.tests()[0]), TypeError, "`result` is to be a `ToyHypotestResult`, as `nextstat.hypotest_toys` returns it"),
+    "toys of a test": (lambda: plot.toys(made.tests()[0]), TypeError, "`result` must be a `ToyHypotestResult`, as `nextstat.hypotest_toys` returns it"),
 }
 
 

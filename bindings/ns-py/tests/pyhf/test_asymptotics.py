@@ -1,4 +1,6 @@
-"""Asymptotic tests of the shim: where the two hypotheses predict the same, limits that depend on it, and one call of the engine against fits one by one."""
+"""Asymptotic tests of the shim: where the two hypotheses predict the same, limits that depend on
+it, and one call of the engine against fits one by one.
+"""
 
 import logging
 import math
@@ -91,12 +93,12 @@ def negative():
     return model, data, {"par_bounds": bounds}
 
 
-def held():
+def fixed_modifier():
     model, data = two_bins()
     return model, data, {"fixed_params": [False, True, False], "init_pars": [0.5, 1.1, 1.0]}
 
 
-@pytest.mark.parametrize("case", [two_bins, correlated, negative, held])
+@pytest.mark.parametrize("case", [two_bins, correlated, negative, fixed_modifier])
 @pytest.mark.parametrize("test_stat", ["qtilde", "q", "q0"])
 @pytest.mark.parametrize("mu", [0.0, 0.3, 1.0, 4.5])
 def test_one_call_is_what_fits_one_by_one_are(case, test_stat, mu, monkeypatch, caplog):
@@ -139,7 +141,9 @@ def test_what_cannot_be_fitted_is_said_as_before():
 
 
 def test_the_main_entry_points_are_typed_for_checkers_of_users():
-    """A call of a function without any annotation is an error of `mypy --strict` in the user's code."""
+    """A call of a function without any annotation is an error of `mypy --strict` in the user's
+    code.
+    """
     functions = [pyhf.Workspace.__init__, pyhf.Workspace.model, pyhf.Workspace.data, pyhf.Model.__init__, pyhf.Model.logpdf, pyhf.Model.expected_data]
     functions += [pyhf.infer.hypotest, pyhf.infer.mle.fit, pyhf.infer.mle.fixed_poi_fit, upper_limit, pyhf.simplemodels.uncorrelated_background]
     functions += [pyhf.set_backend, pyhf.get_backend, type(MODEL.config).suggested_init]

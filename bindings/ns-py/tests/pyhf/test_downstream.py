@@ -65,7 +65,7 @@ def test_quasi_newton_methods_have_the_inverse_hessian_of_the_objective(name, me
 
 
 def test_a_flat_direction_has_no_inverse_hessian():
-    factors = [{"name": name, "type": "normfactor", "data": None} for name in ("mu", "twin")]
+    factors = [{"name": name, "type": "normfactor", "data": None} for name in ("mu", "second")]
     model = pyhf.Model({"channels": [{"name": "c", "samples": [{"name": "s", "data": [20.0], "modifiers": factors}]}]})
     result = pyhf.infer.mle.fit([21.0], model, return_result_obj=True, method="BFGS")[-1]
     assert not hasattr(result, "hess_inv")
@@ -88,7 +88,8 @@ def test_fits_without_a_result_object_do_not_import_scipy():
 
 
 def test_the_lower_of_two_minima_is_found():
-    # pyhf's reference test `2bin_2channel_coupledhistosys`, whose fit at mu = 1 ends in the other minimum, at 31.3751.
+    # pyhf's reference test `2bin_2channel_coupledhistosys`, whose fit at mu = 1 ends in the other
+    # minimum, at 31.3751.
     def sample(name, data, low, high):
         shape = {"name": "coupled", "type": "histosys", "data": {"lo_data": low, "hi_data": high}}
         return {"name": name, "data": data, "modifiers": [shape]}
@@ -280,10 +281,10 @@ def minuit(name):
     return model, data, pyhf.infer.mle.fit(data, model, return_result_obj=True)[-1].minuit
 
 
-def conditional(model, data, held):
-    """-2 ln L of the fit with parameters held: values by name."""
+def conditional(model, data, values):
+    """-2 ln L of the fit with parameters fixed: values by name."""
     init, fixed = model.config.suggested_init(), model.config.suggested_fixed()
-    for name, value in held.items():
+    for name, value in values.items():
         i = model.config.par_names.index(name)
         init[i], fixed[i] = value, True
     bounds = [(-50.0, 50.0) if is_fixed else bound for bound, is_fixed in zip(model.config.suggested_bounds(), fixed)]

@@ -1,4 +1,5 @@
-"""`nextstat.pyhf` against stored numbers of pyhf, and what it does otherwise than pyhf on purpose."""
+"""`nextstat.pyhf` against stored numbers of pyhf, and what it does otherwise than pyhf on purpose.
+"""
 
 import copy
 import json
@@ -98,7 +99,7 @@ def test_models_survive_copies_and_pickles():
         assert other.config.poi_name == "mu"
 
 
-# -- where pyhf is not followed --
+# -- differences from pyhf --
 
 
 def test_upper_limit_without_a_scan_heeds_the_level():

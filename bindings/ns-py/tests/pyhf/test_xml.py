@@ -1,4 +1,6 @@
-"""HistFactory XML: what is written is read again as the same likelihood, elements mean what the format says, and mistakes are named."""
+"""HistFactory XML: what is written is read again as the same likelihood, elements mean what the
+format says, and mistakes are named.
+"""
 
 import copy
 import importlib.util
@@ -43,13 +45,13 @@ def everything():
         {"name": "background", "data": [60.0, 40.0], "modifiers": background},
         {"name": "other", "data": [10.0, 0.0], "modifiers": other},
     ]
-    held = {"name": "staterror_SR", "fixed": True, "inits": [1.0, 1.0]}
+    fixed = {"name": "staterror_SR", "fixed": True, "inits": [1.0, 1.0]}
     return {
         "channels": [{"name": "SR", "samples": samples}],
         "observations": [{"name": "SR", "data": [170.0, 104.0]}],
         "measurements": [
             {"name": "fit", "config": {"poi": "mu", "parameters": parameters}},
-            {"name": "another", "config": {"poi": "mu", "parameters": [{**lumi, "fixed": False}, {"name": "mu", "inits": [0.7]}, held]}},
+            {"name": "another", "config": {"poi": "mu", "parameters": [{**lumi, "fixed": False}, {"name": "mu", "inits": [0.7]}, fixed]}},
         ],
         "version": "1.0.0",
     }
@@ -102,7 +104,7 @@ READ_BY_PYHF = "import json, sys; from pyhf import readxml; print(json.dumps(rea
 
 # The folder of these tests has that name too, and no origin.
 @pytest.mark.skipif(getattr(importlib.util.find_spec("pyhf"), "origin", None) is None, reason="pyhf is not installed")
-# pyhf does not hold vectors of parameters.
+# pyhf does not fix vectors of parameters.
 @pytest.mark.parametrize("name", SPECS)
 def test_pyhf_reads_what_is_written(name, tmp_path):
     top = write(WORKSPACES[name], tmp_path)

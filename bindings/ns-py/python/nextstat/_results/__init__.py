@@ -1,15 +1,14 @@
-"""What procedures return: frozen containers with named fields."""
+"""Results of procedures: frozen containers with named fields."""
 
-from .base import Result
+from .base import Result, warn_if_not_converged, warn_if_untrusted
 from .curves import ContourResult, RankingResult, ScanResult
 from .documents import CheckResult, CommandResult, GridResult, InspectResult
 from .fits import FitResult, GoodnessOfFit, ReportResult, YieldsResult
 from .frozen import Record
 from .tests import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
-from .toys import OUTCOMES, ToysResult
+from .toys import ToysResult
 
 __all__ = [
-    "OUTCOMES",
     "CheckResult",
     "CommandResult",
     "ContourResult",
@@ -28,4 +27,6 @@ __all__ = [
     "ToyHypotestResult",
     "ToysResult",
     "YieldsResult",
+    "warn_if_not_converged",
+    "warn_if_untrusted",
 ]

@@ -1,19 +1,27 @@
-"""What all results share: fields that do not change, by name; how they are compared, pickled and written."""
+"""The base of all results: named fields that do not change, compared, pickled and written."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import _views
+from .._errors import shown, warn, with_hint
+from .._nextstat import ParameterError
 from .frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+_R = TypeVar("_R", bound="Result")
+
 
 def plain(value: Any) -> Any:
-    """`value` as JSON has it: arrays and tuples as lists, numbers that are not finite as None."""
+    """Returns `value` as JSON has it.
+
+    Arrays and tuples are lists, and numbers that are not finite are None.
+    """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, (str, int)) or value is None:
@@ -32,8 +40,9 @@ def plain(value: Any) -> Any:
 class Result:
     """Named fields that do not change.
 
-    Every field is an attribute; arrays are read-only for good, lists are tuples, and dictionaries are records that cannot be changed either. `to_dict()`
-    and `to_json()` have all fields as JSON has them, by the names that the command's JSON has, with None for numbers that are not finite.
+    Every field is an attribute. Arrays are read-only for good, lists are tuples, and dictionaries
+    are records that cannot be changed either. `to_dict()` and `to_json()` return all fields as JSON
+    has them, by the names of the command's JSON, with None for numbers that are not finite.
 
     Examples
     --------
@@ -85,36 +94,87 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain Python objects, such as `json` takes."""
+        """Returns the fields as plain Python objects, such as `json` takes."""
         return {name: plain(value) for name, value in self._fields.items()}
 
     def to_json(self, indent: int | None = None) -> str:
-        """The fields as JSON text."""
+        """Returns the fields as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def __repr__(self) -> str:
-        from .. import _show
-
-        return _show.text(self)
+        return _views.text(self._whole_view())
 
     def _repr_html_(self) -> str:
-        from .. import _show
+        return _views.html(self._whole_view())
 
-        return _show.html(self)
+    def _view(self) -> _views.View:
+        """Returns what is shown of the result; every kind of result has its own."""
+        facts = [
+            (name, _shown(value)) for name, value in self._fields.items() if name != "warnings"
+        ]
+        return _views.View(type(self).__name__, facts)
+
+    def _whole_view(self) -> _views.View:
+        """Returns the view with its warnings."""
+        try:
+            view = self._view()
+        except (AttributeError, KeyError, IndexError, TypeError):
+            # The result was made by hand and lacks fields.
+            view = Result._view(self)
+        has_converged = self._fields.get("converged", True)
+        view.warnings = getattr(self, "warnings", ())
+        view.is_bad = view.is_bad or has_converged is False
+        is_said = any(name == "converged" for name, _ in view.facts)
+        if view.is_bad and "converged" in self._fields and not is_said:
+            view.facts.insert(0, ("converged", "NO; do not use these numbers"))
+        return view
 
 
 Result.__module__ = "nextstat"
 
 
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return _views.shown_number(value)
+    if hasattr(value, "shape"):
+        return f"array of shape {value.shape}"
+    if isinstance(value, (list, tuple, dict)):
+        return f"{len(value)} entries"
+    return str(value)
+
+
+def warn_if_not_converged(result: _R, stacklevel: int = 3) -> _R:
+    """Returns `result`, and warns if its fit did not converge."""
+    if result._fields.get("converged", True) is False:
+        _warn_of(result, stacklevel + 1)
+    return result
+
+
+def warn_if_untrusted(result: _R, stacklevel: int = 3) -> _R:
+    """Returns `result` of a test, and warns if it has warnings of its own.
+
+    Each of them is a reason not to use the number as it is.
+    """
+    if result._fields.get("converged", True) is False or result._fields.get("warnings"):
+        _warn_of(result, stacklevel + 1)
+    return result
+
+
+def _warn_of(result: Result, stacklevel: int) -> None:
+    warn("; ".join(getattr(result, "warnings", ())) or "a fit did not converge", stacklevel + 1)
+
+
 def index_of(par_names: Sequence[str], name: str) -> int:
+    """Returns the index of the parameter `name`."""
     try:
         return par_names.index(name)
     except ValueError:
-        from .._common import shown, with_hint
-        from .._nextstat import ParameterError
-
-        error = ParameterError(f"there is no parameter `{name if isinstance(name, str) else shown(name)}`")
-        near = [known for known in par_names if known.lower() == str(name).lower() or known.startswith(f"{name}[")]
+        given = name if isinstance(name, str) else shown(name)
+        error = ParameterError(f"unknown parameter `{given}`")
+        lower = str(name).lower()
+        near = [
+            known for known in par_names if known.lower() == lower or known.startswith(f"{name}[")
+        ]
         if near:
             with_hint(error, f"there is `{near[0]}`")
         raise error from None

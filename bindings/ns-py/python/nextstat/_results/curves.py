@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import _views
+from .._views import measured, shown_number, signed
 from .base import Result
 
 if TYPE_CHECKING:
@@ -44,8 +46,28 @@ class ScanResult(Result):
     converged: bool
     warnings: tuple[str, ...]
 
+    def _view(self) -> _views.View:
+        shape = " x ".join(str(n) for n in self.delta_nll.shape)
+        view = _views.View("ScanResult", [("points", shape)])
+        for name, values in zip(self.parameters, self.values):
+            if not len(values):
+                continue
+            ends = f"{shown_number(values.min())} to {shown_number(values.max())}"
+            best = shown_number(self.best["params"][self.par_names.index(name)])
+            view.facts.append((name, f"{ends}, best fit {best}"))
+        if self.delta_nll.ndim == 1:
+            pairs = zip(self.values[0], self.twice_delta_nll)
+            rows = [
+                (shown_number(float(value)), shown_number(float(rise), 4)) for value, rise in pairs
+            ]
+            view.tables = _views.tables(rows, (self.parameters[0], "2 Δ(-ln L)"))
+        return view
+
     def to_dict(self) -> dict[str, Any]:
-        """The command's document: one parameter has `parameter` and a list of values, two have lists of both."""
+        """Returns the command's document.
+
+        One parameter has `parameter` and a list of values, two have lists of both.
+        """
         document = super().to_dict()
         indices = [self.par_names.index(name) for name in self.parameters]
         best = document["best"]
@@ -87,6 +109,18 @@ class ContourResult(Result):
     converged: bool
     warnings: tuple[str, ...]
 
+    def _view(self) -> _views.View:
+        rows = [
+            (
+                shown_number(contour["confidence_level"]),
+                shown_number(contour["twice_delta_nll"], 5),
+                str(len(contour["points"])),
+            )
+            for contour in self.contours
+        ]
+        tables = _views.tables(rows, ("level", "2 Δ(-ln L)", "points"))
+        return _views.View("ContourResult", tables=tables)
+
 
 class RankingResult(Result):
     """Impacts of nuisance parameters on the parameter of interest.
@@ -94,11 +128,13 @@ class RankingResult(Result):
     Attributes
     ----------
     ranking : tuple of dict
-        Largest impact first: `parameter`, `pull`, `constraint`; `prefit`, `postfit` and `global`, each with the `impact` of both ends (`up`, `down`);
-        `covariance_prefit`, `covariance_postfit`.
+        Largest impact first: `parameter`, `pull`, `constraint`; `prefit`, `postfit` and `global`,
+        each with the `impact` of both ends (`up`, `down`); `covariance_prefit`,
+        `covariance_postfit`.
     groups : tuple of dict
     breakdown : dict
-        The squared sums of global impacts and what is left for event counts.
+        The uncertainty of the parameter of interest, split: the squared sum of global impacts
+        ("syst.") and the rest ("stat.").
     poi : dict
         Name, best fit and uncertainty of the parameter of interest.
     best : dict
@@ -117,3 +153,35 @@ class RankingResult(Result):
     complete: bool
     converged: bool
     warnings: tuple[str, ...]
+
+    def _view(self) -> _views.View:
+        poi = self.poi
+        rows = [
+            (
+                entry["parameter"],
+                signed(entry["pull"]),
+                shown_number(entry["constraint"], 2),
+                *(_impact(entry[kind]) for kind in ("prefit", "postfit", "global")),
+                signed(entry["covariance_postfit"], 3),
+            )
+            for entry in self.ranking
+        ]
+        columns = (
+            *(f"impact on {poi['name']}", "pull", "constraint"),
+            *("pre-fit", "post-fit", "global", "covariance"),
+        )
+        fact = (poi["name"], measured(poi["bestfit"], poi["uncertainty"]))
+        view = _views.View("RankingResult", [fact], _views.tables(rows, columns))
+        groups = (
+            (group["group"], shown_number(group["global"], 4), shown_number(group["frozen"], 4))
+            for group in self.groups
+        )
+        view.tables += _views.tables(groups, ("group", "global", "frozen"))
+        return view
+
+
+def _impact(pair: Mapping[str, Any] | None) -> str:
+    if pair is None:
+        return "-"
+    ends = (pair[end]["impact"] if pair[end] else None for end in ("up", "down"))
+    return " ".join(signed(impact, 3) for impact in ends)

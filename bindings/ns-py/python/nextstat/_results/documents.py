@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from .. import _views
 from .base import Result, plain
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ class InspectResult(Result):
     measurements: tuple[Any, ...]
     measurement: str
 
+    def _view(self) -> _views.View:
+        facts = [(what, str(n)) for what, n in self.summary.items()]
+        facts.append(("measurement", self.measurement))
+        rows = [(name, str(n_bins)) for name, n_bins in self.channels]
+        return _views.View("InspectResult", facts, _views.tables(rows, ("channel", "bins")))
+
 
 class CheckResult(Result):
     """What is wrong with a model.
@@ -55,6 +62,18 @@ class CheckResult(Result):
     n_notes: int
     measurement: str
 
+    def _view(self) -> _views.View:
+        facts = [
+            ("errors", str(self.n_errors)),
+            ("warnings", str(self.n_warnings)),
+            ("notes", str(self.n_notes)),
+        ]
+        rows = [
+            (found["severity"], found["code"], found.get("message", "")) for found in self.findings
+        ]
+        tables = _views.tables(rows, ("severity", "code", "what"))
+        return _views.View("CheckResult", facts, tables, is_bad=self.n_errors > 0)
+
 
 class GridResult(Result):
     """Answers for every patch of a set.
@@ -62,7 +81,8 @@ class GridResult(Result):
     Attributes
     ----------
     patches : tuple of dict
-        In the set's order: `patch` (the name), `values` (by label), and `result`, or `error` with the reason why there is none.
+        In the set's order: `patch` (the name), `values` (by label), and `result`, or `error` with
+        the reason why there is none.
     n_patches : int
     """
 
@@ -70,18 +90,48 @@ class GridResult(Result):
     patches: tuple[Mapping[str, Any], ...]
     n_patches: int
 
+    def _view(self) -> _views.View:
+        rows = []
+        for found in self.patches:
+            answer = found.get("result")
+            value = "-" if answer is None else _first_number(answer)
+            rows.append((found["patch"], found.get("error", value)))
+        facts = [("patches", str(self.n_patches))]
+        return _views.View("GridResult", facts, _views.tables(rows, ("patch", "answer")))
+
     def to_dict(self) -> dict[str, Any]:
-        """The command's document: each patch with its answer's fields beside its name and values."""
+        """Returns the command's document: each patch with the fields of its answer."""
         patches = []
         for found in self.patches:
             result = found.get("result")
-            rest = {} if result is None else result.to_dict() if isinstance(result, Result) else {"result": plain(result)}
-            patches.append({**rest, **{key: plain(value) for key, value in found.items() if key != "result"}})
+            if result is None:
+                rest = {}
+            else:
+                is_ours = isinstance(result, Result)
+                rest = result.to_dict() if is_ours else {"result": plain(result)}
+            head = {key: plain(value) for key, value in found.items() if key != "result"}
+            patches.append({**rest, **head})
         return {"complete": True, "n_patches": self.n_patches, "patches": patches}
 
 
+def _first_number(answer: Any) -> str:
+    for name in ("CLs_obs", "observed", "Z_obs", "twice_nll"):
+        if name in getattr(answer, "_fields", ()):
+            return f"{name} = {_views.shown_number(getattr(answer, name))}"
+    return type(answer).__name__
+
+
 class CommandResult(Result):
-    """What the command did: `exit_code`, `output` (standard output) and `messages` (standard error)."""
+    """What the command did.
+
+    Attributes
+    ----------
+    exit_code : int
+    output : str
+        Standard output.
+    messages : str
+        Standard error.
+    """
 
     __slots__ = ()
     exit_code: int
@@ -89,5 +139,14 @@ class CommandResult(Result):
     messages: str
 
     def json(self) -> Any:
-        """Its output as Python objects."""
+        """Returns the output as Python objects."""
         return json.loads(self.output)
+
+    def _view(self) -> _views.View:
+        facts = [
+            ("exit code", str(self.exit_code)),
+            ("output", f"{len(self.output)} characters"),
+        ]
+        first, *rest = self.messages.strip().split("\n")
+        facts += [("messages", first), *(("", line) for line in rest)]
+        return _views.View("CommandResult", facts)

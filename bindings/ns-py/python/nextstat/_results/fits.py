@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import _views
+from .._views import measured, shown_number, signed
 from .base import Result, index_of, plain
 from .frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy import ndarray
 
@@ -25,13 +27,15 @@ class FitResult(Result):
     bestfit : ndarray
         Parameter values at the minimum (P).
     uncertainties : ndarray
-        Standard deviations from the exact Hessian (P); NaN for fixed parameters, those at bounds, and those without curvature.
+        Standard deviations from the exact Hessian (P); NaN for fixed parameters, those at bounds,
+        and those without curvature.
     covariance, correlation : ndarray or None
         Matrices (P, P), zero for parameters without uncertainty.
     twice_nll, nll : float
         2(-ln L) and -ln L at the minimum, with all constants.
     converged : bool
-        Whether it arrived at a minimum. If not, numbers are where the fit stopped, and `warnings` has the reason.
+        Whether the fit found a minimum. If not, numbers are where the fit stopped, and `warnings`
+        has the reason.
     outcome : str
         Why it stopped: converged, iteration_limit, stalled, saddle or not_finite.
     edm : float
@@ -41,7 +45,7 @@ class FitResult(Result):
     n_free, n_iterations, n_evaluations : int
         Free parameters, steps, evaluations of the likelihood.
     poi, pois : dict or None, tuple of dict
-        Name, index, best fit and uncertainty of the parameter of interest, and of all that there are.
+        Name, index, best fit and uncertainty of the parameter of interest; of all of them.
     mle_parameters : dict
         Best-fit values by the names that pyhf gives parameters: a tuple for each.
     pulls : tuple of dict
@@ -49,10 +53,10 @@ class FitResult(Result):
     minos : tuple of dict
         Asymmetric intervals, if asked for.
     minima : tuple of dict
-        Distinct minima, lowest first, with their depth in 2NLL and how each was found; empty if there is
-        one and no random starts were asked for.
+        Distinct minima, lowest first, with their depth in 2NLL and how each was found; empty if
+        there is one and no random starts were asked for.
     at_bounds, flat_directions : tuple of dict
-        Parameters at an end of their range, and those that the data do not tell apart.
+        Parameters at an end of their range, and combinations that the data do not constrain.
     not_parabolic : tuple of dict
         Parameters whose uncertainty describes no parabola, with 2ΔNLL at -1σ and +1σ.
     warnings : tuple of str
@@ -88,7 +92,7 @@ class FitResult(Result):
     warnings: tuple[str, ...]
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        # What follows from the fit is computed when somebody looks at it.
+        # What follows from the fit is computed when it is first read.
         super().__init__({name: value for name, value in fields.items() if name != "later"})
         object.__setattr__(self, "_later", fields.get("later"))
 
@@ -115,12 +119,57 @@ class FitResult(Result):
     to_dict.__doc__ = Result.to_dict.__doc__
 
     def value(self, name: str) -> float:
-        """The best-fit value of the parameter `name`."""
+        """Returns the best-fit value of the parameter `name`."""
         return float(self.bestfit[index_of(self.par_names, name)])
 
     def uncertainty(self, name: str) -> float:
-        """The standard deviation of the parameter `name`; NaN where it has none."""
+        """Returns the standard deviation of the parameter `name`; NaN where it has none."""
         return float(self.uncertainties[index_of(self.par_names, name)])
+
+    def _view(self) -> _views.View:
+        view = _views.View("FitResult", is_bad=not self.converged)
+        said = f"NO ({self.outcome}); do not use these numbers"
+        if self.converged:
+            effort = f"{self.n_iterations} iterations, {self.n_evaluations} evaluations"
+            said = f"yes: {effort}, EDM {shown_number(self.edm, 2)}"
+        view.facts = [("converged", said), ("2NLL", shown_number(self.twice_nll, 10))]
+        asymmetric = {interval["parameter"]: interval for interval in self.minos}
+        for poi in self.pois:
+            text = measured(poi["bestfit"], poi["uncertainty"])
+            if poi["name"] in asymmetric:
+                interval = asymmetric[poi["name"]]
+                text += f", MINOS {signed(interval['down'], 4)} {signed(interval['up'], 4)}"
+            view.facts.append((poi["name"], text))
+        view.tables = [*self._table_of_free_parameters(), *self._table_of_pulls()]
+        return view
+
+    def _table_of_free_parameters(self) -> list[_views.Table]:
+        """Returns the parameters without a constraint term that are not of interest."""
+        others = {poi["name"] for poi in self.pois} | {
+            pull["parameter"] for pull in self.pulls or ()
+        }
+        rows = [
+            (name, shown_number(float(best)), shown_number(float(width), 4))
+            for name, best, width in zip(self.par_names, self.bestfit, self.uncertainties)
+            if name not in others
+        ]
+        return _views.tables(rows, ("parameters", "best fit", "error"))
+
+    def _table_of_pulls(self) -> list[_views.Table]:
+        pulls = [pull for pull in self.pulls or () if pull["uncertainty"] is not None]
+        rows = [
+            (
+                pull["parameter"],
+                shown_number(pull["bestfit"], 4),
+                shown_number(pull["uncertainty"], 4),
+                signed(pull["pull"]),
+                shown_number(pull["constraint"], 2),
+            )
+            for pull in sorted(pulls, key=lambda pull: -abs(pull["pull"]))
+        ]
+        return _views.tables(
+            rows, ("strongest pulls", "best fit", "error", "pull", "constraint")
+        )
 
 
 def _matrices(later: RawFit) -> dict[str, Any]:
@@ -179,6 +228,28 @@ class GoodnessOfFit(Result):
     converged: bool
     warnings: tuple[str, ...]
 
+    def _view(self) -> _views.View:
+        facts = [
+            ("statistic", shown_number(self.statistic, 5)),
+            ("degrees of freedom", str(self.n_dof)),
+            ("p-value", shown_number(self.p_value, 3)),
+        ]
+        if self._fields.get("toys"):
+            total = self.toys["total"]  # type: ignore[index]
+            value = f"{shown_number(total['value'], 3)} ± {shown_number(total['error'], 2)}"
+            facts.append(("p-value by toys", f"{value} ({total['n_toys']} toys)"))
+        rows = [
+            (
+                channel["channel"],
+                shown_number(channel["deviance"], 4),
+                str(channel["n_bins"]),
+                shown_number(channel["p_value"], 3),
+            )
+            for channel in self.channels
+        ]
+        columns = ("channel", "statistic", "bins", "p-value")
+        return _views.View("GoodnessOfFit", facts, _views.tables(rows, columns))
+
 
 class YieldsResult(Result):
     """Expected yields before and after a fit.
@@ -186,8 +257,8 @@ class YieldsResult(Result):
     Attributes
     ----------
     channels : tuple of dict
-        Of each channel: `channel`, `data`, `prefit` and `postfit`, each with `samples` (by name) and `total`, which have `yields`, `uncertainties`, `sum` and
-        `sum_uncertainty`.
+        Of each channel: `channel`, `data`, `prefit` and `postfit`, each with `samples` (by name)
+        and `total`, which have `yields`, `uncertainties`, `sum` and `sum_uncertainty`.
     converged : bool
     warnings : tuple of str
     """
@@ -196,6 +267,24 @@ class YieldsResult(Result):
     channels: tuple[Mapping[str, Any], ...]
     converged: bool
     warnings: tuple[str, ...]
+
+    def _view(self) -> _views.View:
+        return _views.View("YieldsResult", tables=_table_of_channels(self.channels))
+
+
+def _table_of_channels(channels: Iterable[Mapping[str, Any]]) -> list[_views.Table]:
+    rows = []
+    for channel in channels:
+        before, after = channel["prefit"]["total"], channel["postfit"]["total"]
+        rows.append(
+            (
+                channel["channel"],
+                shown_number(float(channel["data"].sum())),
+                measured(before["sum"], before["sum_uncertainty"]),
+                measured(after["sum"], after["sum_uncertainty"]),
+            )
+        )
+    return _views.tables(rows, ("channel", "data", "before", "after"))
 
 
 class ReportResult(Result):
@@ -224,8 +313,18 @@ class ReportResult(Result):
         goodness = goodness if isinstance(goodness, GoodnessOfFit) else GoodnessOfFit(goodness)
         super().__init__({**fields, "fit": fit, "goodness_of_fit": goodness})
 
+    def _view(self) -> _views.View:
+        view = self.fit._view()
+        view.title = "ReportResult"
+        goodness = self.goodness_of_fit
+        q, p = shown_number(goodness.statistic, 5), shown_number(goodness.p_value, 3)
+        said = f"q = {q}, {goodness.n_dof} degrees of freedom, p = {p}"
+        view.facts.append(("goodness of fit", said))
+        view.tables += _table_of_channels(self.channels)
+        return view
+
     def to_dict(self) -> dict[str, Any]:
-        """The command's document: `fit`, `pulls`, `goodness_of_fit` and `yields`."""
+        """Returns the command's document: `fit`, `pulls`, `goodness_of_fit` and `yields`."""
         fit = self.fit.to_dict()
         fit.pop("covariance")
         channels = [plain(channel) for channel in self.channels]

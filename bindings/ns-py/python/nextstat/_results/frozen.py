@@ -38,7 +38,9 @@ class Record(dict[str, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """`value` with everything in it as it does not change: lists as tuples, dictionaries as records, arrays read-only for good."""
+    """`value` with everything in it as it does not change: lists as tuples, dictionaries as
+    records, arrays read-only for good.
+    """
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -72,5 +74,5 @@ def _is_sealed(array: Any) -> bool:
     try:
         return memoryview(array).readonly
     except TypeError:
-        # Of no buffer: numbers of the extension module, which gives nobody a way to them.
+        # Of no buffer: numbers of the extension module, which cannot be written to.
         return True

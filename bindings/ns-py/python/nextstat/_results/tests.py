@@ -1,9 +1,12 @@
-"""Results of tests of the parameter of interest: CLs, significances, limits, by formulas and by toys."""
+"""Results of tests of the parameter of interest: CLs, significances, limits, by formulas and by
+toys.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._views import BAND, Table, View, confidence, shown_number
 from .base import Result
 
 if TYPE_CHECKING:
@@ -47,6 +50,16 @@ class HypotestResult(Result):
     converged: bool
     warnings: tuple[str, ...]
 
+    def _view(self) -> View:
+        view = View("HypotestResult", [("tested", f"{self.parameter} = {shown_number(self.mu)}")])
+        rows = [("observed", *_digits(self.CLs_obs, self.CLsb_obs, self.CLb_obs))]
+        if self.CLs_exp is not None:
+            bands = zip(BAND, self.CLs_exp, self.CLsb_exp, self.CLb_exp)  # type: ignore[arg-type]
+            rows += [(label, *_digits(*values)) for label, *values in bands]
+        view.tables = [Table(("", "CLs", "CLs+b", "CLb"), rows)]
+        view.facts += [("best fit", shown_number(self.mu_hat)), ("statistic", shown_number(self.q))]
+        return view
+
 
 class SignificanceResult(Result):
     """The significance of a discovery.
@@ -72,7 +85,19 @@ class SignificanceResult(Result):
     p0_exp: tuple[float, ...] | None
     mu_hat: float
     converged: bool
+    mu_expected: float
+    parameter: str
     warnings: tuple[str, ...]
+
+    def _view(self) -> View:
+        p0_exp = None if self.p0_exp is None else self.p0_exp[2]
+        expected = f"expected at {self.parameter} = {shown_number(self.mu_expected)}"
+        rows = [
+            ("observed", *_digits(self.Z_obs, self.p0_obs)),
+            (expected, *_digits(self.Z_exp, p0_exp)),
+        ]
+        facts = [("best fit", shown_number(self.mu_hat))]
+        return View("SignificanceResult", facts, [Table(("", "Z", "p-value"), rows)])
 
 
 class LimitResult(Result):
@@ -99,7 +124,18 @@ class LimitResult(Result):
     tested: tuple[Mapping[str, Any], ...]
     mu_hat: float
     converged: bool
+    parameter: str
     warnings: tuple[str, ...]
+
+    def _view(self) -> View:
+        rows = [("observed", shown_number(self.observed))]
+        rows += [(label, shown_number(value)) for label, value in zip(BAND, self.expected)]
+        facts = [
+            ("limits on", self.parameter),
+            ("confidence", confidence(self.level)),
+            ("best fit", shown_number(self.mu_hat)),
+        ]
+        return View("LimitResult", facts, [Table(("", "limit"), rows)])
 
 
 class ToyHypotestResult(Result):
@@ -141,3 +177,25 @@ class ToyHypotestResult(Result):
     toys_tested: ndarray
     toys_alternative: ndarray
     warnings: tuple[str, ...]
+
+    def _view(self) -> View:
+        tested, alternative = self.n_toys
+        facts = [
+            ("tested", f"{self.parameter} = {shown_number(self.mu)}"),
+            ("toys", f"{tested} and {alternative} of the alternative"),
+            ("statistic", shown_number(self.q)),
+        ]
+        bands = zip(
+            ("observed", *BAND),
+            (self.CLs_obs, *self.CLs_exp),
+            (self.CLs_obs_error, *self.CLs_exp_errors),
+        )
+        rows = [
+            (label, shown_number(value, 4), shown_number(error, 2)) for label, value, error in bands
+        ]
+        columns = ("", "p-value" if self.test_stat == "q0" else "CLs", "error")
+        return View("ToyHypotestResult", facts, [Table(columns, rows)])
+
+
+def _digits(*values: float | None) -> tuple[str, ...]:
+    return tuple(shown_number(value, 4) for value in values)

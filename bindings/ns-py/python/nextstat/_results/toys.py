@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import _views
+from .._arguments import path_of
 from .base import Result, index_of
-
-# How a fit ends, by the number that stands for it in files of toys.
-OUTCOMES = ("converged", "iteration_limit", "stalled", "saddle", "not_finite")
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +26,7 @@ class ToysResult(Result):
     nll : ndarray
         -ln L at the minima (T).
     converged : ndarray of bool
-        Toys whose fit failed stay in the arrays; leave them out by this.
+        Whether each fit converged (T); toys whose fit failed stay in the arrays.
     outcomes : tuple of str
         How each fit ended (T).
     n_failed : int
@@ -36,9 +35,9 @@ class ToysResult(Result):
     poi_uncertainty : ndarray or None
     par_names : tuple of str
     thrown_at : ndarray
-        Where they were thrown (P).
+        The parameter values at which the toys were thrown (P).
     devices : tuple of str
-        Where minima were found, such as ``"cpu"``; nothing if a file does not say.
+        The devices that found the minima, such as ``"cpu"``; empty if a file does not say.
     seed, aux, measurement
     """
 
@@ -59,22 +58,43 @@ class ToysResult(Result):
     measurement: str
 
     def values(self, name: str) -> ndarray:
-        """The best-fit values of the parameter `name` in the toys whose fits converged."""
+        """Returns the best-fit values of the parameter `name` in the toys whose fits converged."""
         return self.params[self.converged, index_of(self.par_names, name)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes them to a NumPy file (`.npy`) with a document beside it, as the command does; `load_toys` reads it."""
-        from .. import _toy_files
-        from .._common import path_of
+        """Writes a NumPy file (`.npy`) with a document beside it, as the command does.
 
-        _toy_files.save(self, path_of("path", path))
+        `load_toys` reads it.
+        """
+        # Imports NumPy, which results do without.
+        from .. import _toy_files
+
+        _toy_files.save(self._fields, path_of("path", path))
+
+    def _view(self) -> _views.View:
+        n_toys = len(self.toys)
+        facts = [
+            ("toys", str(n_toys)),
+            ("failed", str(self.n_failed)),
+            ("seed", str(self.seed)),
+        ]
+        view = _views.View("ToysResult", facts, is_bad=self.n_failed > 0)
+        if self.poi in self.par_names and n_toys - self.n_failed > 1:
+            values = self.values(self.poi)
+            mean = _views.shown_number(float(values.mean()), 5)
+            width = _views.shown_number(float(values.std(ddof=1)), 4)
+            view.facts.append((self.poi, f"mean {mean}, width {width}"))
+        return view
 
     def to_dict(self) -> dict[str, Any]:
-        """The command's document: a row for each toy, and what they are together."""
+        """Returns the command's document: a row for each toy, and counts of all."""
         document = super().to_dict()
         columns = ("toys", "outcomes", "nll", "params", "poi_uncertainty")
         toys, outcomes, nll, params, widths = (document.pop(name) for name in columns)
-        rows = [{"toy": toy, "status": outcome, "nll": value, "parameters": point} for toy, outcome, value, point in zip(toys, outcomes, nll, params)]
+        rows = [
+            {"toy": toy, "status": outcome, "nll": value, "parameters": point}
+            for toy, outcome, value, point in zip(toys, outcomes, nll, params)
+        ]
         for row, width in zip(rows, widths or ()):
             row["poi_uncertainty"] = width
         failures: dict[str, int] = {}
@@ -82,4 +102,5 @@ class ToysResult(Result):
             if outcome != "converged":
                 failures[outcome] = failures.get(outcome, 0) + 1
         document.pop("converged")
-        return {**document, "toys": rows, "complete": True, "n_done": len(rows), "n_toys": len(rows), "failures": failures}
+        counts = {"n_done": len(rows), "n_toys": len(rows), "failures": failures}
+        return {**document, "toys": rows, "complete": True, **counts}

@@ -1,8 +1,9 @@
-"""The procedures of the package on many processes or machines, with the results of one, to the bit.
+"""The procedures of the package on many processes or machines.
 
-Every function takes `on`, who does the work: a number of processes of this machine, an executor of `concurrent.futures`, or a client of `dask.distributed`
-(the extra `dask`: ``pip install 'nextstat-rs[dask]'``). Models travel to a worker once. A worker that is killed costs the part it was
-at, which another one does again.
+Results are those of one process, to the bit. Every function takes `on`, which does the work: a
+number of processes of this machine, an executor of `concurrent.futures`, or a client of
+`dask.distributed` (the extra `dask`: ``pip install 'nextstat-rs[dask]'``). A
+model is sent to a worker once. If a worker is killed, another one does its part again.
 
 >>> import nextstat, nextstat.distributed
 >>> from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ True
 
 from __future__ import annotations
 
+import inspect
 import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -22,11 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .. import _nextstat
-from .._common import checked, count, document_bytes, flag, is_fixed, names, progress_of, settings, shown, text, toys, warn
-from .._curves import axes_of_grid, ranking_of
+from .._arguments import count, flag, names, parse_aux, settings, text, toy_range
+from .._curves import axes_of_grid, ranking_wanted
 from .._documents import PatchSet
-from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult
-from .._tests import wanted_of_toys
+from .._errors import listed, shown, warn
+from .._progress import progress_of
+from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult, warn_if_not_converged
+from .._sources import document_bytes
+from .._tests import toys_wanted
+from .._toys import point_of_toys
 from . import _work
 from ._pools import Call, WorkerError, pool_of, run
 
@@ -35,13 +41,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._common import Document, Progress
     from .._nextstat import Model
+    from .._progress import Progress
     from .._results import Result
+    from .._sources import Document
 
 __all__ = ["WorkerError", "fit_toys", "hypotest_toys", "profile_scan", "ranking", "run_all", "signal_grid"]
 
-# Toys of a part, at least: each part begins with a look at about a hundred toys.
+# Toys of a part, at least: each part begins with about a hundred pilot toys.
 _LEAST = 1000
 # Parts for each worker of a large run.
 _PARTS = 4
@@ -49,24 +56,24 @@ _PARTS = 4
 # Parts of a run that stops as soon as it can, at most.
 _MOST_LOOKS = 10_000
 
-# Over toys, in the result of fits.
+# Fields of the result that have an entry for each toy.
 _PER_TOY = ("toys", "params", "nll", "converged", "poi_uncertainty", "outcomes", "status")
 
 
-# What every function takes and hands on.
+# Options that every function passes on.
 _OPTIONS = ("data", "init", "fixed", "bounds", "multi_start", "seed", "threads", "device")
 
 
 def _given(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a call on a worker."""
+    """Returns the settings of a call on a worker."""
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(f"`{name}` is no option; there are {', '.join(f'`{known}`' for known in _OPTIONS)}")
+            raise TypeError(f"unknown option `{name}`; there are {listed(_OPTIONS)}")
     return settings(model, **{"threads": 1, **options})
 
 
 def _shares(total: int, size: int, parts: int | None, least: int) -> list[tuple[int, int]]:
-    """Ranges of nearly equal length that cover 0 to `total`."""
+    """Returns ranges of nearly equal length that cover 0 to `total`."""
     parts = min(max(total // least, size), _PARTS * size) if parts is None else count("parts", parts, 1)
     parts = max(min(parts, total), 1)
     return [(k * total // parts, (k + 1) * total // parts) for k in range(parts)]
@@ -92,13 +99,14 @@ def fit_toys(
     Parameters
     ----------
     on : int, Executor or dask Client
-        Who does the work.
+        What does the work.
     parts : int, optional
         How many parts; a few for each worker if not given.
     retries : int
-        How often a part is done again whose worker was lost.
+        How often a part whose worker was lost is done again.
     options
-        As of `nextstat.fit_toys`: `data`, `init`, `fixed`, `bounds`, `multi_start`; `threads` of each worker is 1 if not given.
+        As of `nextstat.fit_toys`: `data`, `init`, `fixed`, `bounds`, `multi_start`; each worker
+        uses one thread if `threads` is not given.
 
     Returns
     -------
@@ -107,16 +115,15 @@ def fit_toys(
     Raises
     ------
     WorkerError
-        A part that lost its worker more often than `retries`.
+        A part lost its worker more often than `retries`.
     """
     given = _given(model, {"seed": seed, **options})
-    begin, stop = toys("n_toys", n_toys, first)
-    wanted = {"is_aux_fixed": is_fixed(aux), "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty)}
-    if params is None:
-        best = _nextstat.fit_model(model, given, False, [])
-        if not best["converged"]:
-            raise _nextstat.ToyError(f"the fit that toys would be thrown at did not converge: {'; '.join(best['later'].warnings())}")
-        params = best["bestfit"]
+    begin, stop = toy_range("n_toys", n_toys, first)
+    wanted = {
+        "is_aux_fixed": parse_aux(aux),
+        "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty),
+    }
+    params = point_of_toys(model, given) if params is None else params
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     calls = []
@@ -143,7 +150,7 @@ def _joined_fits(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def hypotest_toys(
     model: Model,
-    mu: float = 1.0,
+    mu: float | None = None,
     *,
     on: Any,
     n_toys: int = 1000,
@@ -164,25 +171,26 @@ def hypotest_toys(
     on, parts, retries, options
         As of `fit_toys`.
     stop_at_error : float, optional
-        As of `nextstat.hypotest_toys`, and with its result: the toys are looked at in order, and those that workers have made beyond the last one needed are
-        not used.
+        As of `nextstat.hypotest_toys`, and with its result: the toys are taken in order, and those
+        that workers made beyond the last one needed are not used.
 
     Returns
     -------
     ToyHypotestResult
     """
     given = _given(model, {"seed": seed, **options})
-    wanted = wanted_of_toys(mu, (n_toys, n_toys_b), test_stat, is_fixed(aux), stop_at_error)
+    wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)
+    wanted["is_aux_fixed"] = parse_aux(aux)
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     calls = []
     for start, end in _shares_of_test(sum(wanted["n_toys"]), pool.size, parts, stop_at_error):
-        arguments = {"settings": given, "wanted": {**wanted, "stop_at_error": None, "range": (start, end)}}
+        arguments = {"settings": given, "wanted": {**wanted, "stop_at_error": None, "range": [start, end]}}
         calls.append(Call(digest, "hypotest_toys", arguments, end - start, f"toys {start} to {end} of both hypotheses"))
     whole: list[dict[str, Any]] = []
 
     def is_enough(found: Sequence[Any]) -> bool:
-        """Whether the parts so far, in order, are what one process would have stopped at."""
+        """Returns whether one process would have stopped after the parts so far, in order."""
         document = _nextstat.hypotest_of_units(model, given, wanted, numpy.concatenate(found))
         if document is not None:
             whole.append(document)
@@ -199,7 +207,7 @@ def hypotest_toys(
 
 
 def _shares_of_test(total: int, size: int, parts: int | None, stop_at_error: float | None) -> list[tuple[int, int]]:
-    """Ranges of toys; where it is to be seen soon whether they are enough, not as long as they could be."""
+    """Returns ranges of toys; short ones if the run may stop early."""
     if stop_at_error is None or parts is not None:
         return _shares(total, size, parts, _LEAST)
     return _shares(total, size, min(max(total // _LEAST, 1), _MOST_LOOKS), _LEAST)
@@ -229,16 +237,18 @@ def ranking(
     RankingResult
     """
     given = _given(model, options)
-    wanted, patterns, has_intervals = ranking_of(methods, groups, minos)
+    wanted = ranking_wanted(methods, groups, minos)
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     shares = _shares(model.n_params, pool.size, parts, 4)
     calls = []
     for k, (start, end) in enumerate(shares):
-        arguments = {"settings": given, "methods": wanted, "minos": has_intervals, "part": [k, len(shares)]}
+        arguments = {"settings": given, "wanted": wanted, "part": [k, len(shares)]}
         calls.append(Call(digest, "ranking", arguments, end - start, f"part {k + 1} of the ranking"))
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "parameter"))
-    return checked(RankingResult(_nextstat.ranking_model(model, given, wanted, patterns, has_intervals, None, found)))
+    return warn_if_not_converged(
+        RankingResult(_nextstat.ranking_model(model, given, wanted, None, found))
+    )
 
 
 def profile_scan(
@@ -255,7 +265,8 @@ def profile_scan(
 ) -> ScanResult:
     """`nextstat.profile_scan` of two parameters in parts: rows of the grid.
 
-    A scan of one parameter is a chain of fits, each of which starts from the one before: `run_all` does many of them side by side.
+    A scan of one parameter is a chain of fits, each of which starts from the one before: `run_all`
+    does many of them side by side.
 
     Parameters
     ----------
@@ -268,8 +279,7 @@ def profile_scan(
     """
     given, points = _given(model, options), count("points", points, 2)
     axes = axes_of_grid(mu_values, parameter, points)
-    values = [values for _, values, _ in axes]
-    n_rows = points if values[0] is None else len(values[0])
+    n_rows = points if axes[0]["values"] is None else len(axes[0]["values"])
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     shares = _shares(n_rows, pool.size, parts, 2)
@@ -278,7 +288,7 @@ def profile_scan(
         for k, (start, end) in enumerate(shares)
     ]
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "row"))
-    return checked(ScanResult(_nextstat.scan_model(model, given, axes, None, found)))
+    return warn_if_not_converged(ScanResult(_nextstat.scan_model(model, given, axes, None, found)))
 
 
 def run_all(
@@ -296,7 +306,8 @@ def run_all(
     Parameters
     ----------
     procedure : str
-        Its name, such as ``"fit"``, ``"upper_limit"``, ``"hypotest"``, ``"ranking"`` or ``"profile_scan"``.
+        Its name, such as ``"fit"``, ``"upper_limit"``, ``"hypotest"``, ``"ranking"`` or
+        ``"profile_scan"``.
     models : dict
         By any name a model, or a model and the options of its call.
     on, retries
@@ -317,7 +328,9 @@ def run_all(
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> model = nextstat.load_workspace("examples/simple.json")
     >>> with ThreadPoolExecutor(2) as executor:
-    ...     tests = nextstat.distributed.run_all("hypotest", {mu: (model, {"mu": mu}) for mu in (1.0, 2.0)}, on=executor)
+    ...     tests = nextstat.distributed.run_all(
+    ...         "hypotest", {mu: (model, {"mu": mu}) for mu in (1.0, 2.0)}, on=executor
+    ...     )
     >>> [round(test.CLs_obs, 4) for test in tests.values()]
     [0.3457, 0.0161]
     """
@@ -333,7 +346,7 @@ def run_all(
         if id(model) not in digests:
             digest, packed = _work.pack(model)
             digests[id(model)], payloads[digest] = digest, packed
-        arguments = {"name": procedure, "options": {**_alone(procedure), **options, **own}}
+        arguments = {"name": procedure, "options": {**_single_thread(procedure), **options, **own}}
         calls.append(Call(digests[id(model)], "public", arguments, 1, f"`{procedure}` of `{name}`"))
     return _results(models, run(pool_of(on), payloads, calls, **_how(errors, retries, progress)))
 
@@ -354,7 +367,9 @@ def signal_grid(
     progress: Progress = None,
     **options: Any,
 ) -> dict[str, Result]:
-    """One function of the package for every signal of a patch set: the workspace travels to a worker once, then only patches.
+    """One function of the package for every signal of a patch set.
+
+    The workspace is sent to a worker once, then only patches.
 
     Parameters
     ----------
@@ -389,24 +404,20 @@ def signal_grid(
     digest, packed = _work.pack(background)
     calls = []
     for name, patch in signals.items():
-        arguments = {"patch": json.dumps(patch).encode(), "choice": choice, "name": procedure, "options": {**_alone(procedure), **options}}
+        arguments = {"patch": json.dumps(patch).encode(), "choice": choice, "name": procedure, "options": {**_single_thread(procedure), **options}}
         calls.append(Call(digest, "patched", arguments, 1, f"`{procedure}` of `{name}`"))
     return _results(signals, run(pool_of(on), {digest: packed}, calls, **_how(errors, retries, progress)))
 
 
-# Functions that have threads of their own.
-_THREADED = ("contours", "fit_toys", "goodness_of_fit", "hypotest_toys", "profile_scan", "ranking", "yields")
-_PROCEDURES = (*_THREADED, "fit", "hypotest", "significance", "upper_limit")
-
-
 def _known(procedure: str) -> None:
-    if procedure not in _PROCEDURES:
-        raise ValueError(f"`{procedure}` is no procedure; there are {', '.join(sorted(_PROCEDURES))}")
+    if procedure not in _work.PUBLIC:
+        raise ValueError(f"unknown procedure `{procedure}`; there are {listed(sorted(_work.PUBLIC))}")
 
 
-def _alone(procedure: str) -> dict[str, Any]:
-    """One thread, on a worker that has others beside it."""
-    return {"threads": 1} if procedure in _THREADED else {}
+def _single_thread(procedure: str) -> dict[str, Any]:
+    """Returns the option for one thread, for a worker that shares its machine with others."""
+    takes_threads = "threads" in inspect.signature(_work.PUBLIC[procedure]).parameters
+    return {"threads": 1} if takes_threads else {}
 
 
 def _how(errors: str, retries: int, progress: Progress) -> dict[str, Any]:
@@ -416,7 +427,7 @@ def _how(errors: str, retries: int, progress: Progress) -> dict[str, Any]:
 
 
 def _results(labels: Iterable[Any], found: Sequence[Any]) -> dict[Any, Any]:
-    """Results by label, with one warning for those that are not to be trusted."""
+    """Returns results by label, and warns once of those that did not converge."""
     results = dict(zip(labels, found))
     failed = [str(name) for name, result in results.items() if getattr(result, "_fields", {}).get("converged", True) is False]
     if failed:

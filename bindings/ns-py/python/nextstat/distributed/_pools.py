@@ -1,7 +1,8 @@
-"""Who does the work: processes of one's own, an executor of `concurrent.futures`, a client of `dask.distributed`; and what happens when a worker dies.
+"""Workers: own processes, an executor of `concurrent.futures`, a client of `dask.distributed`.
 
-A pool has a `size`, takes calls while it has `room`, and knows what a lost worker looks like. `run` drives it: it hands out calls, hands them out again
-if their worker was lost, and returns the results in the order of the calls.
+A pool has a `size`, takes calls while it has `room`, and names the exceptions that mean a lost
+worker. `run` submits the calls, submits those again whose worker was lost, and returns the results
+in the order of the calls.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections import deque
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._common import count, first_done
+from .._arguments import count
+from .._progress import first_done
 from . import _work
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WorkerError(RuntimeError):
-    """A part of the work whose workers were lost again and again, or that has no workers left."""
+    """A part of the work lost its worker too often, or there are no workers left."""
 
     __module__ = "nextstat.distributed"
 
@@ -33,21 +35,21 @@ class Call(NamedTuple):
     digest: str
     procedure: str
     arguments: Mapping[str, Any]
-    # How much of the whole it is, for the progress.
+    # Its part of the whole, for the progress.
     weight: int
-    # How messages call it.
+    # Its name in messages.
     name: str
 
 
 class Processes:
-    """Processes of this machine, each by itself, so that one that is killed takes nothing else with it."""
+    """Processes of this machine, in an executor each: if one is killed, the others go on."""
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._slots: list[ProcessPoolExecutor | None] = [None] * size
-        # Which models each process has.
+        # The models that each process has.
         self._has: list[set[str]] = [set() for _ in range(size)]
         self._at: dict[Future[Any], int] = {}
 
@@ -83,7 +85,7 @@ class Processes:
         self._slots[slot], self._has[slot] = None, set()
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:
-        """Ends what still runs, with its processes."""
+        """Ends the calls that still run, with their processes."""
         for slot in {self._at[future] for future in futures if future in self._at}:
             executor = self._slots[slot]
             for process in list((getattr(executor, "_processes", None) or {}).values()):
@@ -96,17 +98,21 @@ class Processes:
 
 
 def _leave_writing_to_workers(executor: ProcessPoolExecutor) -> None:
-    """Closes this process's own end of the pipe of results, in which only the worker writes.
+    """Closes this process's own end of the pipe of results, into which only the worker writes.
 
-    A worker that is killed within a result then ends the pipe. With an end left open the thread that reads it would wait for the rest for ever, and this
-    program for that thread.
+    A worker that is killed while it writes a result then ends the pipe. With this end open the
+    thread that reads the pipe would wait for the rest of the result forever, and this program for
+    that thread.
     """
     with contextlib.suppress(AttributeError, OSError):
         executor._result_queue._writer.close()
 
 
 class Borrowed:
-    """An executor of `concurrent.futures`, such as a pool of processes or MPI ranks; a pool of processes that breaks is replaced for the rest of the work."""
+    """An executor of `concurrent.futures`, such as a pool of processes or MPI ranks.
+
+    A pool of processes that breaks is replaced for the rest of the work.
+    """
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
@@ -116,11 +122,11 @@ class Borrowed:
         self._running: set[Future[Any]] = set()
 
     def room(self) -> bool:
-        # What a broken pool loses is what was running or waiting in it.
+        # A broken pool loses all calls that run or wait in it, so few are submitted at a time.
         return len(self._running) < self.size + 1
 
     def submit(self, call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> Future[Any]:
-        # Which worker takes a call is not known: those that miss the model say so.
+        # The worker of a call is not known in advance: one without the model says so.
         packed = payloads[call.digest] if is_missing else None
         arguments = (call.digest, packed, call.procedure, call.arguments)
         try:
@@ -156,7 +162,7 @@ class Borrowed:
 
 
 class Dask:
-    """A client of `dask.distributed`, whose scheduler repeats by itself what a lost worker was at."""
+    """A client of `dask.distributed`, whose scheduler repeats the tasks of lost workers itself."""
 
     def __init__(self, client: Any) -> None:
         from distributed import CancelledError, KilledWorker
@@ -164,7 +170,7 @@ class Dask:
 
         self.lost: tuple[type[BaseException], ...] = (KilledWorker, CancelledError, CommClosedError)
         if getattr(client, "status", "running") in ("closed", "closing"):
-            raise WorkerError(f"the client {client!r} is {client.status}, and sends nothing to its cluster; a new `Client(...)` does")
+            raise WorkerError(f"the client {client!r} is {client.status}; use a new `Client(...)`")
         self._client = client
         self.size = sum(client.nthreads().values()) or 1
         # Tasks rather than scattered data: the scheduler can make them again on another worker.
@@ -192,7 +198,7 @@ class Dask:
 
 
 def pool_of(on: Any) -> Processes | Borrowed | Dask:
-    """The pool that a caller means by `on`."""
+    """Returns the pool that a caller means by `on`."""
     if isinstance(on, bool) or on is None:
         raise TypeError("`on` is a number of processes, an executor of `concurrent.futures`, or a client of `dask.distributed`")
     if isinstance(on, int) or hasattr(on, "__index__"):
@@ -203,7 +209,10 @@ def pool_of(on: Any) -> Processes | Borrowed | Dask:
         return Dask(on)
     if hasattr(on, "submit"):
         return Borrowed(on)
-    raise TypeError(f"`{type(on).__name__}` runs nothing: `on` is a number of processes, an executor, or a client of `dask.distributed`")
+    raise TypeError(
+        f"`on` is a number of processes, an executor, or a client of `dask.distributed`, "
+        f"not `{type(on).__name__}`"
+    )
 
 
 def run(
@@ -216,14 +225,15 @@ def run(
     returns_errors: bool = False,
     is_enough: Callable[[Sequence[Any]], bool] | None = None,
 ) -> list[Any]:
-    """The results of `calls`, in their order.
+    """Returns the results of `calls`, in their order.
 
-    A call whose worker was lost is made again, up to `retries` times. Any other error ends the run, or is the call's result if `returns_errors`.
-    `is_enough` is asked whenever the first of them have grown in number; the others are then not waited for.
+    A call whose worker was lost is made again, up to `retries` times. Any other error ends the run,
+    or is the call's result if `returns_errors`. `is_enough` is called with the first results
+    whenever there are more of them; if it is true, the others are not waited for.
     """
     retries = count("retries", retries)
     results: list[Any] = [None] * len(calls)
-    arrived, n_first = [False] * len(calls), 0
+    is_done, n_first = [False] * len(calls), 0
     waiting = deque((k, 0, False) for k in range(len(calls)))
     running: dict[Any, tuple[int, int]] = {}
     done, total = 0, sum(call.weight for call in calls)
@@ -248,12 +258,12 @@ def run(
                 if isinstance(results[k], str) and results[k] == _work.MISSING:
                     waiting.appendleft((k, losses, True))
                     continue
-                done, arrived[k] = done + calls[k].weight, True
+                done, is_done[k] = done + calls[k].weight, True
                 if progress is not None:
                     progress(done, total)
-            if is_enough is None or n_first == len(calls) or not arrived[n_first]:
+            if is_enough is None or n_first == len(calls) or not is_done[n_first]:
                 continue
-            n_first = next((k for k in range(n_first, len(calls)) if not arrived[k]), len(calls))
+            n_first = next((k for k in range(n_first, len(calls)) if not is_done[k]), len(calls))
             if is_enough(results[:n_first]):
                 return results[:n_first]
     finally:

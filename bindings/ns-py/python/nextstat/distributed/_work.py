@@ -1,6 +1,6 @@
-"""What happens on a worker: models kept by their digests, and the procedures that are called with them.
+"""The side of a worker: models kept by their digests, and the procedures that calls name.
 
-Functions here are found by name when a call arrives, so that a worker needs this package and nothing else.
+Calls name functions of this module, so that a worker needs this package and noitem else.
 """
 
 from __future__ import annotations
@@ -14,25 +14,33 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from .. import _nextstat
+from .._curves import contours, profile_scan, ranking
+from .._fits import fit, goodness_of_fit, yields
+from .._models import model_of
+from .._tests import hypotest, hypotest_toys, significance, upper_limit
+from .._toys import fit_toys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a worker answers that does not have the model of a call.
-MISSING = "nextstat.distributed: the model has not arrived"
+# The answer of a worker that does not have the model of a call.
+MISSING = "nextstat.distributed: the model is missing"
 
-# Models that a process keeps; the least recently used one goes first.
+# The number of models that a process keeps; the least recently used one is dropped first.
 _KEPT = 32
 _kept: OrderedDict[str, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-# Seconds between two looks at whether the caller's process is still there.
+# Seconds between two checks that the caller's process is alive.
 _LOOK = 1.0
 
 
 def end_with(parent: int) -> None:
-    """Ends this worker soon after the process `parent` that started it: one that is killed cannot tell its workers, which would compute on for nobody."""
+    """Ends this worker soon after the process `parent` that started it.
+
+    A process that is killed cannot tell its workers, which would go on computing.
+    """
 
     def watch() -> None:
         # An orphan is another process's child.
@@ -43,57 +51,84 @@ def end_with(parent: int) -> None:
     threading.Thread(target=watch, name="nextstat-parent", daemon=True).start()
 
 
-def pack(thing: Any) -> tuple[str, bytes]:
-    """A model, or a document, as it travels: its digest and its bytes."""
-    packed = pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
+def pack(item: Any) -> tuple[str, bytes]:
+    """Returns the digest and the bytes of a model or a document that must be sent."""
+    packed = pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)
     return hashlib.sha256(packed).hexdigest(), packed
 
 
 def keep(packed: bytes) -> bytes:
-    """`packed`, once on the cluster, for every worker to ask for."""
+    """Returns `packed`: a task of the cluster, from which its workers get the bytes."""
     return packed
 
 
 def call(digest: str, packed: bytes | None, procedure: str, arguments: Mapping[str, Any]) -> Any:
-    """What `procedure` makes of the thing of that digest; `MISSING` if it is neither here nor in `packed`."""
-    thing = _thing(digest, packed)
-    return MISSING if thing is None else PROCEDURES[procedure](thing, **arguments)
+    """Calls `procedure` with the model or document of that digest.
+
+    Returns `MISSING` if this worker does not have it and it is not in `packed`.
+    """
+    item = _item(digest, packed)
+    return MISSING if item is None else PROCEDURES[procedure](item, **arguments)
 
 
-def _thing(digest: str, packed: bytes | None) -> Any:
+def _item(digest: str, packed: bytes | None) -> Any:
     with _lock:
         if digest in _kept:
             _kept.move_to_end(digest)
             return _kept[digest]
     if packed is None:
         return None
-    thing = pickle.loads(packed)
+    item = pickle.loads(packed)
     with _lock:
-        _kept[digest] = thing
+        _kept[digest] = item
         while len(_kept) > _KEPT:
             _kept.popitem(last=False)
-    return thing
+    return item
+
+
+# Functions of the package that take a model, by their names.
+PUBLIC = {
+    function.__name__: function
+    for function in (
+        contours,
+        fit,
+        fit_toys,
+        goodness_of_fit,
+        hypotest,
+        hypotest_toys,
+        profile_scan,
+        ranking,
+        significance,
+        upper_limit,
+        yields,
+    )
+}
 
 
 def _public(model: Any, name: str, options: Mapping[str, Any]) -> Any:
-    """The function of the package that is called `name`."""
-    import nextstat
-
-    return getattr(nextstat, name)(model, **options)
+    """Calls the function of the package that is called `name`."""
+    return PUBLIC[name](model, **options)
 
 
 def _patched(workspace: bytes, patch: bytes, choice: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
-    """The same on a workspace with a patch applied."""
-    import nextstat
-
-    return _public(nextstat.model_of(_nextstat.apply_patch(workspace, patch), **choice), name, options)
+    """Calls the function on the model of a workspace with a patch."""
+    return _public(model_of(_nextstat.apply_patch(workspace, patch), **choice), name, options)
 
 
+def _fit_toys(model: Any, settings: Any, params: Any, wanted: Any) -> Any:
+    return _nextstat.fit_toys_model(model, settings, params, wanted, None)
+
+
+def _hypotest_toys(model: Any, settings: Any, wanted: Any) -> Any:
+    return _nextstat.hypotest_toys_model(model, settings, wanted, None)
+
+
+#: Procedures by the names that calls have; their arguments are those of `Call`.
 PROCEDURES = {
     "public": _public,
     "patched": _patched,
-    "fit_toys": lambda model, settings, params, wanted: _nextstat.fit_toys_model(model, settings, params, wanted, None),
-    "hypotest_toys": lambda model, settings, wanted: _nextstat.hypotest_toys_model(model, settings, wanted, None),
-    "ranking": lambda model, settings, methods, minos, part: _nextstat.ranking_part(model, settings, methods, [], minos, part),
-    "grid": lambda model, settings, axes, part: _nextstat.grid_part_model(model, settings, axes, part),
+    "fit_toys": _fit_toys,
+    "hypotest_toys": _hypotest_toys,
+    "ranking": _nextstat.ranking_part,
+    "grid": _nextstat.grid_part_model,
 }

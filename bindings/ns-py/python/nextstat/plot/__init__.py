@@ -1,8 +1,10 @@
-"""Figures of results, as the field draws them: pulls, rankings, correlations, scans, contours, data and prediction, Brazil bands, toys.
+"""Figures of results, as the field draws them: pulls, rankings, correlations, scans, contours, data
+and prediction, Brazil bands, toys.
 
-Each function takes a result and, if wished, the axes to draw on; it returns the axes, whose `.figure` has `savefig`. Colours can be told apart by readers
-with colour vision deficiencies. Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies. matplotlib and mplhep
-come with the extra `plot`: ``pip install 'nextstat-rs[plot]'``.
+Each function takes a result and, if wished, the axes to draw on; it returns the axes, whose
+`.figure` has `savefig`. Colours can be told apart by readers with colour vision deficiencies.
+Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies.
+matplotlib and mplhep come with the extra `plot`: ``pip install 'nextstat-rs[plot]'``.
 """
 
 from ._style import COLOURS

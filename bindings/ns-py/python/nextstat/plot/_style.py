@@ -1,18 +1,23 @@
-"""What all figures share: matplotlib, if it is there; axes of a size; colours; names of parameters that match patterns; arguments looked at."""
+"""What all figures share: matplotlib, if it is there; axes of a size; colours; names of parameters
+that match patterns; arguments looked at.
+"""
 
 import fnmatch
 import statistics
 
 import numpy
 
-from .._common import count, extra, names, number, shown
+from .._arguments import count, names
+from .._errors import install_command, shown
+from .._nextstat import number
 
 try:
     import matplotlib.pyplot as pyplot
 except ImportError as reason:
-    raise ImportError(f"nextstat.plot needs matplotlib and mplhep: {extra('plot')} ({reason})") from None
+    raise ImportError(f"nextstat.plot needs matplotlib and mplhep: {install_command('plot')} ({reason})") from None
 
-# M. Petroff, arXiv:2107.02270: ten colours that stay distinct with any colour vision deficiency, and in print.
+# M. Petroff, arXiv:2107.02270: ten colours that stay distinct with any colour vision deficiency,
+# and in print.
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
 
 UP, DOWN = COLOURS[0], COLOURS[1]
@@ -31,7 +36,7 @@ def new_axes(ax, width, height):
 def axes_of(ax):
     """`ax` if it can be drawn on."""
     if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
-        raise TypeError(f"`ax` is to be axes of matplotlib, not `{shown(ax)}`")
+        raise TypeError(f"`ax` must be axes of matplotlib, not `{shown(ax)}`")
     return ax
 
 
@@ -48,20 +53,20 @@ def needed(result, kind, source, name="result"):
     """Refuses what is not a result of the class `kind`, which the function `source` returns."""
     if not isinstance(result, kind):
         wanted = " or ".join(f"`{one.__name__}`" for one in (kind if isinstance(kind, tuple) else (kind,)))
-        raise TypeError(f"`{name}` is to be a {wanted}, as `nextstat.{source}` returns it, not a `{type(result).__name__}`")
+        raise TypeError(f"`{name}` must be a {wanted}, as `nextstat.{source}` returns it, not a `{type(result).__name__}`")
 
 
 def listed(name, results):
     """A sequence of results as a list."""
     if hasattr(results, "_fields") or not hasattr(results, "__iter__"):
-        raise TypeError(f"`{name}` is to be a sequence of results, not a `{type(results).__name__}`")
+        raise TypeError(f"`{name}` must be a sequence of results, not a `{type(results).__name__}`")
     return list(results)
 
 
 def numbers_of(name, values):
     """`values` (N) as an array."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise TypeError(f"`{name}` is to be a sequence of numbers, not `{shown(values)}`")
+        raise TypeError(f"`{name}` must be a sequence of numbers, not `{shown(values)}`")
     found = numpy.array([number(value, f"a value of `{name}`") for value in values], dtype=float)
     if not numpy.isfinite(found).all():
         raise ValueError(f"`{name}` has {found[~numpy.isfinite(found)][0]}, which has no place on an axis")
@@ -108,7 +113,9 @@ def percent(level):
 
 
 def chosen(known, wanted, excluded):
-    """Indices of the names that match a pattern of `wanted` (in that order; all if None) and none of `excluded`."""
+    """Indices of the names that match a pattern of `wanted` (in that order; all if None) and none
+    of `excluded`.
+    """
     patterns = ["*"] if wanted is None else names("parameters", wanted)
     excluded = names("exclude", excluded)
     found = []
@@ -121,5 +128,7 @@ def chosen(known, wanted, excluded):
 
 
 def _matches(name, pattern):
-    """Shell patterns, but a name matches itself although it has brackets, and a pattern the elements of a vector."""
+    """Shell patterns, but a name matches itself although it has brackets, and a pattern the
+    elements of a vector.
+    """
     return name == pattern or fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))

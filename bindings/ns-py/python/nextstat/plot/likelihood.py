@@ -23,7 +23,8 @@ def _best(result, k):
 
 
 def scan(result: ScanResult, *, levels: Sequence[float] = (0.6827, 0.95), label: str | None = None, ax: Axes | None = None) -> Axes:
-    """A profile scan: the curve of one parameter with lines at confidence levels, or a map of two with contours.
+    """A profile scan: the curve of one parameter with lines at confidence levels, or a map of two
+    with contours.
 
     Parameters
     ----------

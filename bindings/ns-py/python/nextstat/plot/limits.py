@@ -1,4 +1,6 @@
-"""Brazil bands: CLs against the parameter of interest with the limit, and limits over a grid of signals."""
+"""Brazil bands: CLs against the parameter of interest with the limit, and limits over a grid of
+signals.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from .._common import confidence
 from .._results import HypotestResult, LimitResult, ToyHypotestResult
+from .._views import confidence
 from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, listed, literal, needed, new_axes, numbers_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ def _field(test, name):
 
 
 def _band(ax, x, expected):
-    """The expected band and its median over `x`; `expected` is 5 × N, ascending in standard deviations."""
+    """The expected band and its median over `x`; `expected` is 5 × N, ascending in standard
+    deviations.
+    """
     lowest, low, median, high, highest = expected
     ax.fill_between(x, lowest, highest, color=OUTER, linewidth=0, label=r"expected $\pm 2\sigma$", zorder=1)
     ax.fill_between(x, low, high, color=INNER, linewidth=0, label=r"expected $\pm 1\sigma$", zorder=2)
@@ -47,12 +51,14 @@ def brazil(
     observed: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """CLs against the tested value, observed and expected, with the upper limit where it crosses the level.
+    """CLs against the tested value, observed and expected, with the upper limit where it crosses
+    the level.
 
     Parameters
     ----------
     tests : sequence of HypotestResult or ToyHypotestResult, or LimitResult
-        Tests of several values, or limits with the values that were tested for them; with `upper_limit(model, grid=values)` those are `values`.
+        Tests of several values, or limits with the values that were tested for them; with
+        `upper_limit(model, grid=values)` those are `values`.
     limit : LimitResult, optional
         The limits to mark, if `tests` are tests.
     level : float, optional
@@ -95,7 +101,7 @@ def brazil(
 
 
 def _checked(tests, limit, level):
-    """The level, if what is to be drawn belongs together."""
+    """The level, if what must be drawn belongs together."""
     if limit is not None:
         needed(limit, LimitResult, "upper_limit", "limit")
     every = [tests] if isinstance(tests, LimitResult) else tests
@@ -112,7 +118,9 @@ def _checked(tests, limit, level):
 
 
 def _one_model(found):
-    """Refuses results of different models or data: all of one have the same parameter, statistic and best fit."""
+    """Refuses results of different models or data: all of one have the same parameter, statistic
+    and best fit.
+    """
     for what, name in (("parameters", "parameter"), ("test statistics", "test_stat")):
         values = {getattr(result, name) for result in found}
         if len(values) > 1:

@@ -40,7 +40,8 @@ def _draw_pulls(ax, rows, pulls, widths):
 
 
 def pulls(result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None) -> Axes:
-    """Pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error bar.
+    """Pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error
+    bar.
 
     Parameters
     ----------
@@ -84,10 +85,11 @@ def ranking(
     exclude: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """A ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower axis, points), largest impact first.
+    """A ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower axis,
+    points), largest impact first.
 
-    Hollow bars are impacts of the width before the fit, filled ones of that after it. Parameters without a constraint have no pull; their values
-    are written beside them.
+    Hollow bars are impacts of the width before the fit, filled ones of that after it. Parameters
+    without a constraint have no pull; their values are written beside them.
 
     Parameters
     ----------
@@ -139,7 +141,8 @@ def _definition(entries):
 
 
 def _impact_axes(ax):
-    """Axes of the same rows with an x axis of their own, above, and drawn below those of the pulls."""
+    """Axes of the same rows with an x axis of their own, above, and drawn below those of the pulls.
+    """
     bars = ax.inset_axes((0, 0, 1, 1), sharey=ax, zorder=0.5)
     bars.xaxis.set_ticks_position("top")
     bars.xaxis.set_label_position("top")
@@ -199,7 +202,8 @@ def correlation(
     exclude: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """The correlation matrix of the parameters that have a correlation of at least `threshold` with another one.
+    """The correlation matrix of the parameters that have a correlation of at least `threshold` with
+    another one.
 
     Parameters
     ----------

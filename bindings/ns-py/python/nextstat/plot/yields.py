@@ -1,4 +1,5 @@
-"""Data and prediction of a channel before or after the fit, with its uncertainty and their ratio."""
+"""Data and prediction of a channel before or after the fit, with its uncertainty and their ratio.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .._common import names, shown
+from .._arguments import names
+from .._errors import shown
 from .._results import YieldsResult
 from ._style import COLOURS, NEUTRAL, ascending, axes_of, literal, needed, pyplot, top_of
 
@@ -23,7 +25,8 @@ SIGNAL = COLOURS[2]
 def poisson_interval(counts):
     """The central 68 % intervals of Poisson means that counts allow (N × 2: lower, upper).
 
-    Gehrels, ApJ 303 (1986) 336, equations 9 and 12; to 2 % of the exact ends, 0 for the lower one of no events.
+    Gehrels, ApJ 303 (1986) 336, equations 9 and 12; to 2 % of the exact ends, 0 for the lower one
+    of no events.
 
     >>> poisson_interval([0, 9]).round(1).tolist()
     [[0.0, 1.8], [6.1, 13.1]]
@@ -48,7 +51,8 @@ def data_mc(
     xlabel: str | None = None,
     ax: Sequence[Axes] | None = None,
 ) -> tuple[Axes, Axes]:
-    """Data and stacked samples of a channel, with the uncertainty of their sum and the ratio of the two.
+    """Data and stacked samples of a channel, with the uncertainty of their sum and the ratio of the
+    two.
 
     Parameters
     ----------
@@ -57,13 +61,15 @@ def data_mc(
         Needed if the model has several.
     fit : ``"postfit"`` or ``"prefit"``
     edges : sequence or dict, optional
-        Edges of the bins (B + 1), or those of each channel by name, such as `WorkspaceBuilder.edges`; bins are numbered if not given.
+        Edges of the bins (B + 1), or those of each channel by name, such as
+        `WorkspaceBuilder.edges`; bins are numbered if not given.
     bins : sequence of str, optional
         Labels of the bins (B).
     signal : str or sequence of str
         Samples that go on top of the stack; the others are sorted by their yields.
     top : int or None
-        How many samples are drawn by themselves, those with the largest yields; the sum of the others is grey. None for all.
+        How many samples are drawn by themselves, those with the largest yields; the sum of the
+        others is grey. None for all.
     log : bool
         Whether the y axis is logarithmic.
     ax : pair of Axes, optional
@@ -143,7 +149,9 @@ def _panels():
 
 
 def _colours(result, signal):
-    """One for each sample of the model, the same in every channel and before and after the fit: red for the signal, then by yield."""
+    """One for each sample of the model, the same in every channel and before and after the fit: red
+    for the signal, then by yield.
+    """
     sums = {}
     for channel in result.channels:
         for name, sample in channel["prefit"]["samples"].items():

@@ -1,10 +1,13 @@
-"""pyhf's names over the nextstat engine: `import nextstat.pyhf as pyhf` runs code that was written for pyhf 0.7.
+"""pyhf's names over the nextstat engine: `import nextstat.pyhf as pyhf` runs code that was written
+for pyhf 0.7.
 
-Specifications, models, data, results and exceptions are pyhf's; likelihoods and fits are computed by the engine. What differs, and why, is listed in
-`docs/compatibility.md`.
+Specifications, models, data, results and exceptions are pyhf's; likelihoods and fits are computed
+by the engine. What differs, and why, is listed in `docs/compatibility.md`.
 
 >>> import nextstat.pyhf as pyhf
->>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+>>> model = pyhf.simplemodels.uncorrelated_background(
+...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+... )
 >>> data = [51, 48] + model.config.auxdata
 >>> round(float(pyhf.infer.hypotest(1.0, data, model)), 5)
 0.05252

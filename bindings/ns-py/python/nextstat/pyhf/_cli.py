@@ -1,6 +1,8 @@
-"""The verbs of pyhf's command tree that are Python's: `xml2json`, `json2xml` and `contrib download`.
+"""The verbs of pyhf's command tree that are Python's: `xml2json`, `json2xml` and `contrib
+download`.
 
-The `nextstat` command that comes with the Python package has them; ``python -m nextstat.pyhf`` is another way to them.
+The `nextstat` command that comes with the Python package has them; ``python -m nextstat.pyhf`` is
+another way to them.
 """
 
 import argparse
@@ -9,8 +11,8 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from .._files import write_whole
-from .._nextstat import escape
+from .._internal import write_whole
+from .._internal import escape
 from . import exceptions
 
 # Exit code of bad input or usage.
@@ -71,7 +73,7 @@ def _add_xml2json(verbs):
     verb = verbs.add_parser("xml2json", help="a workspace from HistFactory XML and ROOT files")
     verb.add_argument("entrypoint_xml", metavar="ENTRYPOINT_XML", help="the top-level file")
     verb.add_argument("--basedir", default=".", metavar="PATH", help="what names of files in XML are relative to")
-    mount = "a local folder, and the folder that stands for it in XML"
+    mount = "a local folder, and the name of that folder in XML"
     verb.add_argument("-v", "--mount", action="append", default=[], type=_mount, metavar="LOCAL:XML", help=mount)
     verb.add_argument("--output-file", metavar="FILE", help="where the workspace goes, instead of standard output")
     _add_choice(verb, "track_progress", "--track-progress", "--hide-progress", default=None)
@@ -94,7 +96,7 @@ def _mount(text):
 def _xml2json(options):
     from . import readxml
 
-    # Where nobody sees it move a bar is noise, but for who asks for it.
+    # A bar is noise in a file, unless the user asks for it.
     shows = sys.stderr.isatty() if options.track_progress is None else options.track_progress
     spec = readxml.parse(
         options.entrypoint_xml, options.basedir, mounts=options.mount, track_progress=shows, validation_as_error=options.validation_as_error

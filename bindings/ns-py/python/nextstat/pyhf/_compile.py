@@ -1,8 +1,10 @@
-"""From pyhf's model specifications to the engine's models, and the engine's complaints as pyhf's exceptions."""
+"""From pyhf's model specifications to the engine's models, and the engine's complaints as pyhf's
+exceptions.
+"""
 
 import json
 
-from .. import _nextstat
+from .. import _internal
 from ._documents import plain
 from . import exceptions
 from .parameters import constrained_by_normal, constrained_by_poisson, unconstrained
@@ -21,7 +23,8 @@ _DEFAULT_CODES = {"normsys": "code1", "histosys": "code0"}
 
 
 def compiled(spec, config):
-    """The engine's model of `spec`, without parameter of interest: that is for callers to choose."""
+    """The engine's model of `spec`, without parameter of interest: that is for callers to choose.
+    """
     workspace = {
         "channels": [_channel(channel) for channel in spec["channels"]],
         "observations": [{"name": name, "data": [0.0] * n} for name, n in config.channel_nbins.items()],
@@ -30,10 +33,10 @@ def compiled(spec, config):
     }
     text = json.dumps(workspace, default=plain).encode()
     try:
-        return _nextstat.Model(text, None, [], ("pyhf", _codes(config.modifier_settings)))
-    except _nextstat.ModelError as error:
+        return _internal.Model(text, {"measurement": None, "poi": [], "interp_defaults": "pyhf", "interpolation": dict(_codes(config.modifier_settings))})
+    except _internal.ModelError as error:
         raise _FAULTS.get(getattr(error, "fault", None), exceptions.InvalidModel)(error.args[0]) from error
-    except _nextstat.WorkspaceError as error:
+    except _internal.WorkspaceError as error:
         raise exceptions.InvalidModel(error.args[0]) from error
 
 
@@ -52,7 +55,9 @@ def _modifier(modifier):
 
 
 def _setting(parameter):
-    """A parameter's settings; those that `lumi` may lack in pyhf as long as nothing is fitted have values here."""
+    """A parameter's settings; those that `lumi` may lack in pyhf as long as nothing is fitted have
+    values here.
+    """
     if parameter["name"] != "lumi" or "auxdata" not in parameter:
         return parameter
     return {"inits": list(parameter["auxdata"]), "bounds": [[0.0, 10.0]], **parameter}
@@ -70,7 +75,9 @@ def _codes(settings):
 
 
 def parameter_map(engine, written):
-    """pyhf's `par_map`: the slice and the parameter set of every name, with the numbers of its settings as they are `written`."""
+    """pyhf's `par_map`: the slice and the parameter set of every name, with the numbers of its
+    settings as they are `written`.
+    """
     written = {setting["name"]: setting for setting in written}
     init, bounds, fixed = engine.init.tolist(), [tuple(pair) for pair in engine.bounds.tolist()], engine.fixed
     auxdata = engine.data[engine.n_bins :].tolist()

@@ -84,7 +84,9 @@ def combined(left, right, join, merge_channels):
 
 
 def _items(join, left, right, inner=None):
-    """Two lists of named things as one; things of one name that differ stand twice after an outer join."""
+    """Two lists of named things as one; things of one name that differ stand twice after an outer
+    join.
+    """
     first, second = (right, left) if join == "right outer" else (left, right)
     joined = copy.deepcopy(first)
     places = {item["name"]: place for place, item in reversed(list(enumerate(joined)))}

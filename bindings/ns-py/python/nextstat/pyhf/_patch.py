@@ -3,8 +3,8 @@
 import json
 import re
 
-from .. import _nextstat
-from .._escapes import Escaped
+from .. import _internal
+from .._internal import Escaped
 from ._documents import plain
 
 
@@ -53,8 +53,8 @@ def apply_patch(document, patch):
     """A copy of `document` with `patch` applied."""
     operations = operations_of(patch)
     try:
-        return json.loads(_nextstat.apply_patch(_text(document), _text(operations)))
-    except _nextstat.WorkspaceError as error:
+        return json.loads(_internal.apply_patch(_text(document), _text(operations)))
+    except _internal.WorkspaceError as error:
         raise _kind(error.args[0], operations)(error.args[0]) from error
 
 

@@ -1,12 +1,14 @@
-"""What reading and writing HistFactory XML share: the elements of the format, and errors that say where.
+"""What reading and writing HistFactory XML share: the elements of the format, and errors that say
+where.
 
-The format is that of ROOT's `hist2workspace`: a top-level file with measurements and the names of one file for each channel, and histograms in ROOT files.
+The format is that of ROOT's `hist2workspace`: a top-level file with measurements and the names of
+one file for each channel, and histograms in ROOT files.
 """
 
 import contextlib
 import xml.etree.ElementTree as ET
 
-from .._nextstat import escape
+from .._internal import escape
 from . import exceptions
 from .schema._validator import Violation
 
@@ -14,7 +16,7 @@ DTD = "HistFactorySchema.dtd"
 
 RELATIVE = "hint: names of files are relative to the folder that `rootdir` (`--basedir`) says"
 
-#: What stands in each element, its required attributes, and those that it may have.
+#: The children of each element, its required attributes, and those that it may have.
 _ELEMENTS = {
     "Combination": ("(Function*,Input+,Measurement*)", "OutputFilePrefix", "Mode"),
     "Function": ("EMPTY", "Name Expression Dependents", ""),
@@ -91,9 +93,9 @@ def import_uproot():
     try:
         import uproot
     except ImportError:
-        from .._common import extra
+        from .._internal import install_command
 
-        raise ImportError(f"HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: {extra('xmlio')}") from None
+        raise ImportError(f"HistFactory XML keeps its histograms in ROOT files, which uproot reads and writes: {install_command('xmlio')}") from None
     return uproot
 
 

@@ -16,7 +16,9 @@ import sys
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `pyhf` and its submodules in `nextstat.pyhf`; a module that is not there is not found at all."""
+    """Finds `pyhf` and its submodules in `nextstat.pyhf`; a module that is not there is not found
+    at all.
+    """
 
     def __init__(self):
         self._specs = {}

@@ -13,7 +13,9 @@ def paramset_to_rootnames(paramset):
     """ROOT's name of a scalar parameter, or its names of the elements of a vector.
 
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
     >>> pyhf.compat.paramset_to_rootnames(model.config.param_set("uncorr_bkguncrt"))
     ['gamma_uncorr_bkguncrt_0', 'gamma_uncorr_bkguncrt_1']
     """
@@ -25,7 +27,8 @@ def paramset_to_rootnames(paramset):
 
 
 def interpret_rootname(rootname):
-    """What a name says of its parameter: `constrained`, `is_scalar`, `name` and `element`, or ``"n/a"`` for what it does not say.
+    """What a name says of its parameter: `constrained`, `is_scalar`, `name` and `element`, or
+    ``"n/a"`` for what it does not say.
 
     >>> import nextstat.pyhf as pyhf
     >>> pyhf.compat.interpret_rootname("gamma_foo_0")

@@ -1,4 +1,6 @@
-"""Callbacks by the name of an event; methods are held weakly, so that a subscription keeps no object alive."""
+"""Callbacks by the name of an event; methods are held weakly, so that a subscription keeps no
+object alive.
+"""
 
 import functools
 import weakref

@@ -3,7 +3,7 @@
 import sys
 import warnings
 
-from .._escapes import Escaped
+from .._internal import Escaped
 
 __all__ = [
     "FailedMinimization",
@@ -52,8 +52,8 @@ class SchemaNotFound(Escaped, FileNotFoundError):
 class InvalidSpecification(Escaped, Exception):
     """A document that is not as its schema has it.
 
-    `path` is the place in the document, such as ``channels[0].samples[1].data``; `instance` what stands there; `schema` the schema's name; `parent` the
-    validator's own error.
+    `path` is the place in the document, such as ``channels[0].samples[1].data``; `instance` what
+    stands there; `schema` the schema's name; `parent` the validator's own error.
     """
 
     def __init__(self, ValidationError, schema=None):
@@ -131,7 +131,7 @@ class InvalidPdfData(Escaped, Exception):
 
 
 class FailedMinimization(Escaped, Exception):
-    """A fit that did not arrive at a minimum; `result` is where it stopped."""
+    """A fit that did not converge; `result` is where it stopped."""
 
     def __init__(self, result):
         self.result = result

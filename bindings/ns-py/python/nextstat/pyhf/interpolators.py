@@ -1,12 +1,14 @@
-"""How a template or a factor moves with a parameter: the engine's interpolation rules on arrays of histograms.
+"""How a template or a factor moves with a parameter: the engine's interpolation rules on arrays of
+histograms.
 
-Every class takes histogram sets (S × H × 3 × B: down, nominal, up) and, when called, parameters (S × A); it returns S × H × A × B: differences to the
-nominal template for codes 0, 2 and 4p, factors for codes 1 and 4.
+Every class takes histogram sets (S × H × 3 × B: down, nominal, up) and, when called, parameters (S
+× A); it returns S × H × A × B: differences to the nominal template for codes 0, 2 and 4p, factors
+for codes 1 and 4.
 """
 
 import numpy as np
 
-from .. import _nextstat
+from .. import _internal
 from . import exceptions
 
 __all__ = ["code0", "code1", "code2", "code4", "code4p"]
@@ -34,7 +36,7 @@ class _Interpolator:
             down, up = down - nominal, up - nominal
         shape = np.broadcast_shapes(alpha.shape, up.shape)
         flat = (np.broadcast_to(values, shape).ravel() for values in (down, up, alpha))
-        return _nextstat.interpolate(self._code, *flat).reshape(shape)
+        return _internal.interpolate(self._code, *flat).reshape(shape)
 
 
 class code0(_Interpolator):

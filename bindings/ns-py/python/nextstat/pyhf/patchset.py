@@ -6,7 +6,7 @@ import json
 import logging
 from typing import Any
 
-from .._nextstat import escape
+from .._internal import escape
 from . import exceptions, schema, utils
 from ._patch import apply_patch
 from .workspace import Workspace
@@ -50,7 +50,9 @@ class Patch:
         return tuple(self.metadata["values"])
 
     def apply(self, obj, in_place=False, atomic=False) -> Any:
-        """A copy of `obj` with the patch applied, or `obj` itself if `in_place`; all of it or, if it fails, nothing of it."""
+        """A copy of `obj` with the patch applied, or `obj` itself if `in_place`; all of it or, if
+        it fails, nothing of it.
+        """
         changed = apply_patch(obj, self.patch)
         if not in_place:
             return changed
@@ -84,7 +86,8 @@ class Patch:
 class PatchSet:
     """The patches of a document as ``patchset.json`` has it.
 
-    Patches are found by ``patchset["name"]``, by ``patchset[1300, 100]`` or ``patchset[[1300, 100]]``, and iterated over.
+    Patches are found by ``patchset["name"]``, by ``patchset[1300, 100]`` or ``patchset[[1300,
+    100]]``, and iterated over.
     """
 
     def __init__(self, spec, **config_kwargs) -> None:
@@ -159,7 +162,9 @@ class PatchSet:
         return f"<{type(self).__module__}.{type(self).__qualname__} object with {n} patch{'es' if n != 1 else ''} at {hex(id(self))}>"
 
     def verify(self, spec) -> Any:
-        """Raises `PatchSetVerificationError` if `spec` is not the workspace that the patch set was made for."""
+        """Raises `PatchSetVerificationError` if `spec` is not the workspace that the patch set was
+        made for.
+        """
         for algorithm, digest in self.digests.items():
             found = utils.digest(spec, algorithm=algorithm)
             if found != digest:

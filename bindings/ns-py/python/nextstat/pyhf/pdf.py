@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _nextstat
+from .. import _internal
 from . import _compile, exceptions, probability, schema
 from .mixins import _ChannelSummaryMixin
 from .modifiers import histfactory_set
 from .tensor.common import _tensorviewer_from_sizes, _TensorViewer
-from .tensor.manager import get_backend
+from ._current import get_backend
 
 log = logging.getLogger(__name__.removeprefix("nextstat."))
 
@@ -31,7 +31,9 @@ def _rounded(values):
 
 
 class _ModelConfig(_ChannelSummaryMixin):
-    """What a model says of its parameters, channels and data. It is made by `Model`, and read as ``model.config``.
+    """What a model says of its parameters, channels and data.
+
+    It is made by `Model`, and read as ``model.config``.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class _ModelConfig(_ChannelSummaryMixin):
         return self.par_map[name]["paramset"]
 
     def par_slice(self, name) -> Any:
-        """Where the parameter set `name` stands in the parameter vector."""
+        """The slice of the parameter set `name` in the parameter vector."""
         return self.par_map[name]["slice"]
 
     def _all(self, attribute):
@@ -184,7 +186,8 @@ class _MainModel:
 
 
 class _Constraints:
-    """The auxiliary measurements of one kind: `normal_data` and `sigmas`, or `poisson_data` and `batched_factors` (batch × K).
+    """The auxiliary measurements of one kind: `normal_data` and `sigmas`, or `poisson_data` and
+    `batched_factors` (batch × K).
 
     Without any the attributes are missing, as in pyhf.
     """
@@ -268,12 +271,15 @@ class Model:
     poi_name : str, optional
         The parameter of interest: ``"mu"`` if not given, None for none.
     modifier_settings : dict, optional
-        Interpolation, such as ``{"normsys": {"interpcode": "code1"}, "histosys": {"interpcode": "code0"}}``.
+        Interpolation, such as ``{"normsys": {"interpcode": "code1"}, "histosys": {"interpcode":
+        "code0"}}``.
 
     Examples
     --------
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
     >>> model.config.par_names
     ['mu', 'uncorr_bkguncrt[0]', 'uncorr_bkguncrt[1]']
     >>> model.expected_actualdata([1.0, 1.0, 1.0])
@@ -306,7 +312,7 @@ class Model:
 
     def _compile(self):
         self._engine = _compile.compiled(self.spec, self._config)
-        self._floating = _nextstat.FloatingModel(self._engine)
+        self._floating = _internal.FloatingModel(self._engine)
 
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name not in ("_engine", "_floating")}
@@ -391,7 +397,8 @@ class Model:
         return _rounded(self._shaped(constraint))
 
     def logpdf(self, pars, data) -> Any:
-        """ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where a yield is negative.
+        """ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where a yield
+        is negative.
 
         Raises
         ------
@@ -401,7 +408,9 @@ class Model:
         Examples
         --------
         >>> import nextstat.pyhf as pyhf
-        >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+        >>> model = pyhf.simplemodels.uncorrelated_background(
+        ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+        ... )
         >>> model.logpdf([1.0, 1.0, 1.0], [51, 48] + model.config.auxdata).round(6)
         array([-15.387627])
         """
@@ -418,7 +427,9 @@ class Model:
         return get_backend()[0].exp(self.logpdf(pars, data))
 
     def make_pdf(self, pars) -> Any:
-        """The distribution of the data at `pars`, to draw samples from: its parts are the counts' and the auxiliary measurements'."""
+        """The distribution of the data at `pars`, to draw samples from: its parts are the counts'
+        and the auxiliary measurements'.
+        """
         parts = [self.main_model.make_pdf(pars)]
         if self.constraint_model.has_pdf():
             parts.append(self.constraint_model.make_pdf(pars))
@@ -442,7 +453,7 @@ class Model:
 
     def _fit(self, data, box, wants_errors, minos=()):
         self._need_plain()
-        return self._floating.fit(self._data(data)[0], box, wants_errors, list(minos))
+        return self._floating.fit(self._data(data)[0], _named(box), wants_errors, list(minos))
 
     def _nll_and_grad(self, pars, data):
         """-ln L and its gradient (P); NaN where -ln L is not finite."""
@@ -454,10 +465,15 @@ class Model:
         self._need_plain()
         return self._floating.hessian(self._points(pars)[0], self._data(data)[0])
 
-    def _fits_of_test(self, data, box, tested, most):
+    def _fits_of_test(self, data, box, wanted):
         self._need_plain()
-        return self._floating.fits_of_test(self._data(data)[0], box, tested, most)
+        return self._floating.fits_of_test(self._data(data)[0], _named(box), wanted)
 
     def _fit_each(self, data, box, progress):
         self._need_plain()
-        return self._floating.fit_each(self._data(data), box, progress)
+        return self._floating.fit_each(self._data(data), _named(box), progress)
+
+
+def _named(box):
+    """Returns a box of starts, ranges and flags as the engine takes it."""
+    return dict(zip(("start", "lower", "upper", "fixed"), box))

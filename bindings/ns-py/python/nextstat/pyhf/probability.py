@@ -5,7 +5,7 @@ Samples come from NumPy's global generator, so that ``numpy.random.seed`` makes 
 
 import numpy as np
 
-from .tensor.manager import get_backend
+from ._current import get_backend
 
 __all__ = ["Independent", "Normal", "Poisson", "Simultaneous"]
 

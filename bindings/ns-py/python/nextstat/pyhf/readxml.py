@@ -1,7 +1,7 @@
 """HistFactory XML and its ROOT files, read into a workspace.
 
-What an element says of input files, paths and names of histograms holds for the elements in it, unless they say otherwise. Histograms are read by uproot,
-which the extra `xmlio` installs.
+What an element says of input files, paths and names of histograms applies to the elements in it,
+unless they say otherwise. Histograms are read by uproot, which the extra `xmlio` installs.
 """
 
 import logging
@@ -56,7 +56,9 @@ class _Resolver:
 
 
 def resolver_factory(rootdir, mounts):
-    """A function from file names in XML to paths: below `rootdir`, or where a pair (local, mounted) of `mounts` puts them."""
+    """A function from file names in XML to paths: below `rootdir`, or where a pair (local, mounted)
+    of `mounts` puts them.
+    """
     return _Resolver(rootdir, mounts)
 
 
@@ -65,12 +67,15 @@ def clear_filecache():
 
 
 def extract_error(hist):
-    """The uncertainty of every bin (B) of a histogram of uproot: from its sums of squared weights, or √n where there are none."""
+    """The uncertainty of every bin (B) of a histogram of uproot: from its sums of squared weights,
+    or √n where there are none.
+    """
     return np.sqrt(hist.variances()).tolist()
 
 
 def import_root_histogram(resolver, filename, path, name, filecache=None):
-    """Contents and uncertainties (B each) of the histogram `path`/`name`, or `name` if there is none.
+    """Contents and uncertainties (B each) of the histogram `path`/`name`, or `name` if there is
+    none.
 
     Raises
     ------
@@ -115,7 +120,9 @@ def _contents(hist, place):
 
 
 class _Source(NamedTuple):
-    """What modifiers are made from: files, the sample's yields and their uncertainties (B each), and the channel's name."""
+    """What modifiers are made from: files, the sample's yields and their uncertainties (B each),
+    and the channel's name.
+    """
 
     resolver: Any
     inputfile: str
@@ -277,7 +284,9 @@ def _observed(channel):
 
 
 def _warn_of_stat_errors(channel, name):
-    """Warns of statistical uncertainties that are asked to be something else than a workspace's: Gaussian, in every bin."""
+    """Warns of statistical uncertainties that are asked to be something else than a workspace's:
+    Gaussian, in every bin.
+    """
     if not any(error.get("Activate", "").strip().lower() == "true" for error in channel.iter("StatError")):
         return
     for config in channel.findall("StatErrorConfig"):
@@ -412,7 +421,7 @@ def parse(configfile, rootdir, mounts=None, track_progress=False, validation_as_
     rootdir : path
         What names of files in XML are relative to.
     mounts : list of (path, path), optional
-        A local folder, and the folder that stands for it in XML.
+        A local folder, and the name of that folder in XML.
     track_progress : bool
     validation_as_error : bool
         Whether a document that is no workspace is an error, rather than a warning.
@@ -464,7 +473,9 @@ def _validate(workspace, is_error):
 
 
 def _check_bins(workspace):
-    """Raises `InvalidSpecification` where histograms of one channel have different bins, or channels one name."""
+    """Raises `InvalidSpecification` where histograms of one channel have different bins, or
+    channels one name.
+    """
     names = [channel["name"] for channel in workspace["channels"]]
     for c, (name, channel) in enumerate(zip(names, workspace["channels"])):
         if name in names[:c]:

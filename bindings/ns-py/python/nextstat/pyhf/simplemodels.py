@@ -21,7 +21,9 @@ def correlated_background(signal, bkg, bkg_up, bkg_down, batch_size=None, valida
     """A background that one parameter moves in all bins, to `bkg_up` at +1 and `bkg_down` at -1.
 
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.correlated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_up=[45.0, 57.0], bkg_down=[55.0, 47.0])
+    >>> model = pyhf.simplemodels.correlated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_up=[45.0, 57.0], bkg_down=[55.0, 47.0]
+    ... )
     >>> model.expected_data(model.config.suggested_init())
     array([62., 63.,  0.])
     """
@@ -33,7 +35,9 @@ def uncorrelated_background(signal, bkg, bkg_uncertainty, batch_size=None, valid
     """A background whose bins have independent uncertainties.
 
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
     >>> model.config.parameters
     ['mu', 'uncorr_bkguncrt']
     """

@@ -25,7 +25,7 @@ def digest(obj, algorithm="sha256"):
         text = json.dumps(obj, sort_keys=True, ensure_ascii=False).encode("utf8")
     except TypeError:
         raise ValueError("The supplied object is not JSON-serializable for calculating a hash.") from None
-    # Nobody who only fits waits for OpenSSL.
+    # Code that only fits does without OpenSSL.
     import hashlib
 
     function = getattr(hashlib, algorithm, None)
@@ -35,7 +35,8 @@ def digest(obj, algorithm="sha256"):
 
 
 def options_from_eqdelimstring(opts):
-    """A dictionary from texts such as ``"maxiter=1000"``: values are truth values and nothing as YAML 1.1 spells them, JSON, or else text.
+    """A dictionary from texts such as ``"maxiter=1000"``: values are truth values and nothing as
+    YAML 1.1 spells them, JSON, or else text.
 
     >>> import nextstat.pyhf as pyhf
     >>> pyhf.utils.options_from_eqdelimstring(["maxiter=1000", "verbose=True", "method=BFGS"])

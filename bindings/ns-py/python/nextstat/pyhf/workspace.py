@@ -140,7 +140,8 @@ class Workspace(_ChannelSummaryMixin, dict):
         Parameters
         ----------
         join : ``"none"``, ``"outer"``, ``"left outer"`` or ``"right outer"``
-            What to do with things of one name: refuse them, refuse them if they differ, keep the left one's, keep the right one's.
+            What to do with things of one name: refuse them, refuse them if they differ, keep the
+            left one's, keep the right one's.
         merge_channels : bool
             Whether to join the samples of channels of one name; not with ``"none"``.
 
@@ -159,7 +160,9 @@ class Workspace(_ChannelSummaryMixin, dict):
 
     @classmethod
     def sorted(cls, workspace) -> Workspace:
-        """A workspace with channels, samples, modifiers, measurements, parameters and observations by name."""
+        """A workspace with channels, samples, modifiers, measurements, parameters and observations
+        by name.
+        """
         spec = copy.deepcopy(dict(workspace))
 
         def by_name(entry) -> Any:

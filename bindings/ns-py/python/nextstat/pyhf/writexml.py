@@ -1,7 +1,9 @@
-"""A workspace written as HistFactory XML and ROOT files, which `pyhf.readxml` and ROOT's `hist2workspace` read.
+"""A workspace written as HistFactory XML and ROOT files, which `pyhf.readxml` and ROOT's
+`hist2workspace` read.
 
-Everything is made before the first file is written. What XML cannot say is refused, or, where only a fit's start and range depend on it, warned of.
-Histograms are written by uproot, which the extra `xmlio` installs.
+Everything is made before the first file is written. What XML cannot say is refused, or, where only
+a fit's start and range depend on it, warned of. Histograms are written by uproot, which the extra
+`xmlio` installs.
 """
 
 import logging
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._files import write_whole
+from .._internal import write_whole
 from . import _xml, exceptions, schema
 from .readxml import _vectors
 
@@ -33,7 +35,8 @@ def _as_file(name):
 
 
 class _Histograms(dict):
-    """Contents and variances (B each; None for √n) by name, and the file that they are written to."""
+    """Contents and variances (B each; None for √n) by name, and the file that they are written to.
+    """
 
     def __init__(self, path="data.root"):
         super().__init__()
@@ -134,7 +137,9 @@ def _start(setting, kind, starts):
 
 
 def build_modifier(spec, modifierspec, channelname, samplename, sampledata, *, histograms=None):
-    """The element of a modifier; None for `lumi`, which is an attribute of its sample, and, with a warning, for an unknown type."""
+    """The element of a modifier; None for `lumi`, which is an attribute of its sample, and, with a
+    warning, for an unknown type.
+    """
     histograms = _Histograms() if histograms is None else histograms
     if modifierspec["type"] not in _BUILDERS:
         log.warning(f"Skipping modifier {modifierspec['name']}({modifierspec['type']}): XML has no such type")
@@ -269,14 +274,15 @@ def writexml(spec, specdir, data_rootdir, resultprefix):
     Returns
     -------
     bytes
-        The top-level file, which belongs beside `specdir`; names of files in it are as `specdir` and `data_rootdir` are given.
+        The top-level file, which belongs beside `specdir`; names of files in it are as `specdir`
+        and `data_rootdir` are given.
 
     Raises
     ------
     InvalidSpecification
         A document that is no workspace.
     Unsupported
-        A workspace that XML cannot hold.
+        A workspace that XML cannot express.
     """
     _xml.import_uproot()
     schema.validate(spec, "workspace.json")

@@ -1,9 +1,13 @@
-"""Profiled statistics as differentiable functions of histograms, for PyTorch: train a network on the expected limit itself.
+"""Profiled statistics as differentiable functions of histograms, for PyTorch.
 
-Every function takes a `DifferentiableSession` and its inputs: a tensor of M numbers, a batch of them (N × M), or a dictionary of blocks by name, in which
-what is missing stays as the model has it. Gradients are exact (`docs/differentiable.md`) and computed with the values, in double precision; tensors in
-single precision are converted. With a session on an NVIDIA GPU, `nll` and statistics of the observed data read CUDA tensors where they are; all else is
-computed on the CPU, and refuses an accelerator's tensors unless the session says `host_copy=True`. A fit that fails raises `GradientError`.
+A network can be trained on the expected limit itself. Every function takes a
+`DifferentiableSession` and its inputs: a tensor of M numbers, a batch of them (N × M), or a
+dictionary of blocks by name, in which missing blocks keep the values of the model. Gradients are
+exact (`docs/differentiable.md`) and computed with the values, in double precision; tensors in
+single precision are converted. With a session on an NVIDIA GPU, `nll` and statistics of the
+observed data read CUDA tensors in its memory; all other functions compute on the CPU, and refuse an
+accelerator's tensors unless the session has `host_copy=True`. A fit that fails raises
+`GradientError`.
 
 >>> import nextstat, torch
 >>> from nextstat.torch import DifferentiableSession, upper_limit

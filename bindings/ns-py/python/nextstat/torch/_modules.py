@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ._functions import Inputs
 
 
-class _OfSession(torch.nn.Module):
-    """A module without parameters over a session, which is no part of its state."""
+class _SessionModule(torch.nn.Module):
+    """A module without parameters over a session, which does not belong to its state."""
 
     def __init__(self, session: DifferentiableSession) -> None:
         super().__init__()
@@ -24,8 +24,8 @@ class _OfSession(torch.nn.Module):
         return f"{self.session.n_inputs} inputs"
 
 
-class ExpectedLimit(_OfSession):
-    """The expected upper limit: the smaller, the better.
+class ExpectedLimit(_SessionModule):
+    """The expected upper limit; the smaller, the better.
 
     Parameters
     ----------
@@ -40,45 +40,60 @@ class ExpectedLimit(_OfSession):
     --------
     >>> import nextstat, torch
     >>> from nextstat.torch import DifferentiableSession, ExpectedLimit
-    >>> loss = ExpectedLimit(DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal"))
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> loss = ExpectedLimit(DifferentiableSession(model, "signal"))
     >>> round(loss(torch.tensor([12.0, 11.0], dtype=torch.float64)).item(), 4)
     1.0943
     """
 
-    def __init__(self, session: DifferentiableSession, *, level: float = 0.05, test_stat: str = "qtilde", n_sigma: float = 0.0) -> None:
+    def __init__(
+        self,
+        session: DifferentiableSession,
+        *,
+        level: float = 0.05,
+        test_stat: str = "qtilde",
+        n_sigma: float = 0.0,
+    ) -> None:
         super().__init__(session)
         self.level, self.test_stat, self.n_sigma = level, test_stat, n_sigma
 
     def forward(self, inputs: Inputs) -> torch.Tensor:
-        """The limit at `inputs`; of a batch one for each row."""
-        return upper_limit(self.session, inputs, which=self.n_sigma, level=self.level, test_stat=self.test_stat)
+        """Returns the limit at `inputs`; one for each row of a batch."""
+        options = {"level": self.level, "test_stat": self.test_stat}
+        return upper_limit(self.session, inputs, which=self.n_sigma, **options)
 
 
-class ExpectedSignificance(_OfSession):
-    """The significance expected of a signal of strength 1: the larger, the better, so minimise its negative.
+class ExpectedSignificance(_SessionModule):
+    """The significance expected of a signal of strength 1.
+
+    The larger, the better: minimise its negative.
 
     Examples
     --------
     >>> import nextstat, torch
     >>> from nextstat.torch import DifferentiableSession, ExpectedSignificance
-    >>> expected = ExpectedSignificance(DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal"))
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> expected = ExpectedSignificance(DifferentiableSession(model, "signal"))
     >>> round(expected(torch.tensor([12.0, 11.0], dtype=torch.float64)).item(), 4)
     1.8309
     """
 
     def forward(self, inputs: Inputs) -> torch.Tensor:
-        """The significance at `inputs`; of a batch one for each row."""
+        """Returns the significance at `inputs`; one for each row of a batch."""
         return significance(self.session, inputs, asimov=True)
 
 
-class ProfiledNLL(_OfSession):
-    """The minimum of -ln L over the parameters, with the parameter of interest at `mu` if that is given.
+class ProfiledNLL(_SessionModule):
+    """The minimum of -ln L over the parameters.
+
+    The parameter of interest is fixed at `mu` if that is given.
 
     Examples
     --------
     >>> import nextstat, torch
     >>> from nextstat.torch import DifferentiableSession, ProfiledNLL
-    >>> loss = ProfiledNLL(DifferentiableSession(nextstat.load_workspace("examples/simple.json"), "signal"), mu=0.0)
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> loss = ProfiledNLL(DifferentiableSession(model, "signal"), mu=0.0)
     >>> round(loss(torch.tensor([12.0, 11.0], dtype=torch.float64)).item(), 4)
     13.5296
     """
@@ -88,5 +103,5 @@ class ProfiledNLL(_OfSession):
         self.mu = mu
 
     def forward(self, inputs: Inputs) -> torch.Tensor:
-        """The minimum at `inputs`; of a batch one for each row."""
+        """Returns the minimum at `inputs`; one for each row of a batch."""
         return profiled_nll(self.session, inputs, self.mu)

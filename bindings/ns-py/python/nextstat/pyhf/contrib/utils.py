@@ -1,4 +1,6 @@
-"""Archives of published likelihoods, such as those on HEPData: fetched and unpacked by Python's standard library."""
+"""Archives of published likelihoods, such as those on HEPData: fetched and unpacked by Python's
+standard library.
+"""
 
 import functools
 import http.client
@@ -23,7 +25,8 @@ __all__ = ["download"]
 _HOSTS = ("www.hepdata.net", "doi.org")
 #: Seconds without an answer.
 _PATIENCE = 60.0
-#: Bytes of an archive, and of all that is in it, its files, and the bytes of a name that file systems have room for.
+#: Bytes of an archive, and of all that is in it, its files, and the bytes of a name that file
+#: systems have room for.
 LARGEST_ARCHIVE = 1 << 30
 LARGEST_CONTENT = 4 << 30
 MOST_FILES = 100_000
@@ -36,7 +39,8 @@ def __dir__():
 
 
 def download(archive_url, output_directory, force=False, compress=False):
-    """Fetches an archive (tar or zip) and unpacks it into a folder; files that are there already are kept, but for those of the same names.
+    """Fetches an archive (tar or zip) and unpacks it into a folder; files that are there already
+    are kept, but for those of the same names.
 
     Parameters
     ----------
@@ -53,13 +57,16 @@ def download(archive_url, output_directory, force=False, compress=False):
     InvalidArchiveHost
         Another host, without `force`; redirects count.
     InvalidArchive
-        An address that cannot be read, or does not answer with an archive; an archive with paths that lead out of the folder, without files, encrypted,
-        of more than 1 GiB, or of more than 4 GiB when unpacked.
+        An address that cannot be read, or does not answer with an archive; an archive with paths
+        that lead out of the folder, without files, encrypted, of more than 1 GiB, or of more than 4
+        GiB when unpacked.
 
     Examples
     --------
     >>> from nextstat.pyhf.contrib.utils import download
-    >>> download("https://doi.org/10.17182/hepdata.90607.v3/r3", "1Lbb-likelihoods")  # doctest: +SKIP
+    >>> download(
+    ...     "https://doi.org/10.17182/hepdata.90607.v3/r3", "1Lbb-likelihoods"
+    ... )  # doctest: +SKIP
     """
     target = Path(output_directory)
     # Beside the target, and nothing of it is left if the archive cannot be used.
@@ -130,7 +137,9 @@ def _copy(source, file, limit, url):
 
 
 def _unpacked(archive, scratch, target, url):
-    """The files of an archive, unpacked to `scratch`, by where they go; a folder that holds everything in a zip file is left out."""
+    """The files of an archive, unpacked to `scratch`, by where they go; a folder that holds
+    everything in a zip file is left out.
+    """
     for members, unwraps in ((_of_tar, False), (_of_zip, True)):
         try:
             found = _extracted(members(archive), scratch, url)
@@ -189,7 +198,9 @@ def _inside(name, url):
 
 
 def _check_paths(files, target, url):
-    """Refuses files that are folders, too, of the archive or already there: nothing has been moved yet."""
+    """Refuses files that are folders, too, of the archive or already there: nothing has been moved
+    yet.
+    """
     for path in files:
         above = [parent for parent in path.parents if parent.parts]
         if any(parent in files for parent in above) or any((target / parent).is_file() for parent in above) or (target / path).is_dir():

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._progress import counted, shown
 from ..exceptions import FailedMinimization
-from ..tensor.manager import get_backend
+from .._current import get_backend
 from .mle import _fits_ensembles, _given, fixed_poi_fit
-from .test_statistics import _of_each, _of_test
+from .test_statistics import _named, _of_each, _of_test
 
 log = logging.getLogger(__name__.removeprefix("nextstat."))
 
@@ -30,18 +30,17 @@ def __dir__():
     return __all__
 
 
-def _statistic(name):
-    from .utils import get_test_stat
-
-    return get_test_stat(name)
-
-
 def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """What is expected with the parameter of interest at `asimov_mu` and the others fitted to `data`; with those parameters if asked for.
+    """What is expected with the parameter of interest at `asimov_mu` and the others fitted to
+    `data`; with those parameters if asked for.
 
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
-    >>> pyhf.infer.calculators.generate_asimov_data(1.0, [51, 48] + model.config.auxdata, model, None, None, None).round(4)
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
+    >>> pyhf.infer.calculators.generate_asimov_data(
+    ...     1.0, [51, 48] + model.config.auxdata, model, None, None, None
+    ... ).round(4)
     array([ 60.6123,  56.5279, 270.0685,  48.3153])
     """
     params = fixed_poi_fit(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params)
@@ -159,27 +158,32 @@ class AsymptoticCalculator(_Calculator):
         self.fitted_pars = None
 
     def teststatistic(self, poi_test) -> Any:
-        """The statistic in terms of -μ̂/σ: √q - √q_A, or the other branch of eq. 65 for q̃ > q̃_A."""
+        """The statistic in terms of -μ̂/σ: √q - √q_A, or the other branch of eq. 65 for q̃ > q̃_A.
+        """
         tensorlib, _ = get_backend()
         pdf, *within = self._within
         found = _of_test(self.test_stat, poi_test, self._asimov_mu, self.data, pdf, within) or self._one_by_one(poi_test)
         (q, (conditional, best)), asimov_pars, (q_asimov, (conditional_asimov, best_asimov)) = found
         self.fitted_pars = HypoTestFitResults(asimov_pars, best, best_asimov, conditional, conditional_asimov)
         root, self.sqrtqmuA_v = tensorlib.sqrt(q), tensorlib.sqrt(q_asimov)
-        # Where q_A is 0 the two hypotheses predict the same, and the branch that divides by it says nothing.
+        # Where q_A is 0 the two hypotheses predict the same, and the branch that divides by it says
+        # nothing.
         if self.test_stat in ("q", "q0") or root <= self.sqrtqmuA_v or self.sqrtqmuA_v == 0.0:
             return tensorlib.astensor(root - self.sqrtqmuA_v)
         return tensorlib.astensor((q - q_asimov) / (2 * self.sqrtqmuA_v))
 
     def _one_by_one(self, poi_test):
-        """The statistic of the data and of the Asimov data set, with the parameters of every fit."""
-        statistic = _statistic(self.test_stat)
+        """The statistic of the data and of the Asimov data set, with the parameters of every fit.
+        """
+        statistic = _named(self.test_stat)
         observed = statistic(poi_test, self.data, *self._within, return_fitted_pars=True)
         asimov_data, asimov_pars = generate_asimov_data(self._asimov_mu, self.data, *self._within, return_fitted_pars=True)
         return observed, asimov_pars, statistic(poi_test, asimov_data, *self._within, return_fitted_pars=True)
 
     def distributions(self, poi_test) -> Any:
-        """The statistic's distributions for signal and background, and for background alone; after `teststatistic`."""
+        """The statistic's distributions for signal and background, and for background alone; after
+        `teststatistic`.
+        """
         if self.sqrtqmuA_v is None:
             raise RuntimeError("need to call .teststatistic(poi_test) first")
         if self.calc_base_dist not in ("normal", "clipped_normal"):
@@ -220,9 +224,11 @@ class EmpiricalDistribution:
 
 
 class ToyCalculator(_Calculator):
-    """Tests by toys: `ntoys` of each hypothesis, auxiliary data included, thrown by NumPy's global generator and fitted by the engine.
+    """Tests by toys: `ntoys` of each hypothesis, auxiliary data included, thrown by NumPy's global
+    generator and fitted by the engine.
 
-    A toy whose fit fails is left out of its distribution, with a warning that says how many there were.
+    A toy whose fit fails is left out of its distribution, with a warning that says how many there
+    were.
     """
 
     def __init__(self, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, test_stat="qtilde", ntoys=2000, track_progress=True) -> None:
@@ -232,7 +238,7 @@ class ToyCalculator(_Calculator):
 
     def teststatistic(self, poi_test) -> Any:
         """The statistic of the data."""
-        return _statistic(self.test_stat)(poi_test, self.data, *self._within)
+        return _named(self.test_stat)(poi_test, self.data, *self._within)
 
     def distributions(self, poi_test, track_progress=None) -> Any:
         """The statistic's distributions for signal and background, and for background alone."""
@@ -252,7 +258,7 @@ class ToyCalculator(_Calculator):
 
     def _values(self, poi_test, toys, label, shows):
         """The statistic of every toy, NaN where a fit failed."""
-        statistic = _statistic(self.test_stat)
+        statistic = _named(self.test_stat)
         if _fits_ensembles(self.pdf):
             with counted(2 * len(toys), label, "fit", shows) as progress:
                 return _of_each(self.test_stat, poi_test, np.asarray(toys), self.pdf, self._within[1:], progress)
@@ -265,7 +271,9 @@ class ToyCalculator(_Calculator):
         return np.array(values)
 
     def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
-        """CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys of the background."""
+        """CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys of the
+        background.
+        """
         samples = bkg_only_distribution.samples
         n_at_least = [len(d.samples) - np.searchsorted(np.sort(d.samples), samples, side="left") for d in (sig_plus_bkg_distribution, bkg_only_distribution)]
         clsb = n_at_least[0] / len(sig_plus_bkg_distribution.samples)

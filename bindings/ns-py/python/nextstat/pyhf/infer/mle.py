@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import UnspecifiedPOI
-from ..tensor.manager import get_backend
+from .._current import get_backend
 
 __all__ = ["fit", "fixed_poi_fit", "twice_nll"]
 
@@ -50,7 +50,8 @@ def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs)
     Parameters
     ----------
     init_pars, par_bounds, fixed_params : sequences, optional
-        Starting values (P), ranges (P × 2), and which parameters stay where they start (P), instead of the model's.
+        Starting values (P), ranges (P × 2), and which parameters stay where they start (P), instead
+        of the model's.
     **kwargs
         What to return, and options of the optimizer: see `pyhf.optimize`.
 
@@ -63,8 +64,12 @@ def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs)
     Examples
     --------
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
-    >>> pars, twice_nll = pyhf.infer.mle.fit([51, 48] + model.config.auxdata, model, return_fitted_val=True)
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
+    >>> pars, twice_nll = pyhf.infer.mle.fit(
+    ...     [51, 48] + model.config.auxdata, model, return_fitted_val=True
+    ... )
     >>> [round(float(value), 5) for value in pars], round(float(twice_nll), 6)
     ([0.0, 1.00305, 0.96268], 24.983935)
     """
@@ -73,7 +78,7 @@ def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs)
 
 
 def _within(pdf, init_pars, par_bounds, fixed_params):
-    """Where a fit starts, its box, and what is held where."""
+    """Where a fit starts, its box, and the fixed parameters."""
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
     _check_start(init_pars, par_bounds)
     return init_pars, par_bounds, [(index, init_pars[index]) for index, is_fixed in enumerate(fixed_params) if is_fixed]
@@ -87,18 +92,20 @@ def _fits_ensembles(pdf):
 
 
 def _fit_each(data, pdf, init_pars, par_bounds, fixed_params, progress=None):
-    """`fit` of many data sets (T × D): parameters (T × P) and -2 ln L (T), NaN where a fit failed; `progress` is told how many are done."""
+    """`fit` of many data sets (T × D): parameters (T × P) and -2 ln L (T), NaN where a fit failed;
+    `progress` is told how many are done.
+    """
     told = None if progress is None else lambda done, total: progress(done)
     return get_backend()[1]._minimize_each(data, pdf, *_within(pdf, init_pars, par_bounds, fixed_params), told)
 
 
 def fixed_poi_fit(poi_val, data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs) -> Any:
-    """The same with the parameter of interest held at `poi_val`."""
+    """Fits with the parameter of interest fixed at `poi_val`."""
     return fit(data, pdf, *_at(poi_val, pdf, init_pars, par_bounds, fixed_params), **kwargs)
 
 
 def _at(poi_val, pdf, init_pars, par_bounds, fixed_params):
-    """The settings of a fit with the parameter of interest held at `poi_val`."""
+    """The settings of a fit with the parameter of interest fixed at `poi_val`."""
     if pdf.config.poi_index is None:
         raise UnspecifiedPOI("No POI is defined. A POI is required to fit with a fixed POI.")
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)

@@ -1,4 +1,7 @@
-"""Test statistics made of the profile likelihood ratio λ(μ). Equation numbers are those of arXiv:1007.1727."""
+"""Test statistics made of the profile likelihood ratio λ(μ).
+
+Equation numbers are those of arXiv:1007.1727.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import FailedMinimization, UnspecifiedPOI
-from ..tensor.manager import get_backend
+from ..exceptions import FailedMinimization, InvalidTestStatistic, UnspecifiedPOI
+from .._current import get_backend
 from .mle import _at, _fit_each, _fits_ensembles, fit, fixed_poi_fit
 
 log = logging.getLogger(__name__.removeprefix("nextstat."))
@@ -26,7 +29,9 @@ def _need_poi(pdf):
 
 
 def _warn_of_bound(name, other, pdf, par_bounds, wants_zero):
-    """Statistics with a tilde are for a parameter of interest that starts at zero, the others for one that does not."""
+    """Statistics with a tilde are for a parameter of interest that starts at zero, the others for
+    one that does not.
+    """
     if (par_bounds[pdf.config.poi_index][0] == 0) != wants_zero:
         log.warning(
             f"{name} test statistic used for fit configuration with POI {'not ' if wants_zero else ''}bounded at zero.\n"
@@ -39,7 +44,8 @@ _ROUNDING = 2e-13
 
 
 def _risen(at_mu, at_best):
-    """-2 ln λ(μ) of 2NLL at the conditional and the free minimum: not negative, and 0 where it is rounding; NaN stays.
+    """-2 ln λ(μ) of 2NLL at the conditional and the free minimum: not negative, and 0 where it is
+    rounding; NaN stays.
 
     >>> _risen(25.0, 25.0 + 1e-12), _risen(25.0 + 1e-12, 25.0), _risen(26.0, 25.0)
     (0.0, 0.0, 1.0)
@@ -51,7 +57,8 @@ def _risen(at_mu, at_best):
 def _rise(mu, data, pdf, within):
     """-2 ln λ(μ), the conditional and the free best fit.
 
-    A conditional minimum below the free one shows another minimum, so the free fit is repeated from there.
+    A conditional minimum below the free one shows another minimum, so the free fit is repeated from
+    there.
     """
     conditional, at_mu = fixed_poi_fit(mu, data, pdf, *within, return_fitted_val=True)
     best, at_best = fit(data, pdf, *within, return_fitted_val=True)
@@ -70,7 +77,9 @@ def _statistic(mu, data, pdf, within, return_fitted_pars, counts=lambda mu_hat: 
 
 
 def _of_each(name, mu, data, pdf, within, progress=None):
-    """The statistic `name` of many data sets (T × D): values (T), NaN where a fit failed; `progress` is told of 2 T fits."""
+    """The statistic `name` of many data sets (T × D): values (T), NaN where a fit failed;
+    `progress` is told of 2 T fits.
+    """
     mu = 0.0 if name == "q0" else mu
     told = progress and (lambda done: progress(len(data) + done))
     conditional, at_mu = _fit_each(data, pdf, *_at(mu, pdf, *within), progress)
@@ -90,10 +99,12 @@ def _of_each(name, mu, data, pdf, within, progress=None):
 
 
 def _of_test(name, mu, asimov_mu, data, pdf, within):
-    """What an asymptotic test needs, by one call of the engine: the statistic `name` of the data with its (conditional, free) fits, the parameters of the
-    Asimov data set, and the statistic of that one with its fits.
+    """What an asymptotic test needs, by one call of the engine: the statistic `name` of the data
+    with its (conditional, free) fits, the parameters of the Asimov data set, and the statistic of
+    that one with its fits.
 
-    None where the engine does not do it alone, or where a fit fails: fits that are made one after the other then say why.
+    None where the engine does not do it alone, or where a fit fails: fits that are made one after
+    the other then say why.
     """
     if not _fits_ensembles(pdf) or name not in _CHECKS:
         return None
@@ -101,13 +112,13 @@ def _of_test(name, mu, asimov_mu, data, pdf, within):
     found = get_backend()[1]._fits_of_test(data, pdf, within, (pdf.config.poi_index, mu_of_fit, asimov_mu))
     if found is None:
         return None
-    observed, asimov_pars, of_asimov = found
-    return _pair(name, mu, pdf, within, observed), asimov_pars, _pair(name, mu, pdf, within, of_asimov)
+    observed, of_asimov = (_pair(name, mu, pdf, within, found[data]) for data in ("observed", "asimov"))
+    return observed, found["asimov_params"], of_asimov
 
 
 def _pair(name, mu, pdf, within, fits):
     """The statistic and its fits, as the function of that name returns them, warnings included."""
-    conditional, best, (at_mu, at_best) = fits
+    conditional, best, (at_mu, at_best) = fits["conditional"], fits["free"], fits["twice_nll"]
     _CHECKS[name](mu, pdf, within[1])
     mu_hat = best[pdf.config.poi_index]
     counts = mu_hat >= 0 if name == "q0" else mu_hat <= mu
@@ -141,9 +152,22 @@ def qmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_
     """q̃_μ, eq. 16: the same for μ ≥ 0.
 
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
-    >>> settings = model.config.suggested_init(), model.config.suggested_bounds(), model.config.suggested_fixed()
-    >>> round(float(pyhf.infer.test_statistics.qmu_tilde(1.0, [51, 48] + model.config.auxdata, model, *settings)), 5)
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
+    >>> settings = (
+    ...     model.config.suggested_init(),
+    ...     model.config.suggested_bounds(),
+    ...     model.config.suggested_fixed(),
+    ... )
+    >>> round(
+    ...     float(
+    ...         pyhf.infer.test_statistics.qmu_tilde(
+    ...             1.0, [51, 48] + model.config.auxdata, model, *settings
+    ...         )
+    ...     ),
+    ...     5,
+    ... )
     3.93824
     """
     _need_poi(pdf)
@@ -170,3 +194,14 @@ def q0(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=Fa
     _need_poi(pdf)
     _check_q0(mu, pdf, par_bounds)
     return _statistic(0.0, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars, lambda mu_hat: mu_hat >= 0)
+
+
+_STATISTICS = {"q0": q0, "q": qmu, "qtilde": qmu_tilde}
+
+
+def _named(name):
+    """Returns the function of the statistic ``"q0"``, ``"q"`` or ``"qtilde"``."""
+    try:
+        return _STATISTICS[name]
+    except KeyError:
+        raise InvalidTestStatistic(f"unknown test statistic `{name}`; there are {', '.join(_STATISTICS)}") from None

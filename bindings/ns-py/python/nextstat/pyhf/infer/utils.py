@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..exceptions import InvalidTestStatistic
 from .calculators import AsymptoticCalculator, ToyCalculator
-from .test_statistics import q0, qmu, qmu_tilde
+from .test_statistics import _named
 
 __all__ = ["create_calculator", "get_test_stat"]
 
 _CALCULATORS = {"asymptotics": AsymptoticCalculator, "toybased": ToyCalculator}
-_STATISTICS = {"q0": q0, "q": qmu, "qtilde": qmu_tilde}
 
 
 def __dir__():
@@ -30,7 +28,4 @@ def create_calculator(calctype, *args, **kwargs) -> Any:
 
 def get_test_stat(name) -> Any:
     """The function of the statistic ``"q0"``, ``"q"`` or ``"qtilde"``."""
-    try:
-        return _STATISTICS[name]
-    except KeyError:
-        raise InvalidTestStatistic(f"there is no test statistic `{name}`; there are {', '.join(_STATISTICS)}") from None
+    return _named(name)

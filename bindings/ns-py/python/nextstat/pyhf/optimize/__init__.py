@@ -11,7 +11,8 @@ def __dir__():
 
 
 class _OptimizerRetriever:
-    """Optimizers as attributes, such as ``scipy_optimizer``; None where there is none of that name."""
+    """Optimizers as attributes, such as ``scipy_optimizer``; None where there is none of that name.
+    """
 
     scipy_optimizer = scipy_optimizer
     minuit_optimizer = minuit_optimizer

@@ -4,10 +4,11 @@ import logging
 
 import numpy as np
 
-from ... import _nextstat
+from ... import _internal
 from .. import exceptions
-from ..tensor.manager import get_backend
+from .._current import get_backend
 from . import _other
+from ._hessian import inverse as inverse_of
 
 # Where pyhf says that a fit failed.
 log = logging.getLogger("pyhf.optimize.mixins")
@@ -17,7 +18,9 @@ _MAXITER = 100000
 
 
 class OptimizeResult(dict):
-    """A fit's result: a dictionary whose items are attributes too. Where SciPy is installed, users get SciPy's own class of this name.
+    """A fit's result: a dictionary whose items are attributes too.
+
+    Where SciPy is installed, users get SciPy's own class of this name.
 
     Attributes
     ----------
@@ -30,14 +33,14 @@ class OptimizeResult(dict):
     unc, corr : ndarray or None
         Standard deviations (P) and correlations (P × P).
     hess_inv : ndarray or None
-        Of the Minuit optimizer the covariance (P × P). Of the SciPy optimizer the inverse Hessian of -2 ln L, and only if a method is chosen that has one, ``"BFGS"`` or
-        ``"L-BFGS-B"``.
+        Of the Minuit optimizer the covariance (P × P). Of the SciPy optimizer the inverse Hessian
+        of -2 ln L, and only if a method is chosen that has one, ``"BFGS"`` or ``"L-BFGS-B"``.
     minuit : MinuitView
         The same by iminuit's names, of the Minuit optimizer only.
     jac : ndarray
         Gradient of -2 ln L (P), of the SciPy optimizer only.
     status : int
-        0 if the fit arrived at a minimum.
+        0 if the fit converged.
     nfev, njev, nit : int
     """
 
@@ -56,7 +59,10 @@ class OptimizeResult(dict):
 
 
 def _for_users(result):
-    """The result in SciPy's class where SciPy is installed. It is imported here, since only a caller of this needs it."""
+    """The result in SciPy's class where SciPy is installed.
+
+    It is imported here, since only a caller of this needs it.
+    """
     try:
         from scipy.optimize import OptimizeResult as scipys
     except ImportError:
@@ -65,7 +71,9 @@ def _for_users(result):
 
 
 class _InverseHessian(np.ndarray):
-    """An inverse Hessian (P × P) that can be read as an array, as SciPy's BFGS gives it, or by `todense`, as its L-BFGS-B does."""
+    """An inverse Hessian (P × P) that can be read as an array, as SciPy's BFGS gives it, or by
+    `todense`, as its L-BFGS-B does.
+    """
 
     def todense(self):
         """The matrix as a plain array."""
@@ -80,22 +88,11 @@ class _InverseHessian(np.ndarray):
 _QUASI_NEWTON = ("bfgs", "l-bfgs-b")
 
 
-#: A direction along which curvatures cancel to this fraction is not determined by the data.
-_FLAT = 1e-8
-
-
-def _inverse(hessian):
-    """The inverse of a Hessian, by the widths of its diagonal; None if it is not positive definite."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        width = 1.0 / np.sqrt(np.diag(hessian))
-    scaled = hessian * np.outer(width, width)
-    if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled).min(initial=1.0) < _FLAT:
-        return None
-    return np.linalg.inv(scaled) * np.outer(width, width)
 
 
 def _need_gradients(objective, pdf):
-    """Raises `Unsupported` if the backend has no gradients, or the engine none of this objective."""
+    """Raises `Unsupported` if the backend has no gradients, or the engine none of this objective.
+    """
     tensorlib = get_backend()[0]
     if not tensorlib.default_do_grad:
         raise exceptions.Unsupported(f"the backend `{tensorlib.name}` has no gradients; `pyhf.set_backend(\"nextstat\")` has the engine's")
@@ -146,15 +143,17 @@ class _Optimizer:
 
         Returns
         -------
-        The parameters (P), or a tuple: parameters (with uncertainties, P × 2, if asked for), correlations, -2 ln L, the whole result.
+        The parameters (P), or a tuple: parameters (with uncertainties, P × 2, if asked for),
+        correlations, -2 ln L, the whole result.
 
         Raises
         ------
         FailedMinimization
-            If the fit did not arrive at a minimum; with the reason.
+            The fit did not converge; with the reason.
         Unsupported
-            Unknown options; ``do_grad=True`` with the NumPy backend or another objective, which have no gradients; without SciPy also another objective than
-            `pyhf.infer.mle.twice_nll`, or a model of another class.
+            Unknown options; ``do_grad=True`` with the NumPy backend or another objective, which
+            have no gradients; without SciPy also another objective than `pyhf.infer.mle.twice_nll`,
+            or a model of another class.
         """
         if do_grad:
             _need_gradients(objective, pdf)
@@ -185,29 +184,38 @@ class _Optimizer:
         return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
     def _minimize_each(self, data, pdf, init_pars, par_bounds, fixed_vals, progress):
-        """Parameters (T × P) and -2 ln L (T) of the fits of many data sets (T × D), NaN where a fit failed."""
+        """Parameters (T × P) and -2 ln L (T) of the fits of many data sets (T × D), NaN where a fit
+        failed.
+        """
         found = pdf._fit_each(data, pdf._box(init_pars, par_bounds, fixed_vals), progress)
         limit = _MAXITER if self.maxiter is None else self.maxiter
         succeeded = found["converged"] & (found["n_evaluations"] <= limit)
         return found["params"], np.where(succeeded, found["twice_nll"], np.nan)
 
     def _fits_of_test(self, data, pdf, within, tested):
-        """The fits of an asymptotic test with the parameter of interest, its value and the Asimov data set's in `tested`; None where one fails."""
+        """Returns the fits of an asymptotic test; None where one fails.
+
+        `tested` has the parameter of interest, its value, and that of the Asimov data set.
+        """
         init_pars, par_bounds, fixed_params = within
         try:
             box = pdf._box(init_pars, par_bounds, [(i, init_pars[i]) for i, is_fixed in enumerate(fixed_params) if is_fixed])
             poi, mu, asimov_mu = tested
-            return pdf._fits_of_test(data, box, (poi, float(np.asarray(mu).reshape(())), asimov_mu), _MAXITER if self.maxiter is None else self.maxiter)
+            most = _MAXITER if self.maxiter is None else self.maxiter
+            value = float(np.asarray(mu).reshape(()))
+            return pdf._fits_of_test(data, box, {"poi": poi, "mu": value, "asimov_mu": asimov_mu, "most": most})
         except (ValueError, TypeError, LookupError, OverflowError, exceptions.Unsupported, exceptions.InvalidPdfData):
             return None
 
     def _derivatives(self, data, pdf, params, fixed_vals, method):
-        """Gradient and, if `method` has one, inverse Hessian of -2 ln L at the minimum, as SciPy names them."""
+        """Gradient and, if `method` has one, inverse Hessian of -2 ln L at the minimum, as SciPy
+        names them.
+        """
         found = {"jac": 2.0 * pdf._nll_and_grad(params, data)[1]}
         if str(method).lower() in _QUASI_NEWTON:
             free = np.setdiff1d(np.arange(len(params)), [index for index, _ in fixed_vals])
             block = np.ix_(free, free)
-            inverse = _inverse(2.0 * pdf._hessian(params, data)[block])
+            inverse = inverse_of(2.0 * pdf._hessian(params, data)[block])
             if inverse is not None:
                 found["hess_inv"] = np.zeros((len(params), len(params))).view(_InverseHessian)
                 found["hess_inv"][block] = inverse
@@ -218,11 +226,11 @@ class _Optimizer:
         box = pdf._box(init_pars, par_bounds, fixed_vals)
         try:
             found = pdf._fit(data, box, wants_errors)
-        except _nextstat.DataError as error:
+        except _internal.DataError as error:
             # NaN for a count, for example.
             message = f"Optimization failed. {error}"
             return OptimizeResult(x=np.asarray(init_pars, dtype=float), fun=np.asarray(np.nan), success=False, status=1, message=message, nfev=0)
-        held = np.asarray(box[3], dtype=bool)
+        fixed = np.asarray(box[3], dtype=bool)
         message = "Optimization terminated successfully." if found["converged"] else "; ".join(["Optimization failed.", *found["warnings"]])
         result = OptimizeResult(
             x=found["bestfit"],
@@ -237,10 +245,10 @@ class _Optimizer:
             corr=None,
         )
         if wants_errors:
-            result.unc = np.where(held, 0.0, found["uncertainties"])
+            result.unc = np.where(fixed, 0.0, found["uncertainties"])
             if found["covariance"] is not None:
                 # Of -ln L; of parameters that did not move, nothing.
-                result.corr = np.where(held, 0.0, np.where(held[:, None], 0.0, found["correlation"]))
+                result.corr = np.where(fixed, 0.0, np.where(fixed[:, None], 0.0, found["correlation"]))
         if self.name == "minuit":
             from ._minuit import MinuitView
 
@@ -250,7 +258,9 @@ class _Optimizer:
 
 
 class scipy_optimizer(_Optimizer):
-    """The engine's minimiser, with the options of pyhf's SciPy optimizer; those that tune SciPy do nothing."""
+    """The engine's minimiser, with the options of pyhf's SciPy optimizer; those that tune SciPy do
+    nothing.
+    """
 
     __slots__ = ["name", "solver_options"]
     _options = (*_Optimizer._options, "method", "solver_options")
@@ -265,7 +275,9 @@ class scipy_optimizer(_Optimizer):
 
 
 class minuit_optimizer(_Optimizer):
-    """The engine's minimiser, with the options of pyhf's Minuit optimizer; those that tune Minuit do nothing."""
+    """The engine's minimiser, with the options of pyhf's Minuit optimizer; those that tune Minuit
+    do nothing.
+    """
 
     __slots__ = ["name", "errordef", "steps", "strategy"]
     _options = (*_Optimizer._options, "strategy")

@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from . import _profile
+from ._hessian import inverse as inverse_of
 from ._views import ByName, Limits, Named
 
 Param = namedtuple("Param", "number name value error merror is_const is_fixed has_limits lower_limit upper_limit")
@@ -31,7 +32,13 @@ def rise_of(cl, n_params):
     """By how much -2 ln L rises at a confidence level: a probability, or from 1 on a number of
     standard deviations of one parameter.
 
-    >>> round(rise_of(None, 1), 6), round(rise_of(2.0, 1), 6), round(rise_of(0.95, 1), 6), round(rise_of(0.68, 2), 6), round(rise_of(1.0, 2), 6)
+    >>> (
+    ...     round(rise_of(None, 1), 6),
+    ...     round(rise_of(2.0, 1), 6),
+    ...     round(rise_of(0.95, 1), 6),
+    ...     round(rise_of(0.68, 2), 6),
+    ...     round(rise_of(1.0, 2), 6),
+    ... )
     (1.0, 4.0, 3.841459, 2.278869, 2.295749)
     """
     if cl is None:
@@ -164,15 +171,13 @@ class MinuitView:
 
     def hesse(self, ncall=None):
         """Computes `errors` and `covariance` from the exact Hessian at `values`."""
-        from ._engine import _inverse
-
         start, lower, upper, fixed = self._box()
         hessian, fixed = self._pdf._hessian(start, self._data), np.array(fixed)
         at_limit = ~fixed & ((start <= lower) | (start >= upper))
         uncertainties, covariance = np.full(self.npar, np.nan), None
         for free in (~fixed, ~fixed & ~at_limit):
             # A parameter at its limit has the width of its curvature there, and no correlations.
-            inverse = _inverse(hessian[np.ix_(free, free)])
+            inverse = inverse_of(hessian[np.ix_(free, free)])
             covariance = None if inverse is None else np.zeros((self.npar, self.npar))
             if inverse is not None:
                 covariance[np.ix_(free, free)] = inverse

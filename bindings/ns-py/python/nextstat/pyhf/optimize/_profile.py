@@ -27,19 +27,19 @@ class Profiler:
         self.best, self.lower, self.upper, self._fixed = box
         self._start = self.best.copy()
 
-    def at(self, held):
-        """The fit with parameters held: values by position."""
+    def at(self, values):
+        """Fits with parameters fixed: values by position."""
         start, fixed = self._start.copy(), list(self._fixed)
-        for i, value in held.items():
+        for i, value in values.items():
             start[i], fixed[i] = value, True
         found = self._pdf._fit(self._data, (start, self.lower, self.upper, fixed), False)
         if found["converged"]:
             self._start = np.array(found["bestfit"])
         return found
 
-    def rise(self, held):
+    def rise(self, values):
         """By how much -2 ln L is above the minimum; infinite where it is not finite."""
-        found = self.at(held)["twice_nll"]
+        found = self.at(values)["twice_nll"]
         return found - self._least if math.isfinite(found) else math.inf
 
 

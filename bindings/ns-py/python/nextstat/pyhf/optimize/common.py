@@ -6,7 +6,7 @@
 import numpy as np
 
 from ..tensor.common import _TensorViewer
-from ..tensor.manager import get_backend
+from .._current import get_backend
 from ._engine import _need_gradients
 
 __all__ = ["shim"]
@@ -66,7 +66,14 @@ def shim(objective, data, pdf, init_pars, par_bounds, fixed_vals=None, do_grad=F
     >>> pyhf.set_backend("nextstat")
     >>> model = pyhf.simplemodels.uncorrelated_background([12.0, 11.0], [50.0, 52.0], [3.0, 7.0])
     >>> config, data = model.config, [51, 48] + model.config.auxdata
-    >>> arguments, _ = shim(pyhf.infer.mle.twice_nll, data, model, config.suggested_init(), config.suggested_bounds(), do_grad=True)
+    >>> arguments, _ = shim(
+    ...     pyhf.infer.mle.twice_nll,
+    ...     data,
+    ...     model,
+    ...     config.suggested_init(),
+    ...     config.suggested_bounds(),
+    ...     do_grad=True,
+    ... )
     >>> value, gradient = arguments["func"](arguments["x0"])
     >>> round(float(value), 6), round(float(gradient[0]), 6)
     (30.775254, 9.49616)

@@ -1,4 +1,6 @@
-"""A set of parameters that came from modifiers of one name: how many, where they start, what constrains them."""
+"""A set of parameters that came from modifiers of one name: how many, where they start, what
+constrains them.
+"""
 
 import math
 
@@ -34,7 +36,7 @@ class paramset:
 
     @property
     def suggested_fixed(self):
-        """Which are held fixed, one flag each; may be set to one flag for all."""
+        """Whether each is fixed; may be set to one flag for all."""
         if isinstance(self._suggested_fixed, bool):
             return [self._suggested_fixed] * self.n_parameters
         return self._suggested_fixed
@@ -71,7 +73,9 @@ class constrained_paramset(paramset):
 
 
 class constrained_by_normal(constrained_paramset):
-    """Parameters whose auxiliary measurements are normally distributed round them, with widths `sigmas` (1 if there are none)."""
+    """Parameters whose auxiliary measurements are normally distributed round them, with widths
+    `sigmas` (1 if there are none).
+    """
 
     pdf_type = "normal"
 
@@ -87,7 +91,9 @@ class constrained_by_normal(constrained_paramset):
 
 
 class constrained_by_poisson(constrained_paramset):
-    """Parameters whose auxiliary measurements are counts, expected to be `factors` times the parameter."""
+    """Parameters whose auxiliary measurements are counts, expected to be `factors` times the
+    parameter.
+    """
 
     pdf_type = "poisson"
 

@@ -12,7 +12,9 @@ def __dir__():
 
 
 class ParamViewer:
-    """The positions of the parameter sets `par_selection` in vectors of `shape`, (P,) or (batch, P)."""
+    """The positions of the parameter sets `par_selection` in vectors of `shape`, (P,) or (batch,
+    P).
+    """
 
     def __init__(self, shape, par_map, par_selection):
         batch_size = shape[0] if len(shape) > 1 else None

@@ -35,7 +35,7 @@ def validate(spec, schema_name, *, version=None, allow_tensors=True):
     Raises
     ------
     InvalidSpecification
-        With the place in the document and what stands there.
+        With the place in the document and the value there.
     SchemaNotFound
     """
     from ..exceptions import InvalidSpecification

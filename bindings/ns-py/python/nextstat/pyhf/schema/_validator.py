@@ -1,4 +1,6 @@
-"""A check of documents against JSON schemas: the keywords that the schemas of this package use, and no others."""
+"""A check of documents against JSON schemas: the keywords that the schemas of this package use, and
+no others.
+"""
 
 import numbers
 import re
@@ -7,7 +9,7 @@ import numpy as np
 
 
 class Violation(Exception):
-    """What is wrong, `path` to it, and the `instance` that stands there."""
+    """A problem, the `path` to it, and the `instance` there."""
 
     def __init__(self, message, path, instance):
         super().__init__(message)
@@ -28,7 +30,9 @@ def _is(value, kind, allow_tensors):
 
 
 def check(document, schema, load, allow_tensors=True):
-    """Raises a `Violation` if `document` is not as `schema` has it; `load` finds the schemas that it refers to."""
+    """Raises a `Violation` if `document` is not as `schema` has it; `load` finds the schemas that
+    it refers to.
+    """
     _Check(schema, load, allow_tensors).value(document, schema, [])
 
 

@@ -1,4 +1,7 @@
-"""Tensor backends. Arrays are NumPy's in all of them: the engine computes. `nextstat_backend` also has gradients."""
+"""Tensor backends.
+
+Arrays are NumPy's in all of them: the engine computes. `nextstat_backend` also has gradients.
+"""
 
 import sys
 from types import ModuleType
@@ -40,7 +43,8 @@ numpy_backend = _numpy_backend
 
 class _Tensor(ModuleType):
     def __setattr__(self, name, value):
-        # An import of the module `numpy_backend` would put it in the place of the class, which pyhf has here.
+        # An import of the module `numpy_backend` would put it in the place of the class, which pyhf
+        # has here.
         if not (name == "numpy_backend" and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 

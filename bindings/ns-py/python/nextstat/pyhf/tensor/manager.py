@@ -1,4 +1,4 @@
-"""Which backend and which optimizer are in use."""
+"""Chooses the backend and the optimizer that are in use."""
 
 from __future__ import annotations
 
@@ -6,27 +6,11 @@ import warnings
 from typing import Any
 
 from .. import events, exceptions
+from .._current import get_backend, state
+from ..optimize import OptimizerRetriever
 from . import _OTHERS, BackendRetriever
 
 _PRECISIONS = ("32b", "64b")
-
-#: The backends and optimizers in use; filled by `optimize` when it is there.
-_state = {"default": None, "current": None}
-
-
-def _initial():
-    from ..optimize import OptimizerRetriever
-
-    if _state["current"] is None:
-        _state["default"] = _state["current"] = (BackendRetriever.numpy_backend(), OptimizerRetriever.scipy_optimizer())
-    return _state
-
-
-def get_backend(default=False) -> Any:
-    """The backend and the optimizer in use, or the default ones."""
-    state = _state if _state["current"] is not None else _initial()
-    return state["default" if default else "current"]
-
 
 def _text(value):
     return (value.decode() if isinstance(value, bytes) else value).lower()
@@ -54,8 +38,6 @@ def _backend(backend, precision):
 
 
 def _optimizer(optimizer):
-    from ..optimize import OptimizerRetriever
-
     if optimizer is None:
         return OptimizerRetriever.scipy_optimizer()
     if isinstance(optimizer, (str, bytes)):
@@ -73,9 +55,10 @@ def _optimizer(optimizer):
 def set_backend(backend, custom_optimizer=None, precision=None, default=False) -> None:
     """Chooses the backend, ``"numpy"`` or ``"nextstat"``, and the optimizer.
 
-    Arrays are NumPy's in both; ``"nextstat"`` also has gradients, for programs that minimise by themselves. The backends of other libraries, which have
-    gradients, are accepted with a warning and mean ``"nextstat"``. ``"scipy"`` and ``"minuit"`` are two names of the engine's minimiser; an object with a
-    method ``minimize`` is used as it is.
+    Arrays are NumPy's in both; ``"nextstat"`` also has gradients, for programs that minimise by
+    themselves. The backends of other libraries, which have gradients, are accepted with a warning
+    and mean ``"nextstat"``. ``"scipy"`` and ``"minuit"`` are two names of the engine's minimiser;
+    an object with a method ``minimize`` is used as it is.
 
     Raises
     ------
@@ -88,9 +71,9 @@ def set_backend(backend, custom_optimizer=None, precision=None, default=False) -
             raise exceptions.Unsupported(f"The backend precision provided is not supported: {precision}. Select from one of the supported precisions: {', '.join(_PRECISIONS)}")
     chosen = (_backend(backend, precision), _optimizer(custom_optimizer))
     old, old_default = get_backend(), get_backend(default=True)
-    _state["current"] = chosen
+    state["current"] = chosen
     if default:
-        _state["default"] = chosen
+        state["default"] = chosen
         _announce("default_", old_default, chosen)
     _announce("", old, chosen)
     chosen[0]._setup()
@@ -101,3 +84,6 @@ def _announce(prefix, old, new):
         events.trigger(f"{prefix}tensorlib_changed")()
     if old[1] != new[1]:
         events.trigger(f"{prefix}optimizer_changed")()
+
+
+state["default"] = state["current"] = (BackendRetriever.numpy_backend(), OptimizerRetriever.scipy_optimizer())

@@ -197,7 +197,9 @@ class numpy_backend:
 
 
 class nextstat_backend(numpy_backend):
-    """The NumPy backend with gradients: `pyhf.optimize.common.shim` offers those that the engine computes, which are exact."""
+    """The NumPy backend with gradients: `pyhf.optimize.common.shim` offers those that the engine
+    computes, which are exact.
+    """
 
     __slots__ = []
 

@@ -42,7 +42,9 @@ def plot_brazil_band(test_pois, cls_obs, cls_exp, test_size, ax, **kwargs):
 
 
 def plot_cls_components(test_pois, tail_probs, ax, **kwargs):
-    """Draws the observed CLsb and CLb; returns their lines, None for one that `no_clsb` or `no_clb` leaves out."""
+    """Draws the observed CLsb and CLb; returns their lines, None for one that `no_clsb` or `no_clb`
+    leaves out.
+    """
     linewidth = kwargs.pop("linewidth", 2)
     lines = []
     for which, (name, color, label) in enumerate((("clsb", "red", r"$\mathrm{CL}_{s+b}$"), ("clb", "blue", r"$\mathrm{CL}_{b}$"))):
@@ -55,7 +57,8 @@ def plot_cls_components(test_pois, tail_probs, ax, **kwargs):
 
 
 def plot_results(test_pois, tests, test_size=0.05, ax=None, **kwargs):
-    """Draws a series of hypothesis tests, as `hypotest` returns them with ``return_expected_set=True``.
+    """Draws a series of hypothesis tests, as `hypotest` returns them with
+    ``return_expected_set=True``.
 
     Parameters
     ----------
@@ -88,7 +91,9 @@ def plot_results(test_pois, tests, test_size=0.05, ax=None, **kwargs):
 
 
 def _legend(ax):
-    """A legend with lines of observed values first, then the expected ones, the bands and the level."""
+    """A legend with lines of observed values first, then the expected ones, the bands and the
+    level.
+    """
     order = ["exp", "pm1", "pm2", "alpha"]
     entries = list(zip(*ax.get_legend_handles_labels()))
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import FailedMinimization
-from ...tensor.manager import get_backend
+from ..._current import get_backend
+from .._hypotest import hypotest
 from ..mle import _given, fit
 from ._root import crossing
 
@@ -22,14 +23,9 @@ def __dir__():
     return __all__
 
 
-def _hypotest(*args, **kwargs):
-    from .. import hypotest
-
-    return hypotest(*args, return_expected_set=True, **kwargs)
-
-
 class _Curve:
-    """CLs, observed and expected, as a function of the tested value; every value is computed once."""
+    """CLs, observed and expected, as a function of the tested value; every value is computed once.
+    """
 
     def __init__(self, data, model, options) -> None:
         self.data, self.model, self.options = data, model, options
@@ -39,7 +35,7 @@ class _Curve:
         """The six values of CLs at `poi`: observed, then expected."""
         poi = float(poi)
         if poi not in self.results:
-            self.results[poi] = _hypotest(poi, self.data, self.model, **self._wide_enough(poi))
+            self.results[poi] = hypotest(poi, self.data, self.model, return_expected_set=True, **self._wide_enough(poi))
         observed, expected = self.results[poi][:2]
         return np.array([float(observed), *map(float, expected)])
 
@@ -62,7 +58,8 @@ class _Curve:
 
 
 def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rtol=1e-4, from_upper_limit_fn=False, **hypotest_kwargs) -> Any:
-    """Upper limits by a search for the crossings, which starts in `bounds_low` to `bounds_up` and widens it as needed.
+    """Upper limits by a search for the crossings, which starts in `bounds_low` to `bounds_up` and
+    widens it as needed.
 
     Returns
     -------
@@ -76,13 +73,18 @@ def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rto
     Warns
     -----
     UserWarning
-        Where the best fit is at the upper end of its range: tests beyond that end are made in a range that reaches as far as the tested value.
+        Where the best fit is at the upper end of its range: tests beyond that end are made in a
+        range that reaches as far as the tested value.
 
     Examples
     --------
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
-    >>> observed, expected = pyhf.infer.intervals.upper_limits.toms748_scan([51, 48] + model.config.auxdata, model, 0.0, 5.0)
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
+    >>> observed, expected = pyhf.infer.intervals.upper_limits.toms748_scan(
+    ...     [51, 48] + model.config.auxdata, model, 0.0, 5.0
+    ... )
     >>> round(float(observed), 3), round(float(expected[2]), 3)
     (1.012, 1.062)
     """
@@ -101,7 +103,9 @@ def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rto
 
 
 def _warn_of_end(data, model, options):
-    """Says that the range of the parameter of interest ends where the best fit is, as other limits than these then depend on it."""
+    """Says that the range of the parameter of interest ends where the best fit is, as other limits
+    than these then depend on it.
+    """
     index = model.config.poi_index
     if index is None:
         return
@@ -133,7 +137,8 @@ def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypo
 
     Returns
     -------
-    The observed limit, the five expected ones, and, if asked for, `scan` and the test at each of its values.
+    The observed limit, the five expected ones, and, if asked for, `scan` and the test at each of
+    its values.
 
     Warns
     -----
@@ -142,7 +147,7 @@ def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypo
     """
     ascending = np.sort(np.asarray(scan, dtype=float))
     scan = scan if np.array_equal(ascending, scan) else ascending
-    results = [_hypotest(mu, data, model, **hypotest_kwargs) for mu in scan]
+    results = [hypotest(mu, data, model, return_expected_set=True, **hypotest_kwargs) for mu in scan]
     curves = np.array([[float(observed), *map(float, expected)] for observed, expected in results]).T
     outside = [which for which, curve in enumerate(curves) if not curve.min() <= level <= curve.max()]
     if outside:
@@ -153,14 +158,19 @@ def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypo
 
 
 def upper_limit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
-    """Upper limits at the confidence level 1 - `level`: on the grid `scan`, or by a search where there is none.
+    """Upper limits at the confidence level 1 - `level`: on the grid `scan`, or by a search where
+    there is none.
 
     Examples
     --------
     >>> import numpy as np
     >>> import nextstat.pyhf as pyhf
-    >>> model = pyhf.simplemodels.uncorrelated_background(signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0])
-    >>> observed, expected = pyhf.infer.intervals.upper_limits.upper_limit([51, 48] + model.config.auxdata, model, np.linspace(0, 5, 21))
+    >>> model = pyhf.simplemodels.uncorrelated_background(
+    ...     signal=[12.0, 11.0], bkg=[50.0, 52.0], bkg_uncertainty=[3.0, 7.0]
+    ... )
+    >>> observed, expected = pyhf.infer.intervals.upper_limits.upper_limit(
+    ...     [51, 48] + model.config.auxdata, model, np.linspace(0, 5, 21)
+    ... )
     >>> round(float(observed), 5), round(float(expected[2]), 5)
     (1.01764, 1.08506)
     """

@@ -1,0 +1,158 @@
+"""Arguments that callers give, checked: what is not valid is refused with the argument's name."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from ._errors import listed, shown, warn, with_hint
+from ._nextstat import BACKENDS, MOST_TOYS, DeviceError, Model, ParameterError, count_of_toys, number
+from ._nextstat import count as _count
+from ._sources import is_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import ArrayLike
+
+    Start: TypeAlias = ArrayLike | Mapping[str, float]
+    Bounds: TypeAlias = Mapping[str, tuple[float, float]]
+    Interpolation: TypeAlias = Mapping[str, str]
+    Poi: TypeAlias = str | Sequence[str] | None
+
+#: What `device` can be: accelerators by the names of their backends.
+DEVICES = ("auto", "cpu", *BACKENDS)
+
+
+def require_model(given: object) -> None:
+    """Refuses what is not a model, and says how to make one of it."""
+    if isinstance(given, Model):
+        return
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and not is_json(given)):
+        path = shown(os.fspath(given))
+        raise TypeError(f"expected a Model, not a path: `nextstat.load_workspace({path})` reads it")
+    if isinstance(given, (str, bytes, dict)):
+        kind = type(given).__name__
+        raise TypeError(
+            f"expected a Model, not a `{kind}`: `nextstat.model_of(...)` makes one of a workspace"
+        )
+    raise TypeError(f"expected a Model, not `{shown(given)}`: see `load_workspace` and `model_of`")
+
+
+def settings(
+    model: Model, device: str = "auto", *, on_devices: bool = False, **given: Any
+) -> dict[str, Any]:
+    """Returns the settings that procedures share, which the extension module checks further.
+
+    `on_devices` is for procedures that can compute on a device too.
+    """
+    require_model(model)
+    if not isinstance(device, str) or device not in DEVICES:
+        name = device if isinstance(device, str) else shown(device)
+        raise DeviceError(f"unknown device `{name}`; there are {listed(DEVICES)}")
+    if device not in ("auto", "cpu"):
+        if not on_devices:
+            error = DeviceError("this is computed on the CPU only")
+            raise with_hint(error, 'leave `device` out, or say `device="cpu"`')
+        given["device"] = device
+    for name in ("fixed", "bounds", "init"):
+        value = given.get(name)
+        if value is not None and type(value) is not dict and hasattr(value, "items"):
+            given[name] = dict(value.items())
+    return given
+
+
+def count(name: str, value: Any, at_least: int = 0) -> int:
+    """Returns `value` if it is a whole number of at least `at_least`."""
+    return _count(name, value, at_least)
+
+
+def toy_range(name: str, value: Any, first: Any = 0) -> tuple[int, int]:
+    """Returns the first number of so many toys, and the number after the last.
+
+    The limits are those of the command.
+    """
+    n_toys, start = count_of_toys(name, value), count("first", first)
+    if start + n_toys > MOST_TOYS:
+        raise ParameterError(
+            f"`first` is {start}, and {n_toys} toys from there on go beyond the last number, "
+            f"{MOST_TOYS - 1}"
+        )
+    return start, start + n_toys
+
+
+def optional_toys(value: Any) -> int:
+    """Returns how many toys are wanted; 0 for none."""
+    return 0 if count("toys", value) == 0 else toy_range("toys", value)[1]
+
+
+def real(name: str, value: Any) -> float:
+    """Returns `value` if it is a finite number."""
+    found = number(value, f"`{name}`")
+    if not math.isfinite(found):
+        raise ParameterError(f"`{name}` is {found}, which is not a finite number")
+    return found
+
+
+def flag(name: str, value: Any) -> bool:
+    """Returns `value` if it is True or False, of Python or of NumPy."""
+    if isinstance(value, bool):
+        return value
+    if getattr(getattr(value, "dtype", None), "kind", None) == "b" and not value.shape:
+        return bool(value)
+    raise TypeError(f"`{name}` is True or False, not `{shown(value)}`")
+
+
+def text(name: str, value: Any) -> str:
+    """Returns `value` if it is text."""
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"`{name}` must be text, not `{shown(value)}`")
+
+
+def path_of(name: str, value: Any) -> str:
+    """Returns `value` as a path."""
+    if isinstance(value, (str, os.PathLike)):
+        return os.fsdecode(value)
+    raise TypeError(f"`{name}` must be a path, not `{shown(value)}`")
+
+
+def names(what: str, given: str | Sequence[str]) -> list[str]:
+    """Returns one name or several as a list."""
+    if isinstance(given, str):
+        return [given]
+    try:
+        found = list(given)
+    except TypeError:
+        raise TypeError(
+            f"`{what}` is a name or a sequence of names, not `{shown(given)}`"
+        ) from None
+    for name in found:
+        if not isinstance(name, str):
+            raise TypeError(f"`{what}` has names, and `{shown(name)}` is not a name")
+    return found
+
+
+def pair_of_names(what: str, given: Sequence[str]) -> tuple[str, str]:
+    """Returns two names."""
+    found = [] if isinstance(given, str) else names(what, given)
+    if len(found) != 2:
+        raise TypeError(
+            f"`{what}` is a pair of names, such as ('mu', 'lumi'), not `{shown(given)}`"
+        )
+    return found[0], found[1]
+
+
+def parse_aux(aux: str, stacklevel: int = 3) -> bool:
+    """Returns whether toys keep the observed auxiliary data, which it warns of."""
+    if text("aux", aux) not in ("fluctuated", "fixed"):
+        raise ParameterError(f"`aux` is `fluctuated` or `fixed`, not `{aux}`")
+    if aux == "fixed":
+        message = (
+            "auxiliary data are fixed at the observed values: such toys fluctuate too little, "
+            "and p-values made of them are wrong"
+        )
+        warn(message, stacklevel + 1)
+    return aux == "fixed"
