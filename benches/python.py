@@ -60,7 +60,7 @@ def peak_memory():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--data", default=os.environ.get("DATA_DIR", ROOT / "../shared/data"), type=Path, help="published workspaces")
     parser.add_argument("--bin", default=ROOT / "target/release", type=Path, help="where ns-benches is")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")

@@ -107,7 +107,7 @@ def median_ms(call, rows, budget=2.0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--bins", type=int, default=2)
     parser.add_argument("--serve", action="store_true", help="time training steps for `training.py`")
     arguments = parser.parse_args()

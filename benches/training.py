@@ -139,7 +139,7 @@ def python_with_relaxed(given):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--relaxed", metavar="PYTHON", help="a Python that has `relaxed` and nextstat")
     arguments = parser.parse_args()

@@ -93,7 +93,7 @@ def published(data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("package", choices=["smodels", "spey", "abcd"])
     parser.add_argument("engine", choices=["shim", "pyhf", "plugin"])
     parser.add_argument("--data", default=None, help="a folder with published workspaces")

@@ -191,7 +191,7 @@ def compare(name, mu, is_timed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--write", type=Path, help="the page to write")
     parser.add_argument("--time", action="store_true", help="measure a gradient of q0 by either (JAX compiles for minutes)")
     arguments = parser.parse_args()

@@ -106,7 +106,7 @@ def published(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--data", default=None, help="a folder with published workspaces")
     parser.add_argument("--json", default=None, help="where to write the result")
     arguments = parser.parse_args()

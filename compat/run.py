@@ -305,7 +305,7 @@ def write(path, text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--work", required=True, help="where the environment and the archives go")
     parser.add_argument("--data", help="a folder with published workspaces")
     parser.add_argument("--cabinetry-head", help="a copy of cabinetry's git repository, with or without a work tree")

@@ -64,7 +64,7 @@ def draw(cabinetry, figures, predictions, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("engine", choices=["shim", "pyhf"])
     parser.add_argument("--json", default=None)
     parser.add_argument("--figures", default=None)

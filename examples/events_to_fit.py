@@ -43,7 +43,7 @@ def workspace(hist):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--model", required=True)
     parser.add_argument("--events", required=True)
     parser.add_argument("--signal", default="65", help="prefix of the class above the line")

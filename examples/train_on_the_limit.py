@@ -132,7 +132,7 @@ def plot(limits: dict[str, list[float]], nets: dict[str, torch.nn.Module], file:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, list[float]]:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--plot", type=Path)

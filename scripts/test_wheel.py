@@ -21,7 +21,7 @@ PACKAGE = ROOT / "bindings/ns-py"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("folder", type=Path, help="where the wheel is")
     parser.add_argument("--build", action="store_true", help="build the wheel first")
     parser.add_argument("--no-tests", action="store_true", help="only install it")

@@ -60,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(program):
-    parser = _Parser(prog=program, description=__doc__.splitlines()[0])
+    parser = _Parser(prog=program, description=__doc__.partition("\n\n")[0])
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     _add_xml2json(verbs)
     _add_json2xml(verbs)
