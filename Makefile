@@ -24,6 +24,9 @@ TEST_EXTRAS ?= $(EXTRAS),jax
 # A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package index it would be 5.4 GB.
 TORCH_PYTHON ?= /usr/bin/python3
 
+# What `make check` reads for banned words and wide lines; `PROSE=` reads the whole repository.
+PROSE ?= --only docs/glossary.md
+
 .PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 
 help: ## list the tasks
@@ -62,10 +65,12 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 	then $(TORCH_PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --system-packages --venv $(VENV)-torch --tests bindings/ns-py/tests/differentiable; \
 	else echo "warning: skipped: the tests that need PyTorch, which $(TORCH_PYTHON) does not have (Debian: python3-torch, python3-venv)"; fi
 
-check: ## formatting, lints, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
+check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat; fi
+	$(PYTHON) scripts/prose_test.py
+	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check advisories licenses bans sources; \

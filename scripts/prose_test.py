@@ -1,0 +1,163 @@
+"""Tests of prose.py: what it finds, and that rewrapping changes nothing but line breaks."""
+
+import ast
+import contextlib
+import io
+import re
+import unittest
+
+import prose
+
+LONG = "word " * 30
+
+
+def says(line, path="crates/x/src/a.rs"):
+    return [finding.text for finding in prose.word_findings(line, path)]
+
+
+def wide(text, path):
+    return [finding.line for finding in prose.width_findings(text, path)]
+
+
+class Words(unittest.TestCase):
+    def test_a_banned_word_is_found_with_the_better_one(self):
+        [finding] = prose.word_findings("// fine\n// the slope of -ln L", "crates/x/src/a.rs")
+        self.assertEqual(str(finding), "crates/x/src/a.rs:2: `slope`: say gradient (vector), derivative (one number)")
+
+    def test_parts_of_identifiers_are_found(self):
+        for line in ("let held_there = 1;", "fn refuse_twins() {}", "struct RowSlopes;", "fn across_folds()", "is_held"):
+            self.assertTrue(says(line), line)
+
+    def test_legitimate_words_are_left_alone(self):
+        for line in (
+            "values.iter().fold(0.0, f64::max)",
+            "the folder, a manifold, unfolding",
+            "two degrees of freedom",
+            "a lock is held by the thread",
+            "`...` stands for any lines",
+            "the upholder withheld it",
+            "followed by a comma",
+        ):
+            self.assertEqual(says(line), [], line)
+
+    def test_the_glossary_may_name_what_it_rejects(self):
+        self.assertEqual(says("one that a fit leaves at a given value. (Not *held*.)", "docs/glossary.md"), [])
+
+    def test_the_changelog_may_name_old_identifiers(self):
+        self.assertEqual(says("- `Thrower` is now `ToySampler`.", "CHANGELOG.md"), [])
+        self.assertNotEqual(says("- The slope is exact.", "CHANGELOG.md"), [])
+
+    def test_names_of_types_are_no_matter_for_markdown(self):
+        self.assertEqual(says("Thrown in from the left: Crew, Share", "docs/a.md"), [])
+
+    def test_aliases_keep_old_names(self):
+        self.assertEqual(says("pub type MetalTensor = DeviceTensor;"), [])
+        self.assertNotEqual(says("let tensor = MetalTensor::new();"), [])
+
+
+class Width(unittest.TestCase):
+    def test_comments_of_a_line_of_their_own_are_measured(self):
+        text = f"// {LONG}\nlet x = 1; // {LONG}\n/// {LONG}\n"
+        self.assertEqual(wide(text, "a.rs"), [1, 3])
+
+    def test_docstrings_and_comments_of_python_are_measured(self):
+        text = f'"""Short.\n\n{LONG}\n"""\n# {LONG}\nx = "{LONG}"\n'
+        self.assertEqual(wide(text, "a.py"), [3, 5])
+
+    def test_tables_code_headings_links_and_html_are_not(self):
+        text = f"# {LONG}\n\n| a | b |\n|---|---|\n| {LONG} | b |\n\n```\n{LONG}\n```\n\n[a]: {LONG}\n<p {LONG}>\n"
+        self.assertEqual(wide(text, "a.md"), [])
+
+    def test_what_cannot_be_broken_is_not(self):
+        self.assertEqual(wide("// https://example.org/" + "x" * 120, "a.rs"), [])
+
+
+class Wrapping(unittest.TestCase):
+    def fixed(self, text, path):
+        once = prose.fix_width(text, path)
+        self.assertEqual(prose.fix_width(once, path), once, "it is stable")
+        self.assertEqual(wide(once, path), [])
+        return once
+
+    def test_words_stay_and_lines_get_short(self):
+        once = self.fixed(f"    /// {LONG}\n    /// more\n    fn f() {{}}\n", "a.rs")
+        lines = once.split("\n")
+        self.assertTrue(all(len(line) <= 100 for line in lines))
+        self.assertTrue(all(line.startswith("    /// ") for line in lines[:-2]))
+        self.assertEqual(once.replace("///", "").split(), (LONG + "more fn f() {}").split())
+
+    def test_short_paragraphs_stay_as_they_are(self):
+        text = "// one\n// two\n"
+        self.assertEqual(prose.fix_width(text, "a.rs"), text)
+
+    def test_lists_keep_their_items_and_their_indent(self):
+        once = self.fixed(f"- {LONG}\n- b\n\n1. {LONG}\n   c\n", "a.md")
+        self.assertEqual([line[:2] for line in once.split("\n") if line and line[0] != " "], ["- ", "- ", "1."])
+        self.assertIn("\n  word", once)
+        self.assertIn("\n   word", once)
+
+    def test_code_tables_headings_and_art_are_untouched(self):
+        code = f"/// ```\n/// {LONG}\n/// ```\n/// # Errors\n/// | a | {LONG} |\n/// |---|---|\n/// | b | {LONG} |\n"
+        self.assertEqual(prose.fix_width(code, "a.rs"), code)
+        art = f"// a    b    {LONG}\n// ┌──┐ {LONG}\n"
+        self.assertEqual(prose.fix_width(art, "a.rs"), art)
+        usage = f'"""Does it.\n\n    tool.py {LONG}\n"""\n'
+        self.assertEqual(prose.fix_width(usage, "a.py"), usage)
+
+    def test_doctests_and_fields_of_docstrings_are_untouched(self):
+        text = f'''def f():
+    """Does it.
+
+    Parameters
+    ----------
+    x : float
+        {LONG}
+
+    Examples
+    --------
+    >>> f("{LONG}")
+    {LONG}
+    """
+'''
+        once = self.fixed(text, "a.py")
+        self.assertIn(f'>>> f("{LONG}")\n    {LONG}\n', once)
+        self.assertIn("    x : float\n        word", once)
+        self.assertEqual(once.split(), text.split())
+
+    def test_a_docstring_of_one_line_keeps_its_quotes(self):
+        once = self.fixed(f'def f():\n    """{LONG.strip()}."""\n', "a.py")
+        value = ast.get_docstring(ast.parse(once).body[0])
+        self.assertEqual(value.split(), (LONG.strip() + ".").split())
+
+    def test_a_line_does_not_begin_with_a_mark(self):
+        for mark in ("-", "+", "1.", "#", ">", "|", "="):
+            for shift in range(6):
+                text = "x" * shift + " " + "word " * 18 + "word " + mark + " " + "word " * 20
+                once = prose.fix_width(f"// {text}\n", "a.rs")
+                self.assertFalse([line for line in once.split("\n")[1:] if line.startswith(f"// {mark} ")], once)
+
+    def test_code_in_a_line_stays_whole(self):
+        text = "word " * 17 + "`nextstat fit examples/simple.json --summary` more words\n"
+        self.assertIn("`nextstat fit examples/simple.json --summary`", prose.fix_width(text, "a.md"))
+
+    def test_admonitions_are_wrapped_within(self):
+        once = self.fixed(f"!!! note\n\n    {LONG}\n", "a.md")
+        self.assertTrue(all(line.startswith("    word") for line in once.split("\n")[2:] if line))
+
+    def test_comments_in_raw_strings_are_part_of_the_string(self):
+        text = f'let source = r#"\n// {LONG}\n"#;\n'
+        self.assertEqual(prose.fix_width(text, "a.rs"), text)
+
+
+class Command(unittest.TestCase):
+    def test_the_list_of_words_compiles_and_prints(self):
+        for rule, pattern, _ in prose.compiled(prose.RULES):
+            self.assertTrue(rule.say and isinstance(pattern, re.Pattern))
+
+    def test_paths_that_do_not_exist_are_refused(self):
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            prose.tracked(["no/such/path"])
+
+
+if __name__ == "__main__":
+    unittest.main()
