@@ -27,7 +27,7 @@ TORCH_PYTHON ?= /usr/bin/python3
 # What `make check` reads for banned words and wide lines; `PROSE=` reads the whole repository.
 PROSE ?= --only docs/glossary.md
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page docs compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,13 @@ validate: build ## hold every published case against its reference; writes docs/
 
 cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
+
+# What `make docs` is built with; the notebooks on the site are executed where this has the package.
+DOCS_VENV ?= .venv-docs
+
+docs: ## build the documentation site into site/, strictly; nothing is loaded from other hosts
+	@test -x $(DOCS_VENV)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS_VENV) && $(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt; }
+	PYTHONPATH=$(CURDIR)/bindings/ns-py/python $(DOCS_VENV)/bin/python -m mkdocs build --strict
 
 compat: ## hold nextstat.pyhf against pyhf, cabinetry, SModelS, spey and abcd-pyhf, installed with pip; writes docs/compatibility.md (takes minutes)
 	$(CARGO) build --release --locked --package ns-py

@@ -2,18 +2,23 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Blocks ```py need packages that tests may not have, and are run by the tests of those; the others
+# run here. Of console blocks this test runs the commands, and those of the command compare output.
+BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def _pages():
-    pages = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "bindings/ns-py/README.md"]
+    pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "bindings/ns-py/README.md"]
     return [page for page in pages if any("import nextstat" in code for kind, code in BLOCK.findall(page.read_text("utf-8")) if kind == "python")]
 
 
@@ -26,19 +31,40 @@ def _matches(wanted, printed):
     return bool(printed) and wanted[0].rstrip() == printed[0].rstrip() and _matches(wanted[1:], printed[1:])
 
 
+@pytest.fixture
+def command(examples_folder, monkeypatch):
+    """A `nextstat` on the path: that of this package."""
+    tools = examples_folder / "bin"
+    tools.mkdir()
+    (tools / "nextstat").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nextstat "$@"\n')
+    (tools / "nextstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return examples_folder
+
+
+def _run_commands(block):
+    for line in block.splitlines():
+        if line.startswith("$ ") and os.name == "posix":
+            subprocess.run(["sh", "-c", line[2:]], check=False, capture_output=True)
+
+
 @pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_page(page, examples_folder):
+def test_page(page, command):
     """Blocks of Python share their names; a block of text right after one is what it prints."""
     text = page.read_text("utf-8")
     if "import nextstat.plot" in text:
         pytest.importorskip("mplhep")
         pytest.importorskip("matplotlib").use("agg")
+    if "jax" in page.parts[-1]:
+        pytest.importorskip("jax")
     names, printed, end = {"__name__": "__main__"}, "", 0
     with warnings.catch_warnings():
         for block in BLOCK.finditer(text):
             kind, code = block.groups()
             line = text.count("\n", 0, block.start()) + 1
-            if kind == "python":
+            if kind == "console":
+                _run_commands(code)
+            elif kind == "python":
                 out = io.StringIO()
                 with contextlib.redirect_stdout(out):
                     exec(compile("\n" * line + code, str(page), "exec"), names)
@@ -48,19 +74,27 @@ def test_page(page, examples_folder):
 
 
 def test_the_first_figure_is_a_short_example():
-    [code] = [code for kind, code in BLOCK.findall((ROOT / "README.md").read_text("utf-8")) if kind == "python" and "brazil" in code]
-    assert len(code.splitlines()) < 15
+    for page in ("README.md", "docs/how-to/figures.md"):
+        codes = [code for kind, code in BLOCK.findall((ROOT / page).read_text("utf-8")) if kind == "python" and "brazil" in code]
+        assert len(codes[0].splitlines()) < 15
 
 
-def test_no_page_and_no_message_sends_to_the_package_index():
-    """The name on PyPI is another project's."""
-    folders = ("README.md", "docs/*.md", "bindings/ns-py/README.md", "bindings/ns-py/python/**/*.py", "crates/ns-cli/src/**/*.rs")
+def test_figures_on_the_pages_are_in_the_repository():
+    for page in (ROOT / "docs").rglob("*.md"):
+        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text("utf-8")):
+            assert (page.parent / target).is_file(), f"{page} shows {target}"
+
+
+def test_pages_and_messages_name_the_package_as_the_index_does():
+    """On PyPI the package is `nextstat-rs`; `nextstat` is another project."""
+    folders = ("README.md", "docs/**/*.md", "bindings/ns-py/README.md", "bindings/ns-py/python/**/*.py", "crates/ns-cli/src/**/*.rs")
     paths = [path for pattern in folders for path in ROOT.glob(pattern)]
     assert len(paths) > 50
     for path in paths:
-        found = re.findall(r"pip install '?nextstat\[", path.read_text("utf-8"))
+        found = re.findall(r"pip install '?nextstat(?!-rs)\b", path.read_text("utf-8"))
         assert not found, path
 
 
 def test_pages_are_found():
-    assert {"python.md", "README.md"} <= {page.name for page in _pages()}
+    assert {"index.md", "README.md", "histograms.md", "toys.md"} <= {page.name for page in _pages()}
+    assert len(_pages()) > 15

@@ -54,7 +54,7 @@ def test_the_stub_names_the_members_of_classes():
 
 
 def test_the_guide_names_the_calls_that_take_threads(root):
-    text = (root / "docs/python.md").read_text("utf-8")
+    text = (root / "docs/reference/python/index.md").read_text("utf-8")
     sentence = next(part for part in text.replace("\n", " ").split(". ") if "on one thread" in part)
     functions = {name: inspect.signature(getattr(nextstat, name)).parameters for name in nextstat.__all__ if inspect.isfunction(getattr(nextstat, name))}
     computing = {name for name, arguments in functions.items() if "data" in arguments}

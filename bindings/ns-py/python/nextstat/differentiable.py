@@ -3,7 +3,7 @@
 A session takes the histograms of chosen samples as one vector of inputs and returns profiled
 statistics of them with their derivatives: of minima by the envelope theorem, of Asimov data, limits
 and σ by implicit differentiation with the exact Hessian. `nextstat.torch` and `nextstat.jax` are
-built on it. See the page `docs/differentiable.md`.
+built on it. See the page `docs/explanation/gradients.md`.
 
 >>> import nextstat
 >>> from nextstat.differentiable import DifferentiableSession

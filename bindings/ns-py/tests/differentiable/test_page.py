@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 def test_the_page_runs(root, examples_folder):
-    for block in re.findall(r"^```py\n(.*?)^```", (root / "docs/differentiable.md").read_text("utf-8"), re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```py\n(.*?)^```", (root / "docs/how-to/differentiable.md").read_text("utf-8"), re.DOTALL | re.MULTILINE):
         exec(compile(block, "differentiable.md", "exec"), {"__name__": "page"})
 
 

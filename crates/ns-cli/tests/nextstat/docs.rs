@@ -1,8 +1,10 @@
-//! The console blocks of the README and of every page under `docs/`, run as they stand.
+//! Runs the console blocks of the README and of every page in `docs/`.
 //!
-//! In a block ```` ```console ```` a line `$ …` is a command and what follows is what it must print, standard error after standard output. A line
-//! `...` stands for any lines, `...` at the end of a line for its rest. Numbers may differ in the fifth digit, and below 1e-8 in all.
-//! Blocks ```` ```python ```` run after them, where there is a NumPy; those of pages that use the Python package are run by the package's own tests.
+//! In a block ```` ```console ```` a line `$ …` is a command, and the lines after it are its output,
+//! standard error after standard output. A line `...` stands for any lines, and `...` at the end of
+//! a line for its rest. Numbers may differ in the fifth digit, and below 1e-8 in all. Blocks ````
+//! ```python ```` run after them, where there is NumPy; those of pages that use the Python package
+//! are run by the package's own tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,17 +65,25 @@ fn python_blocks(page: &Path) -> Vec<String> {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let docs = std::fs::read_dir(Path::new(ROOT).join("docs")).expect("the repository has docs");
-    let mut pages: Vec<PathBuf> = docs.map(|entry| entry.expect("a readable folder").path()).collect();
-    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    pages.push(Path::new(ROOT).join("README.md"));
+    let mut pages = vec![Path::new(ROOT).join("README.md")];
+    let mut folders = vec![Path::new(ROOT).join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("a readable folder").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
     pages.sort();
     pages
 }
 
 /// A folder with a copy of the examples, so that commands may write beside them.
 fn work_folder(page: &Path) -> PathBuf {
-    let name = page.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = page.strip_prefix(ROOT).unwrap_or(page).with_extension("").to_string_lossy().replace(['/', '\\'], "-");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{name}-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("examples")).expect("a writable target folder");
     for entry in std::fs::read_dir(Path::new(ROOT).join("examples")).expect("the repository has examples") {

@@ -1,6 +1,4 @@
-"""The Python blocks (```` ```py ````) of the pages on plots and on distributed work, run as they
-stand, and their batch scripts without the batch system.
-"""
+"""The batch scripts of the page on clusters, run without a batch system."""
 
 import os
 import re
@@ -12,30 +10,6 @@ import pytest
 
 def blocks(root, page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (root / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
-
-
-def run_page(root, page):
-    names = {"__name__": "page"}
-    for block in blocks(root, page, "py"):
-        exec(compile(block, page, "exec"), names)
-
-
-def test_the_page_on_plots_runs(root, examples_folder):
-    matplotlib = pytest.importorskip("matplotlib")
-    pytest.importorskip("mplhep")
-    matplotlib.use("agg")
-    run_page(root, "plots.md")
-    for name in ("brazil", "ranking", "postfit"):
-        assert (examples_folder / f"{name}.png").stat().st_size > 10_000
-        assert (root / "docs" / "plots" / f"{name}.png").is_file()
-
-
-def test_the_first_figure_takes_few_lines(root):
-    assert len(blocks(root, "plots.md", "py")[0].strip().splitlines()) < 15
-
-
-def test_the_page_on_distributed_work_runs(root, examples_folder):
-    run_page(root, "distributed.md")
 
 
 @pytest.fixture
@@ -60,7 +34,7 @@ def check_merged(folder):
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell script")
 def test_the_slurm_script_makes_the_parts_of_one_run(root, command):
-    [script] = blocks(root, "distributed.md", "slurm")
+    [script] = blocks(root, "how-to/cluster.md", "slurm")
     last = int(re.search(r"--array=1-(\d+)", script)[1])
     for task in range(1, last + 1):
         variables = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(last), "SLURM_CPUS_PER_TASK": "1"}
@@ -70,7 +44,7 @@ def test_the_slurm_script_makes_the_parts_of_one_run(root, command):
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell script")
 def test_the_jobs_of_htcondor_make_the_parts_of_one_run(root, command):
-    [script] = blocks(root, "distributed.md", "condor")
+    [script] = blocks(root, "how-to/cluster.md", "condor")
     settings = dict(re.split(r"\s+= ", line, maxsplit=1) for line in script.splitlines() if " = " in line)
     n_jobs = int(settings["n_jobs"])
     for process in range(n_jobs):

@@ -1,0 +1,39 @@
+"""The page on JSON documents lists the keys that the command writes."""
+
+import re
+
+import nextstat
+import pytest
+
+SUBCOMMANDS = {
+    "fit": ["--minos", "--covariance", "--correlation", "--multi-start=2"],
+    "gof": ["--toys", "20"],
+    "report": [],
+    "scan": ["--points", "3"],
+    "ranking": ["--group", "theory=theory_*"],
+    "hypotest": [],
+    "limit": [],
+    "significance": [],
+    "hypotest-toys": ["--n-toys", "20"],
+    "toys": ["--n-toys", "20"],
+    "check": [],
+    "inspect": [],
+}
+
+
+def _keys(text):
+    """The keys in the first column of the tables of a part of the page."""
+    rows = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+
+
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
+def test_the_page_lists_the_keys_of(subcommand, root, examples_folder):
+    page = (root / "docs/reference/json.md").read_text("utf-8")
+    common = _keys(page.split("\n## ")[0])
+    [part] = [part for part in page.split("\n## ") if part.split("\n")[0] == subcommand]
+    done = nextstat.command([subcommand, "examples/shapes.json", *SUBCOMMANDS[subcommand]])
+    written = {key for key in done.json() if not key.endswith(("_error", "_obs_range"))}
+    assert written <= common | _keys(part), "the page lacks keys"
+    if subcommand in ("hypotest", "limit", "significance", "ranking"):
+        assert _keys(part) <= written, "the page has keys that are not written"
