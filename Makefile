@@ -119,7 +119,7 @@ DOCS_VENV ?= .venv-docs
 
 docs: ## build the documentation site into site/, strictly; nothing is loaded from other hosts
 	@test -x $(DOCS_VENV)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS_VENV) && $(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt; }
-	PYTHONPATH=$(CURDIR)/bindings/ns-py/python $(DOCS_VENV)/bin/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/bindings/ns-py/python $(DOCS_VENV)/bin/python -m mkdocs build --strict
 
 compat: ## hold nextstat.pyhf against pyhf, cabinetry, SModelS, spey and abcd-pyhf, installed with pip; writes docs/compatibility.md (takes minutes)
 	$(CARGO) build --release --locked --package ns-py

@@ -24,6 +24,8 @@ CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 BLOCK = re.compile(r"^\$\$\n(.+?)\n\$\$$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<![\\$\w])\$(?=\S)([^$\n]+?(?:\n[^$\n]+?)?)(?<=\S)\$(?![\w$])")
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(((?:\.\./)[^)\s]*)\)")
+# The formulas of each page, by its path.
+FORMULAS: dict[str, list[str]] = {}
 EXTERNAL = re.compile(r"""(?:href|src)="(https?://[^"]+)""")
 
 
@@ -72,7 +74,8 @@ def outputs(found):
 
 
 def execute(document):
-    """Runs a notebook in the root of the repository, if `nextstat` and what it asks for are there."""
+    """Runs a notebook in the root of the repository, if `nextstat` and what it asks for are
+    there."""
     needed = document.metadata.get("nextstat", {}).get("needs", [])
     for module in ["nextstat", *needed]:
         __import__(module)
@@ -98,17 +101,28 @@ def on_page_markdown(markdown, page, config, files):
         return f"\x02{len(kept) - 1}\x03"
 
     text = CODE.sub(keep, FENCE.sub(keep, markdown))
-    text = BLOCK.sub(lambda found: math(found[1], "block"), text)
-    text = INLINE.sub(lambda found: math(found[1], "inline"), text)
+    formulas = FORMULAS.setdefault(page.file.src_uri, [])
+    formulas.clear()
+    text = BLOCK.sub(lambda found: math(found[1], "block", formulas), text)
+    text = INLINE.sub(lambda found: math(found[1], "inline", formulas), text)
     text = LINK.sub(lambda found: link(found, page.file.src_uri, config), text)
     for _ in range(2):
         text = re.sub("\x02(\\d+)\x03", lambda found: kept[int(found[1])], text)
     return text
 
 
-def math(source, display):
-    made = convert(source.replace("\n", " "), display=display)
-    return f'\n<div class="formula">{made}</div>\n' if display == "block" else made
+def math(source, display, formulas):
+    """A word in the place of a formula, which `on_page_content` replaces: Markdown must not see
+    it."""
+    formulas.append(convert(source.replace("\n", " "), display=display))
+    return f"formula{len(formulas) - 1}end"
+
+
+def on_page_content(html, page, config, files):
+    """Puts the formulas of a page in their places."""
+    formulas = FORMULAS.get(page.file.src_uri, [])
+    html = re.sub(r"<p>formula(\d+)end</p>", lambda found: f'<div class="formula">{formulas[int(found[1])]}</div>', html)
+    return re.sub(r"formula(\d+)end", lambda found: formulas[int(found[1])], html)
 
 
 def link(found, uri, config):
