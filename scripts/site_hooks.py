@@ -24,6 +24,8 @@ CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 BLOCK = re.compile(r"^\$\$\n(.+?)\n\$\$$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<![\\$\w])\$(?=\S)([^$\n]+?(?:\n[^$\n]+?)?)(?<=\S)\$(?![\w$])")
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(((?:\.\./)[^)\s]*)\)")
+# A link to a notebook, which is a page of the site.
+NOTEBOOK = re.compile(r"(\]\([^)\s]*notebooks/[\w-]+)\.ipynb(\))")
 # The formulas of each page, by its path.
 FORMULAS: dict[str, list[str]] = {}
 EXTERNAL = re.compile(r"""(?:href|src)="(https?://[^"]+)""")
@@ -64,7 +66,7 @@ def notebook(path, uri, config):
     body = re.sub(r"\n\n((?:    [^\n]*\n|\n)+)", outputs, body)
     note = f"\n!!! note\n\n    This page is the notebook `docs/{uri}`: download it and run it beside `examples/`.\n"
     head, _, rest = body.lstrip().partition("\n")
-    yield File.generated(config, uri, content=f"{head}\n{note}\n{rest}")
+    yield File.generated(config, f"{folder}/{stem}.md", content=f"{head}\n{note}\n{rest}")
 
 
 def outputs(found):
@@ -85,13 +87,6 @@ def execute(document):
 # Formulas and links
 
 
-def on_page_read_source(page, config):
-    """Pages made of notebooks have their text in memory; the name ends in `.ipynb`."""
-    if page.file.src_uri.endswith(".ipynb"):
-        return page.file.content_string
-    return None
-
-
 def on_page_markdown(markdown, page, config, files):
     """Formulas become MathML, and links that leave docs/ lead to the repository, or to nothing."""
     kept = []
@@ -100,6 +95,7 @@ def on_page_markdown(markdown, page, config, files):
         kept.append(found[0])
         return f"\x02{len(kept) - 1}\x03"
 
+    markdown = NOTEBOOK.sub(r"\1.md\2", markdown)
     text = CODE.sub(keep, FENCE.sub(keep, markdown))
     formulas = FORMULAS.setdefault(page.file.src_uri, [])
     formulas.clear()
