@@ -25,7 +25,7 @@ TEST_EXTRAS ?= $(EXTRAS),jax
 TORCH_PYTHON ?= /usr/bin/python3
 
 # What `make check` reads for banned words and wide lines; `PROSE=` reads the whole repository.
-PROSE ?= --only docs/glossary.md
+PROSE ?= --only README.md CHANGELOG.md Makefile docs/tutorials docs/how-to docs/reference docs/explanation docs/architecture.md docs/benchmarks.md docs/glossary.md docs/gpu-contract.md docs/rust.md docs/validation.md docs/conventions.md docs/compatibility.md
 
 .PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page docs compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 
@@ -68,7 +68,7 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat; fi
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs; fi
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
@@ -108,7 +108,7 @@ bench-transformers: ## compare torchless with llama.cpp, PyTorch and, with CANDL
 bench-gpu: ## try and measure an NVIDIA GPU; appends to benches/RECORD.md (ten minutes)
 	$(PYTHON) benches/gpu.py
 
-validate: build ## hold every published case against its reference; writes docs/validation.md
+validate: build ## compare every published case with its reference; writes docs/validation.md
 	$(PYTHON) scripts/validate.py --nextstat $(NEXTSTAT) --data $(DATA_DIR) --write docs/validation.md
 
 cli-page: build ## write docs/cli.md from the help texts
@@ -121,12 +121,12 @@ docs: ## build the documentation site into site/, strictly; nothing is loaded fr
 	@test -x $(DOCS_VENV)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS_VENV) && $(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt; }
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/bindings/ns-py/python $(DOCS_VENV)/bin/python -m mkdocs build --strict
 
-compat: ## hold nextstat.pyhf against pyhf, cabinetry, SModelS, spey and abcd-pyhf, installed with pip; writes docs/compatibility.md (takes minutes)
+compat: ## compare nextstat.pyhf with pyhf, cabinetry, SModelS, spey and abcd-pyhf, installed with pip; writes docs/compatibility.md (takes minutes)
 	$(CARGO) build --release --locked --package ns-py
 	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
 	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces $(if $(CABINETRY_HEAD),--cabinetry-head $(CABINETRY_HEAD)) --write docs/compatibility.md
 
-compat-gradients: ## hold gradients against pyhf's JAX back end differentiated by JAX, both installed with pip, within 1e-5 (takes minutes)
+compat-gradients: ## compare gradients with pyhf's JAX back end differentiated by JAX, both installed with pip, within 1e-5 (takes minutes)
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(PEERS_DIR)/compat-gradients --extras jax --no-tests
 	$(PEERS_DIR)/compat-gradients/bin/python -m pip install --quiet --disable-pip-version-check pyhf==0.7.6
 	$(PEERS_DIR)/compat-gradients/bin/python compat/gradients.py
@@ -147,7 +147,7 @@ kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (thr
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
 	$(PYTHON) scripts/kernels_mutate.py
 
-kernels-fused: ## hold the emulated kernels against the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)
+kernels-fused: ## compare the emulated kernels with the CPU with products and sums fused, as NVIDIA GPUs compute them (needs a processor with FMA)
 	NEXTSTAT_KERNEL_FLAGS="-ffp-contract=fast -mfma" $(CARGO) test --locked --package ns-compute --test ns_compute devices::
 
 test-arm: ## run the tests of torchless and of fits on aarch64, under emulation, with and without `dotprod` (needs QEMU, a cross compiler and Rust's target; an hour)
@@ -156,7 +156,7 @@ test-arm: ## run the tests of torchless and of fits on aarch64, under emulation,
 mistakes: ## make the classic mistakes of inference, and those of its fast mode, in a copy of torchless and show that its tests catch them (five minutes)
 	$(PYTHON) scripts/torchless_mutate.py
 
-families: ## hold torchless against transformers and llama.cpp on random models of every family (after `make peers`)
+families: ## compare torchless with transformers and llama.cpp on random models of every family (after `make peers`)
 	$(CARGO) build --release --locked --package torchless
 	$(PEERS_DIR)/transformers/bin/python scripts/torchless_families.py --bin $(TARGET_DIR)/release/torchless
 

@@ -24,6 +24,8 @@ CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 BLOCK = re.compile(r"^\$\$\n(.+?)\n\$\$$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<![\\$\w])\$(?=\S)([^$\n]+?(?:\n[^$\n]+?)?)(?<=\S)\$(?![\w$])")
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(((?:\.\./)[^)\s]*)\)")
+# A warning in the output of a cell: its place and its line of code.
+WARNING = re.compile(r"^\S*ipykernel\S*: (\w+: .*)\n  .*\n", re.MULTILINE)
 # A link to a notebook, which is a page of the site.
 NOTEBOOK = re.compile(r"(\]\([^)\s]*notebooks/[\w-]+)\.ipynb(\))")
 # The formulas of each page, by its path.
@@ -70,9 +72,12 @@ def notebook(path, uri, config):
 
 
 def outputs(found):
-    """Indented output of a cell as a block of text."""
+    """Indented output of a cell as a block of text; a warning without the place in the cell."""
+    if not found[1].strip():
+        return "\n\n"
     lines = [line[4:] for line in found[1].rstrip("\n").split("\n")]
-    return "\n\n```text\n" + "\n".join(lines) + "\n```\n\n"
+    text = WARNING.sub(r"\1\n", "\n".join(lines).strip("\n") + "\n")
+    return f"\n\n```text\n{text}```\n\n"
 
 
 def execute(document):
