@@ -27,7 +27,7 @@ TORCH_PYTHON ?= /usr/bin/python3
 # What `make check` reads for banned words and wide lines; `PROSE=` reads the whole repository.
 PROSE ?= --only README.md CHANGELOG.md Makefile docs/tutorials docs/how-to docs/reference docs/explanation docs/architecture.md docs/benchmarks.md docs/glossary.md docs/gpu-contract.md docs/rust.md docs/validation.md docs/conventions.md docs/compatibility.md
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page docs compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,7 +68,7 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs; fi
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs/assets; fi
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
@@ -120,6 +120,9 @@ DOCS_VENV ?= .venv-docs
 docs: ## build the documentation site into site/, strictly; nothing is loaded from other hosts
 	@test -x $(DOCS_VENV)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS_VENV) && $(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt; }
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/bindings/ns-py/python $(DOCS_VENV)/bin/python -m mkdocs build --strict
+
+figures: ## draw the figures of the documentation again (wants the package with its extra `plot` in .venv)
+	$(VENV)/bin/python docs/assets/figures.py
 
 compat: ## compare nextstat.pyhf with pyhf, cabinetry, SModelS, spey and abcd-pyhf, installed with pip; writes docs/compatibility.md (takes minutes)
 	$(CARGO) build --release --locked --package ns-py

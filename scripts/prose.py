@@ -94,9 +94,21 @@ RULES = [
     Rule(name("Tester|Finder"), "ProfileRatioTest, LimitSolver", where="code", case=True),
     Rule(word("judges?|judged|judging") + r"|\b(?:[Ii]s_)?judged\b", "classify"),
     Rule(word("distrusts?|distrusted|believed"), "warn_if_…"),
-    Rule(name("Share|Facts|Fault|Foreign") + r"(?=[\s:<,>&){(;]|$)", "FitCounts, DeviceProperties, DriverError, ExternalBuffer", files=r"\.rs$", where="code", case=True),
+    Rule(
+        name("Share|Facts|Fault|Foreign") + r"(?=[\s:<,>&){(;]|$)",
+        "FitCounts, DeviceProperties, DriverError, ExternalBuffer",
+        files=r"\.rs$",
+        where="code",
+        case=True,
+    ),
     Rule(r"(?:struct|DeviceError::|, |: )Grid\b(?! \w)|\bGrid \{", "LaunchDims", files=r"crates/ns-(device|compute)", where="code", case=True),
-    Rule(r"\bMetal(?:Tensor|TensorBatch|KVCache|MemoryPool)\b", "Device…", r"\btype Metal|pub use|alias|name = \"Metal", not_files=r"CHANGELOG|(^|/)changelog", case=True),
+    Rule(
+        r"\bMetal(?:Tensor|TensorBatch|KVCache|MemoryPool)\b",
+        "Device…",
+        r"\btype Metal|pub use|alias|name = \"Metal",
+        not_files=r"CHANGELOG|(^|/)changelog",
+        case=True,
+    ),
     # English.
     Rule(r"\banswer (?:is|that is|that are) no\b|\banswers that are no\b", "exit code 1"),
     Rule(r"\b(?:somebody|nobody|whoever|whomever)\b", "the caller, the user, no one"),
