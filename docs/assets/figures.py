@@ -17,10 +17,9 @@ matplotlib.rcParams["svg.hashsalt"] = "nextstat"
 matplotlib.rcParams["font.size"] = 9
 
 import matplotlib.pyplot as plt  # noqa: E402
-import numpy  # noqa: E402
-
 import nextstat  # noqa: E402
 import nextstat.plot  # noqa: E402
+import numpy  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "docs/assets"
