@@ -56,13 +56,17 @@ pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
         (
             "yields before the fit",
             repeat(budget, || {
-                drop(black_box(yields::prefit(&Problem::new(&model, &mut likelihood, &options), threads)))
+                drop(black_box(yields::prefit(&Problem::new(&model, &mut likelihood, &options), threads)));
             }),
         ),
         (
             "yields after the fit",
             repeat(budget, || {
-                drop(black_box(yields::postfit(&mut Problem::new(&model, &mut likelihood, &options), &result, threads)))
+                drop(black_box(yields::postfit(
+                    &mut Problem::new(&model, &mut likelihood, &options),
+                    &result,
+                    threads,
+                )));
             }),
         ),
         (

@@ -352,7 +352,7 @@ fn finish(
         Output::Rows(rows) => {
             let diagonal = &mut rows.diagonal;
             terms::add_constraint_derivatives(&plan.terms, &data.aux, params, gradient, |param, c| {
-                diagonal[param] += c
+                diagonal[param] += c;
             });
         }
         Output::Product(out) | Output::Exact(out) => {

@@ -48,9 +48,9 @@ pub(crate) fn derivative(n: Lanes, lambda: Lanes) -> Lanes {
 
 /// Returns D(n, λ) of one lane.
 ///
-/// Both cases of `ns_core::poisson::half_deviance` share one series: near λ = n, x - ln(1+x) = s (x
-/// - 2 Σ zᵏ/(2k+1)) with s = x/(2+x) and z = s²; elsewhere ln(λ/n) = k ln 2 + 2s (1 + Σ zᵏ/(2k+1))
-/// with λ/n = 2ᵏm, m in [√½, √2), and s = (m-1)/(m+1).
+/// Both cases of `ns_core::poisson::half_deviance` share one series: near λ = n,
+/// x - ln(1+x) = s (x - 2 Σ zᵏ/(2k+1)) with s = x/(2+x) and z = s²; elsewhere
+/// ln(λ/n) = k ln 2 + 2s (1 + Σ zᵏ/(2k+1)) with λ/n = 2ᵏm, m in [√½, √2), and s = (m-1)/(m+1).
 #[inline(always)]
 fn one_half_deviance<I: Isa>(isa: I, n: f64, lambda: f64) -> f64 {
     let excess = lambda - n;

@@ -264,6 +264,7 @@ fn multiply_gammas(site: TemplateSite<'_>, params: &[Lanes], gammas: &mut [Lanes
 }
 
 /// K, the shifted yields, and w of neighbouring bins of a template.
+#[derive(Clone, Copy)]
 struct PulledYields<'a> {
     scale: Lanes,
     shifted: &'a [Lanes],
