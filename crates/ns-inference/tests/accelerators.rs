@@ -22,7 +22,7 @@ use std::num::NonZeroUsize;
 
 /// A fault of an accelerator.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Fault {
+enum AcceleratorFault {
     /// Every fit stays at its start and reports that it did not converge.
     Idle,
     /// Every fit reports convergence at a point that is not a minimum.
@@ -31,7 +31,7 @@ enum Fault {
     Failing,
 }
 
-struct Faulty(Fault);
+struct Faulty(AcceleratorFault);
 
 impl BatchMinimizer for Faulty {
     fn batch_size(&self) -> usize {
@@ -40,11 +40,11 @@ impl BatchMinimizer for Faulty {
 
     fn is_exact(&self) -> bool {
         // Minima in single precision are only starting points, so that wrong ones are corrected.
-        self.0 != Fault::Wrong
+        self.0 != AcceleratorFault::Wrong
     }
 
     fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
-        if self.0 == Fault::Failing {
+        if self.0 == AcceleratorFault::Failing {
             return Err("out of order".into());
         }
         let n_params = task.lower.len();
@@ -57,7 +57,7 @@ impl BatchMinimizer for Faulty {
         };
         let end = |fit: usize, start: &[f64]| {
             let moved = |(i, x): (usize, &f64)| {
-                let stays = is_fixed(fit, i) || self.0 == Fault::Idle;
+                let stays = is_fixed(fit, i) || self.0 == AcceleratorFault::Idle;
                 if stays { *x } else { (x + 0.3).clamp(task.lower[i], task.upper[i]) }
             };
             start.iter().enumerate().map(moved).collect()
@@ -66,7 +66,7 @@ impl BatchMinimizer for Faulty {
             params: end(fit, start),
             nll: 0.0,
             edm: 0.0,
-            converged: self.0 == Fault::Wrong,
+            converged: self.0 == AcceleratorFault::Wrong,
             variance: None,
             iterations: 1,
         };
@@ -74,7 +74,7 @@ impl BatchMinimizer for Faulty {
     }
 }
 
-fn faulty(fault: Fault) -> Accelerator {
+fn faulty(fault: AcceleratorFault) -> Accelerator {
     Accelerator::new(Box::new(Faulty(fault)))
 }
 
@@ -111,7 +111,7 @@ fn fit_toys(model: &Model, params: &[f64], accelerator: Option<&Accelerator>) ->
 #[test]
 fn toys_that_did_not_converge_match_the_cpu_to_the_bit() {
     for (model, best) in fitted() {
-        let accelerator = faulty(Fault::Idle);
+        let accelerator = faulty(AcceleratorFault::Idle);
         assert_eq!(fit_toys(&model, &best, Some(&accelerator)), fit_toys(&model, &best, None));
         let counts = accelerator.share();
         assert_eq!(counts.n_left, 30, "{counts:?}");
@@ -123,7 +123,8 @@ fn toys_that_did_not_converge_match_the_cpu_to_the_bit() {
 fn fits_from_wrong_minima_return_to_the_minimum() {
     let (mut n_higher, mut n) = (0, 0);
     for (model, best) in fitted() {
-        let (accelerated, cpu) = (fit_toys(&model, &best, Some(&faulty(Fault::Wrong))), fit_toys(&model, &best, None));
+        let (accelerated, cpu) =
+            (fit_toys(&model, &best, Some(&faulty(AcceleratorFault::Wrong))), fit_toys(&model, &best, None));
         n_higher += accelerated.iter().zip(&cpu).filter(|(a, b)| a.nll > b.nll + 1e-7).count();
         n += accelerated.len();
     }
@@ -133,7 +134,7 @@ fn fits_from_wrong_minima_return_to_the_minimum() {
 #[test]
 fn scans_grids_and_rankings_verify_warm_starts() {
     fitted().into_par_iter().for_each(|(model, _)| {
-        let accelerator = faulty(Fault::Wrong);
+        let accelerator = faulty(AcceleratorFault::Wrong);
         let accelerated = ExecutionContext {
             batch_fitter: Some(BatchFitter { accelerator: &accelerator, data: &model.observed }),
             ..ExecutionContext::SINGLE_THREADED
@@ -172,7 +173,7 @@ fn assert_not_above(accelerated: &[Option<f64>], cpu: &[Option<f64>]) {
 #[test]
 fn a_test_by_toys_on_a_failing_accelerator_returns_an_error() {
     let (model, _) = fitted().swap_remove(0);
-    let accelerator = faulty(Fault::Failing);
+    let accelerator = faulty(AcceleratorFault::Failing);
     let settings = HypotestSettings {
         test_statistic: TestStatistic::QTilde,
         poi: model.poi().expect("every model here has one"),

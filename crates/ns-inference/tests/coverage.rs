@@ -25,7 +25,7 @@ fn model(signal: f64) -> Model {
 /// 1.
 fn coverage(model: &Model, level: f64) -> f64 {
     let source = ToySource { seed: 11, ensemble: Ensemble::Fits, aux: AuxTreatment::Fluctuated };
-    let sampler = ToySampler::new(model, &model.observed, &model.parameters.init, source).expect("a sound point");
+    let sampler = ToySampler::new(model, &model.observed, &model.parameters.init, source).expect("a valid point");
     let (mut likelihood, mut data) = (CpuLikelihood::new(model), Data::default());
     let poi = model.poi().expect("mu");
     let wanted = LimitOptions { level, ..LimitOptions::default() };

@@ -30,7 +30,7 @@ fn one_channel(samples: Vec<Sample>, observed: &[f64], interpolation: Interpolat
         measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
         version: "1.0.0".to_owned(),
     };
-    compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a sound workspace")
+    compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a valid workspace")
 }
 
 use ModifierData::{HistoSys, NormFactor, NormSys};
@@ -423,7 +423,7 @@ fn same_sign(n: usize) -> Model {
     observations.push(Observation { name: "s".to_owned(), data: vec![1e4] });
     let measurements = vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }];
     let workspace = Workspace { channels, observations, measurements, version: "1.0.0".to_owned() };
-    compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
+    compile(&workspace, &CompileOptions::default()).expect("a valid workspace")
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn global_impacts_and_the_remainder_sum_to_the_variance_for_many_events() {
     // The shifts are finite, which matters for a small difference of large parts; the linear
     // responses are not affected.
     let rest = (total * total - linear).sqrt();
-    assert_close(by_counts.sqrt() / rest, 1.0, 2e-2, "event counts");
+    assert_close(by_counts.sqrt() / rest, 1.0, 2e-2, "the statistical part");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn covariance_impacts_and_groups_match_their_formulas() {
     for (i, name) in model.parameters.names.iter().enumerate().filter(|(i, _)| *i != poi) {
         let (entry, sigma) = (entry(&result, name), free.uncertainties[i].expect("free"));
         let post = covariance[poi * n + i] / sigma;
-        assert_close(entry.covariance_postfit.expect("wanted"), post, 1e-9, name);
+        assert_close(entry.covariance_postfit.expect("requested"), post, 1e-9, name);
         let pre = entry.prefit_uncertainty.map(|width| post * width / sigma);
         assert_eq!(entry.covariance_prefit.is_some(), pre.is_some());
         assert_close(entry.covariance_prefit.unwrap_or(0.0), pre.unwrap_or(0.0), 1e-9, name);

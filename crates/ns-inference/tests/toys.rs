@@ -213,7 +213,7 @@ fn pulls_are_standard_normal_for_every_kind_of_modifier() {
         let fixed = if kind == "shapefactor" { vec![(mu, 1.0)] } else { Vec::new() };
         let options = FitOptions { fixed, ..FitOptions::default() };
         let truth = fit(&mut Problem::new(&model, &mut likelihood, &options)).bestfit;
-        let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a sound point");
+        let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a valid point");
         let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: Some(at) };
         let mut pulls = Vec::new();
         let sink = |fits: Vec<ToyFit>| {
@@ -243,7 +243,7 @@ fn toys_do_not_depend_on_threads_batches_or_ranges() {
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let truth = fit(&mut Problem::new(&model, &mut likelihood, &options)).bestfit;
-    let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a sound point");
+    let sampler = ToySampler::new(&model, &model.observed, &truth, FITS).expect("a valid point");
     let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: None };
     let run = |run: &ToyRun<'_>, ranges: &[std::ops::Range<u64>]| {
         let mut all = Vec::new();
@@ -323,7 +323,7 @@ fn failed_fits_are_counted() {
         minimize: MinimizeOptions { max_iterations: 1, ..MinimizeOptions::default() },
         ..FitOptions::default()
     };
-    let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
+    let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a valid point");
     let toys = ToyFitter { model: &model, options: &options, sampler: &sampler, uncertainty_of: None };
     let fits = fit_toys(&toys, &likelihood, 0..20);
     assert!(fits.iter().filter(|fit| fit.outcome == Outcome::IterationLimit).count() > 10);
@@ -349,7 +349,7 @@ fn saturated_deviances_of_toys_follow_chi_squared() {
     let model = one_channel(vec![sample("signal", &data, &[("mu", NormFactor)])], &data);
     let mut likelihood = CpuLikelihood::new(&model);
     let options = FitOptions::default();
-    let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a sound point");
+    let sampler = ToySampler::new(&model, &model.observed, &model.parameters.init, FITS).expect("a valid point");
     // χ² with 19 degrees of freedom exceeds 27.2036 with probability 0.1.
     let observed = Deviance { total: 27.2036, channels: vec![27.2036], constraints: 0.0 };
     let (result, _) =
@@ -392,7 +392,7 @@ fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
         }
         let request = ns_translate::LoadRequest::new(ns_translate::Source::Path(path));
         let workspace = ns_translate::load(&request).expect("a published workspace");
-        let model = compile(&workspace, &CompileOptions::default()).expect("a sound workspace");
+        let model = compile(&workspace, &CompileOptions::default()).expect("a valid workspace");
         assert_every_toy_is_lowest(name, &model);
     }
 }
@@ -400,7 +400,7 @@ fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
 fn assert_every_toy_is_lowest(name: &str, model: &Model) {
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let truth = fit(&mut Problem::new(model, &mut likelihood, &options)).bestfit;
-    let sampler = ToySampler::new(model, &model.observed, &truth, FITS).expect("a sound point");
+    let sampler = ToySampler::new(model, &model.observed, &truth, FITS).expect("a valid point");
     let toys = ToyFitter { model, options: &options, sampler: &sampler, uncertainty_of: None };
     let mut data = Data::default();
     for toy in fit_toys(&toys, &likelihood, 0..50) {

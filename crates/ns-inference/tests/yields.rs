@@ -180,10 +180,10 @@ fn uncertainties_agree_with_cabinetry() {
     assert!(cases.len() > 20);
     for case in cases {
         let text = workspaces["cases"][case["case"].as_u64().expect("a number") as usize]["workspace"].to_string();
-        let workspace = ns_translate::pyhf::read_workspace(text.as_bytes()).expect("sound");
+        let workspace = ns_translate::pyhf::read_workspace(text.as_bytes()).expect("valid");
         let is_kinked = case["setting"] == "code1_code0";
         let interpolation = if is_kinked { Interpolation::KINKED } else { Interpolation::default() };
-        let model = compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("sound");
+        let model = compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("valid");
         let options = FitOptions::default();
         let (_, after) = fit_and_predict(&model, &options);
         let before = prefit(&model, &options);

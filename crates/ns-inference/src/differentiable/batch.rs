@@ -318,8 +318,8 @@ impl BatchFits<'_> {
         })
     }
 
-    /// Removes from `found` the minima that may have a lower one at a reflected point, judging by
-    /// -ln L and its derivative there.
+    /// Removes from `found` the minima that may have a lower one at a reflected point, as
+    /// indicated by -ln L and its derivative there.
     fn screen_reflections(
         &mut self,
         at: &Reflections<'_>,
@@ -342,7 +342,7 @@ impl BatchFits<'_> {
         Ok(())
     }
 
-    /// Removes from `found` the minima for which the fit from a reflected point converged lower or
+    /// Removes from `found` the minima for which the fit from a reflected point ended lower or
     /// failed.
     fn minimize_reflections(
         &mut self,

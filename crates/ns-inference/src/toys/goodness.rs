@@ -1,4 +1,4 @@
-//! Tests the goodness of fit with toys: how often toys request_of at the best fit are farther from the
+//! Tests the goodness of fit with toys: how often toys thrown at the best fit are farther from the
 //! saturated model than the data.
 //!
 //! The test does not need large counts, and accounts for the effect of bounds and kinks on the

@@ -132,7 +132,7 @@ fn assert_statistics_match_the_host(shape: Shape, seeds: std::ops::Range<u64>) {
         let minima = session.profiled_nll_of_batch(&mut device, &data, None).expect("the device does not fail");
         for (k, values) in batch.chunks(session.inputs().len()).enumerate() {
             n_requested += 1;
-            session.set_inputs(values).expect("sound templates");
+            session.set_inputs(values).expect("valid templates");
             let Some(compared) = &found[k] else { continue };
             let Ok([q, _]) = session.statistic(TestStatistic::QTilde, mu[k], None) else { continue };
             if !suspects(session.model()).is_empty() {

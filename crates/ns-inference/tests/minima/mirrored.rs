@@ -19,9 +19,9 @@ fn model(seed: u64) -> Model {
     let mut channel = |name: &str| {
         let nominal: Vec<f64> = (0..BINS).map(|bin| 30.0 * (-0.05 * bin as f64).exp() * uniform(0.8, 1.2)).collect();
         let mut shape = || -> Vec<f64> {
-            let (slope, bump, size) = (uniform(-1.0, 1.0), uniform(0.0, 1.0), uniform(0.2, 1.2));
+            let (tilt, bump, size) = (uniform(-1.0, 1.0), uniform(0.0, 1.0), uniform(0.2, 1.2));
             let x = |bin: usize| bin as f64 / BINS as f64;
-            (0..BINS).map(|bin| size * (slope * (x(bin) - 0.5) + (6.0 * (x(bin) - bump)).tanh())).collect()
+            (0..BINS).map(|bin| size * (tilt * (x(bin) - 0.5) + (6.0 * (x(bin) - bump)).tanh())).collect()
         };
         let shapes = [shape(), shape()];
         let moved = |shape: &[f64]| -> Vec<f64> { nominal.iter().zip(shape).map(|(y, s)| y * (1.0 + s)).collect() };
