@@ -9,9 +9,11 @@ mod file;
 mod identity;
 mod layout;
 mod merge;
+mod record;
 
 pub use error::ToyFileError;
 pub use file::{Mode, ToyFile};
 pub use identity::{Identity, Shard};
 pub use layout::{Column, ColumnKind, Layout};
 pub use merge::{Merged, merge};
+pub use record::{FitRecordFormat, ToyFitRecord, ToyFitStatus, ToyTestRecord};
