@@ -4,7 +4,7 @@ use crate::measure::{BATCH, Measured, Times, fit_once, measure, measure_batch};
 use crate::procedures::{Procedures, measure_procedures};
 use clap::Args;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
-use ns_translate::{LoadRequest, Source, load};
+use ns_translate::{DocumentSource, LoadRequest, load};
 use serde_json::Value;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -154,12 +154,12 @@ fn corpus(data: &Path, cases: &Value) -> Result<(), Box<dyn Error>> {
 pub(crate) fn read(data: &Path, entry: &Value) -> Result<Model, Box<dyn Error>> {
     let text = |key: &str| entry[key].as_str().map(str::to_owned);
     let mut request =
-        LoadRequest::new(Source::Path(file(data, entry["file"].as_str().ok_or("a case without a file")?)));
+        LoadRequest::new(DocumentSource::Path(file(data, entry["file"].as_str().ok_or("a case without a file")?)));
     for patch in entry["patches"].as_array().into_iter().flatten() {
         let part = |i: usize| patch[i].as_str().ok_or("a patch that is not a list of words");
         match part(0)? {
             "patchset" => request.patchset = Some((file(data, part(1)?), part(2)?.to_owned())),
-            _ => request.patches.push(Source::Path(file(data, part(1)?))),
+            _ => request.patches.push(DocumentSource::Path(file(data, part(1)?))),
         }
     }
     let poi = if entry["poi"].is_null() { PoiChoice::None } else { PoiChoice::FromMeasurement };

@@ -12,7 +12,7 @@ use ns_inference::differentiable::{
 use ns_inference::limit::LimitOptions;
 use ns_inference::test_statistic::TestStatistic;
 use ns_testkit::random::Random;
-use ns_translate::{LoadRequest, Source, load};
+use ns_translate::{DocumentSource, LoadRequest, load};
 use serde_json::json;
 use std::error::Error;
 use std::hint::black_box;
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &GradientsArgs) -> Result<(), Box<dyn Error>> {
     let small = compile(&workspace(Kind::Gammas, 8, 4), &CompileOptions::default())?;
     let published = arguments.data.join("workspaces/atlas_tHu_fcnc.json");
     let (name, large) = if published.is_file() {
-        let request = LoadRequest { workspace: Source::Path(published), patches: Vec::new(), patchset: None };
+        let request = LoadRequest { workspace: DocumentSource::Path(published), patches: Vec::new(), patchset: None };
         ("atlas_tHu_fcnc", compile(&load(&request)?, &CompileOptions::default())?)
     } else {
         ("generated", compile(&workspace(Kind::Gammas, 184, 41), &CompileOptions::default())?)

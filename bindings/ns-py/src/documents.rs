@@ -2,11 +2,11 @@
 
 use nextstat::patchsets;
 use ns_core::summary::summarize;
-use ns_translate::digest::{Algorithm, digest};
+use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::PatchSet;
 use ns_translate::pyhf::{read_value, read_workspace};
-use ns_translate::{Source, read_bytes};
+use ns_translate::{DocumentSource, read_bytes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value;
@@ -20,8 +20,8 @@ use crate::model::PyModel;
 #[pyfunction]
 fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
     let algorithm = match algorithm {
-        "sha256" => Algorithm::Sha256,
-        "md5" => Algorithm::Md5,
+        "sha256" => DigestAlgorithm::Sha256,
+        "md5" => DigestAlgorithm::Md5,
         other => {
             let hint = Some("there are `sha256` and `md5`".to_owned());
             return Err(error::parameter(py, format!("unknown digest algorithm `{other}`"), hint));
@@ -33,7 +33,8 @@ fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
 /// Returns the bytes of a document, decompressed if need be.
 #[pyfunction]
 fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyBytes>> {
-    let bytes = py.detach(|| read_bytes(&Source::Path(path))).map_err(|problem| error::document(py, &problem))?;
+    let bytes =
+        py.detach(|| read_bytes(&DocumentSource::Path(path))).map_err(|problem| error::document(py, &problem))?;
     Ok(PyBytes::new(py, &bytes))
 }
 

@@ -11,7 +11,7 @@ use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
 use ns_core::{Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
-use ns_translate::{LoadRequest, Source, load};
+use ns_translate::{DocumentSource, LoadRequest, load};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -97,8 +97,8 @@ impl PyModel {
     #[staticmethod]
     fn load(py: Python<'_>, files: Files, choice: Choice) -> PyResult<Self> {
         let Files { workspace, patches, patchset, patch_name } = files;
-        let patches = patches.into_iter().map(Source::Path).collect();
-        let request = LoadRequest { workspace: Source::Path(workspace), patches, patchset: patchset.zip(patch_name) };
+        let patches = patches.into_iter().map(DocumentSource::Path).collect();
+        let request = LoadRequest { workspace: DocumentSource::Path(workspace), patches, patchset: patchset.zip(patch_name) };
         let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
         Self::of(py, workspace, choice)
     }

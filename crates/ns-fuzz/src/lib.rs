@@ -13,7 +13,7 @@ use ns_core::{CompileOptions, Likelihood, Model};
 use ns_inference::{FitOptions, Problem, fit};
 use ns_translate::patch::{Patch, apply};
 use ns_translate::patchset::PatchSet;
-use ns_translate::workspace::{Channels, Document, Join, Prune, combine, prune, sort};
+use ns_translate::workspace::{ChannelJoin, PruneRequest, WorkspaceDocument, WorkspaceJoin, combine, prune, sort};
 use ns_translate::{DocumentError, pyhf, python_json};
 
 /// The workspace that patches and patch sets are tried on.
@@ -43,17 +43,17 @@ pub fn workspace(data: &[u8]) -> Reached {
 
 /// What is read as a workspace is read as a document, and what is made of it is a workspace again.
 fn check_rewriting(data: &[u8]) {
-    let document = Document::from_bytes(data);
+    let document = WorkspaceDocument::from_bytes(data);
     assert_eq!(document.is_ok(), pyhf::read_workspace(data).is_ok(), "one reading accepts what the other refuses");
     let Ok(document) = document else { return };
-    let written = |document: &Document| python_json(document).expect("documents have text keys").into_bytes();
-    assert_eq!(Document::from_bytes(&written(&document)).expect("what was written is read"), document);
+    let written = |document: &WorkspaceDocument| python_json(document).expect("documents have text keys").into_bytes();
+    assert_eq!(WorkspaceDocument::from_bytes(&written(&document)).expect("what was written is read"), document);
     let sorted = sort(document.clone());
     pyhf::read_workspace(&written(&sorted)).expect("a sorted workspace is one");
-    prune(document.clone(), &Prune::default()).expect("nothing to leave out");
-    for channels in [Channels::Whole, Channels::Merged] {
+    prune(document.clone(), &PruneRequest::default()).expect("nothing to leave out");
+    for channels in [ChannelJoin::Whole, ChannelJoin::Merged] {
         // A name that is there twice is refused; nothing else can be wrong with a workspace and itself.
-        if let Ok(combination) = combine(document.clone(), document.clone(), Join::Outer, channels) {
+        if let Ok(combination) = combine(document.clone(), document.clone(), WorkspaceJoin::Outer, channels) {
             assert_eq!(combination.document, document);
         }
     }

@@ -14,7 +14,7 @@ use ns_inference::{FitOptions, Problem, fit, parallel};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::small::{self, one_channel, region, sample};
-use ns_translate::{LoadRequest, Source, load};
+use ns_translate::{DocumentSource, LoadRequest, load};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
@@ -210,7 +210,8 @@ fn published_fits_have_their_known_p_values() {
         return;
     }
     for (name, n_dof, p_value) in [("atlas_tHu_fcnc", 35, 0.81), ("atlas_tttt", 25, 0.95)] {
-        let workspace = load(&LoadRequest::new(Source::Path(folder.join(format!("{name}.json"))))).expect("published");
+        let workspace =
+            load(&LoadRequest::new(DocumentSource::Path(folder.join(format!("{name}.json"))))).expect("published");
         let model = compile(&workspace, &CompileOptions::default()).expect("published");
         let found = goodness(&model, &model.observed, &FitOptions::default());
         assert_eq!(found.n_dof, n_dof, "{name}");

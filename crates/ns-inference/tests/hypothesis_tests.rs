@@ -423,10 +423,10 @@ fn published_signals_have_their_known_cls() {
             continue;
         }
         let request = ns_translate::LoadRequest {
-            patches: vec![ns_translate::Source::Path(
+            patches: vec![ns_translate::DocumentSource::Path(
                 folder.join(format!("Region{region}.patch.sbottom_{signal}.json")),
             )],
-            ..ns_translate::LoadRequest::new(ns_translate::Source::Path(workspace))
+            ..ns_translate::LoadRequest::new(ns_translate::DocumentSource::Path(workspace))
         };
         let workspace = ns_translate::load(&request).expect("a workspace");
         let model = compile(&workspace, &CompileOptions::default()).expect("a model");

@@ -282,7 +282,7 @@ fn published(name: &str) -> Option<Model> {
         println!("skipped: no published workspace {}", path.display());
         return None;
     }
-    let request = ns_translate::LoadRequest::new(ns_translate::Source::Path(path));
+    let request = ns_translate::LoadRequest::new(ns_translate::DocumentSource::Path(path));
     let workspace = ns_translate::load(&request).expect("published");
     Some(compile(&workspace, &CompileOptions::default()).expect("published"))
 }

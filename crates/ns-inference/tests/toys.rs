@@ -390,7 +390,7 @@ fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
             println!("skipped: no {}", path.display());
             continue;
         }
-        let request = ns_translate::LoadRequest::new(ns_translate::Source::Path(path));
+        let request = ns_translate::LoadRequest::new(ns_translate::DocumentSource::Path(path));
         let workspace = ns_translate::load(&request).expect("a published workspace");
         let model = compile(&workspace, &CompileOptions::default()).expect("a valid workspace");
         assert_every_toy_is_lowest(name, &model);

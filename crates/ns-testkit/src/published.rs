@@ -2,7 +2,7 @@
 
 use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
-use ns_translate::{LoadRequest, Source, load};
+use ns_translate::{DocumentSource, LoadRequest, load};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -66,12 +66,12 @@ fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
         }
         found
     };
-    let mut request = LoadRequest::new(Source::Path(file(&entry["file"])?));
+    let mut request = LoadRequest::new(DocumentSource::Path(file(&entry["file"])?));
     for patch in entry["patches"].as_array().expect("a list") {
         let path = file(&patch[1])?;
         match patch[0].as_str() {
             Some("patchset") => request.patchset = Some((path, patch[2].as_str().expect("a name").to_owned())),
-            _ => request.patches.push(Source::Path(path)),
+            _ => request.patches.push(DocumentSource::Path(path)),
         }
     }
     let options = CompileOptions {

@@ -8,7 +8,7 @@ use crate::json::SyntaxProblem;
 use crate::kind::DocumentKind;
 use crate::patch::PatchProblem;
 use crate::patchset::PatchValue;
-use crate::place::{Place, Position};
+use crate::place::{DocumentPlace, TextPosition};
 
 /// Why a document could not be read, patched or verified.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ pub enum DocumentError {
         /// The first byte that does not belong.
         byte: u8,
         /// Where it is.
-        position: Position,
+        position: TextPosition,
     },
     /// Text that is not JSON.
     #[error("{problem} {place}")]
@@ -68,7 +68,7 @@ pub enum DocumentError {
         /// In what way it is not.
         problem: SyntaxProblem,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// `NaN` or an infinity in place of a number.
     #[error("`{literal}` is not a JSON number, {place}")]
@@ -76,7 +76,7 @@ pub enum DocumentError {
         /// As written.
         literal: String,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A number that no double holds.
     #[error("the number `{number}` is out of range {place}")]
@@ -84,7 +84,7 @@ pub enum DocumentError {
         /// As written, shortened.
         number: String,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// The whole document is of another kind.
     #[error("expected {wanted}, found {found}")]
@@ -100,9 +100,9 @@ pub enum DocumentError {
         /// The type wanted, with its article.
         expected: &'static str,
         /// What stands there.
-        found: Found,
+        found: FoundValue,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A modifier's data does not fit its type.
     #[error("a `{kind}` modifier's data must be {}, found {found} {place}", shape_of(*.kind))]
@@ -110,9 +110,9 @@ pub enum DocumentError {
         /// The modifier's type.
         kind: ModifierKind,
         /// What stands there.
-        found: Found,
+        found: FoundValue,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A modifier type that HistFactory does not have.
     #[error("unknown modifier type `{kind}` {place}")]
@@ -120,7 +120,7 @@ pub enum DocumentError {
         /// As written.
         kind: String,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A lumi modifier that is not called `lumi`.
     #[error("a `lumi` modifier must be named `lumi`, found `{name}` {place}")]
@@ -128,7 +128,7 @@ pub enum DocumentError {
         /// Its name.
         name: String,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A key that does not belong here.
     #[error("unknown key `{key}` {place}")]
@@ -138,7 +138,7 @@ pub enum DocumentError {
         /// The keys that do belong.
         known: &'static [&'static str],
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A key that comes twice in one object.
     #[error("duplicate key `{key}` {place}")]
@@ -146,7 +146,7 @@ pub enum DocumentError {
         /// The key.
         key: String,
         /// Where it stands for the second time.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A key that should be here.
     #[error("missing key `{key}` in the object {place}")]
@@ -154,13 +154,13 @@ pub enum DocumentError {
         /// The key.
         key: &'static str,
         /// The object.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A list, or an object, that needs at least one entry.
     #[error("expected at least one entry, found none {place}")]
     Empty {
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A list of another length than wanted.
     #[error("expected {expected} entries, found {found} {place}")]
@@ -170,7 +170,7 @@ pub enum DocumentError {
         /// The length found.
         found: usize,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A schema version other than 1.0.0.
     #[error("version `{found}` is not supported {place}")]
@@ -178,7 +178,7 @@ pub enum DocumentError {
         /// As written.
         found: String,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A string that does not look as the schema demands.
     #[error("`{text}` is not {expected} {place}")]
@@ -188,7 +188,7 @@ pub enum DocumentError {
         /// What it should be.
         expected: &'static str,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A patch operation that RFC 6902 does not have.
     #[error("unknown patch operation `{op}` {place}")]
@@ -196,7 +196,7 @@ pub enum DocumentError {
         /// As written.
         op: String,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A patch that does not fit the document.
     #[error("operation {index} (`{op} {path}`): {problem}")]
@@ -216,7 +216,7 @@ pub enum DocumentError {
         /// The name.
         name: String,
         /// Where it comes again.
-        place: Place,
+        place: DocumentPlace,
     },
     /// Two patches of a set with the same values.
     #[error("patches `{first}` and `{second}` have the same values {place}")]
@@ -226,7 +226,7 @@ pub enum DocumentError {
         /// The second patch.
         second: String,
         /// The second patch's values.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A patch whose values do not match the set's labels.
     #[error("patch `{name}` has {found} values for {expected} labels {place}")]
@@ -238,7 +238,7 @@ pub enum DocumentError {
         /// The number of values.
         found: usize,
         /// Where.
-        place: Place,
+        place: DocumentPlace,
     },
     /// A patch name that the set does not have.
     #[error("the patch set has no patch named `{name}`")]
@@ -268,7 +268,7 @@ pub enum DocumentError {
     )]
     DigestMismatch {
         /// The algorithm.
-        algorithm: crate::digest::Algorithm,
+        algorithm: crate::digest::DigestAlgorithm,
         /// The digest in the patch set.
         expected: String,
         /// The digest of the workspace given.
@@ -278,7 +278,7 @@ pub enum DocumentError {
 
 /// What stands where something else should.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundValue {
     /// `null`
     Null,
     /// `true` or `false`
@@ -295,7 +295,7 @@ pub enum Found {
     Nested,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for FoundValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 60;
         match self {
@@ -357,7 +357,7 @@ impl DocumentError {
 
     /// The place in the document, where the error has one.
     #[must_use]
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&DocumentPlace> {
         match self {
             Self::InFile { error, .. } => error.place(),
             Self::Syntax { place, .. }

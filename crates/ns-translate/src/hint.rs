@@ -3,18 +3,18 @@
 use ns_core::spec::ModifierKind;
 
 use crate::DocumentError;
-use crate::digest::Algorithm;
+use crate::digest::DigestAlgorithm;
 use crate::json::SyntaxProblem;
 use crate::kind::DocumentKind;
 use crate::patch::PatchProblem;
-use crate::source::{Source, UNPACKED_LIMIT};
+use crate::source::{DocumentSource, UNPACKED_LIMIT};
 
 /// How alike two words must be for one to be taken for the other (0: nothing in common, 1: the same).
 const LIKENESS: f64 = 0.6;
 
 pub(crate) fn of(error: &DocumentError) -> Option<String> {
     match error {
-        DocumentError::InFile { name, error } if *name == Source::Stdin.name() && is_blank(error) => {
+        DocumentError::InFile { name, error } if *name == DocumentSource::Stdin.name() && is_blank(error) => {
             Some("name a file, or pipe a document in".to_owned())
         }
         DocumentError::InFile { error, .. } => of(error),
@@ -51,7 +51,7 @@ pub(crate) fn of(error: &DocumentError) -> Option<String> {
             Some(format!("the values stand for {}", in_backticks(labels.iter().map(String::as_str))))
         }
         DocumentError::UnknownAlgorithm { .. } => {
-            Some(format!("the algorithms are {}", in_backticks(Algorithm::ALL.map(Algorithm::as_str))))
+            Some(format!("the algorithms are {}", in_backticks(DigestAlgorithm::ALL.map(DigestAlgorithm::as_str))))
         }
         DocumentError::DigestMismatch { .. } => {
             Some("if that is intended, extract the patch to a file and pass it with `--patch`".to_owned())

@@ -22,10 +22,10 @@ mod points;
 mod source;
 mod text;
 
-pub use error::{DocumentError, Found};
+pub use error::{DocumentError, FoundValue};
 pub use json::{SyntaxProblem, python_json};
 pub use kind::DocumentKind;
 pub use load::{LoadRequest, load};
-pub use place::{Place, Position};
+pub use place::{DocumentPlace, TextPosition};
 pub use points::read_points;
-pub use source::{Source, read_bytes};
+pub use source::{DocumentSource, read_bytes};

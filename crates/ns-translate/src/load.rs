@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::patch::{self, Patch};
 use crate::patchset::PatchSet;
-use crate::source::{Source, name_of, read_bytes};
+use crate::source::{DocumentSource, name_of, read_bytes};
 use crate::{DocumentError, pyhf};
 
 /// A workspace, and what is to be done to it before it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
     /// The workspace.
-    pub workspace: Source,
+    pub workspace: DocumentSource,
     /// JSON patches, applied in order, after the patch of the set.
-    pub patches: Vec<Source>,
+    pub patches: Vec<DocumentSource>,
     /// A patch set, and the name of the patch of it that is applied first, to the workspace it was made for.
     pub patchset: Option<(PathBuf, String)>,
 }
@@ -24,7 +24,7 @@ pub struct LoadRequest {
 impl LoadRequest {
     /// A workspace as it is.
     #[must_use]
-    pub fn new(workspace: Source) -> Self {
+    pub fn new(workspace: DocumentSource) -> Self {
         Self { workspace, patches: Vec::new(), patchset: None }
     }
 }
@@ -57,7 +57,7 @@ fn apply_from_set(
     path: &Path,
     patch_name: &str,
 ) -> Result<(), DocumentError> {
-    let set_bytes = read_bytes(&Source::Path(path.to_owned()))?;
+    let set_bytes = read_bytes(&DocumentSource::Path(path.to_owned()))?;
     let done = PatchSet::from_bytes(&set_bytes).and_then(|set| {
         let patch = set.read(set.by_name(patch_name)?)?;
         set.require(workspace_bytes)?;
@@ -66,7 +66,7 @@ fn apply_from_set(
     done.map_err(|error| error.in_file(&name_of(path)))
 }
 
-fn apply_from(document: &mut Value, source: &Source) -> Result<(), DocumentError> {
+fn apply_from(document: &mut Value, source: &DocumentSource) -> Result<(), DocumentError> {
     let bytes = read_bytes(source)?;
     let done = Patch::from_bytes(&bytes).and_then(|patch| patch::apply(document, &patch));
     done.map_err(|error| error.in_file(&source.name()))

@@ -6,23 +6,23 @@ use std::fmt;
 
 /// A place in a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct DocumentPlace {
     /// The JSON pointer; empty for the whole document.
     pub pointer: String,
     /// Line and column; `None` for a document that was changed since it was text (by a patch).
-    pub position: Option<Position>,
+    pub position: Option<TextPosition>,
 }
 
 /// A place in a text, as editors count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct TextPosition {
     /// The line, from 1.
     pub line: usize,
     /// The character in the line, from 1.
     pub column: usize,
 }
 
-impl Position {
+impl TextPosition {
     /// The position of the byte `offset` of `text`; an offset past the end is the end.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
@@ -52,7 +52,7 @@ pub(crate) fn push_index(pointer: &mut String, index: usize) {
     pointer.push_str(&index.to_string());
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DocumentPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.pointer.as_str(), self.position) {
             ("", None) => f.write_str("at the top level"),
@@ -63,7 +63,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn positions_count_characters_and_survive_offsets_past_the_end() {
         let text = "{\n \"é\": x";
-        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
-        assert_eq!(Position::of(text, text.find('x').unwrap_or(0)), Position { line: 2, column: 7 });
-        assert_eq!(Position::of(text, 99), Position { line: 2, column: 8 });
+        assert_eq!(TextPosition::of(text, 0), TextPosition { line: 1, column: 1 });
+        assert_eq!(TextPosition::of(text, text.find('x').unwrap_or(0)), TextPosition { line: 2, column: 7 });
+        assert_eq!(TextPosition::of(text, 99), TextPosition { line: 2, column: 8 });
     }
 
     #[test]

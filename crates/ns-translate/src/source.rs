@@ -21,14 +21,14 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Where a document comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum DocumentSource {
     /// A file.
     Path(PathBuf),
     /// Standard input.
     Stdin,
 }
 
-impl Source {
+impl DocumentSource {
     /// The source for messages: the path in backticks, or `standard input`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -50,14 +50,14 @@ pub(crate) fn name_of(path: &Path) -> String {
 ///
 /// [`DocumentError::Unreadable`], [`DocumentError::TooLarge`] (4 GiB) and [`DocumentError::UnpackedTooLarge`] (1 GiB after decompression, or what
 /// `NEXTSTAT_MAX_UNPACKED_BYTES` says), all with the name; [`DocumentError::NotALimit`] if that is no number.
-pub fn read_bytes(source: &Source) -> Result<Vec<u8>, DocumentError> {
+pub fn read_bytes(source: &DocumentSource) -> Result<Vec<u8>, DocumentError> {
     let name = source.name();
     let limits = Limits { size: SIZE_LIMIT, unpacked: unpacked_limit(std::env::var_os(UNPACKED_LIMIT))? };
     match source {
-        Source::Path(path) => File::open(path)
+        DocumentSource::Path(path) => File::open(path)
             .map_err(|source| DocumentError::Unreadable { name: name.clone(), source })
             .and_then(|file| read_from(file, &name, limits)),
-        Source::Stdin => read_from(io::stdin().lock(), &name, limits),
+        DocumentSource::Stdin => read_from(io::stdin().lock(), &name, limits),
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
             let error = read_from(&packed[..], "`ws.json.gz`", SMALL).expect_err("truncated");
             assert_eq!(error.to_string(), "cannot read `ws.json.gz`");
         }
-        let absent = Source::Path(PathBuf::from("/nowhere/ws.json"));
+        let absent = DocumentSource::Path(PathBuf::from("/nowhere/ws.json"));
         let error = read_bytes(&absent).expect_err("absent");
         assert_eq!(error.to_string(), "cannot read `/nowhere/ws.json`");
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::memchr;
 
 use crate::DocumentError;
-use crate::place::Position;
+use crate::place::TextPosition;
 
 /// The text in `bytes`, without the byte-order mark that some editors write.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, DocumentError> {
@@ -13,7 +13,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, DocumentError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, rest) = bytes.split_at(error.valid_up_to());
         let good = String::from_utf8_lossy(good);
-        DocumentError::NotUtf8 { byte: rest.first().copied().unwrap_or(0), position: Position::of(&good, good.len()) }
+        DocumentError::NotUtf8 {
+            byte: rest.first().copied().unwrap_or(0),
+            position: TextPosition::of(&good, good.len()),
+        }
     })
 }
 

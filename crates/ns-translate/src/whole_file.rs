@@ -12,9 +12,9 @@ use tempfile::NamedTempFile;
 /// # Errors
 /// A file that is read-only, or a file system that refuses; what was there before stays as it was.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match Target::open(path)? {
-        Target::Special(mut file) => file.write_all(bytes),
-        Target::Replacement(replacement) => {
+    match OutputTarget::open(path)? {
+        OutputTarget::Special(mut file) => file.write_all(bytes),
+        OutputTarget::Replacement(replacement) => {
             replacement.file().write_all(bytes)?;
             replacement.finish()
         }
@@ -23,21 +23,21 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Where bytes for a path go.
 #[derive(Debug)]
-pub enum Target {
+pub enum OutputTarget {
     /// A file that is to replace what is there.
-    Replacement(Replacement),
+    Replacement(ReplacementFile),
     /// A pipe or a device, which is written to as it is.
     Special(File),
 }
 
 /// A file in the making. It is removed if it does not get its name.
 #[derive(Debug)]
-pub struct Replacement {
+pub struct ReplacementFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
-impl Target {
+impl OutputTarget {
     /// Opens what `path` names. Links are followed, so that what is behind one is replaced and not
     /// the link, whether it exists or not.
     ///
@@ -51,10 +51,10 @@ impl Target {
             }
             Ok(found) => {
                 let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-                Replacement::new(path, Some(&found)).map(Self::Replacement)
+                ReplacementFile::new(path, Some(&found)).map(Self::Replacement)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Replacement::new(behind_links(path), None).map(Self::Replacement)
+                ReplacementFile::new(behind_links(path), None).map(Self::Replacement)
             }
             Err(error) => Err(error),
         }
@@ -80,7 +80,7 @@ fn without_path(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), reason)
 }
 
-impl Replacement {
+impl ReplacementFile {
     fn new(path: PathBuf, existing: Option<&Metadata>) -> io::Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ns_translate::digest::{Algorithm, canonical_json, digest};
+use ns_translate::digest::{DigestAlgorithm, canonical_json, digest};
 use ns_translate::patchset::{DigestCheck, PatchSet};
-use ns_translate::{Source, read_bytes};
+use ns_translate::{DocumentSource, read_bytes};
 use serde_json::Value;
 
 fn repository() -> &'static Path {
@@ -13,7 +13,7 @@ fn repository() -> &'static Path {
 
 fn corpus() -> Value {
     let path = repository().join("testdata/digest/python_json.json");
-    let bytes = read_bytes(&Source::Path(path)).expect("the corpus is in the repository");
+    let bytes = read_bytes(&DocumentSource::Path(path)).expect("the corpus is in the repository");
     serde_json::from_slice(&bytes).expect("the corpus is JSON")
 }
 
@@ -38,8 +38,8 @@ fn documents_have_pyhfs_digests() {
         let [text, canonical, md5, sha256] =
             strings(document, &["text", "canonical", "md5", "sha256"]).try_into().expect("four");
         assert_eq!(canonical_json(text.as_bytes()).expect("JSON"), canonical);
-        assert_eq!(digest(text.as_bytes(), Algorithm::Md5).expect("JSON"), md5);
-        assert_eq!(digest(text.as_bytes(), Algorithm::Sha256).expect("JSON"), sha256);
+        assert_eq!(digest(text.as_bytes(), DigestAlgorithm::Md5).expect("JSON"), md5);
+        assert_eq!(digest(text.as_bytes(), DigestAlgorithm::Sha256).expect("JSON"), sha256);
     }
 }
 
@@ -61,8 +61,9 @@ fn published_patch_sets_recognise_their_workspaces() {
         let (Some(set), Some(workspace)) = (published(set), published(workspace)) else {
             return;
         };
-        let set = PatchSet::from_bytes(&read_bytes(&Source::Path(set)).expect("readable")).expect("a patch set");
-        let mut bytes = read_bytes(&Source::Path(workspace)).expect("readable");
+        let set =
+            PatchSet::from_bytes(&read_bytes(&DocumentSource::Path(set)).expect("readable")).expect("a patch set");
+        let mut bytes = read_bytes(&DocumentSource::Path(workspace)).expect("readable");
         let checks = set.verify(&bytes).expect("JSON");
         assert!(!checks.is_empty() && checks.iter().all(DigestCheck::matches), "{checks:?}");
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ns_core::spec::Workspace;
-use ns_translate::{DocumentError, LoadRequest, Source, load, pyhf};
+use ns_translate::{DocumentError, DocumentSource, LoadRequest, load, pyhf};
 
 const WORKSPACE: &str = r#"{"channels": [{"name": "SR", "samples": [{"name": "b", "data": [1.0], "modifiers": []}]}],
 "observations": [{"name": "SR", "data": [1]}],
@@ -35,8 +35,8 @@ impl Drop for Folder {
 
 fn request(workspace: PathBuf, patches: &[&PathBuf]) -> LoadRequest {
     LoadRequest {
-        patches: patches.iter().map(|&path| Source::Path(path.clone())).collect(),
-        ..LoadRequest::new(Source::Path(workspace))
+        patches: patches.iter().map(|&path| DocumentSource::Path(path.clone())).collect(),
+        ..LoadRequest::new(DocumentSource::Path(workspace))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Patch sets: reading, choosing, verifying, applying, and what is said of broken ones.
 
 use ns_translate::DocumentError;
-use ns_translate::digest::{Algorithm, digest};
-use ns_translate::patchset::{Extracted, PatchSet, PatchValue};
+use ns_translate::digest::{DigestAlgorithm, digest};
+use ns_translate::patchset::{PatchContents, PatchSet, PatchValue};
 use serde_json::json;
 
 const WORKSPACE: &[u8] = br#"{"channels": [{"name": "SR", "samples": []}]}"#;
 
 fn good() -> String {
-    let sha256 = digest(WORKSPACE, Algorithm::Sha256).expect("JSON");
+    let sha256 = digest(WORKSPACE, DigestAlgorithm::Sha256).expect("JSON");
     format!(
         r#"{{"metadata": {{"references": {{"hepdata": "ins1234567"}}, "description": "two masses",
   "digests": {{"sha256": "{sha256}"}}, "labels": ["mass", "kind"], "more": {{"is": ["allowed"]}}}},
@@ -63,7 +63,7 @@ fn a_patch_applies_to_the_workspace_it_was_made_for_and_to_no_other() {
     assert!(set.apply(reformatted, "light").is_ok());
 
     let error = set.apply(br#"{"channels": []}"#, "heavy").expect_err("another workspace");
-    assert!(matches!(&error, DocumentError::DigestMismatch { algorithm: Algorithm::Sha256, .. }), "{error}");
+    assert!(matches!(&error, DocumentError::DigestMismatch { algorithm: DigestAlgorithm::Sha256, .. }), "{error}");
     assert!(error.to_string().starts_with("the patch set was made for another workspace: its sha256 digest is `"));
 }
 
@@ -138,16 +138,19 @@ fn an_extracted_patch_has_whatever_is_written_of_it() {
     let set = set();
     let extract =
         |name, what| serde_json::to_value(set.extract(set.by_name(name).expect("there"), what).expect("good"));
-    let operations = extract("light", Extracted::Operations).expect("text keys");
+    let operations = extract("light", PatchContents::Operations).expect("text keys");
     assert_eq!(operations, json!([{"op": "replace", "path": "/channels/0/name", "value": "CR"}]));
-    let heavy = extract("heavy", Extracted::WithMetadata).expect("text keys");
+    let heavy = extract("heavy", PatchContents::WithMetadata).expect("text keys");
     let metadata = &heavy["metadata"];
     assert_eq!((&metadata["name"], &metadata["values"]), (&json!("heavy"), &json!([2100, "x"])));
     assert_eq!((&metadata["note"], &metadata["more"]), (&json!(1), &json!({"is": ["allowed"]})));
     assert_eq!((&metadata["labels"], &metadata["description"]), (&json!(["mass", "kind"]), &json!("two masses")));
     assert_eq!(heavy["patch"][0]["op"], "add");
     // Whole numbers stay whole, the others do not become it.
-    assert_eq!(extract("light", Extracted::WithMetadata).expect("text keys")["metadata"]["values"][0], json!(700.0));
+    assert_eq!(
+        extract("light", PatchContents::WithMetadata).expect("text keys")["metadata"]["values"][0],
+        json!(700.0)
+    );
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ns_translate::workspace::{Channels, Document, Join, NewName, Prune, Rename, combine, prune, rename, sort};
-use ns_translate::{Source, pyhf, python_json, read_bytes};
+use ns_translate::workspace::{
+    ChannelJoin, NewName, PruneRequest, RenameRequest, WorkspaceDocument, WorkspaceJoin, combine, prune, rename, sort,
+};
+use ns_translate::{DocumentSource, pyhf, python_json, read_bytes};
 use serde_json::Value;
 
 fn repository() -> &'static Path {
@@ -27,7 +29,7 @@ fn texts() -> Vec<Vec<u8>> {
         Err(_) => println!("skipped: no published workspaces"),
     }
     for file in files {
-        let bytes = read_bytes(&Source::Path(file)).expect("readable");
+        let bytes = read_bytes(&DocumentSource::Path(file)).expect("readable");
         // Patches and patch sets lie beside the workspaces. The largest would take longer than all the others.
         if bytes.len() < LARGE && pyhf::read_workspace(&bytes).is_ok() {
             texts.push(bytes);
@@ -36,21 +38,21 @@ fn texts() -> Vec<Vec<u8>> {
     texts
 }
 
-fn each(check: impl Fn(&[u8], Document)) {
+fn each(check: impl Fn(&[u8], WorkspaceDocument)) {
     let texts = texts();
     assert!(texts.len() > 15);
     for text in texts {
-        let document = Document::from_bytes(&text).expect("a workspace");
+        let document = WorkspaceDocument::from_bytes(&text).expect("a workspace");
         check(&text, document);
     }
 }
 
-fn text(document: &Document) -> String {
+fn text(document: &WorkspaceDocument) -> String {
     python_json(document).expect("text keys")
 }
 
 /// Every name of a kind, once.
-fn names(document: &Document, pick: fn(&Value) -> Vec<&str>) -> Vec<String> {
+fn names(document: &WorkspaceDocument, pick: fn(&Value) -> Vec<&str>) -> Vec<String> {
     let value = serde_json::from_str(&text(document)).expect("JSON");
     let mut names: Vec<String> = pick(&value).into_iter().map(str::to_owned).collect();
     names.sort();
@@ -95,8 +97,8 @@ fn primed(names: &[String], back: bool) -> Vec<NewName> {
 }
 
 /// Everything by another name, or back.
-fn renaming(original: &Document, back: bool) -> Rename {
-    Rename {
+fn renaming(original: &WorkspaceDocument, back: bool) -> RenameRequest {
+    RenameRequest {
         channels: primed(&names(original, channels), back),
         samples: primed(&names(original, samples), back),
         modifiers: primed(&names(original, modifiers), back),
@@ -108,7 +110,7 @@ fn renaming(original: &Document, back: bool) -> Rename {
 fn what_is_written_is_what_was_read() {
     each(|bytes, document| {
         let written = text(&document);
-        assert_eq!(Document::from_bytes(written.as_bytes()).expect("a workspace"), document);
+        assert_eq!(WorkspaceDocument::from_bytes(written.as_bytes()).expect("a workspace"), document);
         let (read, read_back) = (pyhf::read_workspace(bytes), pyhf::read_workspace(written.as_bytes()));
         assert_eq!(read_back.expect("a workspace"), read.expect("a workspace"));
     });
@@ -136,10 +138,13 @@ fn what_is_renamed_there_and_back_is_as_it_was() {
 fn what_is_combined_and_pruned_is_as_it_was() {
     each(|_, document| {
         let other = rename(document.clone(), &renaming(&document, false)).expect("new names are free");
-        let others =
-            Prune { channels: names(&other, channels), measurements: names(&other, measurements), ..Prune::default() };
-        for join in [Join::None, Join::Outer, Join::LeftOuter, Join::RightOuter] {
-            let combination = combine(document.clone(), other.clone(), join, Channels::Whole).expect("disjoint");
+        let others = PruneRequest {
+            channels: names(&other, channels),
+            measurements: names(&other, measurements),
+            ..PruneRequest::default()
+        };
+        for join in [WorkspaceJoin::None, WorkspaceJoin::Outer, WorkspaceJoin::LeftOuter, WorkspaceJoin::RightOuter] {
+            let combination = combine(document.clone(), other.clone(), join, ChannelJoin::Whole).expect("disjoint");
             assert!(combination.kept.is_empty());
             let pruned = prune(combination.document, &others).expect("its names");
             assert_eq!(text(&sort(pruned.document)), text(&sort(document.clone())));
@@ -150,8 +155,8 @@ fn what_is_combined_and_pruned_is_as_it_was() {
 #[test]
 fn a_workspace_joined_with_itself_is_itself() {
     each(|_, document| {
-        for join in [Join::Outer, Join::LeftOuter, Join::RightOuter] {
-            for channels in [Channels::Whole, Channels::Merged] {
+        for join in [WorkspaceJoin::Outer, WorkspaceJoin::LeftOuter, WorkspaceJoin::RightOuter] {
+            for channels in [ChannelJoin::Whole, ChannelJoin::Merged] {
                 let combination = combine(document.clone(), document.clone(), join, channels).expect("the same");
                 assert_eq!(combination.document, document);
             }

@@ -1,7 +1,7 @@
 //! Arguments of `digest`.
 
 use clap::Args;
-use ns_translate::Source;
+use ns_translate::DocumentSource;
 
 use super::values::source;
 use super::{OutputArgs, named_or_piped};
@@ -12,11 +12,11 @@ use crate::error::CliError;
 pub(crate) struct DigestArgs {
     /// The workspace, or any other JSON document; `-` reads standard input, which is also read if none is named
     #[arg(value_name = "WORKSPACE", value_parser = source())]
-    workspace: Option<Source>,
+    workspace: Option<DocumentSource>,
 
     /// The same as WORKSPACE
     #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace")]
-    input: Option<Source>,
+    input: Option<DocumentSource>,
 
     /// The algorithm: sha256 or md5; repeatable
     #[arg(short, long, value_name = "NAME", default_value = "sha256")]
@@ -36,12 +36,12 @@ pub(crate) struct DigestArgs {
 
 impl DigestArgs {
     /// The document, if it was named.
-    pub(super) fn named(&self) -> Option<&Source> {
+    pub(super) fn named(&self) -> Option<&DocumentSource> {
         self.workspace.as_ref().or(self.input.as_ref())
     }
 
     /// The document's source.
-    pub(crate) fn source(&self) -> Result<Source, CliError> {
+    pub(crate) fn source(&self) -> Result<DocumentSource, CliError> {
         named_or_piped(self.named())
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments of `evaluate`.
 
 use clap::Args;
-use ns_translate::Source;
+use ns_translate::DocumentSource;
 
 use super::values::source;
 use super::{EXIT_CODES, ModelArgs, OutputArgs, ThreadArgs};
@@ -16,7 +16,7 @@ pub(crate) struct EvaluateArgs {
     /// Points to evaluate at: a JSON list of parameter vectors, each in the order of `par_names`; `-` reads standard input; the model's
     /// starting values if not given
     #[arg(long, value_name = "FILE", value_parser = source())]
-    pub(crate) points: Option<Source>,
+    pub(crate) points: Option<DocumentSource>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ns_translate::Source;
+use ns_translate::DocumentSource;
 
 use super::{InputArgs, OutputArgs, PatchsetVerb, ToysVerb, Verb};
 use crate::error::CliError;
@@ -23,7 +23,7 @@ impl<'a> Files<'a> {
         Self { read, written: output.output_file.iter().cloned().collect() }
     }
 
-    fn of(sources: &[Option<&'a Source>], output: &'a OutputArgs) -> Self {
+    fn of(sources: &[Option<&'a DocumentSource>], output: &'a OutputArgs) -> Self {
         let read = sources.iter().copied().flatten().filter_map(path).collect();
         Self { read, written: output.output_file.iter().cloned().collect() }
     }
@@ -44,10 +44,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn path(source: &Source) -> Option<&Path> {
+fn path(source: &DocumentSource) -> Option<&Path> {
     match source {
-        Source::Path(path) => Some(path),
-        Source::Stdin => None,
+        DocumentSource::Path(path) => Some(path),
+        DocumentSource::Stdin => None,
     }
 }
 

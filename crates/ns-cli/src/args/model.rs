@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ns_translate::Source;
+use ns_translate::DocumentSource;
 
 use super::values::{InterpolationRule, interpolation_rule, source};
 use crate::error::CliError;
@@ -14,31 +14,31 @@ use crate::error::CliError;
 pub(crate) struct SourceArgs {
     /// The workspace: pyhf JSON, plain or compressed as .gz or .zst; `-` reads standard input, which is also read if no workspace is named
     #[arg(value_name = "WORKSPACE", value_parser = source())]
-    workspace: Option<Source>,
+    workspace: Option<DocumentSource>,
 
     /// The same as WORKSPACE
     #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace")]
-    input: Option<Source>,
+    input: Option<DocumentSource>,
 }
 
 impl SourceArgs {
     /// The workspace, if it was named.
-    pub(super) fn named(&self) -> Option<&Source> {
+    pub(super) fn named(&self) -> Option<&DocumentSource> {
         self.workspace.as_ref().or(self.input.as_ref())
     }
 
     /// The workspace's source.
-    pub(crate) fn source(&self) -> Result<Source, CliError> {
+    pub(crate) fn source(&self) -> Result<DocumentSource, CliError> {
         named_or_piped(self.named())
     }
 }
 
 /// The document that was named, or else what is piped in. A terminal is not waited for.
-pub(crate) fn named_or_piped(named: Option<&Source>) -> Result<Source, CliError> {
+pub(crate) fn named_or_piped(named: Option<&DocumentSource>) -> Result<DocumentSource, CliError> {
     match named {
         Some(source) => Ok(source.clone()),
         None if io::stdin().is_terminal() => Err(CliError::NoDocument),
-        None => Ok(Source::Stdin),
+        None => Ok(DocumentSource::Stdin),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct InputArgs {
 
     /// A JSON patch to apply to the workspace, `-` for standard input; repeatable, applied in order
     #[arg(short, long, value_name = "FILE", value_parser = source())]
-    pub(crate) patch: Vec<Source>,
+    pub(crate) patch: Vec<DocumentSource>,
 
     /// A patch set made for the workspace; one patch of it is applied first
     #[arg(long, value_name = "FILE")]

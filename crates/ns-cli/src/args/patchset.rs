@@ -1,7 +1,7 @@
 //! Arguments of `patchset` and its own verbs, which are pyhf's.
 
 use clap::{Args, Subcommand};
-use ns_translate::Source;
+use ns_translate::DocumentSource;
 
 use super::values::source;
 use super::{OutputArgs, named_or_piped};
@@ -34,7 +34,7 @@ pub(crate) enum PatchsetVerb {
 pub(crate) struct SetArgs {
     /// The patch set, plain or compressed; `-` reads standard input, which is also read if no patch set is named
     #[arg(value_name = "PATCHSET", value_parser = source())]
-    patchset: Option<Source>,
+    patchset: Option<DocumentSource>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -42,12 +42,12 @@ pub(crate) struct SetArgs {
 
 impl SetArgs {
     /// The patch set, if it was named.
-    pub(super) fn named(&self) -> Option<&Source> {
+    pub(super) fn named(&self) -> Option<&DocumentSource> {
         self.patchset.as_ref()
     }
 
     /// The patch set's source.
-    pub(crate) fn source(&self) -> Result<Source, CliError> {
+    pub(crate) fn source(&self) -> Result<DocumentSource, CliError> {
         named_or_piped(self.named())
     }
 }
@@ -76,7 +76,7 @@ pub(crate) struct ExtractArgs {
 pub(crate) struct ApplyArgs {
     /// The workspace that the set was made for; `-` reads standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
-    pub(crate) workspace: Source,
+    pub(crate) workspace: DocumentSource,
 
     #[command(flatten)]
     pub(crate) set: SetArgs,
@@ -91,7 +91,7 @@ pub(crate) struct ApplyArgs {
 pub(crate) struct VerifyArgs {
     /// The workspace; `-` reads standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
-    pub(crate) workspace: Source,
+    pub(crate) workspace: DocumentSource,
 
     #[command(flatten)]
     pub(crate) set: SetArgs,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_inference::toys::{InvalidToyCount, number_of_toys};
-use ns_translate::Source;
+use ns_translate::DocumentSource;
 
 /// `NAME=VALUE`
 #[derive(Debug, Clone, PartialEq)]
@@ -70,8 +70,9 @@ pub(crate) enum ValueError {
 }
 
 /// A path, or `-`.
-pub(super) fn source() -> impl TypedValueParser<Value = Source> {
-    OsStringValueParser::new().map(|path| if path == "-" { Source::Stdin } else { Source::Path(PathBuf::from(path)) })
+pub(super) fn source() -> impl TypedValueParser<Value = DocumentSource> {
+    OsStringValueParser::new()
+        .map(|path| if path == "-" { DocumentSource::Stdin } else { DocumentSource::Path(PathBuf::from(path)) })
 }
 
 pub(super) fn finite(text: &str) -> Result<f64, ValueError> {

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use ns_core::spec::ModifierKind;
-use ns_translate::Source;
-use ns_translate::workspace::{Channels, Join, NewName, Prune, Rename};
+use ns_translate::DocumentSource;
+use ns_translate::workspace::{ChannelJoin, NewName, PruneRequest, RenameRequest, WorkspaceJoin};
 
 use super::model::named_or_piped;
 use super::values::source;
@@ -15,11 +15,11 @@ use crate::error::CliError;
 pub(crate) struct CombineArgs {
     /// The first workspace, plain or compressed; `-` reads standard input
     #[arg(value_name = "WORKSPACE_ONE", value_parser = source())]
-    one: Option<Source>,
+    one: Option<DocumentSource>,
 
     /// The second workspace; standard input if it is not named
     #[arg(value_name = "WORKSPACE_TWO", value_parser = source())]
-    two: Option<Source>,
+    two: Option<DocumentSource>,
 
     /// What becomes of channels, observations and measurements whose names are in both
     #[arg(short, long, value_enum, default_value_t)]
@@ -39,22 +39,26 @@ pub(crate) struct CombineArgs {
 
 impl CombineArgs {
     /// The first workspace and the second.
-    pub(crate) fn sources(&self) -> Result<[Source; 2], CliError> {
+    pub(crate) fn sources(&self) -> Result<[DocumentSource; 2], CliError> {
         let sources = [named_or_piped(self.one.as_ref())?, named_or_piped(self.two.as_ref())?];
-        if sources == [Source::Stdin, Source::Stdin] { Err(CliError::TwoFromStdin) } else { Ok(sources) }
-    }
-
-    pub(crate) fn join(&self) -> Join {
-        match self.join {
-            JoinArg::None => Join::None,
-            JoinArg::Outer => Join::Outer,
-            JoinArg::LeftOuter => Join::LeftOuter,
-            JoinArg::RightOuter => Join::RightOuter,
+        if sources == [DocumentSource::Stdin, DocumentSource::Stdin] {
+            Err(CliError::TwoFromStdin)
+        } else {
+            Ok(sources)
         }
     }
 
-    pub(crate) fn channels(&self) -> Channels {
-        if self.merge_channels { Channels::Merged } else { Channels::Whole }
+    pub(crate) fn join(&self) -> WorkspaceJoin {
+        match self.join {
+            JoinArg::None => WorkspaceJoin::None,
+            JoinArg::Outer => WorkspaceJoin::Outer,
+            JoinArg::LeftOuter => WorkspaceJoin::LeftOuter,
+            JoinArg::RightOuter => WorkspaceJoin::RightOuter,
+        }
+    }
+
+    pub(crate) fn channels(&self) -> ChannelJoin {
+        if self.merge_channels { ChannelJoin::Merged } else { ChannelJoin::Whole }
     }
 }
 
@@ -105,8 +109,8 @@ pub(crate) struct PruneArgs {
 }
 
 impl PruneArgs {
-    pub(crate) fn wanted(&self) -> Prune {
-        Prune {
+    pub(crate) fn wanted(&self) -> PruneRequest {
+        PruneRequest {
             channels: self.channel.clone(),
             samples: self.sample.clone(),
             modifiers: self.modifier.clone(),
@@ -150,8 +154,8 @@ pub(crate) struct RenameArgs {
 }
 
 impl RenameArgs {
-    pub(crate) fn wanted(&self) -> Rename {
-        Rename {
+    pub(crate) fn wanted(&self) -> RenameRequest {
+        RenameRequest {
             channels: pairs(&self.channel),
             samples: pairs(&self.sample),
             modifiers: pairs(&self.modifier),

@@ -1,6 +1,6 @@
 //! `nextstat digest`: digests of a document, as pyhf's patch sets carry them.
 
-use ns_translate::digest::{Algorithm, digest};
+use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::read_bytes;
 
 use super::Status;
@@ -10,8 +10,8 @@ use crate::report;
 
 pub(super) fn run(args: &DigestArgs) -> Result<Status, CliError> {
     let words = args.algorithm.iter();
-    let mut algorithms: Vec<Algorithm> = Vec::new();
-    for algorithm in words.map(|word| Algorithm::from_word(word)) {
+    let mut algorithms: Vec<DigestAlgorithm> = Vec::new();
+    for algorithm in words.map(|word| DigestAlgorithm::from_word(word)) {
         let algorithm = algorithm?;
         if !algorithms.contains(&algorithm) {
             algorithms.push(algorithm);
@@ -19,7 +19,7 @@ pub(super) fn run(args: &DigestArgs) -> Result<Status, CliError> {
     }
     let source = args.source()?;
     let bytes = read_bytes(&source)?;
-    let digest = |algorithm: &Algorithm| Ok((algorithm.as_str(), digest(&bytes, *algorithm)?));
+    let digest = |algorithm: &DigestAlgorithm| Ok((algorithm.as_str(), digest(&bytes, *algorithm)?));
     let digests: Vec<(&str, String)> = algorithms
         .iter()
         .map(digest)

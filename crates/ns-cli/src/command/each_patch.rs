@@ -4,7 +4,7 @@ use nextstat::Analysis;
 use nextstat::patchsets::value_of;
 use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::patchset::{PatchEntry, PatchSet};
-use ns_translate::{Source, pyhf, read_bytes};
+use ns_translate::{DocumentSource, pyhf, read_bytes};
 use serde_json::{Map, Value, json};
 
 use super::setup::{Machine, analysis_of};
@@ -24,7 +24,7 @@ pub(super) fn run(
 ) -> Result<Status, CliError> {
     let input = &setup.model.input;
     let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
-    let (source, set_source) = (input.workspace.source()?, Source::Path(path));
+    let (source, set_source) = (input.workspace.source()?, DocumentSource::Path(path));
     let bytes = read_bytes(&source)?;
     let background = pyhf::read_value(&bytes).map_err(|error| error.in_file(&source.name()))?;
     let set = read_bytes(&set_source).map_err(CliError::from)?;

@@ -9,7 +9,7 @@ use ns_core::Model;
 use ns_core::expected::expected_data;
 use ns_core::likelihood::diagnose;
 use ns_inference::parallel::{self, ExecutionContext};
-use ns_translate::{Source, read_bytes, read_points};
+use ns_translate::{DocumentSource, read_bytes, read_points};
 
 use super::{Status, model};
 use crate::args::EvaluateArgs;
@@ -20,7 +20,7 @@ use crate::report::{self, Talk};
 pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
     let workspace = args.model.input.workspace.source()?;
     let mut documents = args.model.input.patch.iter().chain([&workspace]);
-    if args.points == Some(Source::Stdin) && documents.any(|source| *source == Source::Stdin) {
+    if args.points == Some(DocumentSource::Stdin) && documents.any(|source| *source == DocumentSource::Stdin) {
         return Err(CliError::TwoFromStdin);
     }
     let compiled = model::model(&args.model)?;

@@ -7,7 +7,7 @@ use nextstat::error::Procedure;
 use nextstat::hypothesis::tested_by_toys;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{HypotestSettings, HypotestToys, RunStatus, StatisticSamples, ToyHypotest, ToyRun};
-use ns_translate::toys::{Identity, ToyFile, ToyFileError};
+use ns_translate::toys::{ToyFile, ToyFileError, ToyRunIdentity};
 
 use super::Status;
 use super::setup::{Machine, analysis};
@@ -54,7 +54,7 @@ fn settings(args: &HypotestToysArgs, analysis: &Analysis) -> Result<HypotestSett
 
 /// The toys so far.
 struct Work {
-    identity: Identity,
+    identity: ToyRunIdentity,
     samples: StatisticSamples,
     /// Where they are kept, if anywhere.
     file: Option<ToyFile>,

@@ -4,7 +4,7 @@ use nextstat::CompiledModel;
 use ns_core::interpolate::Interpolation;
 use ns_core::spec::Workspace;
 use ns_core::{CompileError, CompileOptions, PoiChoice};
-use ns_translate::{LoadRequest, Source, load};
+use ns_translate::{DocumentSource, LoadRequest, load};
 
 use crate::args::{InputArgs, InterpolationDefaults, ModelArgs};
 use crate::error::CliError;
@@ -12,7 +12,8 @@ use crate::error::CliError;
 /// A workspace with its patches applied, and its name for messages.
 pub(super) fn workspace(input: &InputArgs) -> Result<(Workspace, String), CliError> {
     let workspace = input.workspace.source()?;
-    let n_from_stdin = input.patch.iter().chain([&workspace]).filter(|&source| *source == Source::Stdin).count();
+    let n_from_stdin =
+        input.patch.iter().chain([&workspace]).filter(|&source| *source == DocumentSource::Stdin).count();
     if n_from_stdin > 1 {
         return Err(CliError::TwoFromStdin);
     }

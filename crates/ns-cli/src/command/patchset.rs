@@ -1,8 +1,8 @@
 //! `nextstat patchset`: pyhf's verbs for patch sets.
 
 use nextstat::patchsets;
-use ns_translate::patchset::{Extracted, PatchSet};
-use ns_translate::{DocumentError, Source, pyhf, read_bytes};
+use ns_translate::patchset::{PatchContents, PatchSet};
+use ns_translate::{DocumentError, DocumentSource, pyhf, read_bytes};
 
 use super::Status;
 use crate::args::{ApplyArgs, ExtractArgs, PatchsetVerb, SetArgs, VerifyArgs};
@@ -19,16 +19,16 @@ pub(super) fn run(verb: PatchsetVerb) -> Result<Status, CliError> {
     }
 }
 
-fn read(source: &Source) -> Result<PatchSet, CliError> {
+fn read(source: &DocumentSource) -> Result<PatchSet, CliError> {
     PatchSet::from_bytes(&read_bytes(source)?).map_err(|error| named(error, source))
 }
 
-fn named(error: DocumentError, source: &Source) -> CliError {
+fn named(error: DocumentError, source: &DocumentSource) -> CliError {
     error.in_file(&source.name()).into()
 }
 
-fn read_both(workspace: &Source, set: &Source) -> Result<(Vec<u8>, PatchSet), CliError> {
-    if *workspace == Source::Stdin && *set == Source::Stdin {
+fn read_both(workspace: &DocumentSource, set: &DocumentSource) -> Result<(Vec<u8>, PatchSet), CliError> {
+    if *workspace == DocumentSource::Stdin && *set == DocumentSource::Stdin {
         return Err(CliError::TwoFromStdin);
     }
     Ok((read_bytes(workspace)?, read(set)?))
@@ -51,7 +51,7 @@ fn inspect(args: &SetArgs) -> Result<Status, CliError> {
 fn extract(args: &ExtractArgs) -> Result<Status, CliError> {
     let source = &args.set.source()?;
     let set = read(source)?;
-    let what = if args.with_metadata { Extracted::WithMetadata } else { Extracted::Operations };
+    let what = if args.with_metadata { PatchContents::WithMetadata } else { PatchContents::Operations };
     let patch = set.by_name(&args.name).and_then(|entry| set.extract(entry, what));
     let document = patch.map_err(|error| named(error, source))?;
     report::write_json(&document, &args.set.output)?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::HypotestToys;
-use ns_translate::toys::{Identity, Shard};
+use ns_translate::toys::{Shard, ToyRunIdentity};
 use serde_json::{Value, json};
 
 use super::hypotest::BAND;
@@ -25,7 +25,7 @@ pub(crate) fn statistic(word: &str) -> Option<TestStatistic> {
 
 /// Writes the result; `interrupted` has the numbers of toys done and wanted.
 pub(crate) fn write(
-    identity: &Identity,
+    identity: &ToyRunIdentity,
     mut result: HypotestToys,
     interrupted: Option<(u64, u64)>,
     (device, output): (Option<Value>, &OutputArgs),
@@ -59,7 +59,7 @@ pub(crate) fn write(
     Ok(if interrupted.is_some() { Status::Interrupted } else { Status::positive_if(n_failed == 0) })
 }
 
-fn document(identity: &Identity, result: &HypotestToys) -> Value {
+fn document(identity: &ToyRunIdentity, result: &HypotestToys) -> Value {
     let Value::Object(mut document) = to_document(result) else { return Value::Null };
     for key in ["measurement", "seed", "aux", "thrown_at", "par_names", "nextstat_version"] {
         document.insert(key.to_owned(), identity.settings[key].clone());

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Read, Write};
 
-use ns_translate::whole_file::{Replacement, Target};
+use ns_translate::whole_file::{OutputTarget, ReplacementFile};
 
 use super::output::{require_stdout, stdout_error};
 use crate::args::OutputArgs;
@@ -12,7 +12,7 @@ use crate::error::CliError;
 pub(crate) struct Stream {
     writer: BufWriter<Box<dyn Write>>,
     /// The file in the making.
-    replacement: Option<Replacement>,
+    replacement: Option<ReplacementFile>,
 }
 
 impl Stream {
@@ -23,9 +23,9 @@ impl Stream {
             require_stdout()?;
             return Ok(Self { writer: BufWriter::new(Box::new(io::stdout())), replacement: None });
         };
-        let opened = Target::open(path).and_then(|target| match target {
-            Target::Special(file) => Ok((file, None)),
-            Target::Replacement(replacement) => Ok((replacement.file().try_clone()?, Some(replacement))),
+        let opened = OutputTarget::open(path).and_then(|target| match target {
+            OutputTarget::Special(file) => Ok((file, None)),
+            OutputTarget::Replacement(replacement) => Ok((replacement.file().try_clone()?, Some(replacement))),
         });
         let (file, replacement) =
             opened.map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source })?;

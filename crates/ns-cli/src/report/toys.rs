@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 
 use ns_translate::python_json;
-use ns_translate::toys::Identity;
+use ns_translate::toys::ToyRunIdentity;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -34,7 +34,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(identity: &Identity) -> Self {
+    pub(crate) fn new(identity: &ToyRunIdentity) -> Self {
         let poi = identity.settings["poi"].as_str().and_then(|name| {
             let written = identity.settings["parameters"].as_array()?;
             Some((name.to_owned(), written.iter().position(|parameter| parameter == name)?))
@@ -132,7 +132,7 @@ pub(crate) struct Document {
 
 impl Document {
     /// Opens the output, and keeps what the ensemble is.
-    pub(crate) fn begin(identity: &Identity, output: &OutputArgs) -> Result<Self, CliError> {
+    pub(crate) fn begin(identity: &ToyRunIdentity, output: &OutputArgs) -> Result<Self, CliError> {
         let stream = Stream::open(output)?;
         let mut fields = identity.settings.clone();
         fields.insert("n_toys".to_owned(), json!(identity.n_toys));

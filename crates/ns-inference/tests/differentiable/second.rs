@@ -239,7 +239,7 @@ fn products_of_published_models_match_differences() {
     let Some(folder) = published::folder("workspaces") else { return };
     let mut n_checked = 0;
     for name in ["atlas_tHu_fcnc.json", "pyhf_2bin_1ch.json"] {
-        let source = ns_translate::Source::Path(folder.join(name));
+        let source = ns_translate::DocumentSource::Path(folder.join(name));
         let request = ns_translate::LoadRequest { workspace: source, patches: Vec::new(), patchset: None };
         let workspace = ns_translate::load(&request).expect("a workspace");
         let model = ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("a model");

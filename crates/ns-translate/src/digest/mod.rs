@@ -16,14 +16,14 @@ use crate::DocumentError;
 
 /// The algorithms that pyhf's patch sets use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
+pub enum DigestAlgorithm {
     /// MD5, 32 hexadecimal digits.
     Md5,
     /// SHA-256, 64 hexadecimal digits.
     Sha256,
 }
 
-impl Algorithm {
+impl DigestAlgorithm {
     /// Every algorithm.
     pub const ALL: [Self; 2] = [Self::Md5, Self::Sha256];
 
@@ -47,7 +47,7 @@ impl Algorithm {
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for DigestAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -64,21 +64,21 @@ impl fmt::Display for Algorithm {
 /// The example of pyhf's own documentation:
 ///
 /// ```
-/// use ns_translate::digest::{Algorithm, digest};
+/// use ns_translate::digest::{DigestAlgorithm, digest};
 ///
 /// let document = br#"{"a": 2.0, "b": 3.0, "c": 1.0}"#;
-/// assert_eq!(digest(document, Algorithm::Md5)?, "2c0633f242928eb55c3672fed5ba8612");
+/// assert_eq!(digest(document, DigestAlgorithm::Md5)?, "2c0633f242928eb55c3672fed5ba8612");
 /// # Ok::<(), ns_translate::DocumentError>(())
 /// ```
-pub fn digest(bytes: &[u8], algorithm: Algorithm) -> Result<String, DocumentError> {
+pub fn digest(bytes: &[u8], algorithm: DigestAlgorithm) -> Result<String, DocumentError> {
     canonical_json(bytes).map(|canonical| digest_of_canonical(&canonical, algorithm))
 }
 
 /// The digest of a document that [`canonical_json`] has written: several digests cost one reading.
-pub(crate) fn digest_of_canonical(canonical: &str, algorithm: Algorithm) -> String {
+pub(crate) fn digest_of_canonical(canonical: &str, algorithm: DigestAlgorithm) -> String {
     match algorithm {
-        Algorithm::Md5 => hex(&Md5::digest(canonical)),
-        Algorithm::Sha256 => hex(&Sha256::digest(canonical)),
+        DigestAlgorithm::Md5 => hex(&Md5::digest(canonical)),
+        DigestAlgorithm::Sha256 => hex(&Sha256::digest(canonical)),
     }
 }
 

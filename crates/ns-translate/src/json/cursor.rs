@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{Member, Node, Tree};
 use crate::DocumentError;
-use crate::error::Found;
-use crate::place::{Place, Position, push_index, push_key};
+use crate::error::FoundValue;
+use crate::place::{DocumentPlace, TextPosition, push_index, push_key};
 
 /// A value in a document and its place.
 #[derive(Clone, Copy)]
@@ -54,15 +54,15 @@ impl<'c> Cursor<'c> {
     }
 
     /// The pointer and the position of the value.
-    pub(crate) fn place(&self) -> Place {
-        let mut place = Place::default();
+    pub(crate) fn place(&self) -> DocumentPlace {
+        let mut place = DocumentPlace::default();
         self.write_pointer(&mut place.pointer);
         place.position = self.position(self.node.start);
         place
     }
 
     /// The place of the value that the pointer `below`, relative to this one, leads to.
-    pub(crate) fn place_below(&self, below: &str) -> Place {
+    pub(crate) fn place_below(&self, below: &str) -> DocumentPlace {
         let mut place = self.place();
         place.pointer.push_str(below);
         let mut node = self.node;
@@ -92,11 +92,11 @@ impl<'c> Cursor<'c> {
         }
     }
 
-    fn position(&self, offset: usize) -> Option<Position> {
-        self.text.map(|text| Position::of(text, offset))
+    fn position(&self, offset: usize) -> Option<TextPosition> {
+        self.text.map(|text| TextPosition::of(text, offset))
     }
 
-    fn key_place(&self, member: &Member<'_>) -> Place {
+    fn key_place(&self, member: &Member<'_>) -> DocumentPlace {
         let mut place = self.place();
         push_key(&mut place.pointer, &member.key);
         place.position = self.position(member.start);
@@ -104,15 +104,15 @@ impl<'c> Cursor<'c> {
     }
 
     /// What stands here, for a message.
-    pub(crate) fn found(&self) -> Found {
+    pub(crate) fn found(&self) -> FoundValue {
         match &self.node.tree {
-            Tree::Null => Found::Null,
-            Tree::Bool(value) => Found::Bool(*value),
-            Tree::Number(spelling) | Tree::NonFinite(spelling) => Found::Number((*spelling).to_owned()),
-            Tree::Text(text) => Found::Text(text.to_string()),
-            Tree::List(items) => Found::List(items.len()),
-            Tree::Object(_) => Found::Object,
-            Tree::Skipped => Found::Nested,
+            Tree::Null => FoundValue::Null,
+            Tree::Bool(value) => FoundValue::Bool(*value),
+            Tree::Number(spelling) | Tree::NonFinite(spelling) => FoundValue::Number((*spelling).to_owned()),
+            Tree::Text(text) => FoundValue::Text(text.to_string()),
+            Tree::List(items) => FoundValue::List(items.len()),
+            Tree::Object(_) => FoundValue::Object,
+            Tree::Skipped => FoundValue::Nested,
         }
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::syntax::SEPARATOR;
 use super::{DEPTH_LIMIT, Member, Node, SyntaxProblem, Tree};
 use crate::DocumentError;
-use crate::place::{Place, Position, push_index, push_key};
+use crate::place::{DocumentPlace, TextPosition, push_index, push_key};
 
 /// Reads a whole document.
 pub(crate) fn parse(text: &str) -> Result<Node<'_>, DocumentError> {
@@ -54,8 +54,8 @@ impl<'a> Reader<'a> {
                 Step::Index(index) => push_index(&mut pointer, *index),
             }
         }
-        let position = Some(Position::of(self.text, self.at));
-        DocumentError::Syntax { problem, place: Place { pointer, position } }
+        let position = Some(TextPosition::of(self.text, self.at));
+        DocumentError::Syntax { problem, place: DocumentPlace { pointer, position } }
     }
 
     fn document(&mut self) -> Read<Node<'a>> {

@@ -5,7 +5,7 @@ use std::fmt;
 use json_patch::jsonptr::{Pointer, Token};
 use serde_json::Value;
 
-use crate::error::Found;
+use crate::error::FoundValue;
 
 /// Why an operation cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub enum PatchProblem {
         /// The path up to the last step that is.
         parent: String,
         /// What stands at `parent`.
-        holds: Found,
+        holds: FoundValue,
     },
     /// A `test` of a value found another one.
     TestFailed {
         /// What stands there.
-        found: Found,
+        found: FoundValue,
     },
     /// A value cannot be moved into itself.
     IntoItself,
@@ -90,13 +90,13 @@ fn step<'v>(value: &'v Value, token: &Token<'_>) -> Option<&'v Value> {
 }
 
 /// What a value is, for a message.
-pub(super) fn found(value: &Value) -> Found {
+pub(super) fn found(value: &Value) -> FoundValue {
     match value {
-        Value::Null => Found::Null,
-        Value::Bool(value) => Found::Bool(*value),
-        Value::Number(number) => Found::Number(number.to_string()),
-        Value::String(text) => Found::Text(text.clone()),
-        Value::Array(items) => Found::List(items.len()),
-        Value::Object(_) => Found::Object,
+        Value::Null => FoundValue::Null,
+        Value::Bool(value) => FoundValue::Bool(*value),
+        Value::Number(number) => FoundValue::Number(number.to_string()),
+        Value::String(text) => FoundValue::Text(text.clone()),
+        Value::Array(items) => FoundValue::List(items.len()),
+        Value::Object(_) => FoundValue::Object,
     }
 }

@@ -10,7 +10,7 @@ use crate::json::{self, Cursor, Written};
 
 /// What to extract of a patch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Extracted {
+pub enum PatchContents {
     /// The operations.
     #[default]
     Operations,
@@ -29,10 +29,10 @@ impl PatchSet {
     /// # Errors
     ///
     /// What the set's own reading left unread: duplicate keys and numbers out of range.
-    pub fn extract(&self, entry: &PatchEntry, what: Extracted) -> Result<ExtractedPatch, DocumentError> {
+    pub fn extract(&self, entry: &PatchEntry, what: PatchContents) -> Result<ExtractedPatch, DocumentError> {
         let pointer = format!("/patches/{}", entry.index);
         let operations = self.part(entry.start, &format!("{pointer}/patch"), Written::read)?;
-        if what == Extracted::Operations {
+        if what == PatchContents::Operations {
             return Ok(ExtractedPatch(operations));
         }
         let mut metadata = self.part(entry.metadata_start, &format!("{pointer}/metadata"), Written::members)?;

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-pub use extract::{Extracted, ExtractedPatch};
+pub use extract::{ExtractedPatch, PatchContents};
 pub use value::PatchValue;
 
-use crate::digest::{Algorithm, canonical_json, digest_of_canonical};
+use crate::digest::{DigestAlgorithm, canonical_json, digest_of_canonical};
 use crate::json::{self, Cursor};
 use crate::patch::{self, Patch};
 use crate::{DocumentError, pyhf};
@@ -24,7 +24,7 @@ use crate::{DocumentError, pyhf};
 #[derive(Debug, Clone)]
 pub struct PatchSet {
     text: String,
-    metadata: Metadata,
+    metadata: PatchSetMetadata,
     /// Where what the set says of itself begins in its text.
     metadata_start: usize,
     patches: Vec<PatchEntry>,
@@ -34,7 +34,7 @@ pub struct PatchSet {
 
 /// What a patch set says of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metadata {
+pub struct PatchSetMetadata {
     /// What the values of each patch stand for.
     pub labels: Vec<String>,
     /// Free text.
@@ -42,7 +42,7 @@ pub struct Metadata {
     /// Where the set comes from: kind (`hepdata`) and identifier.
     pub references: Vec<(String, String)>,
     /// Digests of the workspace that the set was made for.
-    pub digests: Vec<(Algorithm, String)>,
+    pub digests: Vec<(DigestAlgorithm, String)>,
 }
 
 /// One patch of a set, not yet read.
@@ -64,7 +64,7 @@ pub struct PatchEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestCheck {
     /// The algorithm.
-    pub algorithm: Algorithm,
+    pub algorithm: DigestAlgorithm,
     /// The digest in the patch set.
     pub expected: String,
     /// The digest of the workspace.
@@ -92,7 +92,7 @@ impl PatchSet {
 
     /// What the set says of itself.
     #[must_use]
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &PatchSetMetadata {
         &self.metadata
     }
 
@@ -146,7 +146,7 @@ impl PatchSet {
     /// A workspace that is not JSON.
     pub fn verify(&self, workspace_bytes: &[u8]) -> Result<Vec<DigestCheck>, DocumentError> {
         let canonical = canonical_json(workspace_bytes)?;
-        let check = |(algorithm, expected): &(Algorithm, String)| DigestCheck {
+        let check = |(algorithm, expected): &(DigestAlgorithm, String)| DigestCheck {
             algorithm: *algorithm,
             expected: expected.clone(),
             found: digest_of_canonical(&canonical, *algorithm),

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Metadata, PatchEntry, PatchSet, PatchValue};
+use super::{PatchEntry, PatchSet, PatchSetMetadata, PatchValue};
 use crate::DocumentError;
-use crate::digest::Algorithm;
+use crate::digest::DigestAlgorithm;
 use crate::json::{self, Cursor, Object, Tree};
 use crate::kind::DocumentKind;
 use crate::{patch, pyhf, text};
@@ -40,10 +40,10 @@ pub(super) fn patch_set(bytes: &[u8]) -> Read<PatchSet> {
     })
 }
 
-fn metadata(cursor: &Cursor<'_>) -> Read<Metadata> {
+fn metadata(cursor: &Cursor<'_>) -> Read<PatchSetMetadata> {
     let object = cursor.open_object()?;
     let labels = object.need("labels")?;
-    Ok(Metadata {
+    Ok(PatchSetMetadata {
         references: references(&object.need("references")?)?,
         digests: digests(&object.need("digests")?)?,
         labels: labels.filled_list()?.map(|label| word(&label)).collect::<Read<_>>()?,
@@ -62,14 +62,18 @@ fn only_key<'c>(object: &Object<'c>, key: &str, cursor: &Cursor<'_>) -> Read<Cur
     object.get(key).ok_or_else(|| DocumentError::Empty { place: cursor.place() })
 }
 
-fn digests(cursor: &Cursor<'_>) -> Read<Vec<(Algorithm, String)>> {
+fn digests(cursor: &Cursor<'_>) -> Read<Vec<(DigestAlgorithm, String)>> {
     cursor.object(&["md5", "sha256"])?;
     let mut digests = Vec::new();
     for (member, value) in cursor.members()? {
-        let algorithm = Algorithm::from_word(&member.key)?;
+        let algorithm = DigestAlgorithm::from_word(&member.key)?;
         let digest = match algorithm {
-            Algorithm::Md5 => text_like(&value, |text| is_hex(text, 32, false), "an MD5 digest (32 of `0-9a-f`)")?,
-            Algorithm::Sha256 => text_like(&value, |text| is_hex(text, 64, true), "a SHA-256 digest (64 of `0-9a-f`)")?,
+            DigestAlgorithm::Md5 => {
+                text_like(&value, |text| is_hex(text, 32, false), "an MD5 digest (32 of `0-9a-f`)")?
+            }
+            DigestAlgorithm::Sha256 => {
+                text_like(&value, |text| is_hex(text, 64, true), "a SHA-256 digest (64 of `0-9a-f`)")?
+            }
         };
         digests.push((algorithm, digest));
     }

@@ -212,7 +212,7 @@ fn published_workspaces_read_the_same_both_ways() {
         if name.contains("patch") || name.contains("synthsig") {
             continue;
         }
-        let bytes = crate::read_bytes(&crate::Source::Path(path)).expect("readable");
+        let bytes = crate::read_bytes(&crate::DocumentSource::Path(path)).expect("readable");
         let text = text::decode(&bytes).expect("text");
         let careful = read_carefully(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(typed_text(text), Some(careful.clone()), "{name}");

@@ -7,7 +7,7 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::Identity;
+use super::ToyRunIdentity;
 use super::file::read_records;
 
 const ALGORITHM: &str = "crc32";
@@ -40,7 +40,7 @@ pub(super) struct WrittenChecksums {
 
 impl Checksums {
     /// Those of no records, for a file of the run `identity`.
-    pub(super) fn new(identity: &Identity) -> Self {
+    pub(super) fn new(identity: &ToyRunIdentity) -> Self {
         let range = identity.range();
         let blocks = (range.end - range.start).div_ceil(SMALLEST);
         let each = SMALLEST.saturating_mul(blocks.div_ceil(MOST_BLOCKS).max(1).next_power_of_two());
@@ -48,7 +48,7 @@ impl Checksums {
     }
 
     /// Those of the first `n` records of `file`, after none.
-    pub(super) fn of(mut self, file: &mut File, identity: &Identity, n: u64) -> io::Result<Self> {
+    pub(super) fn of(mut self, file: &mut File, identity: &ToyRunIdentity, n: u64) -> io::Result<Self> {
         read_records(file, identity, n, |record| {
             self.add(record);
             true
@@ -105,7 +105,7 @@ impl WrittenChecksums {
     }
 
     /// How many of the first `n` records of `file` are known to be what was written.
-    pub(super) fn sound(&self, file: &mut File, identity: &Identity, n: u64) -> io::Result<u64> {
+    pub(super) fn sound(&self, file: &mut File, identity: &ToyRunIdentity, n: u64) -> io::Result<u64> {
         let covered = n.min(self.n_records);
         let none = Checksums { each: self.each, ..Checksums::new(identity) };
         let found = none.of(file, identity, covered)?;
@@ -120,8 +120,8 @@ impl WrittenChecksums {
 
 /// The document of a file of toys: what the toys are of, how many there are if the file is complete, and their checksums.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Described {
-    pub(super) identity: Identity,
+pub(super) struct ToyFileDescription {
+    pub(super) identity: ToyRunIdentity,
     pub(super) n_records: Option<u64>,
     pub(super) checksums: Option<WrittenChecksums>,
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::checksums::{Checksums, Described};
-use super::{Identity, ToyFileError};
+use super::checksums::{Checksums, ToyFileDescription};
+use super::{ToyFileError, ToyRunIdentity};
 use crate::json::python_json;
 use crate::source::name_of;
 use crate::whole_file::write_whole;
@@ -22,7 +22,7 @@ const UNNOTED: Duration = Duration::from_secs(1);
 
 /// What to do about toys that are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum ToyFileMode {
     /// Start anew; refuse if a run was left unfinished.
     Fresh,
     /// Go on where a run was left, or start anew if there is none.
@@ -33,7 +33,7 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct ToyFile {
     path: PathBuf,
-    identity: Identity,
+    identity: ToyRunIdentity,
     file: File,
     /// Of all its records.
     checksums: Checksums,
@@ -67,21 +67,21 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> ToyFileError + '_
 }
 
 /// What the document beside a file says; `None` if there is no document.
-pub(super) fn read_description(document: &Path) -> Result<Option<Described>, ToyFileError> {
+pub(super) fn read_description(document: &Path) -> Result<Option<ToyFileDescription>, ToyFileError> {
     let bytes = match fs::read(document) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(document)(error)),
     };
     let value: Option<Value> = serde_json::from_slice(&bytes).ok();
-    let described = value.as_ref().and_then(Identity::from_value);
+    let described = value.as_ref().and_then(ToyRunIdentity::from_value);
     described.map(Some).ok_or_else(|| ToyFileError::NoIdentity { name: name_of(document) })
 }
 
 /// Writes a document whole or not at all; `n_records` are those of a complete file.
 fn write_description(
     document: &Path,
-    identity: &Identity,
+    identity: &ToyRunIdentity,
     n_records: Option<u64>,
     checksums: &Checksums,
 ) -> Result<(), ToyFileError> {
@@ -98,12 +98,12 @@ impl ToyFile {
     /// Unfinished toys in the way, toys of another run, or a file system that refuses.
     pub fn open(
         path: &Path,
-        identity: Identity,
-        mode: Mode,
+        identity: ToyRunIdentity,
+        mode: ToyFileMode,
         is_unit: impl Fn(u64, &[u8]) -> bool,
     ) -> Result<Self, ToyFileError> {
         let (part, document) = (with_suffix(path, ".part"), with_suffix(path, ".part.json"));
-        if mode == Mode::Resume
+        if mode == ToyFileMode::Resume
             && !part.exists()
             && let Some(finished) = Self::finished(path, &identity)?
         {
@@ -113,7 +113,7 @@ impl ToyFile {
         let is_empty = file.metadata().map_err(failed(&part))?.len() == 0;
         let left = if is_empty { None } else { read_description(&document)? };
         let Some(theirs) = left else { return Self::create(path, identity, file) };
-        if mode == Mode::Resume {
+        if mode == ToyFileMode::Resume {
             return Self::resume(path, identity, file, &theirs, is_unit);
         }
         match whole_records(&part, &theirs.identity)? {
@@ -123,14 +123,14 @@ impl ToyFile {
     }
 
     /// The run that was completed at `path`, if there is one.
-    fn finished(path: &Path, identity: &Identity) -> Result<Option<Self>, ToyFileError> {
+    fn finished(path: &Path, identity: &ToyRunIdentity) -> Result<Option<Self>, ToyFileError> {
         let found = if path.exists() { read_description(&with_suffix(path, ".json"))? } else { None };
         let Some(theirs) = found else { return Ok(None) };
         let Some(n_records) = theirs.n_records else { return Ok(None) };
         Self::complete(path, identity.clone(), &theirs, n_records).map(Some)
     }
 
-    fn create(path: &Path, identity: Identity, mut file: File) -> Result<Self, ToyFileError> {
+    fn create(path: &Path, identity: ToyRunIdentity, mut file: File) -> Result<Self, ToyFileError> {
         let part = with_suffix(path, ".part");
         // Empty it first: records left there must never stand beside the description of this run.
         file.set_len(0).map_err(failed(&part))?;
@@ -142,7 +142,12 @@ impl ToyFile {
         Ok(Self { path: path.to_owned(), identity, file, checksums, noted: Noted::now(0), is_complete: false })
     }
 
-    fn complete(path: &Path, identity: Identity, theirs: &Described, n_records: u64) -> Result<Self, ToyFileError> {
+    fn complete(
+        path: &Path,
+        identity: ToyRunIdentity,
+        theirs: &ToyFileDescription,
+        n_records: u64,
+    ) -> Result<Self, ToyFileError> {
         require_same(&identity, &theirs.identity, path)?;
         let mut file = File::open(path).map_err(failed(path))?;
         let found = whole_records(path, &identity)?;
@@ -151,15 +156,15 @@ impl ToyFile {
         }
         require_sound(path, &mut file, theirs, n_records)?;
         let checksums = Checksums::new(&identity).of(&mut file, &identity, n_records).map_err(failed(path))?;
-        let identity = Identity { devices: theirs.identity.devices.clone(), ..identity };
+        let identity = ToyRunIdentity { devices: theirs.identity.devices.clone(), ..identity };
         Ok(Self { path: path.to_owned(), identity, file, checksums, noted: Noted::now(n_records), is_complete: true })
     }
 
     fn resume(
         path: &Path,
-        identity: Identity,
+        identity: ToyRunIdentity,
         mut file: File,
-        theirs: &Described,
+        theirs: &ToyFileDescription,
         is_unit: impl Fn(u64, &[u8]) -> bool,
     ) -> Result<Self, ToyFileError> {
         let part = with_suffix(path, ".part");
@@ -210,7 +215,7 @@ impl ToyFile {
 
     /// What it is of.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &ToyRunIdentity {
         &self.identity
     }
 
@@ -291,7 +296,7 @@ impl Drop for ToyFile {
 pub(super) fn require_sound(
     path: &Path,
     file: &mut File,
-    described: &Described,
+    described: &ToyFileDescription,
     n_records: u64,
 ) -> Result<(), ToyFileError> {
     let Some(checksums) = &described.checksums else { return Ok(()) };
@@ -335,7 +340,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 /// Reads `n` records behind the header, until `receive` wants no more.
 pub(super) fn read_records(
     file: &mut File,
-    identity: &Identity,
+    identity: &ToyRunIdentity,
     n: u64,
     mut receive: impl FnMut(&[u8]) -> bool,
 ) -> io::Result<()> {
@@ -351,8 +356,8 @@ pub(super) fn read_records(
     Ok(())
 }
 
-fn require_same(identity: &Identity, theirs: &Identity, path: &Path) -> Result<(), ToyFileError> {
-    let shard = |identity: &Identity| format!("{}/{}", identity.shard.index, identity.shard.of);
+fn require_same(identity: &ToyRunIdentity, theirs: &ToyRunIdentity, path: &Path) -> Result<(), ToyFileError> {
+    let shard = |identity: &ToyRunIdentity| format!("{}/{}", identity.shard.index, identity.shard.of);
     let other_shard = (identity.shard != theirs.shard).then(|| ("shard".to_owned(), shard(identity), shard(theirs)));
     match identity.difference(theirs).or(other_shard) {
         None => Ok(()),
@@ -367,7 +372,7 @@ fn require_same(identity: &Identity, theirs: &Identity, path: &Path) -> Result<(
 }
 
 /// How many whole records there are behind the header.
-fn whole_records(part: &Path, identity: &Identity) -> Result<u64, ToyFileError> {
+fn whole_records(part: &Path, identity: &ToyRunIdentity) -> Result<u64, ToyFileError> {
     let length = fs::metadata(part).map_err(failed(part))?.len();
     let header = identity.layout.header(0).len() as u64;
     Ok(length.saturating_sub(header) / (identity.layout.record_bytes() as u64).max(1))
@@ -380,7 +385,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::toys::{ColumnKind, Layout, Shard};
+    use crate::toys::{ColumnKind, RecordLayout, Shard};
 
     /// A folder for one test, removed at its end.
     struct Scratch(PathBuf);
@@ -403,23 +408,30 @@ mod tests {
         }
     }
 
-    fn identity(seed: u64, n_toys: u64) -> Identity {
-        let layout = Layout::new(&[("toy", ColumnKind::U64), ("nll", ColumnKind::F64)]);
+    fn identity(seed: u64, n_toys: u64) -> ToyRunIdentity {
+        let layout = RecordLayout::new(&[("toy", ColumnKind::U64), ("nll", ColumnKind::F64)]);
         let settings = Map::from_iter([("seed".to_owned(), seed.into())]);
-        Identity { kind: "fits".to_owned(), settings, layout, n_toys, shard: Shard::WHOLE, devices: BTreeSet::new() }
+        ToyRunIdentity {
+            kind: "fits".to_owned(),
+            settings,
+            layout,
+            n_toys,
+            shard: Shard::WHOLE,
+            devices: BTreeSet::new(),
+        }
     }
 
     fn records(toys: std::ops::Range<u64>) -> Vec<u8> {
         toys.flat_map(|toy| [toy.to_le_bytes(), (toy as f64).to_le_bytes()]).flatten().collect()
     }
 
-    fn open(path: &Path, identity: Identity, mode: Mode) -> Result<ToyFile, ToyFileError> {
+    fn open(path: &Path, identity: ToyRunIdentity, mode: ToyFileMode) -> Result<ToyFile, ToyFileError> {
         ToyFile::open(path, identity, mode, |toy, record| record[..8] == toy.to_le_bytes())
     }
 
     /// A file of `n` toys, finished or left.
     fn file_of(path: &Path, n: u64, is_finished: bool) {
-        let mut file = open(path, identity(1, n), Mode::Fresh).expect("a new file");
+        let mut file = open(path, identity(1, n), ToyFileMode::Fresh).expect("a new file");
         for first in (0..n).step_by(100) {
             file.append(&records(first..n.min(first + 100))).expect("writable");
         }
@@ -442,7 +454,7 @@ mod tests {
         let (path, part) = (scratch.file(), with_suffix(&scratch.file(), ".part"));
         file_of(&path, 1000, false);
         damage(&part, 600);
-        let mut file = open(&path, identity(1, 1000), Mode::Resume).expect("its own run");
+        let mut file = open(&path, identity(1, 1000), ToyFileMode::Resume).expect("its own run");
         assert_eq!(file.n_records(), 512, "whole blocks before the damage are kept");
         file.append(&records(512..1000)).expect("writable");
         file.finish().expect("movable");
@@ -454,10 +466,10 @@ mod tests {
         let scratch = Scratch::new("damaged");
         let path = scratch.file();
         file_of(&path, 1000, true);
-        assert!(open(&path, identity(1, 1000), Mode::Resume).is_ok_and(|file| file.n_records() == 1000));
+        assert!(open(&path, identity(1, 1000), ToyFileMode::Resume).is_ok_and(|file| file.n_records() == 1000));
         damage(&path, 999);
         let merged = crate::toys::merge(std::slice::from_ref(&path)).expect_err("a flipped bit");
-        let resumed = open(&path, identity(1, 1000), Mode::Resume).expect_err("a flipped bit");
+        let resumed = open(&path, identity(1, 1000), ToyFileMode::Resume).expect_err("a flipped bit");
         for error in [merged, resumed] {
             assert!(
                 error.to_string().ends_with("is damaged: toys 769 to 1000 of it do not match their checksum"),
@@ -473,7 +485,7 @@ mod tests {
         file_of(&path, 50, true);
         let length = fs::metadata(&path).expect("there").len();
         OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(length - 40)).expect("writable");
-        let error = open(&path, identity(1, 50), Mode::Resume).expect_err("cut");
+        let error = open(&path, identity(1, 50), ToyFileMode::Resume).expect_err("cut");
         assert!(error.to_string().ends_with("ends after 47 of 50 toys") && error.hint().is_some(), "{error}");
     }
 
@@ -490,7 +502,7 @@ mod tests {
             if is_finished {
                 assert!(crate::toys::merge(std::slice::from_ref(&path)).is_ok());
             }
-            assert!(open(&path, identity(1, 300), Mode::Resume).is_ok_and(|file| file.n_records() == 300));
+            assert!(open(&path, identity(1, 300), ToyFileMode::Resume).is_ok_and(|file| file.n_records() == 300));
         }
     }
 
@@ -498,24 +510,27 @@ mod tests {
     fn two_runs_cannot_write_one_file() {
         let scratch = Scratch::new("two-runs");
         let path = scratch.file();
-        let mut first = open(&path, identity(1, 4), Mode::Fresh).expect("a new file");
-        for mode in [Mode::Fresh, Mode::Resume] {
+        let mut first = open(&path, identity(1, 4), ToyFileMode::Fresh).expect("a new file");
+        for mode in [ToyFileMode::Fresh, ToyFileMode::Resume] {
             for seed in [1, 2] {
                 let error = open(&path, identity(seed, 4), mode).expect_err("the first run still writes");
                 assert!(error.to_string().starts_with("another run is writing `"), "{error}");
             }
         }
         first.append(&records(0..4)).expect("writable");
-        assert!(matches!(open(&path, identity(2, 4), Mode::Fresh), Err(ToyFileError::Busy { .. })));
+        assert!(matches!(open(&path, identity(2, 4), ToyFileMode::Fresh), Err(ToyFileError::Busy { .. })));
         first.finish().expect("movable");
         // A finished file is locked no longer, while the first run still holds it open.
-        let mut second = open(&path, identity(2, 4), Mode::Fresh).expect("a new part");
+        let mut second = open(&path, identity(2, 4), ToyFileMode::Fresh).expect("a new part");
         second.append(&records(0..2)).expect("writable");
-        let finished = open(&path, identity(1, 4), Mode::Fresh);
+        let finished = open(&path, identity(1, 4), ToyFileMode::Fresh);
         assert!(matches!(finished, Err(ToyFileError::Busy { .. })));
         let bytes = fs::read(&path).expect("readable");
         assert!(bytes.ends_with(&records(0..4)), "the finished file holds the first run only");
         drop(second);
-        assert!(matches!(open(&path, identity(2, 4), Mode::Fresh), Err(ToyFileError::Unfinished { n_records: 2, .. })));
+        assert!(matches!(
+            open(&path, identity(2, 4), ToyFileMode::Fresh),
+            Err(ToyFileError::Unfinished { n_records: 2, .. })
+        ));
     }
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::Layout;
-use super::checksums::{Described, WrittenChecksums};
+use super::RecordLayout;
+use super::checksums::{ToyFileDescription, WrittenChecksums};
 
 /// The format's name and version in documents.
 const FORMAT: &str = "nextstat toys";
@@ -45,13 +45,13 @@ impl Shard {
 
 /// What a file of toys is of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Identity {
+pub struct ToyRunIdentity {
     /// What its records are, such as `fits`.
     pub kind: String,
     /// Everything else that the numbers depend on.
     pub settings: Map<String, Value>,
     /// The columns of its records.
-    pub layout: Layout,
+    pub layout: RecordLayout,
     /// Records of the whole run.
     pub n_toys: u64,
     /// Which of them are in this file.
@@ -60,7 +60,7 @@ pub struct Identity {
     pub devices: BTreeSet<String>,
 }
 
-impl Identity {
+impl ToyRunIdentity {
     /// The records that belong into this file.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
@@ -91,7 +91,7 @@ impl Identity {
     }
 
     /// From the document beside a file.
-    pub(super) fn from_value(value: &Value) -> Option<Described> {
+    pub(super) fn from_value(value: &Value) -> Option<ToyFileDescription> {
         if value["format"] != FORMAT || value["format_version"] != VERSION {
             return None;
         }
@@ -100,14 +100,14 @@ impl Identity {
         let identity = Self {
             kind: value["kind"].as_str()?.to_owned(),
             settings: value["settings"].as_object()?.clone(),
-            layout: Layout::from_value(&value["columns"])?,
+            layout: RecordLayout::from_value(&value["columns"])?,
             n_toys: value["n_toys"].as_u64()?,
             shard,
             devices: devices.iter().filter_map(|device| device.as_str().map(str::to_owned)).collect(),
         };
         let checksums = WrittenChecksums::from_value(&value["checksums"]);
         let n_records = value["n_records"].as_u64();
-        ((1..=shard.of).contains(&shard.index)).then_some(Described { identity, n_records, checksums })
+        ((1..=shard.of).contains(&shard.index)).then_some(ToyFileDescription { identity, n_records, checksums })
     }
 
     /// The first thing in which a run is another one than `self`'s, whichever shard it is of: its name, ours, and its own value.
@@ -159,11 +159,11 @@ mod tests {
     use super::*;
     use crate::toys::ColumnKind;
 
-    fn identity(settings: Value) -> Identity {
+    fn identity(settings: Value) -> ToyRunIdentity {
         let Value::Object(settings) = settings else { panic!("an object") };
-        let layout = Layout::new(&[("toy", ColumnKind::U64)]);
+        let layout = RecordLayout::new(&[("toy", ColumnKind::U64)]);
         let devices = BTreeSet::from(["cpu".to_owned()]);
-        Identity { kind: "fits".to_owned(), settings, layout, n_toys: 10, shard: Shard::WHOLE, devices }
+        ToyRunIdentity { kind: "fits".to_owned(), settings, layout, n_toys: 10, shard: Shard::WHOLE, devices }
     }
 
     #[test]
@@ -185,21 +185,21 @@ mod tests {
         assert_eq!(ours.difference(&seed), named("seed", "1", "2"));
         let other = identity(json!({"seed": 1, "thrown_at": {"mu": 1.0, "parameters": [0.5, 2.5]}}));
         assert_eq!(ours.difference(&other), named("thrown_at.parameters[1]", "2.0", "2.5"));
-        let more = Identity { n_toys: 11, ..ours.clone() };
+        let more = ToyRunIdentity { n_toys: 11, ..ours.clone() };
         assert_eq!(ours.difference(&more), named("n_toys", "10", "11"));
-        let shard = Identity { shard: Shard { index: 2, of: 3 }, ..ours.clone() };
+        let shard = ToyRunIdentity { shard: Shard { index: 2, of: 3 }, ..ours.clone() };
         assert_eq!(ours.difference(&shard), None);
-        let elsewhere = Identity { devices: BTreeSet::from(["cuda".to_owned()]), ..ours.clone() };
+        let elsewhere = ToyRunIdentity { devices: BTreeSet::from(["cuda".to_owned()]), ..ours.clone() };
         assert_eq!(ours.difference(&elsewhere), None);
     }
 
     #[test]
     fn documents_are_read_back() {
-        let shard = Identity { shard: Shard { index: 2, of: 3 }, ..identity(json!({"seed": 1})) };
+        let shard = ToyRunIdentity { shard: Shard { index: 2, of: 3 }, ..identity(json!({"seed": 1})) };
         for n_records in [Some(3), None] {
-            let described = Described { identity: shard.clone(), n_records, checksums: None };
-            assert_eq!(Identity::from_value(&shard.to_value(n_records)), Some(described));
+            let described = ToyFileDescription { identity: shard.clone(), n_records, checksums: None };
+            assert_eq!(ToyRunIdentity::from_value(&shard.to_value(n_records)), Some(described));
         }
-        assert_eq!(Identity::from_value(&json!({"format": FORMAT, "format_version": 2})), None);
+        assert_eq!(ToyRunIdentity::from_value(&json!({"format": FORMAT, "format_version": 2})), None);
     }
 }

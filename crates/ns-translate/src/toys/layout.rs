@@ -27,7 +27,7 @@ impl ColumnKind {
 
 /// A named column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct RecordColumn {
     /// The field's name in NumPy.
     pub name: String,
     /// What it holds.
@@ -36,15 +36,15 @@ pub struct Column {
 
 /// The columns of a record, packed without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    columns: Vec<Column>,
+pub struct RecordLayout {
+    columns: Vec<RecordColumn>,
 }
 
-impl Layout {
+impl RecordLayout {
     /// Columns in this order. Names must be plain words.
     #[must_use]
     pub fn new(columns: &[(&str, ColumnKind)]) -> Self {
-        let column = |&(name, kind): &(&str, ColumnKind)| Column { name: name.to_owned(), kind };
+        let column = |&(name, kind): &(&str, ColumnKind)| RecordColumn { name: name.to_owned(), kind };
         Self { columns: columns.iter().map(column).collect() }
     }
 
@@ -65,7 +65,7 @@ impl Layout {
     /// The columns as a document.
     #[must_use]
     pub(super) fn to_value(&self) -> Value {
-        let column = |column: &Column| match column.kind {
+        let column = |column: &RecordColumn| match column.kind {
             ColumnKind::U64 => json!([column.name, "u64"]),
             ColumnKind::U8 => json!([column.name, "u8"]),
             ColumnKind::F64 => json!([column.name, "f64"]),
@@ -83,7 +83,7 @@ impl Layout {
                 ("f64", n) => ColumnKind::F64s(usize::try_from(n.as_u64()?).ok().filter(|n| *n < 1 << 32)?),
                 _ => return None,
             };
-            Some(Column { name: entry[0].as_str()?.to_owned(), kind })
+            Some(RecordColumn { name: entry[0].as_str()?.to_owned(), kind })
         };
         value.as_array()?.iter().map(column).collect::<Option<_>>().map(|columns| Self { columns })
     }
@@ -92,7 +92,7 @@ impl Layout {
     #[must_use]
     pub(super) fn header(&self, n_records: u64) -> Vec<u8> {
         const PREAMBLE: usize = 10;
-        let field = |column: &Column| match column.kind {
+        let field = |column: &RecordColumn| match column.kind {
             ColumnKind::U64 => format!("('{}', '<u8')", column.name),
             ColumnKind::U8 => format!("('{}', '|u1')", column.name),
             ColumnKind::F64 => format!("('{}', '<f8')", column.name),
@@ -114,8 +114,8 @@ impl Layout {
 mod tests {
     use super::*;
 
-    fn layout() -> Layout {
-        Layout::new(&[("toy", ColumnKind::U64), ("status", ColumnKind::U8), ("parameters", ColumnKind::F64s(3))])
+    fn layout() -> RecordLayout {
+        RecordLayout::new(&[("toy", ColumnKind::U64), ("status", ColumnKind::U8), ("parameters", ColumnKind::F64s(3))])
     }
 
     #[test]
@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn columns_survive_a_document() {
-        assert_eq!(Layout::from_value(&layout().to_value()), Some(layout()));
+        assert_eq!(RecordLayout::from_value(&layout().to_value()), Some(layout()));
         assert_eq!(layout().range("parameters"), Some(9..33));
         assert_eq!(layout().record_bytes(), 33);
-        assert_eq!(Layout::from_value(&json!([["toy", "u16"]])), None);
+        assert_eq!(RecordLayout::from_value(&json!([["toy", "u16"]])), None);
     }
 }

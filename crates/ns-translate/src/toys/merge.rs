@@ -4,21 +4,21 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::file::{failed, read_description, read_records, require_sound, with_suffix};
-use super::{Identity, Mode, Shard, ToyFile, ToyFileError};
+use super::{Shard, ToyFile, ToyFileError, ToyFileMode, ToyRunIdentity};
 use crate::source::name_of;
 
 /// Files that are together one whole run, in the order of its toys.
 #[derive(Debug)]
-pub struct Merged {
+pub struct MergedToys {
     /// What the run is.
-    pub identity: Identity,
-    parts: Vec<Part>,
+    pub identity: ToyRunIdentity,
+    parts: Vec<ShardFile>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct ShardFile {
     path: PathBuf,
-    identity: Identity,
+    identity: ToyRunIdentity,
     n_records: u64,
 }
 
@@ -26,8 +26,8 @@ struct Part {
 ///
 /// # Errors
 /// A file that is incomplete, damaged or of another run, with its name; shards that are missing or given twice.
-pub fn merge(paths: &[PathBuf]) -> Result<Merged, ToyFileError> {
-    let mut parts = paths.iter().map(|path| part(path)).collect::<Result<Vec<Part>, ToyFileError>>()?;
+pub fn merge(paths: &[PathBuf]) -> Result<MergedToys, ToyFileError> {
+    let mut parts = paths.iter().map(|path| part(path)).collect::<Result<Vec<ShardFile>, ToyFileError>>()?;
     let Some(first) = parts.first() else {
         return Err(ToyFileError::MissingShards { missing: vec![1], of: 1 });
     };
@@ -47,12 +47,12 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged, ToyFileError> {
         let is_there = |index: &u64| parts.iter().any(|part| part.identity.shard.index == *index);
         return Err(ToyFileError::MissingShards { missing: (1..=of).filter(|index| !is_there(index)).collect(), of });
     }
-    let whole = Identity { shard: Shard::WHOLE, ..parts[0].identity.clone() };
+    let whole = ToyRunIdentity { shard: Shard::WHOLE, ..parts[0].identity.clone() };
     let identity = parts.iter().fold(whole, |identity, part| identity.with_devices_of(&part.identity));
-    Ok(Merged { identity, parts })
+    Ok(MergedToys { identity, parts })
 }
 
-fn part(path: &Path) -> Result<Part, ToyFileError> {
+fn part(path: &Path) -> Result<ShardFile, ToyFileError> {
     let found = fs::metadata(path).map_err(failed(path))?.len();
     let document = with_suffix(path, ".json");
     let Some(described) = read_description(&document)? else {
@@ -71,10 +71,10 @@ fn part(path: &Path) -> Result<Part, ToyFileError> {
     }
     let mut file = File::open(path).map_err(failed(path))?;
     require_sound(path, &mut file, &described, n_records)?;
-    Ok(Part { path: path.to_owned(), identity: described.identity, n_records })
+    Ok(ShardFile { path: path.to_owned(), identity: described.identity, n_records })
 }
 
-fn require_same_run(first: &Part, other: &Part) -> Result<(), ToyFileError> {
+fn require_same_run(first: &ShardFile, other: &ShardFile) -> Result<(), ToyFileError> {
     let (name, reference) = (name_of(&other.path), name_of(&first.path));
     if let Some((setting, expected, found)) = first.identity.difference(&other.identity) {
         return Err(ToyFileError::Differs { name, setting, found, reference, expected });
@@ -86,7 +86,7 @@ fn require_same_run(first: &Part, other: &Part) -> Result<(), ToyFileError> {
     Ok(())
 }
 
-impl Merged {
+impl MergedToys {
     /// Reads every record, in the order of the run, until `receive` wants no more.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Merged {
     /// Unfinished toys in the way, or a file system that refuses.
     pub fn write(&self, path: &Path) -> Result<(), ToyFileError> {
         const CHUNK: usize = 1 << 20;
-        let mut output = ToyFile::open(path, self.identity.clone(), Mode::Fresh, |_, _| true)?;
+        let mut output = ToyFile::open(path, self.identity.clone(), ToyFileMode::Fresh, |_, _| true)?;
         let (mut chunk, mut outcome) = (Vec::with_capacity(CHUNK), Ok(()));
         self.read(|record| {
             chunk.extend_from_slice(record);

@@ -12,8 +12,8 @@ mod merge;
 mod record;
 
 pub use error::ToyFileError;
-pub use file::{Mode, ToyFile};
-pub use identity::{Identity, Shard};
-pub use layout::{Column, ColumnKind, Layout};
-pub use merge::{Merged, merge};
+pub use file::{ToyFile, ToyFileMode};
+pub use identity::{Shard, ToyRunIdentity};
+pub use layout::{ColumnKind, RecordColumn, RecordLayout};
+pub use merge::{MergedToys, merge};
 pub use record::{FitRecordFormat, ToyFitRecord, ToyFitStatus, ToyTestRecord};

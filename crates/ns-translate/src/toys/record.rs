@@ -3,7 +3,7 @@
 //! A record is packed and little-endian, with the columns of its layout. Numbers that are absent
 //! are NaN in files and `None` here.
 
-use super::{ColumnKind, Identity, Layout};
+use super::{ColumnKind, RecordLayout, ToyRunIdentity};
 
 /// How the fit of a toy ended. Files hold the code, JSON documents the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,8 +22,7 @@ pub enum ToyFitStatus {
 
 impl ToyFitStatus {
     /// Every status, in the order of the codes.
-    pub const ALL: [Self; 5] =
-        [Self::Converged, Self::IterationLimit, Self::Stalled, Self::Saddle, Self::NotFinite];
+    pub const ALL: [Self; 5] = [Self::Converged, Self::IterationLimit, Self::Stalled, Self::Saddle, Self::NotFinite];
 
     /// Returns the word for the status in JSON documents.
     #[must_use]
@@ -83,20 +82,20 @@ pub struct FitRecordFormat {
 impl FitRecordFormat {
     /// Returns the format of the records of a file.
     #[must_use]
-    pub fn of(identity: &Identity) -> Self {
+    pub fn of(identity: &ToyRunIdentity) -> Self {
         let n_parameters = identity.layout.range("parameters").map_or(0, |range| range.len() / 8);
         Self { n_parameters, has_poi_uncertainty: identity.layout.range("poi_uncertainty").is_some() }
     }
 
     /// Returns the columns of a record.
     #[must_use]
-    pub fn layout(self) -> Layout {
+    pub fn layout(self) -> RecordLayout {
         let mut columns = vec![("toy", ColumnKind::U64), ("status", ColumnKind::U8), ("nll", ColumnKind::F64)];
         if self.has_poi_uncertainty {
             columns.push(("poi_uncertainty", ColumnKind::F64));
         }
         columns.push(("parameters", ColumnKind::F64s(self.n_parameters)));
-        Layout::new(&columns)
+        RecordLayout::new(&columns)
     }
 
     /// Returns the number of bytes of a record.
@@ -164,8 +163,8 @@ impl ToyTestRecord {
 
     /// Returns the columns of a record.
     #[must_use]
-    pub fn layout() -> Layout {
-        Layout::new(&[
+    pub fn layout() -> RecordLayout {
+        RecordLayout::new(&[
             ("toy", ColumnKind::U64),
             ("hypothesis", ColumnKind::U8),
             ("status", ColumnKind::U8),

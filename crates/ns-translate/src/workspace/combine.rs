@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::difference::{Difference, difference};
+use super::difference::{WorkspaceDifference, difference};
 use super::{
-    Channel, Config, Document, Join, Measurement, Named, Observation, Part, Sample, Scope, Setting, Side,
-    WorkspaceError,
+    Channel, Config, Measurement, NameScope, Named, Observation, Sample, Setting, WorkspaceDocument, WorkspaceError,
+    WorkspaceJoin, WorkspacePart, WorkspaceSide,
 };
 
 /// What becomes of a channel that both workspaces have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Channels {
+pub enum ChannelJoin {
     /// It is one thing, which the join decides about as a whole.
     #[default]
     Whole,
@@ -22,47 +22,52 @@ pub enum Channels {
 
 /// Two workspaces made one, and what was decided on the way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Combination {
+pub struct CombinedWorkspace {
     /// The workspace.
-    pub document: Document,
+    pub document: WorkspaceDocument,
     /// Where the workspaces differ and one of them counted.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<JoinDecision>,
 }
 
 /// Something that both workspaces have, each in its own way, and of which only one is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct JoinDecision {
     /// What it is.
-    pub part: Part,
+    pub part: WorkspacePart,
     /// Its name.
     pub name: String,
     /// The workspace that counts.
-    pub side: Side,
+    pub side: WorkspaceSide,
     /// Where it differs.
-    pub difference: Difference,
+    pub difference: WorkspaceDifference,
 }
 
 /// The workspace that has what `left` and `right` have. Their versions agree, because documents have but one.
 ///
 /// # Errors
 ///
-/// With [`Join::None`] any channel, observation or measurement that both have, with [`Join::Outer`] those that differ (settings and
-/// parameter of interest of measurements); a name twice in one workspace; [`Channels::Merged`] with [`Join::None`].
-pub fn combine(left: Document, right: Document, join: Join, channels: Channels) -> Result<Combination, WorkspaceError> {
-    if channels == Channels::Merged && join == Join::None {
+/// With [`WorkspaceJoin::None`] any channel, observation or measurement that both have, with [`WorkspaceJoin::Outer`] those that differ (settings and
+/// parameter of interest of measurements); a name twice in one workspace; [`ChannelJoin::Merged`] with [`WorkspaceJoin::None`].
+pub fn combine(
+    left: WorkspaceDocument,
+    right: WorkspaceDocument,
+    join: WorkspaceJoin,
+    channels: ChannelJoin,
+) -> Result<CombinedWorkspace, WorkspaceError> {
+    if channels == ChannelJoin::Merged && join == WorkspaceJoin::None {
         return Err(WorkspaceError::MergeWithoutJoin);
     }
-    require_unique(&left, Side::Left)?;
-    require_unique(&right, Side::Right)?;
+    require_unique(&left, WorkspaceSide::Left)?;
+    require_unique(&right, WorkspaceSide::Right)?;
     let version = left.version.clone();
     let mut joiner = Joiner { join, kept: Vec::new() };
-    let merge: Option<Merge<Channel>> = (channels == Channels::Merged).then_some(merge_samples);
+    let merge: Option<Merge<Channel>> = (channels == ChannelJoin::Merged).then_some(merge_samples);
     let channels = joiner.join((left.channels, right.channels), "/channels", merge)?;
     let observations = joiner.join((left.observations, right.observations), "/observations", None)?;
-    let merge: Option<Merge<Measurement>> = (join == Join::Outer).then_some(merge_settings);
+    let merge: Option<Merge<Measurement>> = (join == WorkspaceJoin::Outer).then_some(merge_settings);
     let measurements = joiner.join((left.measurements, right.measurements), "/measurements", merge)?;
-    let document = Document { channels, measurements, observations, version };
-    Ok(Combination { document, kept: joiner.kept })
+    let document = WorkspaceDocument { channels, measurements, observations, version };
+    Ok(CombinedWorkspace { document, kept: joiner.kept })
 }
 
 /// Puts into its first argument what the second adds to it; both have the same name, and stand at these pointers in the first and
@@ -70,33 +75,33 @@ pub fn combine(left: Document, right: Document, join: Join, channels: Channels) 
 type Merge<T> = fn(&mut T, T, &[String; 2], &mut Joiner) -> Result<(), WorkspaceError>;
 
 struct Joiner {
-    join: Join,
-    kept: Vec<Kept>,
+    join: WorkspaceJoin,
+    kept: Vec<JoinDecision>,
 }
 
 /// What can be joined.
 trait Item: Named + PartialEq + Serialize {
-    const PART: Part;
+    const PART: WorkspacePart;
 }
 
 impl Item for Channel {
-    const PART: Part = Part::Channel;
+    const PART: WorkspacePart = WorkspacePart::Channel;
 }
 
 impl Item for Sample {
-    const PART: Part = Part::Sample;
+    const PART: WorkspacePart = WorkspacePart::Sample;
 }
 
 impl Item for Observation {
-    const PART: Part = Part::Observation;
+    const PART: WorkspacePart = WorkspacePart::Observation;
 }
 
 impl Item for Measurement {
-    const PART: Part = Part::Measurement;
+    const PART: WorkspacePart = WorkspacePart::Measurement;
 }
 
 impl Item for Setting {
-    const PART: Part = Part::Setting;
+    const PART: WorkspacePart = WorkspacePart::Setting;
 }
 
 impl Joiner {
@@ -107,10 +112,10 @@ impl Joiner {
         pointer: &str,
         merge: Option<Merge<T>>,
     ) -> Result<Vec<T>, WorkspaceError> {
-        if self.join == Join::None {
+        if self.join == WorkspaceJoin::None {
             require_disjoint(&left, &right)?;
         }
-        let (mut joined, others) = if self.side() == Side::Left { (left, right) } else { (right, left) };
+        let (mut joined, others) = if self.side() == WorkspaceSide::Left { (left, right) } else { (right, left) };
         let index: HashMap<String, usize> =
             joined.iter().enumerate().map(|(i, item)| (item.name().to_owned(), i)).collect();
         for (i, other) in others.into_iter().enumerate() {
@@ -128,13 +133,13 @@ impl Joiner {
     }
 
     /// The workspace that counts and comes first.
-    fn side(&self) -> Side {
-        if self.join == Join::RightOuter { Side::Right } else { Side::Left }
+    fn side(&self) -> WorkspaceSide {
+        if self.join == WorkspaceJoin::RightOuter { WorkspaceSide::Right } else { WorkspaceSide::Left }
     }
 
     /// What belongs to the workspace that counts and to the other one, as what belongs to the first and to the second.
     fn in_order<V>(&self, [counting, other]: [V; 2]) -> [V; 2] {
-        if self.side() == Side::Left { [counting, other] } else { [other, counting] }
+        if self.side() == WorkspaceSide::Left { [counting, other] } else { [other, counting] }
     }
 
     /// Whether `item` may stand for both.
@@ -144,10 +149,10 @@ impl Joiner {
         }
         let [left, right] = self.in_order([item, other]);
         let (part, name, difference) = (T::PART, item.name().to_owned(), difference(left, right, at));
-        if self.join == Join::Outer {
+        if self.join == WorkspaceJoin::Outer {
             return Err(WorkspaceError::Differs { part, name, difference: Box::new(difference) });
         }
-        self.kept.push(Kept { part, name, side: self.side(), difference });
+        self.kept.push(JoinDecision { part, name, side: self.side(), difference });
         Ok(())
     }
 }
@@ -171,7 +176,12 @@ fn merge_samples(
             let pointers = [format!("{}/samples/{first}", at[0]), format!("{}/samples/{i}", at[1])];
             let [left, right] = joiner.in_order([own, &sample]);
             let difference = difference(left, right, pointers);
-            joiner.kept.push(Kept { part: Part::Sample, name: sample.name, side: joiner.side(), difference });
+            joiner.kept.push(JoinDecision {
+                part: WorkspacePart::Sample,
+                name: sample.name,
+                side: joiner.side(),
+                difference,
+            });
         }
     }
     Ok(())
@@ -189,7 +199,7 @@ fn merge_settings(
     if measurement.config.poi != poi {
         let at = [format!("{left}/poi"), format!("{right}/poi")];
         let difference = Box::new(difference(&measurement.config.poi, &poi, at));
-        return Err(WorkspaceError::Differs { part: Part::Measurement, name: other.name, difference });
+        return Err(WorkspaceError::Differs { part: WorkspacePart::Measurement, name: other.name, difference });
     }
     let own = &mut measurement.config.parameters;
     let n_own = own.len();
@@ -214,20 +224,20 @@ fn require_disjoint<T: Item>(left: &[T], right: &[T]) -> Result<(), WorkspaceErr
 }
 
 /// Refuses a workspace in which a name leads to two things: it cannot be joined by names.
-fn require_unique(document: &Document, side: Side) -> Result<(), WorkspaceError> {
-    unique(&document.channels, side, Scope::Workspace)?;
-    unique(&document.observations, side, Scope::Workspace)?;
-    unique(&document.measurements, side, Scope::Workspace)?;
+fn require_unique(document: &WorkspaceDocument, side: WorkspaceSide) -> Result<(), WorkspaceError> {
+    unique(&document.channels, side, NameScope::Workspace)?;
+    unique(&document.observations, side, NameScope::Workspace)?;
+    unique(&document.measurements, side, NameScope::Workspace)?;
     for channel in &document.channels {
-        unique(&channel.samples, side, Scope::Channel(channel.name.clone()))?;
+        unique(&channel.samples, side, NameScope::Channel(channel.name.clone()))?;
     }
     for measurement in &document.measurements {
-        unique(&measurement.config.parameters, side, Scope::Measurement(measurement.name.clone()))?;
+        unique(&measurement.config.parameters, side, NameScope::Measurement(measurement.name.clone()))?;
     }
     Ok(())
 }
 
-fn unique<T: Item>(items: &[T], side: Side, scope: Scope) -> Result<(), WorkspaceError> {
+fn unique<T: Item>(items: &[T], side: WorkspaceSide, scope: NameScope) -> Result<(), WorkspaceError> {
     match repeated(items.iter().map(Named::name)) {
         None => Ok(()),
         Some(name) => Err(WorkspaceError::Twice { side, part: T::PART, name: name.to_owned(), scope }),

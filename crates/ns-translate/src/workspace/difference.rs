@@ -3,36 +3,36 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::Found;
+use crate::error::FoundValue;
 use crate::place::{push_index, push_key};
 
 /// The first difference between something in the first workspace and something in the second.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct WorkspaceDifference {
     /// In the first workspace.
-    pub left: Spot,
+    pub left: PlacedValue,
     /// In the second.
-    pub right: Spot,
+    pub right: PlacedValue,
 }
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct PlacedValue {
     /// The JSON pointer in its workspace.
     pub pointer: String,
     /// What stands there; `None` if nothing does.
-    pub found: Option<Found>,
+    pub found: Option<FoundValue>,
 }
 
 /// The first difference between `left` and `right`, which stand at the pointers `at`. If there is none, the two as they are.
-pub(super) fn difference<T: Serialize>(left: &T, right: &T, at: [String; 2]) -> Difference {
+pub(super) fn difference<T: Serialize>(left: &T, right: &T, at: [String; 2]) -> WorkspaceDifference {
     let (left, right) = (value(left), value(right));
     let mut below = String::new();
     let [a, b] = first_difference(Some(&left), Some(&right), &mut below).unwrap_or([Some(&left), Some(&right)]);
     let [left, right] = at.map(|pointer| pointer + &below);
-    Difference {
-        left: Spot { pointer: left, found: a.map(found) },
-        right: Spot { pointer: right, found: b.map(found) },
+    WorkspaceDifference {
+        left: PlacedValue { pointer: left, found: a.map(found) },
+        right: PlacedValue { pointer: right, found: b.map(found) },
     }
 }
 
@@ -74,13 +74,13 @@ fn first_difference<'v>(
     }
 }
 
-fn found(value: &Value) -> Found {
+fn found(value: &Value) -> FoundValue {
     match value {
-        Value::Null => Found::Null,
-        Value::Bool(value) => Found::Bool(*value),
-        Value::Number(number) => Found::Number(number.to_string()),
-        Value::String(text) => Found::Text(text.clone()),
-        Value::Array(items) => Found::List(items.len()),
-        Value::Object(_) => Found::Object,
+        Value::Null => FoundValue::Null,
+        Value::Bool(value) => FoundValue::Bool(*value),
+        Value::Number(number) => FoundValue::Number(number.to_string()),
+        Value::String(text) => FoundValue::Text(text.clone()),
+        Value::Array(items) => FoundValue::List(items.len()),
+        Value::Object(_) => FoundValue::Object,
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use ns_core::similar_name;
 use ns_core::spec::ModifierKind;
 
-use super::difference::{Difference, Spot};
+use super::difference::{PlacedValue, WorkspaceDifference};
 
 /// Why workspaces cannot be combined, pruned or renamed as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum WorkspaceError {
     #[error("the workspace has no {part} named `{name}`")]
     Unknown {
         /// What was looked for.
-        part: Part,
+        part: WorkspacePart,
         /// Its name.
         name: String,
         /// The names that it does have, sorted.
@@ -33,7 +33,7 @@ pub enum WorkspaceError {
     #[error("no {part} would be left{}", in_channel(.channel.as_deref()))]
     Emptied {
         /// What would be missing.
-        part: Part,
+        part: WorkspacePart,
         /// In which channel, if in one.
         channel: Option<String>,
     },
@@ -41,7 +41,7 @@ pub enum WorkspaceError {
     #[error("the {part} `{name}` is given two new names, `{}` and `{}`", .to[0], .to[1])]
     RenamedTwice {
         /// What is to be renamed.
-        part: Part,
+        part: WorkspacePart,
         /// Its name.
         name: String,
         /// The new names.
@@ -51,13 +51,13 @@ pub enum WorkspaceError {
     #[error("the {part} `{name}` cannot be called `{to}`: {scope} would have that name twice")]
     Taken {
         /// What is to be renamed.
-        part: Part,
+        part: WorkspacePart,
         /// Its name.
         name: String,
         /// The new name.
         to: String,
         /// Where the name would stand twice.
-        scope: Scope,
+        scope: NameScope,
     },
     /// Another name for what has but one.
     #[error("a `lumi` modifier must be named `lumi`, not `{to}`")]
@@ -69,7 +69,7 @@ pub enum WorkspaceError {
     #[error("both have the {part}{} {}", plural(.names), in_backticks(.names))]
     InBoth {
         /// What they name.
-        part: Part,
+        part: WorkspacePart,
         /// The names, sorted.
         names: Vec<String>,
     },
@@ -77,23 +77,23 @@ pub enum WorkspaceError {
     #[error("the {side} one has the {part} `{name}` twice in {scope}")]
     Twice {
         /// Which workspace.
-        side: Side,
+        side: WorkspaceSide,
         /// What is there twice.
-        part: Part,
+        part: WorkspacePart,
         /// Its name.
         name: String,
         /// Where.
-        scope: Scope,
+        scope: NameScope,
     },
     /// Something of the same name that is not the same.
     #[error("the {part} `{name}` of the two differs: {difference}")]
     Differs {
         /// What differs.
-        part: Part,
+        part: WorkspacePart,
         /// Its name.
         name: String,
         /// Where.
-        difference: Box<Difference>,
+        difference: Box<WorkspaceDifference>,
     },
     /// Channels cannot be merged where no name may be in both workspaces.
     #[error("channels are merged by outer joins only")]
@@ -103,7 +103,7 @@ pub enum WorkspaceError {
 /// A part of a workspace that has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum WorkspacePart {
     /// A channel.
     Channel,
     /// A sample.
@@ -121,7 +121,7 @@ pub enum Part {
 /// Where names are unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Scope {
+pub enum NameScope {
     /// The whole workspace.
     Workspace,
     /// A channel.
@@ -139,7 +139,7 @@ pub enum Scope {
 
 /// One of two workspaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum WorkspaceSide {
     /// The first.
     Left,
     /// The second.
@@ -158,14 +158,14 @@ impl WorkspaceError {
             Self::NoSuchType { known, .. } => {
                 Some(format!("it has {}", in_backticks(known.iter().map(|kind| kind.as_str()))))
             }
-            Self::Emptied { part: Part::Sample, channel: Some(channel) } => {
+            Self::Emptied { part: WorkspacePart::Sample, channel: Some(channel) } => {
                 Some(format!("leave out the channel `{channel}` as a whole"))
             }
-            Self::InBoth { part: Part::Measurement, .. } => {
+            Self::InBoth { part: WorkspacePart::Measurement, .. } => {
                 Some("rename them in one workspace, or merge what they set with an outer join".to_owned())
             }
             Self::InBoth { .. } => Some("rename them in one workspace, or choose an outer join".to_owned()),
-            Self::Differs { part: Part::Channel, .. } => {
+            Self::Differs { part: WorkspacePart::Channel, .. } => {
                 Some("left and right outer joins keep one of the two; merging keeps the samples of both".to_owned())
             }
             Self::Differs { .. } => Some("left and right outer joins keep one of the two".to_owned()),
@@ -198,7 +198,7 @@ fn in_channel(channel: Option<&str>) -> String {
     channel.map_or_else(String::new, |channel| format!(" in the channel `{channel}`"))
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for WorkspacePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Channel => "channel",
@@ -211,7 +211,7 @@ impl fmt::Display for Part {
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for NameScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Workspace => f.write_str("the workspace"),
@@ -222,7 +222,7 @@ impl fmt::Display for Scope {
     }
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for WorkspaceSide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Left => "first",
@@ -231,13 +231,13 @@ impl fmt::Display for Side {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for WorkspaceDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of the first, {} of the second", self.left, self.right)
     }
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for PlacedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.found {
             Some(found) => write!(f, "{found} at `{}`", self.pointer),

@@ -1,6 +1,6 @@
 //! Workspaces put together, cut down, renamed and sorted, as documents: what pyhf's `Workspace` does with them.
 //!
-//! A [`Document`] is a workspace with every number as it was spelt (`5` or `5.0`), so that what was not touched comes out as
+//! A [`WorkspaceDocument`] is a workspace with every number as it was spelt (`5` or `5.0`), so that what was not touched comes out as
 //! it went in, and digests of the result are those that pyhf would give. Results are checked where the operation could spoil
 //! them; whether a document makes a model is the compiler's business.
 
@@ -20,18 +20,18 @@ use std::collections::BTreeMap;
 use ns_core::spec::ModifierKind;
 use serde::{Serialize, Serializer};
 
-pub use combine::{Channels, Combination, Kept, combine};
-pub use difference::{Difference, Spot};
-pub use error::{Part, Scope, Side, WorkspaceError};
-pub use prune::{Orphan, Prune, Pruned, prune};
-pub use rename::{NewName, Rename, rename};
+pub use combine::{ChannelJoin, CombinedWorkspace, JoinDecision, combine};
+pub use difference::{PlacedValue, WorkspaceDifference};
+pub use error::{NameScope, WorkspaceError, WorkspacePart, WorkspaceSide};
+pub use prune::{OrphanedMeasurement, PruneRequest, PrunedWorkspace, prune};
+pub use rename::{NewName, RenameRequest, rename};
 pub use sort::sort;
 
 use crate::json::Written;
 
 /// How two workspaces are joined: what becomes of a channel, an observation or a measurement whose name both have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Join {
+pub enum WorkspaceJoin {
     /// No name may be in both.
     #[default]
     None,
@@ -45,7 +45,7 @@ pub enum Join {
 
 /// A workspace as a document, in document order. It serializes with sorted keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Document {
+pub struct WorkspaceDocument {
     channels: Vec<Channel>,
     measurements: Vec<Measurement>,
     observations: Vec<Observation>,
@@ -111,7 +111,7 @@ impl Serialize for Setting {
 
 /// How many there are of each in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct WorkspaceCounts {
     /// Channels.
     pub channels: usize,
     /// Samples, counted in each channel.
@@ -122,11 +122,11 @@ pub struct Counts {
     pub measurements: usize,
 }
 
-impl Document {
+impl WorkspaceDocument {
     /// How many there are of each.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> WorkspaceCounts {
+        WorkspaceCounts {
             channels: self.channels.len(),
             samples: self.samples().count(),
             modifiers: self.modifiers().count(),
@@ -143,14 +143,14 @@ impl Document {
     }
 
     /// The names of its `part`s, in document order, as often as they come.
-    fn names(&self, part: Part) -> Vec<&str> {
+    fn names(&self, part: WorkspacePart) -> Vec<&str> {
         match part {
-            Part::Channel => names(&self.channels),
-            Part::Sample => self.samples().map(Named::name).collect(),
-            Part::Modifier => self.modifiers().map(Named::name).collect(),
-            Part::Measurement => names(&self.measurements),
-            Part::Observation => names(&self.observations),
-            Part::Setting => self.measurements.iter().flat_map(|m| names(&m.config.parameters)).collect(),
+            WorkspacePart::Channel => names(&self.channels),
+            WorkspacePart::Sample => self.samples().map(Named::name).collect(),
+            WorkspacePart::Modifier => self.modifiers().map(Named::name).collect(),
+            WorkspacePart::Measurement => names(&self.measurements),
+            WorkspacePart::Observation => names(&self.observations),
+            WorkspacePart::Setting => self.measurements.iter().flat_map(|m| names(&m.config.parameters)).collect(),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use ns_core::spec::ModifierKind;
 
-use super::{Document, Named, Part, WorkspaceError};
+use super::{Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
 /// What to leave out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prune {
+pub struct PruneRequest {
     /// Channels, with their observations.
     pub channels: Vec<String>,
     /// Samples, in every channel.
@@ -23,16 +23,16 @@ pub struct Prune {
 
 /// What is left of a workspace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pruned {
+pub struct PrunedWorkspace {
     /// The workspace.
-    pub document: Document,
+    pub document: WorkspaceDocument,
     /// Measurements that have lost what they measure; they keep its name, as in pyhf.
-    pub orphans: Vec<Orphan>,
+    pub orphans: Vec<OrphanedMeasurement>,
 }
 
 /// A measurement whose parameter of interest no modifier uses any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Orphan {
+pub struct OrphanedMeasurement {
     /// The measurement.
     pub measurement: String,
     /// Its parameter of interest.
@@ -45,7 +45,7 @@ pub struct Orphan {
 ///
 /// A name or a type that the workspace does not have; a workspace of which nothing would be left in a place where the schema wants
 /// at least one entry.
-pub fn prune(mut document: Document, wanted: &Prune) -> Result<Pruned, WorkspaceError> {
+pub fn prune(mut document: WorkspaceDocument, wanted: &PruneRequest) -> Result<PrunedWorkspace, WorkspaceError> {
     require_known(&document, wanted)?;
     let had_poi: HashSet<String> = document.modifiers().map(|modifier| modifier.name.clone()).collect();
     remove(&mut document, wanted);
@@ -53,23 +53,24 @@ pub fn prune(mut document: Document, wanted: &Prune) -> Result<Pruned, Workspace
     let used: HashSet<&str> = document.modifiers().map(Named::name).collect();
     let orphan = |poi: &String| had_poi.contains(poi) && !used.contains(poi.as_str());
     let measurements = document.measurements.iter().filter(|measurement| orphan(&measurement.config.poi));
-    let orphans = measurements.map(|m| Orphan { measurement: m.name.clone(), poi: m.config.poi.clone() }).collect();
-    Ok(Pruned { document, orphans })
+    let orphans =
+        measurements.map(|m| OrphanedMeasurement { measurement: m.name.clone(), poi: m.config.poi.clone() }).collect();
+    Ok(PrunedWorkspace { document, orphans })
 }
 
-fn require_known(document: &Document, wanted: &Prune) -> Result<(), WorkspaceError> {
+fn require_known(document: &WorkspaceDocument, wanted: &PruneRequest) -> Result<(), WorkspaceError> {
     let kinds: HashSet<ModifierKind> = document.modifiers().map(|modifier| modifier.kind).collect();
     if let Some(&kind) = wanted.modifier_types.iter().find(|kind| !kinds.contains(kind)) {
         let known = ModifierKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
         return Err(WorkspaceError::NoSuchType { kind, known });
     }
-    document.require(Part::Modifier, &wanted.modifiers)?;
-    document.require(Part::Sample, &wanted.samples)?;
-    document.require(Part::Channel, &wanted.channels)?;
-    document.require(Part::Measurement, &wanted.measurements)
+    document.require(WorkspacePart::Modifier, &wanted.modifiers)?;
+    document.require(WorkspacePart::Sample, &wanted.samples)?;
+    document.require(WorkspacePart::Channel, &wanted.channels)?;
+    document.require(WorkspacePart::Measurement, &wanted.measurements)
 }
 
-fn remove(document: &mut Document, wanted: &Prune) {
+fn remove(document: &mut WorkspaceDocument, wanted: &PruneRequest) {
     document.channels.retain(|channel| !wanted.channels.contains(&channel.name));
     document.observations.retain(|observation| !wanted.channels.contains(&observation.name));
     for channel in &mut document.channels {
@@ -87,28 +88,28 @@ fn remove(document: &mut Document, wanted: &Prune) {
 }
 
 /// Every list that the schema wants filled is.
-fn require_filled(document: &Document) -> Result<(), WorkspaceError> {
+fn require_filled(document: &WorkspaceDocument) -> Result<(), WorkspaceError> {
     let empty = |part, channel| Err(WorkspaceError::Emptied { part, channel });
     if document.channels.is_empty() {
-        return empty(Part::Channel, None);
+        return empty(WorkspacePart::Channel, None);
     }
     if document.observations.is_empty() {
-        return empty(Part::Observation, None);
+        return empty(WorkspacePart::Observation, None);
     }
     if document.measurements.is_empty() {
-        return empty(Part::Measurement, None);
+        return empty(WorkspacePart::Measurement, None);
     }
     match document.channels.iter().find(|channel| channel.samples.is_empty()) {
         None => Ok(()),
-        Some(channel) => empty(Part::Sample, Some(channel.name.clone())),
+        Some(channel) => empty(WorkspacePart::Sample, Some(channel.name.clone())),
     }
 }
 
-impl Document {
+impl WorkspaceDocument {
     /// Refuses names that none of its `part`s has.
     pub(super) fn require<'n>(
         &self,
-        part: Part,
+        part: WorkspacePart,
         names: impl IntoIterator<Item = &'n String>,
     ) -> Result<(), WorkspaceError> {
         let known: HashSet<&str> = self.names(part).into_iter().collect();

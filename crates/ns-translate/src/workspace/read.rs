@@ -1,16 +1,16 @@
-//! Bytes to a [`Document`]: the schema is checked first, so that what follows has only to take things where they are.
+//! Bytes to a [`WorkspaceDocument`]: the schema is checked first, so that what follows has only to take things where they are.
 
 use std::collections::BTreeMap;
 
 use ns_core::spec::ModifierKind;
 
-use super::{Channel, Config, Document, Measurement, Modifier, Observation, Sample, Setting};
+use super::{Channel, Config, Measurement, Modifier, Observation, Sample, Setting, WorkspaceDocument};
 use crate::json::{self, Cursor, Object, Written};
 use crate::{DocumentError, pyhf, text};
 
 type Read<T> = Result<T, DocumentError>;
 
-impl Document {
+impl WorkspaceDocument {
     /// Reads a pyhf workspace.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use ns_core::spec::ModifierKind;
 
-use super::{Document, Named, Part, Scope, WorkspaceError};
+use super::{NameScope, Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
 /// An old name and a new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct NewName {
 
 /// What to call by another name. Names are exchanged all at once, so two of them may swap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rename {
+pub struct RenameRequest {
     /// Channels, with their observations.
     pub channels: Vec<NewName>,
     /// Samples, in every channel.
@@ -37,12 +37,12 @@ type Names<'r> = HashMap<&'r str, &'r str>;
 ///
 /// A name that the workspace does not have, or that is given two new ones; a new name that stands already where it would have to be
 /// unique; a `lumi` modifier that would not be called `lumi`.
-pub fn rename(mut document: Document, wanted: &Rename) -> Result<Document, WorkspaceError> {
+pub fn rename(mut document: WorkspaceDocument, wanted: &RenameRequest) -> Result<WorkspaceDocument, WorkspaceError> {
     // In pyhf's order, so that of two mistakes the same is named.
-    let modifiers = names(&document, Part::Modifier, &wanted.modifiers)?;
-    let samples = names(&document, Part::Sample, &wanted.samples)?;
-    let channels = names(&document, Part::Channel, &wanted.channels)?;
-    let measurements = names(&document, Part::Measurement, &wanted.measurements)?;
+    let modifiers = names(&document, WorkspacePart::Modifier, &wanted.modifiers)?;
+    let samples = names(&document, WorkspacePart::Sample, &wanted.samples)?;
+    let channels = names(&document, WorkspacePart::Channel, &wanted.channels)?;
+    let measurements = names(&document, WorkspacePart::Measurement, &wanted.measurements)?;
 
     for channel in &mut document.channels {
         for sample in &mut channel.samples {
@@ -52,26 +52,34 @@ pub fn rename(mut document: Document, wanted: &Rename) -> Result<Document, Works
                     return Err(WorkspaceError::LumiRenamed { to: new.to_owned() });
                 }
             }
-            let scope = || Scope::Sample { channel: channel.name.clone(), sample: sample.name.clone() };
-            each(&mut sample.modifiers, &modifiers, |m| (&mut m.name, m.kind)).map_err(taken(Part::Modifier, scope))?;
+            let scope = || NameScope::Sample { channel: channel.name.clone(), sample: sample.name.clone() };
+            each(&mut sample.modifiers, &modifiers, |m| (&mut m.name, m.kind))
+                .map_err(taken(WorkspacePart::Modifier, scope))?;
         }
-        let scope = || Scope::Channel(channel.name.clone());
-        each(&mut channel.samples, &samples, |s| (&mut s.name, ())).map_err(taken(Part::Sample, scope))?;
+        let scope = || NameScope::Channel(channel.name.clone());
+        each(&mut channel.samples, &samples, |s| (&mut s.name, ())).map_err(taken(WorkspacePart::Sample, scope))?;
     }
     for measurement in &mut document.measurements {
         let config = &mut measurement.config;
-        let scope = || Scope::Measurement(measurement.name.clone());
-        each(&mut config.parameters, &modifiers, |s| (&mut s.name, ())).map_err(taken(Part::Setting, scope))?;
+        let scope = || NameScope::Measurement(measurement.name.clone());
+        each(&mut config.parameters, &modifiers, |s| (&mut s.name, ()))
+            .map_err(taken(WorkspacePart::Setting, scope))?;
         config.poi = new_name(&modifiers, &config.poi).to_owned();
     }
-    let scope = || Scope::Workspace;
-    each(&mut document.channels, &channels, |c| (&mut c.name, ())).map_err(taken(Part::Channel, scope))?;
-    each(&mut document.observations, &channels, |o| (&mut o.name, ())).map_err(taken(Part::Observation, scope))?;
-    each(&mut document.measurements, &measurements, |m| (&mut m.name, ())).map_err(taken(Part::Measurement, scope))?;
+    let scope = || NameScope::Workspace;
+    each(&mut document.channels, &channels, |c| (&mut c.name, ())).map_err(taken(WorkspacePart::Channel, scope))?;
+    each(&mut document.observations, &channels, |o| (&mut o.name, ()))
+        .map_err(taken(WorkspacePart::Observation, scope))?;
+    each(&mut document.measurements, &measurements, |m| (&mut m.name, ()))
+        .map_err(taken(WorkspacePart::Measurement, scope))?;
     Ok(document)
 }
 
-fn names<'r>(document: &Document, part: Part, wanted: &'r [NewName]) -> Result<Names<'r>, WorkspaceError> {
+fn names<'r>(
+    document: &WorkspaceDocument,
+    part: WorkspacePart,
+    wanted: &'r [NewName],
+) -> Result<Names<'r>, WorkspaceError> {
     document.require(part, wanted.iter().map(|name| &name.from))?;
     let mut names = Names::new();
     for NewName { from, to } in wanted {
@@ -114,6 +122,6 @@ fn each<T: Named, K: Hash + Eq>(
     Ok(())
 }
 
-fn taken(part: Part, scope: impl Fn() -> Scope) -> impl Fn(NewName) -> WorkspaceError {
+fn taken(part: WorkspacePart, scope: impl Fn() -> NameScope) -> impl Fn(NewName) -> WorkspaceError {
     move |NewName { from, to }| WorkspaceError::Taken { part, name: from, to, scope: scope() }
 }

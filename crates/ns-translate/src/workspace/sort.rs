@@ -1,6 +1,6 @@
 //! Everything in the order of its name.
 
-use super::{Document, Named};
+use super::{Named, WorkspaceDocument};
 
 /// Sorts channels, samples, measurements, settings and observations by name, modifiers by name and type. Names are compared by
 /// code point, and what has the same name stays in its order, as in pyhf.
@@ -8,17 +8,17 @@ use super::{Document, Named};
 /// # Example
 ///
 /// ```
-/// use ns_translate::{python_json, workspace::{Document, sort}};
+/// use ns_translate::{python_json, workspace::{WorkspaceDocument, sort}};
 ///
 /// # let bytes = std::fs::read("../../examples/shapes.json")?;
-/// let document = Document::from_bytes(&bytes)?;
+/// let document = WorkspaceDocument::from_bytes(&bytes)?;
 /// let sorted = sort(document);
 /// assert!(python_json(&sorted)?.starts_with("{\n    \"channels\": ["));
 /// assert_eq!(sort(sorted.clone()), sorted);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn sort(mut document: Document) -> Document {
+pub fn sort(mut document: WorkspaceDocument) -> WorkspaceDocument {
     by_name(&mut document.channels);
     for channel in &mut document.channels {
         by_name(&mut channel.samples);

@@ -19,16 +19,16 @@ fn value(channel: &str, background: f64) -> Value {
     })
 }
 
-fn document(value: &Value) -> Document {
-    Document::from_bytes(value.to_string().as_bytes()).expect("a workspace")
+fn document(value: &Value) -> WorkspaceDocument {
+    WorkspaceDocument::from_bytes(value.to_string().as_bytes()).expect("a workspace")
 }
 
-fn good() -> Document {
+fn good() -> WorkspaceDocument {
     document(&value("SR", 50.0))
 }
 
 /// The same with the value at a pointer replaced.
-fn changed(pointer: &str, new: Value) -> Document {
+fn changed(pointer: &str, new: Value) -> WorkspaceDocument {
     let mut value = value("SR", 50.0);
     *value.pointer_mut(pointer).expect("a pointer into it") = new;
     document(&value)
@@ -48,80 +48,96 @@ fn said<T: std::fmt::Debug>(result: Result<T, WorkspaceError>) -> String {
     error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}"))
 }
 
-fn combined(left: Document, right: Document, join: Join) -> Result<Combination, WorkspaceError> {
-    combine(left, right, join, Channels::Whole)
+fn combined(
+    left: WorkspaceDocument,
+    right: WorkspaceDocument,
+    join: WorkspaceJoin,
+) -> Result<CombinedWorkspace, WorkspaceError> {
+    combine(left, right, join, ChannelJoin::Whole)
 }
 
-const JOINS: [Join; 4] = [Join::None, Join::Outer, Join::LeftOuter, Join::RightOuter];
+const JOINS: [WorkspaceJoin; 4] =
+    [WorkspaceJoin::None, WorkspaceJoin::Outer, WorkspaceJoin::LeftOuter, WorkspaceJoin::RightOuter];
 
 #[test]
 fn unknown_names_are_refused_with_the_nearest_one() {
-    let refused = |wanted: Prune| said(prune(good(), &wanted));
+    let refused = |wanted: PruneRequest| said(prune(good(), &wanted));
     assert_eq!(
-        refused(Prune { samples: names(&["Signal"]), ..Prune::default() }),
+        refused(PruneRequest { samples: names(&["Signal"]), ..PruneRequest::default() }),
         "the workspace has no sample named `Signal`; names are case sensitive; did you mean `signal`?"
     );
     assert_eq!(
-        refused(Prune { modifiers: names(&["b_tagging"]), ..Prune::default() }),
+        refused(PruneRequest { modifiers: names(&["b_tagging"]), ..PruneRequest::default() }),
         "the workspace has no modifier named `b_tagging`; it has `lumi`, `mu`, `xs`"
     );
     assert_eq!(
-        refused(Prune { modifier_types: vec![ModifierKind::ShapeSys], ..Prune::default() }),
+        refused(PruneRequest { modifier_types: vec![ModifierKind::ShapeSys], ..PruneRequest::default() }),
         "no modifier of the workspace is of the type `shapesys`; it has `histosys`, `lumi`, `normfactor`, `normsys`"
     );
-    let wanted = Rename { measurements: new_names(&[("n", "k")]), ..Rename::default() };
+    let wanted = RenameRequest { measurements: new_names(&[("n", "k")]), ..RenameRequest::default() };
     assert_eq!(said(rename(good(), &wanted)), "the workspace has no measurement named `n`; it has `m`");
 }
 
 #[test]
 fn pruning_leaves_no_list_empty_that_must_have_an_entry() {
-    let refused = |wanted: Prune| said(prune(good(), &wanted));
-    assert_eq!(refused(Prune { channels: names(&["SR"]), ..Prune::default() }), "no channel would be left");
-    assert_eq!(refused(Prune { measurements: names(&["m"]), ..Prune::default() }), "no measurement would be left");
+    let refused = |wanted: PruneRequest| said(prune(good(), &wanted));
     assert_eq!(
-        refused(Prune { samples: names(&["signal", "background"]), ..Prune::default() }),
+        refused(PruneRequest { channels: names(&["SR"]), ..PruneRequest::default() }),
+        "no channel would be left"
+    );
+    assert_eq!(
+        refused(PruneRequest { measurements: names(&["m"]), ..PruneRequest::default() }),
+        "no measurement would be left"
+    );
+    assert_eq!(
+        refused(PruneRequest { samples: names(&["signal", "background"]), ..PruneRequest::default() }),
         "no sample would be left in the channel `SR`; leave out the channel `SR` as a whole"
     );
 }
 
 #[test]
 fn pruning_takes_settings_with_names_but_not_with_types() {
-    let without = prune(good(), &Prune { modifiers: names(&["xs"]), ..Prune::default() }).expect("there");
-    assert_eq!(without.document.names(Part::Modifier), ["mu", "lumi"]);
-    assert!(without.document.names(Part::Setting).is_empty() && without.orphans.is_empty());
+    let without = prune(good(), &PruneRequest { modifiers: names(&["xs"]), ..PruneRequest::default() }).expect("there");
+    assert_eq!(without.document.names(WorkspacePart::Modifier), ["mu", "lumi"]);
+    assert!(without.document.names(WorkspacePart::Setting).is_empty() && without.orphans.is_empty());
 
     // The histosys of `xs` is there beside a normsys of the same name.
-    let wanted = Prune { modifier_types: vec![ModifierKind::HistoSys], ..Prune::default() };
+    let wanted = PruneRequest { modifier_types: vec![ModifierKind::HistoSys], ..PruneRequest::default() };
     let without = prune(good(), &wanted).expect("there");
-    assert_eq!(without.document.names(Part::Modifier), ["mu", "xs", "lumi"]);
-    assert_eq!(without.document.names(Part::Setting), ["xs"]);
+    assert_eq!(without.document.names(WorkspacePart::Modifier), ["mu", "xs", "lumi"]);
+    assert_eq!(without.document.names(WorkspacePart::Setting), ["xs"]);
 }
 
 #[test]
 fn measurements_that_lose_what_they_measure_are_named() {
-    let without = prune(good(), &Prune { samples: names(&["signal"]), ..Prune::default() }).expect("there");
-    assert_eq!(without.orphans, [Orphan { measurement: "m".to_owned(), poi: "mu".to_owned() }]);
-    let again = prune(without.document, &Prune { modifiers: names(&["xs"]), ..Prune::default() }).expect("there");
+    let without =
+        prune(good(), &PruneRequest { samples: names(&["signal"]), ..PruneRequest::default() }).expect("there");
+    assert_eq!(without.orphans, [OrphanedMeasurement { measurement: "m".to_owned(), poi: "mu".to_owned() }]);
+    let again =
+        prune(without.document, &PruneRequest { modifiers: names(&["xs"]), ..PruneRequest::default() }).expect("there");
     assert!(again.orphans.is_empty(), "it was so before");
 }
 
 #[test]
 fn a_new_name_must_be_free() {
-    let refused = |wanted: Rename| said(rename(good(), &wanted));
+    let refused = |wanted: RenameRequest| said(rename(good(), &wanted));
     assert_eq!(
-        refused(Rename { samples: new_names(&[("signal", "background")]), ..Rename::default() }),
+        refused(RenameRequest { samples: new_names(&[("signal", "background")]), ..RenameRequest::default() }),
         "the sample `signal` cannot be called `background`: the channel `SR` would have that name twice"
     );
     assert_eq!(
-        refused(Rename { samples: new_names(&[("signal", "all"), ("background", "all")]), ..Rename::default() }),
+        refused(RenameRequest {
+            samples: new_names(&[("signal", "all"), ("background", "all")]),
+            ..RenameRequest::default()
+        }),
         "the sample `background` cannot be called `all`: the channel `SR` would have that name twice"
     );
     assert_eq!(
-        refused(Rename { samples: new_names(&[("signal", "a"), ("signal", "b")]), ..Rename::default() }),
+        refused(RenameRequest { samples: new_names(&[("signal", "a"), ("signal", "b")]), ..RenameRequest::default() }),
         "the sample `signal` is given two new names, `a` and `b`"
     );
     assert_eq!(
-        refused(Rename { modifiers: new_names(&[("lumi", "luminosity")]), ..Rename::default() }),
+        refused(RenameRequest { modifiers: new_names(&[("lumi", "luminosity")]), ..RenameRequest::default() }),
         "a `lumi` modifier must be named `lumi`, not `luminosity`"
     );
     let two = changed(
@@ -130,41 +146,43 @@ fn a_new_name_must_be_free() {
         {"name": "a", "type": "normfactor", "data": null}, {"name": "b", "type": "normfactor", "data": null}]),
     );
     assert_eq!(
-        said(rename(two, &Rename { modifiers: new_names(&[("b", "a")]), ..Rename::default() })),
+        said(rename(two, &RenameRequest { modifiers: new_names(&[("b", "a")]), ..RenameRequest::default() })),
         "the modifier `b` cannot be called `a`: the sample `signal` of the channel `SR` would have that name twice"
     );
 }
 
 #[test]
 fn names_swap_and_modifiers_become_one() {
-    let wanted =
-        Rename { samples: new_names(&[("signal", "background"), ("background", "signal")]), ..Rename::default() };
+    let wanted = RenameRequest {
+        samples: new_names(&[("signal", "background"), ("background", "signal")]),
+        ..RenameRequest::default()
+    };
     let swapped = rename(good(), &wanted).expect("both are free");
-    assert_eq!(swapped.names(Part::Sample), ["background", "signal"]);
+    assert_eq!(swapped.names(WorkspacePart::Sample), ["background", "signal"]);
     assert_eq!(rename(swapped, &wanted).expect("both are free"), good());
 
-    let wanted = Rename { modifiers: new_names(&[("mu", "xs")]), ..Rename::default() };
+    let wanted = RenameRequest { modifiers: new_names(&[("mu", "xs")]), ..RenameRequest::default() };
     let correlated = rename(good(), &wanted).expect("no sample has both");
-    assert_eq!(correlated.names(Part::Modifier), ["xs", "xs", "xs", "lumi"]);
+    assert_eq!(correlated.names(WorkspacePart::Modifier), ["xs", "xs", "xs", "lumi"]);
     assert_eq!(correlated.measurements[0].config.poi, "xs");
 }
 
 #[test]
 fn without_a_join_no_name_is_in_both() {
     assert_eq!(
-        said(combined(good(), good(), Join::None)),
+        said(combined(good(), good(), WorkspaceJoin::None)),
         "both have the channel `SR`; rename them in one workspace, or choose an outer join"
     );
     let other = document(&value("CR", 50.0));
     assert_eq!(
-        said(combined(good(), other, Join::None)),
+        said(combined(good(), other, WorkspaceJoin::None)),
         "both have the measurement `m`; rename them in one workspace, or merge what they set with an outer join"
     );
 }
 
 #[test]
 fn an_outer_join_wants_the_same_of_both_and_says_where_it_is_not() {
-    let refused = |pointer, new| said(combined(good(), changed(pointer, new), Join::Outer));
+    let refused = |pointer, new| said(combined(good(), changed(pointer, new), WorkspaceJoin::Outer));
     assert_eq!(
         refused("/channels/0/samples/1/modifiers/0/data/hi", json!(1.2)),
         "the channel `SR` of the two differs: the number `1.1` at `/channels/0/samples/1/modifiers/0/data/hi` of the first, \
@@ -188,26 +206,29 @@ fn an_outer_join_wants_the_same_of_both_and_says_where_it_is_not() {
     );
     // `50` is `50.0`.
     let same = changed("/channels/0/samples/1/data/0", json!(50));
-    assert_eq!(combined(good(), same, Join::Outer).expect("the same").document, good());
+    assert_eq!(combined(good(), same, WorkspaceJoin::Outer).expect("the same").document, good());
 }
 
 #[test]
 fn outer_joins_add_settings_and_keep_their_order() {
     let other = changed("/measurements/0/config/parameters", json!([{"name": "mu", "fixed": true}]));
     let joined = |join| combined(good(), other.clone(), join).expect("compatible").document;
-    assert_eq!(joined(Join::Outer).names(Part::Setting), ["xs", "mu"]);
-    assert_eq!(joined(Join::LeftOuter).names(Part::Setting), ["xs"]);
-    assert_eq!(joined(Join::RightOuter).names(Part::Setting), ["mu"]);
+    assert_eq!(joined(WorkspaceJoin::Outer).names(WorkspacePart::Setting), ["xs", "mu"]);
+    assert_eq!(joined(WorkspaceJoin::LeftOuter).names(WorkspacePart::Setting), ["xs"]);
+    assert_eq!(joined(WorkspaceJoin::RightOuter).names(WorkspacePart::Setting), ["mu"]);
 }
 
 #[test]
 fn left_and_right_joins_say_what_they_decide() {
     let other = changed("/channels/0/samples/1/data/0", json!(60));
-    for (join, side, kept) in [(Join::LeftOuter, Side::Left, good()), (Join::RightOuter, Side::Right, other.clone())] {
+    for (join, side, kept) in [
+        (WorkspaceJoin::LeftOuter, WorkspaceSide::Left, good()),
+        (WorkspaceJoin::RightOuter, WorkspaceSide::Right, other.clone()),
+    ] {
         let combination = combined(good(), other.clone(), join).expect("one is kept");
         assert_eq!(combination.document, kept);
         let [decision] = &combination.kept[..] else { panic!("{:?}", combination.kept) };
-        assert_eq!((decision.part, decision.name.as_str(), decision.side), (Part::Channel, "SR", side));
+        assert_eq!((decision.part, decision.name.as_str(), decision.side), (WorkspacePart::Channel, "SR", side));
         assert_eq!(
             decision.difference.to_string(),
             "the number `50.0` at `/channels/0/samples/1/data/0` of the first, \
@@ -219,19 +240,25 @@ fn left_and_right_joins_say_what_they_decide() {
 #[test]
 fn merged_channels_have_the_samples_of_both() {
     let other = changed("/channels/0/samples/0/name", json!("fakes"));
-    let merged = |join| combine(good(), other.clone(), join, Channels::Merged).expect("compatible");
-    assert_eq!(merged(Join::Outer).document.names(Part::Sample), ["signal", "background", "fakes"]);
-    assert_eq!(merged(Join::RightOuter).document.names(Part::Sample), ["fakes", "background", "signal"]);
-    assert!(merged(Join::LeftOuter).kept.is_empty());
+    let merged = |join| combine(good(), other.clone(), join, ChannelJoin::Merged).expect("compatible");
+    assert_eq!(merged(WorkspaceJoin::Outer).document.names(WorkspacePart::Sample), ["signal", "background", "fakes"]);
+    assert_eq!(
+        merged(WorkspaceJoin::RightOuter).document.names(WorkspacePart::Sample),
+        ["fakes", "background", "signal"]
+    );
+    assert!(merged(WorkspaceJoin::LeftOuter).kept.is_empty());
 
     let other = changed("/channels/0/samples/1/data/0", json!(60));
-    let combination = combine(good(), other, Join::RightOuter, Channels::Merged).expect("compatible");
+    let combination = combine(good(), other, WorkspaceJoin::RightOuter, ChannelJoin::Merged).expect("compatible");
     let [decision] = &combination.kept[..] else { panic!("{:?}", combination.kept) };
-    assert_eq!((decision.part, decision.name.as_str(), decision.side), (Part::Sample, "background", Side::Right));
+    assert_eq!(
+        (decision.part, decision.name.as_str(), decision.side),
+        (WorkspacePart::Sample, "background", WorkspaceSide::Right)
+    );
     assert_eq!(decision.difference.left.pointer, "/channels/0/samples/1/data/0");
 
     assert_eq!(
-        said(combine(good(), good(), Join::None, Channels::Merged)),
+        said(combine(good(), good(), WorkspaceJoin::None, ChannelJoin::Merged)),
         "channels are merged by outer joins only; choose `outer`, `left outer` or `right outer` as the join"
     );
 }

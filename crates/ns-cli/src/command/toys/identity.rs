@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use nextstat::Analysis;
 use ns_inference::toys::{ToyHypotest, ToySampler};
-use ns_translate::digest::{Algorithm, digest};
+use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::pyhf::write_workspace;
-use ns_translate::toys::Identity;
+use ns_translate::toys::ToyRunIdentity;
 use serde_json::{Map, Value, json};
 
 use super::record::{FitRecord, TestRecord};
@@ -25,7 +25,7 @@ pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, analysis: &Ana
     let mut settings = Map::new();
     settings.extend([
         ("nextstat_version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
-        ("workspace_sha256".to_owned(), json!(digest(text.as_bytes(), Algorithm::Sha256).ok())),
+        ("workspace_sha256".to_owned(), json!(digest(text.as_bytes(), DigestAlgorithm::Sha256).ok())),
         ("measurement".to_owned(), json!(model.measurement)),
         ("poi".to_owned(), json!(model.poi().map(name))),
         (
@@ -45,7 +45,12 @@ pub(in crate::command) fn common(args: &SetupArgs, run: &RunArgs, analysis: &Ana
 }
 
 /// The identity of a run of fits.
-pub(super) fn fit_identity(args: &ThrowArgs, analysis: &Analysis, sampler: &ToySampler, written: &[usize]) -> Identity {
+pub(super) fn fit_identity(
+    args: &ThrowArgs,
+    analysis: &Analysis,
+    sampler: &ToySampler,
+    written: &[usize],
+) -> ToyRunIdentity {
     let mut settings = common(&args.setup, &args.run, analysis);
     let names: Vec<&String> = written.iter().map(|&i| &analysis.model().parameters.names[i]).collect();
     let rule = if args.throw_at == ThrowAt::Init { "init" } else { "mle" };
@@ -56,7 +61,7 @@ pub(super) fn fit_identity(args: &ThrowArgs, analysis: &Analysis, sampler: &ToyS
     ]);
     let layout = FitRecord::layout(written.len(), args.poi_uncertainty);
     let (n_toys, shard, devices) = (args.n_toys, shard(&args.run), devices(&args.device));
-    Identity { kind: "fits".to_owned(), settings, layout, n_toys, shard, devices }
+    ToyRunIdentity { kind: "fits".to_owned(), settings, layout, n_toys, shard, devices }
 }
 
 /// The identity of a hypothesis test.
@@ -64,7 +69,7 @@ pub(in crate::command) fn test_identity(
     mut settings: Map<String, Value>,
     test: &ToyHypotest<'_>,
     args: &HypotestToysArgs,
-) -> Identity {
+) -> ToyRunIdentity {
     let [tested, alternative] = test.thrown_at();
     settings.extend([
         ("observed".to_owned(), to_document(&test.observed())),
@@ -74,7 +79,7 @@ pub(in crate::command) fn test_identity(
     ]);
     let (layout, n_toys) = (TestRecord::layout(), test.settings().n_units());
     let (shard, devices) = (shard(&args.run), devices(&args.device));
-    Identity { kind: "hypotest".to_owned(), settings, layout, n_toys, shard, devices }
+    ToyRunIdentity { kind: "hypotest".to_owned(), settings, layout, n_toys, shard, devices }
 }
 
 fn devices(args: &DeviceArgs) -> BTreeSet<String> {

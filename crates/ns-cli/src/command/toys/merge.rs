@@ -1,7 +1,7 @@
 //! `nextstat toys merge`: the shards of a run joined.
 
 use ns_inference::toys::{HypotestToys, ObservedStatistic, StatisticSamples};
-use ns_translate::toys::{Merged, merge};
+use ns_translate::toys::{MergedToys, merge};
 use serde::Deserialize;
 
 use super::record::{FitRecord, TestRecord, is_npy};
@@ -19,7 +19,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Status, CliError> {
     }
 }
 
-fn fits(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
+fn fits(merged: &MergedToys, args: &MergeArgs) -> Result<Status, CliError> {
     let record = FitRecord::of(&merged.identity);
     let mut tally = Tally::new(&merged.identity);
     if let Some(path) = args.output.output_file.as_deref().filter(|path| is_npy(path)) {
@@ -54,7 +54,7 @@ struct WrittenObserved {
     mu_hat: f64,
 }
 
-fn tests(merged: &Merged, args: &MergeArgs) -> Result<Status, CliError> {
+fn tests(merged: &MergedToys, args: &MergeArgs) -> Result<Status, CliError> {
     let mut samples = StatisticSamples::default();
     merged.read(|bytes| {
         let record = TestRecord::read(bytes);

@@ -16,7 +16,7 @@ use nextstat::settings::elements;
 use ns_core::Model;
 use ns_inference::toys::{Ensemble, RunStatus, ToyFit, ToyFitter, ToyRun, ToySampler, ToySource, ToysError};
 use ns_inference::{FitOptions, Problem, Uncertainties, fit};
-use ns_translate::toys::{Identity, Mode, Shard, ToyFile};
+use ns_translate::toys::{Shard, ToyFile, ToyFileMode, ToyRunIdentity};
 use serde_json::json;
 
 use super::Status;
@@ -35,8 +35,8 @@ pub(super) fn run(args: &ToysArgs) -> Result<Status, CliError> {
 }
 
 /// What `--resume` means.
-pub(super) fn mode(run: &RunArgs) -> Mode {
-    if run.resume { Mode::Resume } else { Mode::Fresh }
+pub(super) fn mode(run: &RunArgs) -> ToyFileMode {
+    if run.resume { ToyFileMode::Resume } else { ToyFileMode::Fresh }
 }
 
 /// The option that only makes sense with a NumPy file, if it is given.
@@ -52,7 +52,7 @@ struct Plan {
     /// Parameters that are written.
     written: Vec<usize>,
     uncertainty_of: Option<usize>,
-    identity: Identity,
+    identity: ToyRunIdentity,
     batch: NonZeroUsize,
 }
 
@@ -137,7 +137,7 @@ impl Plan {
         Ok(toys.run(&likelihood, first..range.end, &run, sink)?)
     }
 
-    fn to_file(&self, path: &Path, mode: Mode, talk: Talk) -> Result<(RunStatus, Tally), CliError> {
+    fn to_file(&self, path: &Path, mode: ToyFileMode, talk: Talk) -> Result<(RunStatus, Tally), CliError> {
         let record = FitRecord::of(&self.identity);
         let mut file = ToyFile::open(path, self.identity.clone(), mode, |toy, bytes| record.is_of(bytes, toy))?;
         let mut tally = Tally::new(&self.identity);

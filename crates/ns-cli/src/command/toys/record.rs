@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ns_inference::minimize::Outcome;
 use ns_inference::toys::{HypothesisToy, ToyFit, ToyTest};
-use ns_translate::toys::{ColumnKind, Identity, Layout};
+use ns_translate::toys::{ColumnKind, RecordLayout, ToyRunIdentity};
 
 /// Whether a path names a NumPy file.
 pub(crate) fn is_npy(path: &Path) -> bool {
@@ -43,16 +43,16 @@ pub(crate) struct FitRecord {
 }
 
 impl FitRecord {
-    pub(super) fn layout(n_parameters: usize, has_uncertainty: bool) -> Layout {
+    pub(super) fn layout(n_parameters: usize, has_uncertainty: bool) -> RecordLayout {
         let mut columns = vec![("toy", ColumnKind::U64), ("status", ColumnKind::U8), ("nll", ColumnKind::F64)];
         if has_uncertainty {
             columns.push(("poi_uncertainty", ColumnKind::F64));
         }
         columns.push(("parameters", ColumnKind::F64s(n_parameters)));
-        Layout::new(&columns)
+        RecordLayout::new(&columns)
     }
 
-    pub(crate) fn of(identity: &Identity) -> Self {
+    pub(crate) fn of(identity: &ToyRunIdentity) -> Self {
         let n_parameters = identity.layout.range("parameters").map_or(0, |range| range.len() / 8);
         Self { n_parameters, has_uncertainty: identity.layout.range("poi_uncertainty").is_some() }
     }
@@ -97,8 +97,8 @@ pub(crate) struct TestRecord {
 }
 
 impl TestRecord {
-    pub(super) fn layout() -> Layout {
-        Layout::new(&[
+    pub(super) fn layout() -> RecordLayout {
+        RecordLayout::new(&[
             ("toy", ColumnKind::U64),
             ("hypothesis", ColumnKind::U8),
             ("status", ColumnKind::U8),
