@@ -1,12 +1,12 @@
-//! The warning about a `NEXTSTAT_ISA` that names no instruction set.
+//! Warns of a `NEXTSTAT_ISA` that is not an instruction set.
 
 use crate::escape;
 
-/// The words that `NEXTSTAT_ISA` may be. Some name the baseline of a machine or of an engine: fits
-/// have NEON as their baseline on aarch64.
+/// The valid values of `NEXTSTAT_ISA`. Some are the baseline of a machine or of an engine: the
+/// baseline of fits on aarch64 is NEON.
 const KNOWN: [&str; 4] = ["baseline", "neon", "avx2", "avx512"];
 
-/// What is said of `NEXTSTAT_ISA`, if it is set and names no instruction set.
+/// Returns a warning if `NEXTSTAT_ISA` is set and is not an instruction set, or else `None`.
 pub fn unknown_instruction_set() -> Option<String> {
     warning_about(&std::env::var_os("NEXTSTAT_ISA")?.to_string_lossy())
 }

@@ -1,5 +1,6 @@
-//! What `nextstat`, `torchless` and the Python package do alike at a terminal: escape text from
-//! untrusted sources, notice a closed standard output, and warn of an unknown instruction set.
+//! Does what `nextstat`, `torchless` and the Python package have in common at a terminal: escapes
+//! text from untrusted sources, detects a closed standard output, and warns of an unknown
+//! instruction set.
 //!
 //! Names in documents and model files are arbitrary text. If they are printed as they are, control
 //! characters command the terminal, bidirectional controls reorder the numbers beside a name, and
@@ -16,7 +17,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 pub use isa::unknown_instruction_set;
 pub use stdout::{is_stdout_closed, look_at_stdout};
 
-/// `text` with every character that is not [`is_visible`] escaped as Rust writes it: `\n`,
+/// Returns `text` with every character that is not [`is_visible`] escaped as in Rust: `\n`,
 /// `\u{202e}`.
 ///
 /// ```
@@ -26,12 +27,13 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     escape_but(text, |_| false)
 }
 
-/// Like [`escape`], for text of several lines: line feeds and tabs stay.
+/// Returns `text` escaped like [`escape`], but with its line feeds and tabs.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
     escape_but(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Command-line arguments for a parser whose errors quote them: those that are text, [`escape`]d.
+/// Returns command-line arguments for a parser whose errors quote them: those that are text are
+/// [`escape`]d.
 pub fn escape_arguments(arguments: &[OsString]) -> Vec<OsString> {
     let one = |argument: &OsString| {
         argument.to_str().map_or_else(|| argument.clone(), |text| escape(text).into_owned().into())
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_stays() {
+    fn ordinary_text_is_unchanged() {
         let text = "µ ± 0.5 \\ \"q\" é e\u{301} 信号 сигнал إشارة 👍 \u{a0}";
         assert!(matches!(escape(text), Cow::Borrowed(same) if same == text));
         assert_eq!(escape_lines("a\n\tb\r"), "a\n\tb\\r");

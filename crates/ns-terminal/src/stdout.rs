@@ -1,5 +1,5 @@
-//! Whether there is a standard output. Rust's runtime opens `/dev/null` where it is closed, and what
-//! is written there is lost without an error.
+//! Detects a closed standard output. Rust's runtime opens `/dev/null` in its place, and what is
+//! written there is lost without an error.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,8 @@ pub fn is_stdout_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed) || is_closed_now()
 }
 
-/// Where no folder lists open files, standard output counts as open.
+/// Returns whether standard output is closed now; where no folder lists open files, it is taken to
+/// be open.
 fn is_closed_now() -> bool {
     let open_files = Path::new("/dev/fd");
     cfg!(unix) && open_files.is_dir() && fs::symlink_metadata(open_files.join("1")).is_err()
