@@ -37,7 +37,7 @@ pub(crate) fn workspace_of_samples(kind: Kind, n_params: usize, n_bins: usize, n
         .collect();
     let observations = channels.iter().map(|channel| observation(&mut random, channel)).collect();
     let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: Vec::new() };
-    Workspace { channels, observations, measurements: vec![measurement], version: "1.0.0".to_owned() }
+    Workspace { channels, observations, measurements: vec![measurement] }
 }
 
 fn channel(

@@ -4,9 +4,9 @@ use nextstat::patchsets;
 use ns_core::summary::summarize;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
-use ns_translate::patchset::PatchSet;
+use ns_translate::patchset::{PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
-use ns_translate::{DocumentSource, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, read_bytes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value;
@@ -27,21 +27,22 @@ fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
             return Err(error::parameter(py, format!("unknown digest algorithm `{other}`"), hint));
         }
     };
-    py.detach(|| digest(text, algorithm)).map_err(|problem| error::document(py, &problem))
+    py.detach(|| digest(text, algorithm)).map_err(|problem| error::document(py, &problem.into()))
 }
 
 /// Returns the bytes of a document, decompressed if need be.
 #[pyfunction]
 fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyBytes>> {
-    let bytes =
-        py.detach(|| read_bytes(&DocumentSource::Path(path))).map_err(|problem| error::document(py, &problem))?;
+    let bytes = py
+        .detach(|| read_bytes(&DocumentSource::Path(path)))
+        .map_err(|problem| error::document(py, &problem.into()))?;
     Ok(PyBytes::new(py, &bytes))
 }
 
 /// Returns a JSON text with a JSON patch applied.
 #[pyfunction]
 fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<String> {
-    let done = || {
+    let done = || -> Result<String, DocumentError> {
         let mut document = read_value(text)?;
         patch::apply(&mut document, &Patch::from_bytes(operations)?)?;
         Ok(document.to_string())
@@ -52,7 +53,7 @@ fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<Strin
 /// Returns what a workspace contains.
 #[pyfunction]
 fn inspect_workspace<'py>(py: Python<'py>, text: &[u8], measurement: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
-    let workspace = py.detach(|| read_workspace(text)).map_err(|problem| error::document(py, &problem))?;
+    let workspace = py.detach(|| read_workspace(text)).map_err(|problem| error::document(py, &problem.into()))?;
     fields(py, &summarize(&workspace, measurement).map_err(|problem| error::compile(py, &problem))?)
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct PyPatchSet(PatchSet);
 impl PyPatchSet {
     #[new]
     fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
-        py.detach(|| PatchSet::from_bytes(text)).map(Self).map_err(|problem| error::document(py, &problem))
+        py.detach(|| PatchSet::from_bytes(text)).map(Self).map_err(|problem| error::document(py, &problem.into()))
     }
 
     /// Returns description, labels, digests, references, and the name and values of every patch.
@@ -74,28 +75,29 @@ impl PyPatchSet {
 
     /// Returns the operations of the patch `name`, as JSON text.
     fn patch(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        let text = || Ok(self.0.read(self.0.by_name(name)?)?.to_value().to_string());
-        py.detach(text).map_err(|problem| error::document(py, &problem))
+        let text =
+            || -> Result<String, PatchSetError> { Ok(self.0.read(self.0.by_name(name)?)?.to_value().to_string()) };
+        py.detach(text).map_err(|problem| error::document(py, &problem.into()))
     }
 
     /// Compares every digest with that of a workspace.
     fn verify<'py>(&self, py: Python<'py>, workspace: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-        let checks = py.detach(|| self.0.verify(workspace)).map_err(|problem| error::document(py, &problem))?;
+        let checks = py.detach(|| self.0.verify(workspace)).map_err(|problem| error::document(py, &problem.into()))?;
         fields(py, &patchsets::verification(&checks))
     }
 
     /// Returns the set with the workspace that it was made for.
     fn grid(slf: &Bound<'_, Self>, py: Python<'_>, workspace: &[u8]) -> PyResult<PyGrid> {
         let set = &slf.get().0;
-        let background = py.detach(|| set.require(workspace).and_then(|()| read_value(workspace)));
-        let background = background.map_err(|problem| error::document(py, &problem))?;
+        let background = py.detach(|| set.require(workspace).and_then(|()| Ok(read_value(workspace)?)));
+        let background = background.map_err(|problem| error::document(py, &problem.into()))?;
         Ok(PyGrid { set: slf.clone().unbind(), background })
     }
 
     /// Returns a workspace with the patch `name`, as JSON text.
     fn apply(&self, py: Python<'_>, workspace: &[u8], name: &str) -> PyResult<String> {
-        let patched = py.detach(|| Ok(self.0.apply(workspace, name)?.to_string()));
-        patched.map_err(|problem| error::document(py, &problem))
+        let patched = py.detach(|| self.0.apply(workspace, name).map(|patched| patched.to_string()));
+        patched.map_err(|problem| error::document(py, &problem.into()))
     }
 }
 
@@ -112,7 +114,7 @@ impl PyGrid {
     fn model(&self, py: Python<'_>, name: &str, choice: Choice) -> PyResult<PyModel> {
         let set = &self.set.get().0;
         let workspace = py.detach(|| set.by_name(name).and_then(|entry| set.workspace(&self.background, entry)));
-        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem))?, choice)
+        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem.into()))?, choice)
     }
 }
 

@@ -5,7 +5,7 @@ use nextstat::{Face, Hint};
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
 use ns_inference::toys::ToysError;
-use ns_translate::DocumentError;
+use ns_translate::{DocumentError, SourceError, full_message};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -82,10 +82,10 @@ fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
 
 /// Returns the exception of a document's error.
 pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
-    if let DocumentError::Unreadable { name, source } = error {
-        return unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(error_text(error)));
+    if let DocumentError::Source(SourceError::Unreadable { name, source }) = error {
+        return unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(full_message(error)));
     }
-    with_hint(py, WorkspaceError::new_err(error_text(error)), error.hint())
+    with_hint(py, WorkspaceError::new_err(full_message(error)), error.hint())
 }
 
 /// Returns the system's error about a file as Python has it.
@@ -98,18 +98,6 @@ fn unreadable(name: &str, source: &std::io::Error) -> Option<PyErr> {
     Some(PyOSError::new_err((number, reason, name.trim_matches('`').to_owned())))
 }
 
-/// Returns the messages of a chain of errors, outermost first.
-fn error_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut inner = error.source();
-    while let Some(cause) = inner {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        inner = cause.source();
-    }
-    text
-}
-
 /// Returns the exception of a model's error.
 ///
 /// Its attribute `fault` has the kind where a caller tells kinds apart, else None.
@@ -120,7 +108,7 @@ pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
         CompileError::ShapeFactorLength { .. } => Some("ShapeFactorLength"),
         _ => None,
     };
-    let made = with_hint(py, ModelError::new_err(error_text(error)), error.hint());
+    let made = with_hint(py, ModelError::new_err(full_message(error)), error.hint());
     match made.value(py).setattr("fault", fault) {
         // Exceptions take attributes; without one it is raised all the same.
         Ok(()) | Err(_) => made,
@@ -128,7 +116,7 @@ pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
 }
 
 pub(crate) fn toys(error: &ToysError) -> PyErr {
-    ToyError::new_err(error_text(error))
+    ToyError::new_err(full_message(error))
 }
 
 pub(crate) fn gradient(py: Python<'_>, message: String, hint: Option<String>) -> PyErr {
@@ -141,7 +129,7 @@ pub(crate) fn parameter(py: Python<'_>, message: String, hint: Option<String>) -
 
 /// Returns the exception of a device that is not available, or not for this model.
 pub(crate) fn device(py: Python<'_>, error: &AccelError) -> PyErr {
-    with_hint(py, DeviceError::new_err(error_text(error)), error.hint())
+    with_hint(py, DeviceError::new_err(full_message(error)), error.hint())
 }
 
 pub(crate) fn unknown_device(name: &str) -> PyErr {

@@ -89,7 +89,7 @@ impl PyModel {
             return Err(PyTypeError::new_err(message));
         };
         let read = || read_value(workspace).and_then(|value| from_value(&value));
-        let workspace = py.detach(read).map_err(|problem| error::document(py, &problem))?;
+        let workspace = py.detach(read).map_err(|problem| error::document(py, &problem.into()))?;
         Self::of(py, workspace, choice.unwrap_or_default())
     }
 

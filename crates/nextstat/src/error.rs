@@ -10,6 +10,7 @@ use ns_inference::accelerator::AcceleratorFailure;
 use ns_inference::memory::ModelTooLarge;
 use ns_inference::toys::ToysError;
 use ns_translate::DocumentError;
+use ns_translate::pyhf::PyhfError;
 use std::fmt;
 
 /// An error that may come with one line of advice.
@@ -407,6 +408,12 @@ pub enum Error {
         /// What.
         what: &'static str,
     },
+}
+
+impl From<PyhfError> for Error {
+    fn from(error: PyhfError) -> Self {
+        Self::Document(error.into())
+    }
 }
 
 impl Error {

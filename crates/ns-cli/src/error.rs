@@ -6,9 +6,9 @@ use nextstat::error::SettingsError;
 use nextstat::{Face, Hint};
 use ns_core::CompileError;
 use ns_inference::toys::ToysError;
-use ns_translate::DocumentError;
 use ns_translate::toys::ToyFileError;
 use ns_translate::workspace::WorkspaceError;
+use ns_translate::{DocumentError, SourceError};
 
 /// Why a command cannot be done. All but [`CliError::BrokenPipe`] are exit code 2.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +109,12 @@ const HOLD_TO_THROW: &str =
 impl From<nextstat::Error> for CliError {
     fn from(error: nextstat::Error) -> Self {
         Self::Library(error)
+    }
+}
+
+impl From<SourceError> for CliError {
+    fn from(error: SourceError) -> Self {
+        Self::Document(error.into())
     }
 }
 

@@ -14,8 +14,6 @@ pub struct Workspace {
     pub observations: Vec<Observation>,
     /// Parameters of interest and parameter settings, in document order.
     pub measurements: Vec<Measurement>,
-    /// The schema version, `1.0.0`.
-    pub version: String,
 }
 
 /// A selection of events, binned.

@@ -1,9 +1,11 @@
-//! Development only: what must hold for any bytes whatever that are passed as a workspace, a patch or a patch set.
+//! Development only: checks what must be true of any bytes that are passed as a workspace, a patch
+//! or a patch set.
 //!
-//! Each function takes bytes and panics if a promise is broken. The promises: nothing else panics; every error has a message; what
-//! compiles has a likelihood that is a number or +∞, never NaN; a fit of it returns, and never calls a value that is not finite
-//! converged. Two engines call these bodies: libFuzzer (`fuzz/`), for as long as one likes, and the short run of
-//! `tests/short_run.rs`, with the fixed [`mutate`].
+//! Each function takes bytes and panics if a promise is broken. The promises: nothing else panics;
+//! every error has a message; what compiles has a likelihood that is a number or +∞, never NaN; a
+//! fit of it returns, and never calls a value that is not finite converged. Two engines call these
+//! functions: libFuzzer (`fuzz/`), for any time, and the short run of `tests/fuzz/main.rs`, with
+//! the fixed [`mutate()`](mutate::mutate).
 
 pub mod mutate;
 
@@ -14,17 +16,18 @@ use ns_inference::{FitOptions, Problem, fit};
 use ns_translate::patch::{Patch, apply};
 use ns_translate::patchset::PatchSet;
 use ns_translate::workspace::{ChannelJoin, PruneRequest, WorkspaceDocument, WorkspaceJoin, combine, prune, sort};
-use ns_translate::{DocumentError, pyhf, python_json};
+use ns_translate::{DocumentError, full_message, pyhf, python_json};
 
 /// The workspace that patches and patch sets are tried on.
 pub const PATCHED: &[u8] = include_bytes!("../../../testdata/fuzz/workspace/every_modifier.json");
 
-/// How far some bytes came; the short run reports how many came how far, so that it cannot become idle unnoticed.
+/// The last step that some bytes reach. The short run counts them, so that it cannot become idle
+/// unnoticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reached {
+pub enum FuzzStage {
     /// The document was refused.
     Refused,
-    /// It was read, but makes no model.
+    /// It was read, but does not make a model.
     Read,
     /// It makes a model, whose likelihood is infinite where fits start.
     Compiled,
@@ -32,16 +35,16 @@ pub enum Reached {
     Fitted,
 }
 
-/// Reads `data` as a workspace, compiles and fits it.
-pub fn workspace(data: &[u8]) -> Reached {
+/// Reads `data` as a workspace, compiles and fits it, and returns the stage that it reaches.
+pub fn workspace(data: &[u8]) -> FuzzStage {
     check_rewriting(data);
     match pyhf::read_workspace(data) {
         Ok(workspace) => evaluate(&workspace),
-        Err(error) => refused(&error),
+        Err(error) => refused(error),
     }
 }
 
-/// What is read as a workspace is read as a document, and what is made of it is a workspace again.
+/// Checks that a workspace is also a document, and that operations make workspaces of it.
 fn check_rewriting(data: &[u8]) {
     let document = WorkspaceDocument::from_bytes(data);
     assert_eq!(document.is_ok(), pyhf::read_workspace(data).is_ok(), "one reading accepts what the other refuses");
@@ -50,75 +53,78 @@ fn check_rewriting(data: &[u8]) {
     assert_eq!(WorkspaceDocument::from_bytes(&written(&document)).expect("what was written is read"), document);
     let sorted = sort(document.clone());
     pyhf::read_workspace(&written(&sorted)).expect("a sorted workspace is one");
-    prune(document.clone(), &PruneRequest::default()).expect("nothing to leave out");
+    prune(document.clone(), &PruneRequest::default()).expect("nothing to remove");
     for channels in [ChannelJoin::Whole, ChannelJoin::Merged] {
-        // A name that is there twice is refused; nothing else can be wrong with a workspace and itself.
+        // Duplicate names are refused; nothing else can be wrong with a workspace and itself.
         if let Ok(combination) = combine(document.clone(), document.clone(), WorkspaceJoin::Outer, channels) {
             assert_eq!(combination.document, document);
         }
     }
 }
 
-/// Reads `data` as a patch, applies it to [`PATCHED`], compiles and fits what comes out.
-pub fn patch(data: &[u8]) -> Reached {
+/// Reads `data` as a patch, applies it to [`PATCHED`], compiles and fits the result, and returns
+/// the stage that it reaches.
+pub fn patch(data: &[u8]) -> FuzzStage {
     match Patch::from_bytes(data) {
         Ok(patch) => apply_and_evaluate(&patch),
-        Err(error) => refused(&error),
+        Err(error) => refused(error),
     }
 }
 
-/// Reads `data` as a patch set, and treats each of its first patches as [`patch`] does, and the set as one made for [`PATCHED`].
-pub fn patchset(data: &[u8]) -> Reached {
+/// Reads `data` as a patch set for [`PATCHED`], treats its first patches like [`patch`], and
+/// returns the last stage that one reaches.
+pub fn patchset(data: &[u8]) -> FuzzStage {
     let set = match PatchSet::from_bytes(data) {
         Ok(set) => set,
-        Err(error) => return refused(&error),
+        Err(error) => return refused(error),
     };
     if let Err(error) = set.require(PATCHED) {
-        refused(&error);
+        refused(error);
     }
-    let mut reached = Reached::Read;
+    let mut reached = FuzzStage::Read;
     for entry in set.patches().iter().take(4) {
         let by_name = set.by_name(&entry.name).expect("a patch that is listed is found");
         assert_eq!(by_name.name, entry.name);
         set.by_values(&entry.values).expect("a patch that is listed is found by its values");
         let one = match set.read(entry) {
             Ok(patch) => apply_and_evaluate(&patch),
-            Err(error) => refused(&error),
+            Err(error) => refused(error),
         };
         reached = reached.max(one);
     }
     reached
 }
 
-fn apply_and_evaluate(patch: &Patch) -> Reached {
+fn apply_and_evaluate(patch: &Patch) -> FuzzStage {
     let mut document = pyhf::read_value(PATCHED).expect("our own document");
     if let Err(error) = apply(&mut document, patch) {
-        return refused(&error);
+        return refused(error);
     }
     match pyhf::from_value(&document) {
         Ok(workspace) => evaluate(&workspace),
-        Err(error) => refused(&error),
+        Err(error) => refused(error),
     }
 }
 
-fn refused(error: &DocumentError) -> Reached {
-    assert!(!error.to_string().trim().is_empty(), "an error without a message: {error:?}");
+fn refused(error: impl Into<DocumentError>) -> FuzzStage {
+    let error = error.into();
+    assert!(!full_message(&error).trim().is_empty(), "an error without a message: {error:?}");
     let _ = (error.hint(), error.pointer());
-    Reached::Refused
+    FuzzStage::Refused
 }
 
-fn evaluate(workspace: &Workspace) -> Reached {
+fn evaluate(workspace: &Workspace) -> FuzzStage {
     match ns_core::compile(workspace, &CompileOptions::default()) {
         Ok(model) => check_likelihood(&model),
         Err(error) => {
             assert!(!error.to_string().trim().is_empty(), "an error without a message: {error:?}");
             let _ = error.hint();
-            Reached::Read
+            FuzzStage::Read
         }
     }
 }
 
-fn check_likelihood(model: &Model) -> Reached {
+fn check_likelihood(model: &Model) -> FuzzStage {
     let mut likelihood = CpuLikelihood::new(model);
     let parameters = &model.parameters;
     let mut gradient = vec![0.0; model.n_params()];
@@ -128,15 +134,16 @@ fn check_likelihood(model: &Model) -> Reached {
         assert!(is_number_or_infinity(value), "-ln L is {value} at point {at}");
         start = likelihood.nll_and_grad(point, &mut gradient);
         assert!(is_number_or_infinity(start), "-ln L is {start} with its gradient, at point {at}");
-        let agree = value.is_finite() == start.is_finite() || is_beyond_measure(model, point);
+        let agree = value.is_finite() == start.is_finite() || has_huge_numbers(model, point);
         assert!(agree, "{value} alone but {start} with its gradient, at point {at}");
     }
     check_fit(model, &mut likelihood);
-    if start.is_finite() { Reached::Fitted } else { Reached::Compiled }
+    if start.is_finite() { FuzzStage::Fitted } else { FuzzStage::Compiled }
 }
 
-/// Whether there are numbers so large that the tiny stand-in for a zero factor, which derivatives divide by, shows in them.
-fn is_beyond_measure(model: &Model, point: &[f64]) -> bool {
+/// Returns whether there are numbers so large that the tiny replacement of a zero factor, by which
+/// derivatives divide, is visible in them.
+fn has_huge_numbers(model: &Model, point: &[f64]) -> bool {
     model.reals.iter().chain(point).any(|number| number.abs() > 1e40)
 }
 

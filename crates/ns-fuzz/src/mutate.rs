@@ -1,11 +1,12 @@
-//! Damage to documents, the same for the same seed: in bytes, and in the numbers and words of their JSON.
+//! Damages documents, the same way for the same seed: their bytes, and the numbers and words of
+//! their JSON.
 //!
-//! Most random bytes are refused by the first line of a parser. So half of the mutations here leave a document that still parses, with
-//! a number, a word or a whole value exchanged, and reach the compiler and the fit.
+//! A parser refuses most random bytes at once. So half of the mutations here replace a number, a
+//! word or a value in a document that still parses, and reach the compiler and the fit.
 
 use ns_testkit::random::Random;
 
-/// Numbers that break things: limits, signs, subnormals, what rounds and what is huge.
+/// Numbers that cause errors: limits, signs, subnormals, rounded and huge numbers.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -33,7 +34,7 @@ const NUMBERS: &[&str] = &[
     "2",
 ];
 
-/// What does not belong where a number is.
+/// Texts that are not valid in the place of a number.
 const NOT_NUMBERS: &[&str] = &[
     "1e309",
     "01",
@@ -53,7 +54,7 @@ const NOT_NUMBERS: &[&str] = &[
     "",
 ];
 
-/// Words that mean something somewhere, and some that mean nothing.
+/// Words with a meaning in some place, and some without.
 const WORDS: &[&str] = &[
     "normfactor",
     "normsys",
@@ -107,7 +108,8 @@ const WORDS: &[&str] = &[
     "é",
 ];
 
-/// A damaged copy of one of `seeds`, with one to four mutations. The same `random` gives the same bytes.
+/// Returns a damaged copy of one of `seeds`, with one to four mutations. The same `random` gives
+/// the same bytes.
 ///
 /// # Panics
 /// If there are no seeds.
@@ -151,13 +153,13 @@ fn once(mut bytes: Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// The beginning of `a` and the end of `b`.
+/// Returns the beginning of `a` and the end of `b`.
 fn splice(a: &[u8], b: &[u8], random: &mut Random) -> Vec<u8> {
     let (from, to) = (random.below(a.len()), random.below(b.len()));
     [&a[..from], &b[to..]].concat()
 }
 
-/// Up to 64 bytes somewhere.
+/// Returns a random range of up to 64 bytes.
 fn a_range(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let start = random.below(bytes.len());
     start..bytes.len().min(start + 1 + random.below(64))
@@ -167,7 +169,8 @@ fn exchange(bytes: &[u8], range: std::ops::Range<usize>, new: &[u8]) -> Vec<u8> 
     [&bytes[..range.start], new, &bytes[range.end..]].concat()
 }
 
-/// The inside of every string and the whole of every other scalar for which `wanted` holds of the first byte.
+/// Returns the ranges of the insides of strings, and of other scalars, for whose first byte
+/// `wanted` returns true.
 fn tokens(bytes: &[u8], wanted: fn(u8) -> bool) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -224,7 +227,8 @@ fn swap_tokens(bytes: &[u8], tokens: &[std::ops::Range<usize>], random: &mut Ran
     [head, &bytes[second.clone()], between, &bytes[first.clone()], tail].concat()
 }
 
-/// One number times a power of ten, perhaps with its sign changed: the models that are only just possible.
+/// Multiplies one number by a power of ten, perhaps with its sign changed: for models that are
+/// barely possible.
 fn scale_number(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let tokens = tokens(bytes, is_number);
     if tokens.is_empty() {

@@ -28,7 +28,6 @@ fn one_channel(samples: Vec<Sample>, observed: &[f64], interpolation: Interpolat
         channels: vec![Channel { name: "channel".to_owned(), samples }],
         observations: vec![Observation { name: "channel".to_owned(), data: observed.to_vec() }],
         measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-        version: "1.0.0".to_owned(),
     };
     compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a valid workspace")
 }
@@ -422,7 +421,7 @@ fn same_sign(n: usize) -> Model {
     channels.push(Channel { name: "s".to_owned(), samples: vec![sample("s", &[1e4], &[("mu", NormFactor)])] });
     observations.push(Observation { name: "s".to_owned(), data: vec![1e4] });
     let measurements = vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }];
-    let workspace = Workspace { channels, observations, measurements, version: "1.0.0".to_owned() };
+    let workspace = Workspace { channels, observations, measurements };
     compile(&workspace, &CompileOptions::default()).expect("a valid workspace")
 }
 

@@ -1,11 +1,17 @@
-//! What kind of document a tree is, so that a document passed in the wrong place is named and not picked apart.
+//! Tells kinds of documents apart, so that each is read by its reader and a document passed in the
+//! place of another is named.
+//!
+//! A kind is recognised twice: from the first keys of the bytes, which is quick and selects a
+//! reader, and from all keys of a tree, which is exact and explains why a reader failed. Which
+//! kinds can be read, and by what, is in the table of [`crate::format`].
 
 use std::fmt;
 
-use crate::json::{Node, Tree};
+use crate::json::{JsonNode, JsonTree, first_keys};
+use crate::text;
 
-/// The kinds of document that are met in practice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kinds of documents that users have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DocumentKind {
     /// A pyhf workspace.
@@ -20,48 +26,200 @@ pub enum DocumentKind {
     Hs3,
 }
 
+/// What is known of a kind without reading it.
+struct KindTraits {
+    kind: DocumentKind,
+    /// What it is called in messages, with an article.
+    name: &'static str,
+    /// Whether it is a list of objects, and [`Self::keys`] are theirs.
+    is_list: bool,
+    /// Keys of which the first one in a document indicates the kind.
+    keys: &'static [&'static str],
+    /// Advice for a document of this kind in the place of another.
+    hint: &'static str,
+}
+
+const KINDS: [KindTraits; 5] = [
+    KindTraits {
+        kind: DocumentKind::Workspace,
+        name: "a pyhf workspace",
+        is_list: false,
+        keys: &["channels", "measurements", "observations"],
+        hint: "the workspace comes first, patches follow with `--patch` or `--patchset`",
+    },
+    KindTraits {
+        kind: DocumentKind::Model,
+        name: "a pyhf model without observations and measurements",
+        is_list: false,
+        // Only what it lacks distinguishes it from a workspace.
+        keys: &[],
+        hint: "a workspace also has `observations`, `measurements` and `version`",
+    },
+    KindTraits {
+        kind: DocumentKind::Patch,
+        name: "a JSON patch",
+        is_list: true,
+        keys: &["op"],
+        hint: "this looks like a JSON patch; pass it with `--patch`, after the workspace it changes",
+    },
+    KindTraits {
+        kind: DocumentKind::PatchSet,
+        name: "a pyhf patch set",
+        is_list: false,
+        keys: &["patches"],
+        hint: "pass it with `--patchset FILE --patch-name NAME`, after the workspace it was made for",
+    },
+    KindTraits {
+        kind: DocumentKind::Hs3,
+        name: "an HS3 document",
+        is_list: false,
+        keys: &["distributions"],
+        hint: "HS3 documents cannot be read yet; export the workspace as pyhf JSON",
+    },
+];
+
+/// Bytes at the beginning of a document within which its kind is recognised.
+const OPENING: usize = 1 << 16;
+
 impl DocumentKind {
-    /// The kind that `root` looks like; `None` when it looks like nothing known.
-    pub(crate) fn of(root: &Node<'_>) -> Option<Self> {
+    /// Every kind.
+    pub const ALL: [Self; KINDS.len()] = [Self::Workspace, Self::Model, Self::Patch, Self::PatchSet, Self::Hs3];
+
+    fn traits(self) -> &'static KindTraits {
+        &KINDS[self as usize]
+    }
+
+    /// Returns the kind that the first 64 kB of a document indicate, or `None` if they indicate
+    /// none.
+    ///
+    /// The first key that belongs to one kind decides. A pyhf model is a [`Self::Workspace`] here,
+    /// because only what it lacks distinguishes it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ns_translate::DocumentKind;
+    ///
+    /// let recognized = DocumentKind::recognize(br#"{"version": "1.0.0", "channels": []}"#);
+    /// assert_eq!(recognized, Some(DocumentKind::Workspace));
+    /// let recognized = DocumentKind::recognize(br#"[{"op": "remove", "path": "/channels/0"}]"#);
+    /// assert_eq!(recognized, Some(DocumentKind::Patch));
+    /// assert_eq!(DocumentKind::recognize(b"imax 1"), None);
+    /// ```
+    #[must_use]
+    pub fn recognize(bytes: &[u8]) -> Option<Self> {
+        let opening = text::valid_opening(&bytes[..bytes.len().min(OPENING)]);
+        first_keys(opening, |is_list, key| {
+            let found = KINDS.iter().find(|kind| kind.is_list == is_list && kind.keys.contains(&key))?;
+            Some(found.kind)
+        })
+    }
+
+    /// Returns the kind of the document whose tree is `root`, or `None` if it looks like no kind.
+    pub(crate) fn of(root: &JsonNode<'_>) -> Option<Self> {
         match &root.tree {
-            Tree::List(items) => {
+            JsonTree::List(items) => {
                 let operations = items.iter().all(|item| has_key(item, "op"));
                 (operations && !items.is_empty()).then_some(Self::Patch)
             }
-            Tree::Object(_) => {
-                let has = |key| has_key(root, key);
-                if has("patches") && !has("channels") {
-                    Some(Self::PatchSet)
-                } else if has("distributions") {
-                    Some(Self::Hs3)
-                } else if has("channels") && (has("observations") || has("measurements")) {
-                    Some(Self::Workspace)
-                } else if has("channels") && (has("parameters") || !has("version")) {
-                    Some(Self::Model)
-                } else {
-                    None
-                }
-            }
+            JsonTree::Object(_) => Self::of_keys(|key| has_key(root, key)),
             _ => None,
+        }
+    }
+
+    /// Returns the kind of an object that has the keys for which `has` returns true.
+    fn of_keys(has: impl Fn(&str) -> bool) -> Option<Self> {
+        if has("patches") && !has("channels") {
+            Some(Self::PatchSet)
+        } else if has("distributions") {
+            Some(Self::Hs3)
+        } else if has("channels") && (has("observations") || has("measurements")) {
+            Some(Self::Workspace)
+        } else if has("channels") && (has("parameters") || !has("version")) {
+            Some(Self::Model)
+        } else {
+            None
+        }
+    }
+
+    /// Refuses a document of another kind than `self`; one of no known kind passes.
+    pub(crate) fn require(self, root: &JsonNode<'_>) -> Result<(), WrongDocumentError> {
+        match Self::of(root) {
+            Some(found) if found != self => Err(WrongDocumentError { wanted: self, found }),
+            _ => Ok(()),
         }
     }
 }
 
-fn has_key(node: &Node<'_>, key: &str) -> bool {
+fn has_key(node: &JsonNode<'_>, key: &str) -> bool {
     match &node.tree {
-        Tree::Object(members) => members.iter().any(|member| member.key == key),
+        JsonTree::Object(members) => members.iter().any(|member| member.key == key),
         _ => false,
     }
 }
 
 impl fmt::Display for DocumentKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Workspace => "a pyhf workspace",
-            Self::Model => "a pyhf model without observations and measurements",
-            Self::Patch => "a JSON patch",
-            Self::PatchSet => "a pyhf patch set",
-            Self::Hs3 => "an HS3 document",
-        })
+        f.write_str(self.traits().name)
+    }
+}
+
+/// A document of one kind in the place of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected {wanted}, found {found}")]
+pub struct WrongDocumentError {
+    /// The kind that the reader reads.
+    pub wanted: DocumentKind,
+    /// The kind of the document.
+    pub found: DocumentKind,
+}
+
+impl WrongDocumentError {
+    /// Returns one line of advice.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match (self.wanted, self.found) {
+            (DocumentKind::Patch, DocumentKind::PatchSet) => {
+                "pass a patch set with `--patchset FILE --patch-name NAME`"
+            }
+            (DocumentKind::PatchSet, DocumentKind::Patch) => "pass a single patch with `--patch FILE`",
+            (_, found) => found.traits().hint,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn every_kind_has_its_row_in_the_table() {
+        for (index, kind) in DocumentKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, KINDS[index].kind), (index, kind));
+        }
+    }
+
+    #[test]
+    fn first_keys_and_all_keys_indicate_the_same_kind() {
+        for (text, kind) in [
+            (r#"{"channels": [], "observations": []}"#, DocumentKind::Workspace),
+            (r#"{"version": "1.0.0", "measurements": [{}], "channels": [1, "]"]}"#, DocumentKind::Workspace),
+            (r#"{"metadata": {"a": [1, {"channels": 2}]}, "patches": []}"#, DocumentKind::PatchSet),
+            (r#" [ {"path": "", "op": "add"}]"#, DocumentKind::Patch),
+            ("\u{feff}{\"metadata\": {}, \"distributions\": []}", DocumentKind::Hs3),
+        ] {
+            assert_eq!(DocumentKind::recognize(text.as_bytes()), Some(kind), "{text}");
+            let text = text.trim_start_matches('\u{feff}');
+            assert_eq!(DocumentKind::of(&json::parse(text).expect("JSON")), Some(kind), "{text}");
+        }
+    }
+
+    #[test]
+    fn documents_of_no_kind_are_not_recognized() {
+        for text in ["", "{", "[", "[]", "{}", "[[{\"op\": 1}]]", "3", "<xml/>", "{\"a\": 1", "{\"a\" 1}", "\u{fffd}"] {
+            assert_eq!(DocumentKind::recognize(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(DocumentKind::recognize(b"\xff{\"channels\": []}"), None);
     }
 }

@@ -1,8 +1,65 @@
-//! Documents to workspaces and back: pyhf JSON, patches, patch sets, digests; workspaces combined, pruned, renamed and sorted.
+//! Reads documents to workspaces and writes them back: pyhf JSON, JSON patches, patch sets, digests
+//! and files of toys.
 //!
-//! [`load`] is the usual way in: a workspace from a file or standard input, compressed or not, with its patches. What
-//! comes out is [`ns_core::spec::Workspace`], as written; whether it makes a model is the compiler's business there.
-//! Everything that can be wrong is a [`DocumentError`] with its place in the document and, often, a hint.
+//! [`load`] is the usual entry point: it reads a workspace from a file or standard input,
+//! compressed or not, and applies its patches. The result is an [`ns_core::spec::Workspace`], as
+//! written. Whether it makes a model is decided by [`ns_core::compile()`].
+//!
+//! ```
+//! use ns_translate::{DocumentSource, LoadRequest, full_message, load, pyhf};
+//!
+//! let file = DocumentSource::Path("../../examples/simple.json".into());
+//! let workspace = load(&LoadRequest::new(file))?;
+//! assert_eq!(workspace.channels[0].samples.len(), 2);
+//!
+//! let text = pyhf::write_workspace(&workspace).to_string();
+//! let broken = text.replacen("normfactor", "normfactr", 1);
+//! let error = pyhf::read_workspace(broken.as_bytes()).unwrap_err();
+//! assert!(full_message(&error).starts_with("unknown modifier type `normfactr` at `/channels/0/samples/0"));
+//! assert_eq!(error.hint().as_deref(), Some("did you mean `normfactor`?"));
+//! # Ok::<(), ns_translate::DocumentError>(())
+//! ```
+//!
+//! # Why not only serde
+//!
+//! `serde_json` reads valid workspaces: the fast reader of [`pyhf`] derives its types, in one pass
+//! and without a tree. Three things need a tree of our own, the private module `json`:
+//!
+//! * **Errors with their place.** A message says at which JSON pointer, line and column a value is
+//!   wrong, and what was found there. Whatever the fast reader refuses, a diagnosing reader reads
+//!   again from the tree. Both accept the same documents; tests compare them on random, damaged and
+//!   published ones.
+//! * **Duplicate keys**, of which most parsers silently take the last. Here they are errors.
+//! * **Spelling.** The digests of pyhf distinguish `1` from `1.0` and need integers of any length;
+//!   workspaces that are combined, pruned or renamed keep every number as it was written.
+//!
+//! # Modules
+//!
+//! * [`pyhf`]: workspaces in the JSON of pyhf, read and written.
+//! * [`patch`]: JSON patches (RFC 6902), applied whole or not at all.
+//! * [`patchset`]: named patches for one workspace, found by name or values and verified by digest.
+//! * [`digest`]: canonical JSON and the digests that pyhf computes.
+//! * [`workspace`]: workspaces combined, pruned, renamed and sorted as documents.
+//! * [`toys`]: ensembles of toys in NumPy files that survive a kill, their records, shards,
+//!   merging.
+//! * [`whole_file`]: files that are written whole or not at all.
+//!
+//! Each module has its own error with a place and a hint; [`DocumentError`] wraps them. An outer
+//! error says what failed and its [`source`](std::error::Error::source) why; [`full_message`] puts
+//! both into one line.
+//!
+//! A module imports only modules of lower layers, which a test checks:
+//!
+//! | layer | modules |
+//! |---|---|
+//! | entry points | `load` over `format`, the table of readers and writers |
+//! | all errors | `error` |
+//! | documents of several parts | `patchset`, `workspace` |
+//! | workspaces and patches | `patch`, `pyhf` |
+//! | documents | `digest`, `kind` (how each is recognised), `points`, `toys` |
+//! | syntax | `json` |
+//! | bytes | `source`, `text` |
+//! | tools | `hint`, `message`, `place`, `whole_file` |
 
 pub mod digest;
 pub mod patch;
@@ -13,19 +70,24 @@ pub mod whole_file;
 pub mod workspace;
 
 mod error;
+mod format;
 mod hint;
 mod json;
 mod kind;
 mod load;
+mod message;
 mod place;
 mod points;
 mod source;
 mod text;
 
-pub use error::{DocumentError, FoundValue};
-pub use json::{SyntaxProblem, python_json};
-pub use kind::DocumentKind;
+pub use error::DocumentError;
+pub use format::{read_document, write_document};
+pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
+pub use kind::{DocumentKind, WrongDocumentError};
 pub use load::{LoadRequest, load};
+pub use message::full_message;
 pub use place::{DocumentPlace, TextPosition};
-pub use points::read_points;
-pub use source::{DocumentSource, read_bytes};
+pub use points::{PointsError, read_points};
+pub use source::{DocumentSource, SourceError, read_bytes};
+pub use text::NotUtf8Error;

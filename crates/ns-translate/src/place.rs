@@ -1,6 +1,6 @@
-//! Where in a document something stands: a JSON pointer, and a line and a column where there is text to count in.
+//! Describes places in documents: a JSON pointer, and a line and a column where there is a text.
 //!
-//! Pointers are written as RFC 6901 has them: `/channels/0/samples/1/data/3`, with `~` and `/` in keys escaped.
+//! Pointers follow RFC 6901: `/channels/0/samples/1/data/3`, with `~` and `/` in keys escaped.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use std::fmt;
 pub struct DocumentPlace {
     /// The JSON pointer; empty for the whole document.
     pub pointer: String,
-    /// Line and column; `None` for a document that was changed since it was text (by a patch).
+    /// Line and column; `None` for a document that a patch has changed.
     pub position: Option<TextPosition>,
 }
 
-/// A place in a text, as editors count.
+/// A place in a text, counted as editors do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPosition {
     /// The line, from 1.
@@ -23,7 +23,7 @@ pub struct TextPosition {
 }
 
 impl TextPosition {
-    /// The position of the byte `offset` of `text`; an offset past the end is the end.
+    /// Returns the position of the byte `offset` of `text`; an offset past the end is the end.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,25 +1,75 @@
-//! Where documents come from: files and standard input, plain or compressed.
+//! Reads the bytes of documents from files and standard input, plain or compressed.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use crate::DocumentError;
-
-/// More bytes than this are refused: the largest published patch sets hold some 100 MB.
+/// The largest size of a file in bytes. The largest published patch sets have some 100 MB.
 const SIZE_LIMIT: u64 = 4 << 30;
 
-/// More decompressed bytes than this are refused unless [`UNPACKED_LIMIT`] says so: a small file may unpack to any number of them.
+/// The largest size after decompression, unless [`UNPACKED_LIMIT`] sets another: a small file may
+/// unpack to any number of bytes.
 const UNPACKED_SIZE_LIMIT: u64 = 1 << 30;
 
-/// The environment variable that replaces the limit of decompressed bytes.
-pub(crate) const UNPACKED_LIMIT: &str = "NEXTSTAT_MAX_UNPACKED_BYTES";
+/// The environment variable that replaces [`UNPACKED_SIZE_LIMIT`].
+const UNPACKED_LIMIT: &str = "NEXTSTAT_MAX_UNPACKED_BYTES";
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Where a document comes from.
+/// Why the bytes of a document cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The file system or the decompressor failed.
+    #[error("cannot read {name}")]
+    Unreadable {
+        /// The file in backticks, or `standard input`.
+        name: String,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// More bytes than any workspace has.
+    #[error("{name} holds more than {limit} bytes")]
+    TooLarge {
+        /// The file in backticks, or `standard input`.
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A compressed file that unpacks to more bytes than allowed.
+    #[error("{name} unpacks to more than {limit} bytes")]
+    UnpackedTooLarge {
+        /// The file in backticks, or `standard input`.
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A limit in the environment that is not a number.
+    #[error("`{variable}={value}` is not a number of bytes")]
+    NotALimit {
+        /// The variable's name.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl SourceError {
+    /// Returns one line of advice, or `None`.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnpackedTooLarge { .. } => {
+                Some(format!("if the file is sound, allow more: `{UNPACKED_LIMIT}=BYTES` in the environment"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The origin of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentSource {
     /// A file.
@@ -29,7 +79,7 @@ pub enum DocumentSource {
 }
 
 impl DocumentSource {
-    /// The source for messages: the path in backticks, or `standard input`.
+    /// Returns the name of the source in messages: the path in backticks, or `standard input`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -39,51 +89,52 @@ impl DocumentSource {
     }
 }
 
-/// A path for messages, in backticks.
+/// Returns the name of a path in messages: the path in backticks.
 pub(crate) fn name_of(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-/// Reads all of a source, decompressing gzip and Zstandard, which are known by their first bytes and not by the name.
+/// Returns all bytes of a source, decompressed where they are gzip or Zstandard by their first
+/// bytes; the name of the file does not matter.
 ///
 /// # Errors
 ///
-/// [`DocumentError::Unreadable`], [`DocumentError::TooLarge`] (4 GiB) and [`DocumentError::UnpackedTooLarge`] (1 GiB after decompression, or what
-/// `NEXTSTAT_MAX_UNPACKED_BYTES` says), all with the name; [`DocumentError::NotALimit`] if that is no number.
-pub fn read_bytes(source: &DocumentSource) -> Result<Vec<u8>, DocumentError> {
+/// [`SourceError::Unreadable`], [`SourceError::TooLarge`] (4 GiB) and
+/// [`SourceError::UnpackedTooLarge`] (1 GiB after decompression, or the limit in
+/// `NEXTSTAT_MAX_UNPACKED_BYTES`), all with the name; [`SourceError::NotALimit`] if that limit is
+/// not a number.
+pub fn read_bytes(source: &DocumentSource) -> Result<Vec<u8>, SourceError> {
     let name = source.name();
     let limits = Limits { size: SIZE_LIMIT, unpacked: unpacked_limit(std::env::var_os(UNPACKED_LIMIT))? };
     match source {
         DocumentSource::Path(path) => File::open(path)
-            .map_err(|source| DocumentError::Unreadable { name: name.clone(), source })
+            .map_err(|source| SourceError::Unreadable { name: name.clone(), source })
             .and_then(|file| read_from(file, &name, limits)),
         DocumentSource::Stdin => read_from(io::stdin().lock(), &name, limits),
     }
 }
 
-/// Most bytes that are read.
+/// The largest sizes that are read, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// As they are.
+    /// Before decompression.
     size: u64,
     /// After decompression.
     unpacked: u64,
 }
 
-/// The limit of decompressed bytes, which is `given` in the environment or not.
-fn unpacked_limit(given: Option<OsString>) -> Result<u64, DocumentError> {
+/// Returns the limit after decompression, where `given` is the variable in the environment.
+fn unpacked_limit(given: Option<OsString>) -> Result<u64, SourceError> {
     let Some(given) = given.filter(|given| !given.is_empty()) else { return Ok(UNPACKED_SIZE_LIMIT) };
     let number = given.to_str().and_then(|text| text.trim().parse().ok());
-    number.ok_or_else(|| DocumentError::NotALimit {
-        variable: UNPACKED_LIMIT,
-        value: given.to_string_lossy().into_owned(),
-    })
+    number
+        .ok_or_else(|| SourceError::NotALimit { variable: UNPACKED_LIMIT, value: given.to_string_lossy().into_owned() })
 }
 
-fn read_from(mut stream: impl Read, name: &str, limits: Limits) -> Result<Vec<u8>, DocumentError> {
+fn read_from(mut stream: impl Read, name: &str, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let bytes = read_limited(&mut stream, name, limits.size)?;
     let unpacked = |error| match error {
-        DocumentError::TooLarge { name, limit } => DocumentError::UnpackedTooLarge { name, limit },
+        SourceError::TooLarge { name, limit } => SourceError::UnpackedTooLarge { name, limit },
         other => other,
     };
     if bytes.starts_with(&GZIP_MAGIC) {
@@ -91,19 +142,19 @@ fn read_from(mut stream: impl Read, name: &str, limits: Limits) -> Result<Vec<u8
         return read_limited(decoder, name, limits.unpacked).map_err(unpacked);
     }
     if bytes.starts_with(&ZSTD_MAGIC) {
-        let unreadable = |source| DocumentError::Unreadable { name: name.to_owned(), source };
+        let unreadable = |source| SourceError::Unreadable { name: name.to_owned(), source };
         let decoder = zstd::Decoder::with_buffer(Cursor::new(bytes)).map_err(unreadable)?;
         return read_limited(decoder, name, limits.unpacked).map_err(unpacked);
     }
     Ok(bytes)
 }
 
-fn read_limited(stream: impl Read, name: &str, limit: u64) -> Result<Vec<u8>, DocumentError> {
+fn read_limited(stream: impl Read, name: &str, limit: u64) -> Result<Vec<u8>, SourceError> {
     let name = name.to_owned();
     let mut bytes = Vec::new();
     match stream.take(limit + 1).read_to_end(&mut bytes) {
-        Err(source) => Err(DocumentError::Unreadable { name, source }),
-        Ok(_) if bytes.len() as u64 > limit => Err(DocumentError::TooLarge { name, limit }),
+        Err(source) => Err(SourceError::Unreadable { name, source }),
+        Ok(_) if bytes.len() as u64 > limit => Err(SourceError::TooLarge { name, limit }),
         Ok(_) => Ok(bytes),
     }
 }
@@ -142,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_and_endless_streams_stop_at_the_limit() {
+    fn decompression_bombs_and_endless_streams_stop_at_the_limit() {
         let zeros = vec![0_u8; 1 << 20];
         let limits = Limits { size: 1 << 19, unpacked: 1 << 16 };
         for bytes in [gzip(&zeros), zstd(&zeros)] {
@@ -153,7 +204,7 @@ mod tests {
             let raised = Limits { unpacked: 1 << 20, ..limits };
             assert_eq!(read_from(&bytes[..], "`bomb`", raised).expect("within the limit"), zeros);
         }
-        assert!(matches!(read_from(io::repeat(b' '), "x", limits), Err(DocumentError::TooLarge { .. })));
+        assert!(matches!(read_from(io::repeat(b' '), "x", limits), Err(SourceError::TooLarge { .. })));
     }
 
     #[test]

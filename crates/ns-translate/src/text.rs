@@ -1,27 +1,46 @@
-//! Bytes to text: UTF-8, with or without a byte-order mark, and without indentation where that saves time.
+//! Decodes bytes to text: UTF-8 with or without a byte-order mark, and without indentation where
+//! that saves time.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-use crate::DocumentError;
 use crate::place::TextPosition;
 
-/// The text in `bytes`, without the byte-order mark that some editors write.
-pub(crate) fn decode(bytes: &[u8]) -> Result<&str, DocumentError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+/// What some editors write before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes that are not UTF-8 text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the document is not UTF-8 text: byte {byte:#04x} at {position}")]
+pub struct NotUtf8Error {
+    /// The first byte that is not part of a character.
+    pub byte: u8,
+    /// Where it is.
+    pub position: TextPosition,
+}
+
+/// Returns the text in `bytes`, without the byte-order mark that some editors write.
+pub(crate) fn decode(bytes: &[u8]) -> Result<&str, NotUtf8Error> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, rest) = bytes.split_at(error.valid_up_to());
         let good = String::from_utf8_lossy(good);
-        DocumentError::NotUtf8 {
-            byte: rest.first().copied().unwrap_or(0),
-            position: TextPosition::of(&good, good.len()),
-        }
+        NotUtf8Error { byte: rest.first().copied().unwrap_or(0), position: TextPosition::of(&good, good.len()) }
     })
 }
 
-/// `text` without the spaces at the beginnings of its lines: the same document, if it is JSON, where strings hold no line
-/// breaks. Two thirds of an indented workspace are such spaces, and the parser takes ten times as long for each of them.
+/// Returns the text at the beginning of `bytes`, up to the first byte that is not part of a
+/// character; without a byte-order mark.
+pub(crate) fn valid_opening(bytes: &[u8]) -> &str {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+}
+
+/// Returns `text` without the spaces at the beginnings of its lines.
+///
+/// This is the same JSON document, because JSON strings have no line breaks. Two thirds of an
+/// indented workspace are such spaces, and the parser takes ten times as long for each of them.
 pub(crate) fn without_indentation(text: &str) -> Cow<'_, str> {
     if !text.contains("\n ") {
         return Cow::Borrowed(text);
@@ -55,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_spaces_at_the_beginnings_of_lines_are_left_out() {
+    fn only_spaces_at_the_beginnings_of_lines_are_removed() {
         for n in 0..40 {
             let indent = " ".repeat(n);
             let text =

@@ -1,5 +1,5 @@
-//! A file that is written whole or not at all: beside its place first, then moved there. Results,
-//! and the documents beside files of toys, are written so.
+//! Writes files whole or not at all: first beside their place, then moved there. Results, and the
+//! documents beside files of toys, are written in this way.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// Writes a file whole or not at all. Pipes and devices are written to as they are.
+/// Writes a file whole or not at all. Pipes and devices are written directly.
 ///
 /// # Errors
-/// A file that is read-only, or a file system that refuses; what was there before stays as it was.
+/// If the file is read-only or the file system fails; an earlier file is then unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match OutputTarget::open(path)? {
         OutputTarget::Special(mut file) => file.write_all(bytes),
@@ -21,16 +21,16 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Where bytes for a path go.
+/// The destination of the bytes for a path.
 #[derive(Debug)]
 pub enum OutputTarget {
     /// A file that is to replace what is there.
     Replacement(ReplacementFile),
-    /// A pipe or a device, which is written to as it is.
+    /// A pipe or a device, which is written directly.
     Special(File),
 }
 
-/// A file in the making. It is removed if it does not get its name.
+/// A temporary file that replaces another when it is finished. Otherwise it is removed.
 #[derive(Debug)]
 pub struct ReplacementFile {
     file: NamedTempFile,
@@ -38,11 +38,11 @@ pub struct ReplacementFile {
 }
 
 impl OutputTarget {
-    /// Opens what `path` names. Links are followed, so that what is behind one is replaced and not
-    /// the link, whether it exists or not.
+    /// Opens the destination for `path`. Links are followed: their target is replaced, whether it
+    /// exists or not, and the link stays.
     ///
     /// # Errors
-    /// A file that is read-only, or a file system that refuses.
+    /// If the file is read-only or the file system fails.
     pub fn open(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Self::Special),
@@ -61,8 +61,7 @@ impl OutputTarget {
     }
 }
 
-/// Where the links at `path` lead, to a file that is not there; a chain of links that ends nowhere
-/// has an end.
+/// Returns the target of the links at `path`, which does not exist.
 fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     while let Ok(next) = fs::read_link(&path) {
@@ -72,8 +71,8 @@ fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
-/// Removes the path of the temporary file from `error`, which tempfile keeps in the text only: the
-/// user named another file.
+/// Returns `error` without the path of the temporary file, which tempfile keeps only in the text:
+/// the user named another file.
 fn without_path(error: &io::Error) -> io::Error {
     let text = error.to_string();
     let reason = text.split_once(" at path ").map_or(text.as_str(), |(reason, _)| reason);
@@ -88,7 +87,7 @@ impl ReplacementFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As for any new file: the process's mask takes its bits away.
+            // As for any new file, the umask of the process applies.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(folder).map_err(|error| without_path(&error))?;
@@ -98,22 +97,22 @@ impl ReplacementFile {
         Ok(Self { file, path })
     }
 
-    /// The file that is to be written.
+    /// Returns the file to write to.
     #[must_use]
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// The name that it is to have.
+    /// Returns the name that it gets.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file its name, once its contents are safe.
+    /// Gives the file its name, after its contents are on the disk.
     ///
     /// # Errors
-    /// A file system that refuses.
+    /// If the file system fails.
     pub fn finish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map(|_| ()).map_err(|error| error.error)

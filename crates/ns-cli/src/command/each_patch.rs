@@ -4,7 +4,7 @@ use nextstat::Analysis;
 use nextstat::patchsets::value_of;
 use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::patchset::{PatchEntry, PatchSet};
-use ns_translate::{DocumentSource, pyhf, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, full_message, pyhf, read_bytes};
 use serde_json::{Map, Value, json};
 
 use super::setup::{Machine, analysis_of};
@@ -26,17 +26,18 @@ pub(super) fn run(
     let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
     let (source, set_source) = (input.workspace.source()?, DocumentSource::Path(path));
     let bytes = read_bytes(&source)?;
-    let background = pyhf::read_value(&bytes).map_err(|error| error.in_file(&source.name()))?;
+    let background = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&source.name()))?;
     let set = read_bytes(&set_source).map_err(CliError::from)?;
     let set = PatchSet::from_bytes(&set).and_then(|set| set.require(&bytes).map(|()| set));
-    let set = set.map_err(|error| error.in_file(&set_source.name()))?;
+    let set = set.map_err(|error| DocumentError::from(error).in_file(&set_source.name()))?;
     drop(bytes);
 
     let talk = Talk::new(output);
     let progress = Progress::new(talk, "patches");
     let answer = |entry: &PatchEntry| {
         let name = format!("{}, patch `{}`", source.name(), entry.name);
-        let workspace = set.workspace(&background, entry).map_err(|error| error.in_file(&name))?;
+        let workspace = set.workspace(&background, entry);
+        let workspace = workspace.map_err(|error| DocumentError::from(error).in_file(&name))?;
         let model = model::model_of(&setup.model, workspace, name)?;
         question(analysis_of(setup, &model, Machine::default())?)
     };
@@ -71,7 +72,7 @@ fn document(set: &PatchSet, entry: &PatchEntry, answer: &Answer) -> Value {
     let values: Map<String, Value> = labels.map(|(label, value)| (label.clone(), value_of(value))).collect();
     let mut document = match answer {
         Ok((answer, _)) => answer.clone(),
-        Err(error) => json!({"error": error.to_string()}),
+        Err(error) => json!({"error": full_message(error)}),
     };
     if let Value::Object(fields) = &mut document {
         fields.insert("patch".to_owned(), json!(entry.name));

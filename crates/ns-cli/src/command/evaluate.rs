@@ -9,7 +9,7 @@ use ns_core::Model;
 use ns_core::expected::expected_data;
 use ns_core::likelihood::diagnose;
 use ns_inference::parallel::{self, ExecutionContext};
-use ns_translate::{DocumentSource, read_bytes, read_points};
+use ns_translate::{DocumentError, DocumentSource, read_bytes, read_points};
 
 use super::{Status, model};
 use crate::args::EvaluateArgs;
@@ -27,9 +27,8 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<Status, CliError> {
     let model = compiled.model();
     let points = match &args.points {
         None => vec![model.parameters.init.clone()],
-        Some(source) => {
-            read_points(&read_bytes(source)?, model.n_params()).map_err(|error| error.in_file(&source.name()))?
-        }
+        Some(source) => read_points(&read_bytes(source)?, model.n_params())
+            .map_err(|error| DocumentError::from(error).in_file(&source.name()))?,
     };
     let evaluation =
         Evaluation { par_names: &model.parameters.names, points: evaluate_all(model, &points, args.threads.count()) };

@@ -23,8 +23,8 @@ fn read(source: &DocumentSource) -> Result<PatchSet, CliError> {
     PatchSet::from_bytes(&read_bytes(source)?).map_err(|error| named(error, source))
 }
 
-fn named(error: DocumentError, source: &DocumentSource) -> CliError {
-    error.in_file(&source.name()).into()
+fn named(error: impl Into<DocumentError>, source: &DocumentSource) -> CliError {
+    error.into().in_file(&source.name()).into()
 }
 
 fn read_both(workspace: &DocumentSource, set: &DocumentSource) -> Result<(Vec<u8>, PatchSet), CliError> {
@@ -63,7 +63,8 @@ fn apply(args: &ApplyArgs) -> Result<Status, CliError> {
     let (bytes, set) = read_both(&args.workspace, source)?;
     pyhf::read_workspace(&bytes).map_err(|error| named(error, &args.workspace))?;
     let patched = set.apply(&bytes, &args.name).map_err(|error| named(error, source))?;
-    pyhf::from_value(&patched).map_err(|error| error.in_file(&format!("{}, patched", args.workspace.name())))?;
+    let name = format!("{}, patched", args.workspace.name());
+    pyhf::from_value(&patched).map_err(|error| DocumentError::from(error).in_file(&name))?;
     report::write_json(&patched, &args.set.output)?;
     Ok(Status::Done)
 }

@@ -108,7 +108,6 @@ mod tests {
             channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
             observations: vec![Observation { name: "SR".to_owned(), data: vec![12.0] }],
             measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-            version: "1.0.0".to_owned(),
         };
         ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("sound")
     }

@@ -184,7 +184,6 @@ fn workspace() -> Workspace {
         ],
         observations: vec![observation("one", vec![71.0, 60.0, 33.0]), observation("two", vec![352.0, 274.0, 175.0])],
         measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi] }],
-        version: "1.0.0".to_owned(),
     }
 }
 

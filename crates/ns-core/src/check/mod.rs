@@ -27,7 +27,6 @@ use crate::spec::Workspace;
 /// #     channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
 /// #     observations: vec![Observation { name: "SR".to_owned(), data: vec![3.0] }],
 /// #     measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
-/// #     version: "1.0.0".to_owned(),
 /// # };
 /// // One sample without a yield, where three events were seen.
 /// let model = ns_core::compile(&workspace, &Default::default())?;

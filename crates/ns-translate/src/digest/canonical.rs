@@ -1,54 +1,54 @@
-//! JSON as Python writes it: `json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)`, character by character.
+//! Rewrites JSON exactly as Python does with
+//! `json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)`.
 //!
 //! | | Python's way |
 //! |---|---|
 //! | separators | `, ` and `: ` |
-//! | keys | sorted by code point; of equal keys the last counts |
-//! | whole numbers | digits as they are, at any length; `-0` is `0` |
+//! | keys | sorted by code point; of duplicate keys the last |
+//! | integers | digits as they are, at any length; `-0` is `0` |
 //! | floats | `repr`: the fewest digits that round-trip (of two equally near, the even one), an exponent below 1e-4 and from 1e16 on; beyond range `Infinity` |
 //! | strings | `"`, `\` and control characters escaped, all else as it is |
 
-use crate::DocumentError;
-use crate::json::{self, Member, Node, Tree, python_repr};
-use crate::text;
+use super::DigestError;
+use crate::json::{self, JsonNode, JsonTree, ObjectMember, python_repr};
 
-/// A document rewritten as Python's `json` module writes it, with sorted keys: what digests are taken of.
+/// Returns a document as Python's `json` module writes it, with sorted keys: the text of digests.
 ///
 /// # Errors
 ///
-/// A document that is not UTF-8 or not JSON (`NaN` and `Infinity` are let through, as Python does).
+/// If the document is not UTF-8 or not JSON. `NaN` and `Infinity` are accepted, as in Python.
 ///
 /// # Example
 ///
 /// ```
 /// let canonical = ns_translate::digest::canonical_json(br#"{"b":[1,1e-5,1E22],"a":"\u00e9"}"#)?;
 /// assert_eq!(canonical, r#"{"a": "é", "b": [1, 1e-05, 1e+22]}"#);
-/// # Ok::<(), ns_translate::DocumentError>(())
+/// # Ok::<(), ns_translate::digest::DigestError>(())
 /// ```
-pub fn canonical_json(bytes: &[u8]) -> Result<String, DocumentError> {
-    let text = text::decode(bytes)?;
+pub fn canonical_json(bytes: &[u8]) -> Result<String, DigestError> {
+    let text = json::decode(bytes)?;
     let root = json::parse(text)?;
     let mut out = String::with_capacity(text.len());
     write_node(&mut out, &root);
     Ok(out)
 }
 
-fn write_node(out: &mut String, node: &Node<'_>) {
+fn write_node(out: &mut String, node: &JsonNode<'_>) {
     match &node.tree {
-        Tree::Null => out.push_str("null"),
-        Tree::Bool(true) => out.push_str("true"),
-        Tree::Bool(false) => out.push_str("false"),
-        Tree::Number(spelling) => write_number(out, spelling),
-        Tree::NonFinite(literal) => out.push_str(literal),
-        Tree::Text(text) => write_string(out, text),
-        Tree::List(items) => write_list(out, items),
-        Tree::Object(members) => write_object(out, members),
-        // A document read whole has no skipped parts.
-        Tree::Skipped => {}
+        JsonTree::Null => out.push_str("null"),
+        JsonTree::Bool(true) => out.push_str("true"),
+        JsonTree::Bool(false) => out.push_str("false"),
+        JsonTree::Number(spelling) => write_number(out, spelling),
+        JsonTree::NonFinite(literal) => out.push_str(literal),
+        JsonTree::Text(text) => write_string(out, text),
+        JsonTree::List(items) => write_list(out, items),
+        JsonTree::Object(members) => write_object(out, members),
+        // A document that was read completely has no skipped parts.
+        JsonTree::Skipped => {}
     }
 }
 
-fn write_list(out: &mut String, items: &[Node<'_>]) {
+fn write_list(out: &mut String, items: &[JsonNode<'_>]) {
     out.push('[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -59,12 +59,13 @@ fn write_list(out: &mut String, items: &[Node<'_>]) {
     out.push(']');
 }
 
-fn write_object(out: &mut String, members: &[Member<'_>]) {
-    let mut sorted: Vec<&Member<'_>> = members.iter().collect();
-    // Stable, so the last of equal keys stays last; UTF-8 bytes sort as code points do.
+fn write_object(out: &mut String, members: &[ObjectMember<'_>]) {
+    let mut sorted: Vec<&ObjectMember<'_>> = members.iter().collect();
+    // Stable, so the last of duplicate keys stays last; UTF-8 bytes sort as code points do.
     sorted.sort_by(|a, b| a.key.cmp(&b.key));
-    let is_last_of_its_key =
-        |&(index, member): &(usize, &&Member<'_>)| sorted.get(index + 1).is_none_or(|next| next.key != member.key);
+    let is_last_of_its_key = |&(index, member): &(usize, &&ObjectMember<'_>)| {
+        sorted.get(index + 1).is_none_or(|next| next.key != member.key)
+    };
     out.push('{');
     for (count, (_, member)) in sorted.iter().enumerate().filter(is_last_of_its_key).enumerate() {
         if count > 0 {
@@ -135,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_keep_their_digits() {
+    fn integers_keep_their_digits() {
         let long = "123456789012345678901234567890";
         assert_eq!(canonical(long), long);
         assert_eq!(canonical("[-0, -12]"), "[0, -12]");
     }
 
     #[test]
-    fn keys_are_sorted_by_code_point_and_the_last_of_equal_ones_counts() {
+    fn keys_are_sorted_by_code_point_and_the_last_of_duplicates_is_written() {
         assert_eq!(
             canonical(r#"{"é":1,"z":2,"\ud83d\ude00":3,"｡":4,"A":5,"z":6,"":{}}"#),
             r#"{"": {}, "A": 5, "z": 6, "é": 1, "｡": 4, "😀": 3}"#
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn pythons_extra_literals_pass() {
+    fn pythons_extra_literals_are_accepted() {
         assert_eq!(canonical("[NaN, Infinity, -Infinity]"), "[NaN, Infinity, -Infinity]");
     }
 }

@@ -1,9 +1,11 @@
-//! Digests of documents, equal to the bit to those of `pyhf.utils.digest`, which patch sets carry.
+//! Computes digests of documents, equal to those of `pyhf.utils.digest`, which patch sets carry.
 //!
-//! The digest is taken of the document as Python's `json.dumps(json.loads(…), sort_keys=True, ensure_ascii=False)`
-//! writes it, so line breaks and the order of keys don't matter, but `1` and `1.0` differ.
+//! The digest is that of the document as Python writes it with
+//! `json.dumps(json.loads(…), sort_keys=True, ensure_ascii=False)`. So line breaks and the order of
+//! keys do not matter, but `1` and `1.0` differ.
 
 mod canonical;
+mod error;
 
 use std::fmt;
 
@@ -11,10 +13,9 @@ use md5::Md5;
 use sha2::{Digest, Sha256};
 
 pub use canonical::canonical_json;
+pub use error::DigestError;
 
-use crate::DocumentError;
-
-/// The algorithms that pyhf's patch sets use.
+/// The digest algorithms of pyhf's patch sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DigestAlgorithm {
     /// MD5, 32 hexadecimal digits.
@@ -27,7 +28,7 @@ impl DigestAlgorithm {
     /// Every algorithm.
     pub const ALL: [Self; 2] = [Self::Md5, Self::Sha256];
 
-    /// The word that documents and pyhf use for it.
+    /// Returns the word for the algorithm in documents and in pyhf.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,14 +37,14 @@ impl DigestAlgorithm {
         }
     }
 
-    /// The algorithm that a word stands for.
+    /// Returns the algorithm with this name.
     ///
     /// # Errors
     ///
-    /// [`DocumentError::UnknownAlgorithm`].
-    pub fn from_word(word: &str) -> Result<Self, DocumentError> {
+    /// [`DigestError::UnknownAlgorithm`].
+    pub fn from_word(word: &str) -> Result<Self, DigestError> {
         let found = Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == word);
-        found.ok_or_else(|| DocumentError::UnknownAlgorithm { name: word.to_owned() })
+        found.ok_or_else(|| DigestError::UnknownAlgorithm { name: word.to_owned() })
     }
 }
 
@@ -53,28 +54,29 @@ impl fmt::Display for DigestAlgorithm {
     }
 }
 
-/// The digest of a JSON document, in lower-case hexadecimal digits.
+/// Returns the digest of a JSON document, in lower-case hexadecimal digits.
 ///
 /// # Errors
 ///
-/// A document that is not UTF-8 or not JSON (`NaN` and `Infinity` are let through, as Python does).
+/// If the document is not UTF-8 or not JSON. `NaN` and `Infinity` are accepted, as in Python.
 ///
 /// # Example
 ///
-/// The example of pyhf's own documentation:
+/// The example of pyhf's documentation:
 ///
 /// ```
 /// use ns_translate::digest::{DigestAlgorithm, digest};
 ///
 /// let document = br#"{"a": 2.0, "b": 3.0, "c": 1.0}"#;
 /// assert_eq!(digest(document, DigestAlgorithm::Md5)?, "2c0633f242928eb55c3672fed5ba8612");
-/// # Ok::<(), ns_translate::DocumentError>(())
+/// # Ok::<(), ns_translate::digest::DigestError>(())
 /// ```
-pub fn digest(bytes: &[u8], algorithm: DigestAlgorithm) -> Result<String, DocumentError> {
+pub fn digest(bytes: &[u8], algorithm: DigestAlgorithm) -> Result<String, DigestError> {
     canonical_json(bytes).map(|canonical| digest_of_canonical(&canonical, algorithm))
 }
 
-/// The digest of a document that [`canonical_json`] has written: several digests cost one reading.
+/// Returns the digest of a document that [`canonical_json`] has written, so that several digests
+/// cost one reading.
 pub(crate) fn digest_of_canonical(canonical: &str, algorithm: DigestAlgorithm) -> String {
     match algorithm {
         DigestAlgorithm::Md5 => hex(&Md5::digest(canonical)),

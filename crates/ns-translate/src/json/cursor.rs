@@ -1,59 +1,62 @@
-//! A node together with the way to it: reads typed values from a tree, and knows the place of each for messages.
+//! Reads typed values from a tree, with the place of each for messages.
 
 use std::collections::HashSet;
 
-use super::{Member, Node, Tree};
-use crate::DocumentError;
-use crate::error::FoundValue;
+use super::{FoundValue, JsonError, JsonNode, JsonTree, ObjectMember};
+use crate::hint::shortened;
 use crate::place::{DocumentPlace, TextPosition, push_index, push_key};
+
+/// Characters of a number in a message.
+const LONGEST_NUMBER: usize = 40;
 
 /// A value in a document and its place.
 #[derive(Clone, Copy)]
-pub(crate) struct Cursor<'c> {
-    /// The text to count lines in; `None` when it is not the user's.
+pub(crate) struct JsonCursor<'c> {
+    /// The text to count lines in; `None` if the user did not write it.
     text: Option<&'c str>,
-    node: &'c Node<'c>,
+    node: &'c JsonNode<'c>,
     way: Way<'c>,
 }
 
-/// How a cursor's node hangs on its parent.
+/// The step from a cursor's parent to its node.
 #[derive(Clone, Copy)]
 enum Way<'c> {
-    /// The first node, and the pointer of the place where it stands.
+    /// The first node, with its JSON pointer.
     Top(&'c str),
-    Key(&'c Cursor<'c>, &'c str),
-    Index(&'c Cursor<'c>, usize),
+    Key(&'c JsonCursor<'c>, &'c str),
+    Index(&'c JsonCursor<'c>, usize),
 }
 
 /// An object whose keys have been checked.
-pub(crate) struct Object<'c> {
-    cursor: &'c Cursor<'c>,
-    members: &'c [Member<'c>],
+pub(crate) struct JsonObject<'c> {
+    cursor: &'c JsonCursor<'c>,
+    members: &'c [ObjectMember<'c>],
 }
 
-impl<'c> Cursor<'c> {
-    /// A cursor at the top of a document.
-    pub(crate) fn top(text: &'c str, node: &'c Node<'c>) -> Self {
+impl<'c> JsonCursor<'c> {
+    /// Returns a cursor at the top of a document.
+    pub(crate) fn top(text: &'c str, node: &'c JsonNode<'c>) -> Self {
         Self::at(text, node, "")
     }
 
-    /// A cursor at the top of a document whose text the user never saw: places are pointers only.
-    pub(crate) fn without_lines(node: &'c Node<'c>) -> Self {
+    /// Returns a cursor at the top of a document whose text the user did not write: its places have
+    /// no line.
+    pub(crate) fn without_lines(node: &'c JsonNode<'c>) -> Self {
         let (text, way) = (None, Way::Top(""));
         Self { text, node, way }
     }
 
-    /// A cursor at a part of the document `text` whose pointer is `pointer`.
-    pub(crate) fn at(text: &'c str, node: &'c Node<'c>, pointer: &'c str) -> Self {
+    /// Returns a cursor at the part of the document `text` whose pointer is `pointer`.
+    pub(crate) fn at(text: &'c str, node: &'c JsonNode<'c>, pointer: &'c str) -> Self {
         let (text, way) = (Some(text), Way::Top(pointer));
         Self { text, node, way }
     }
 
-    pub(crate) fn node(&self) -> &'c Node<'c> {
+    pub(crate) fn node(&self) -> &'c JsonNode<'c> {
         self.node
     }
 
-    /// The pointer and the position of the value.
+    /// Returns the pointer and the position of the value.
     pub(crate) fn place(&self) -> DocumentPlace {
         let mut place = DocumentPlace::default();
         self.write_pointer(&mut place.pointer);
@@ -61,15 +64,17 @@ impl<'c> Cursor<'c> {
         place
     }
 
-    /// The place of the value that the pointer `below`, relative to this one, leads to.
+    /// Returns the place of the value at the pointer `below`, which is relative to this value.
     pub(crate) fn place_below(&self, below: &str) -> DocumentPlace {
         let mut place = self.place();
         place.pointer.push_str(below);
         let mut node = self.node;
         for step in below.split('/').skip(1) {
             let next = match &node.tree {
-                Tree::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
-                Tree::Object(members) => members.iter().find(|member| member.key == step).map(|member| &member.value),
+                JsonTree::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+                JsonTree::Object(members) => {
+                    members.iter().find(|member| member.key == step).map(|member| &member.value)
+                }
                 _ => None,
             };
             node = next.unwrap_or(node);
@@ -96,117 +101,122 @@ impl<'c> Cursor<'c> {
         self.text.map(|text| TextPosition::of(text, offset))
     }
 
-    fn key_place(&self, member: &Member<'_>) -> DocumentPlace {
+    fn key_place(&self, member: &ObjectMember<'_>) -> DocumentPlace {
         let mut place = self.place();
         push_key(&mut place.pointer, &member.key);
         place.position = self.position(member.start);
         place
     }
 
-    /// What stands here, for a message.
+    /// Returns the description of the value for messages.
     pub(crate) fn found(&self) -> FoundValue {
         match &self.node.tree {
-            Tree::Null => FoundValue::Null,
-            Tree::Bool(value) => FoundValue::Bool(*value),
-            Tree::Number(spelling) | Tree::NonFinite(spelling) => FoundValue::Number((*spelling).to_owned()),
-            Tree::Text(text) => FoundValue::Text(text.to_string()),
-            Tree::List(items) => FoundValue::List(items.len()),
-            Tree::Object(_) => FoundValue::Object,
-            Tree::Skipped => FoundValue::Nested,
+            JsonTree::Null => FoundValue::Null,
+            JsonTree::Bool(value) => FoundValue::Bool(*value),
+            JsonTree::Number(spelling) | JsonTree::NonFinite(spelling) => FoundValue::Number((*spelling).to_owned()),
+            JsonTree::Text(text) => FoundValue::Text(text.to_string()),
+            JsonTree::List(items) => FoundValue::List(items.len()),
+            JsonTree::Object(_) => FoundValue::Object,
+            JsonTree::Skipped => FoundValue::Nested,
         }
     }
 
-    pub(crate) fn wrong_type(&self, expected: &'static str) -> DocumentError {
+    pub(crate) fn wrong_type(&self, expected: &'static str) -> JsonError {
         let (found, place) = (self.found(), self.place());
-        DocumentError::WrongType { expected, found, place }
+        JsonError::WrongType { expected, found, place }
     }
 
-    pub(crate) fn not_finite(&self, literal: &str) -> DocumentError {
-        DocumentError::NotFinite { literal: literal.to_owned(), place: self.place() }
+    pub(crate) fn not_finite(&self, literal: &str) -> JsonError {
+        JsonError::NotFinite { literal: literal.to_owned(), place: self.place() }
     }
 
-    pub(crate) fn duplicate_key(&self, second: &Member<'_>) -> DocumentError {
-        DocumentError::DuplicateKey { key: second.key.to_string(), place: self.key_place(second) }
+    pub(crate) fn duplicate_key(&self, second: &ObjectMember<'_>) -> JsonError {
+        JsonError::DuplicateKey { key: second.key.to_string(), place: self.key_place(second) }
     }
 
     pub(crate) fn is_null(&self) -> bool {
-        matches!(self.node.tree, Tree::Null)
+        matches!(self.node.tree, JsonTree::Null)
     }
 
-    pub(crate) fn text(&self) -> Result<&'c str, DocumentError> {
+    pub(crate) fn text(&self) -> Result<&'c str, JsonError> {
         match &self.node.tree {
-            Tree::Text(text) => Ok(text),
+            JsonTree::Text(text) => Ok(text),
             _ => Err(self.wrong_type("a string")),
         }
     }
 
-    pub(crate) fn boolean(&self) -> Result<bool, DocumentError> {
+    pub(crate) fn boolean(&self) -> Result<bool, JsonError> {
         match self.node.tree {
-            Tree::Bool(value) => Ok(value),
+            JsonTree::Bool(value) => Ok(value),
             _ => Err(self.wrong_type("`true` or `false`")),
         }
     }
 
-    /// The nearest double to the number here; beyond the range of doubles is an error.
-    pub(crate) fn number(&self) -> Result<f64, DocumentError> {
+    /// Returns the double nearest to the number; one beyond the range of doubles is an error.
+    pub(crate) fn number(&self) -> Result<f64, JsonError> {
         match self.node.tree {
-            Tree::Number(spelling) => match spelling.parse::<f64>() {
+            JsonTree::Number(spelling) => match spelling.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(number),
-                _ => Err(DocumentError::NumberOutOfRange { number: shortened(spelling), place: self.place() }),
+                _ => Err(JsonError::NumberOutOfRange {
+                    number: shortened(spelling, LONGEST_NUMBER),
+                    place: self.place(),
+                }),
             },
-            Tree::NonFinite(literal) => Err(self.not_finite(literal)),
+            JsonTree::NonFinite(literal) => Err(self.not_finite(literal)),
             _ => Err(self.wrong_type("a number")),
         }
     }
 
-    /// A list of at least one number.
-    pub(crate) fn numbers(&self) -> Result<Vec<f64>, DocumentError> {
+    /// Returns the numbers of a list with at least one.
+    pub(crate) fn numbers(&self) -> Result<Vec<f64>, JsonError> {
         self.filled_list()?.map(|item| item.number()).collect()
     }
 
-    pub(crate) fn list<'k>(&'k self) -> Result<impl ExactSizeIterator<Item = Cursor<'k>>, DocumentError> {
-        let Tree::List(items) = &self.node.tree else {
+    pub(crate) fn list<'k>(&'k self) -> Result<impl ExactSizeIterator<Item = JsonCursor<'k>>, JsonError> {
+        let JsonTree::List(items) = &self.node.tree else {
             return Err(self.wrong_type("a list"));
         };
-        let child = |(index, node)| Cursor { text: self.text, node, way: Way::Index(self, index) };
+        let child = |(index, node)| JsonCursor { text: self.text, node, way: Way::Index(self, index) };
         Ok(items.iter().enumerate().map(child))
     }
 
-    /// A list with at least one entry.
-    pub(crate) fn filled_list<'k>(&'k self) -> Result<impl ExactSizeIterator<Item = Cursor<'k>>, DocumentError> {
+    /// Returns the entries of a list with at least one.
+    pub(crate) fn filled_list<'k>(&'k self) -> Result<impl ExactSizeIterator<Item = JsonCursor<'k>>, JsonError> {
         let items = self.list()?;
         if items.len() == 0 {
-            return Err(DocumentError::Empty { place: self.place() });
+            return Err(JsonError::Empty { place: self.place() });
         }
         Ok(items)
     }
 
-    /// Keys and values in document order, duplicates included.
-    pub(crate) fn members<'k>(&'k self) -> Result<impl Iterator<Item = (&'k Member<'k>, Cursor<'k>)>, DocumentError> {
-        let Tree::Object(members) = &self.node.tree else {
+    /// Returns keys and values in document order, with duplicates.
+    pub(crate) fn members<'k>(
+        &'k self,
+    ) -> Result<impl Iterator<Item = (&'k ObjectMember<'k>, JsonCursor<'k>)>, JsonError> {
+        let JsonTree::Object(members) = &self.node.tree else {
             return Err(self.wrong_type("an object"));
         };
         Ok(members.iter().map(|member| (member, self.member(member))))
     }
 
-    fn member<'k>(&'k self, member: &'k Member<'k>) -> Cursor<'k> {
-        Cursor { text: self.text, node: &member.value, way: Way::Key(self, &member.key) }
+    fn member<'k>(&'k self, member: &'k ObjectMember<'k>) -> JsonCursor<'k> {
+        JsonCursor { text: self.text, node: &member.value, way: Way::Key(self, &member.key) }
     }
 
-    /// An object with some of the keys `known`, each at most once, and no others.
-    pub(crate) fn object<'k>(&'k self, known: &'static [&'static str]) -> Result<Object<'k>, DocumentError> {
+    /// Returns an object that has some of the keys `known`, each at most once, and no others.
+    pub(crate) fn object<'k>(&'k self, known: &'static [&'static str]) -> Result<JsonObject<'k>, JsonError> {
         let object = self.open_object()?;
         match object.members.iter().find(|member| !known.contains(&&*member.key)) {
             None => Ok(object),
             Some(member) => {
-                Err(DocumentError::UnknownKey { key: member.key.to_string(), known, place: self.key_place(member) })
+                Err(JsonError::UnknownKey { key: member.key.to_string(), known, place: self.key_place(member) })
             }
         }
     }
 
-    /// An object with any keys, each at most once.
-    pub(crate) fn open_object<'k>(&'k self) -> Result<Object<'k>, DocumentError> {
-        let Tree::Object(members) = &self.node.tree else {
+    /// Returns an object that has any keys, each at most once.
+    pub(crate) fn open_object<'k>(&'k self) -> Result<JsonObject<'k>, JsonError> {
+        let JsonTree::Object(members) = &self.node.tree else {
             return Err(self.wrong_type("an object"));
         };
         let mut seen = HashSet::with_capacity(members.len());
@@ -215,26 +225,17 @@ impl<'c> Cursor<'c> {
                 return Err(self.duplicate_key(member));
             }
         }
-        Ok(Object { cursor: self, members })
+        Ok(JsonObject { cursor: self, members })
     }
 }
 
-impl<'c> Object<'c> {
-    pub(crate) fn get(&self, key: &str) -> Option<Cursor<'c>> {
+impl<'c> JsonObject<'c> {
+    pub(crate) fn get(&self, key: &str) -> Option<JsonCursor<'c>> {
         let member = self.members.iter().find(|member| member.key == key)?;
         Some(self.cursor.member(member))
     }
 
-    pub(crate) fn need(&self, key: &'static str) -> Result<Cursor<'c>, DocumentError> {
-        self.get(key).ok_or_else(|| DocumentError::MissingKey { key, place: self.cursor.place() })
+    pub(crate) fn need(&self, key: &'static str) -> Result<JsonCursor<'c>, JsonError> {
+        self.get(key).ok_or_else(|| JsonError::MissingKey { key, place: self.cursor.place() })
     }
-}
-
-/// A spelling of any length, cut for a message.
-fn shortened(spelling: &str) -> String {
-    const LONGEST: usize = 40;
-    if spelling.len() <= LONGEST {
-        return spelling.to_owned();
-    }
-    format!("{}…", &spelling[..LONGEST])
 }

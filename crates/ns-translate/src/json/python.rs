@@ -1,4 +1,5 @@
-//! JSON in the spelling of Python's `json` module: how numbers and strings look, and a writer with `json.dumps(…, indent=4)`'s layout.
+//! Writes JSON as Python's `json` module does: its spelling of numbers and strings, and the layout
+//! of `json.dumps(…, indent=4)`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,13 +7,14 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// The document that `value` serializes to, as `json.dumps(value, indent=4)` writes it: four spaces, ASCII only, floats as Python has them.
+/// Returns the JSON text of `value` as `json.dumps(value, indent=4)` writes it: indented by four
+/// spaces, ASCII only, with Python's spelling of floats.
 ///
-/// Keys stay in the order in which `value` gives them; a number that is not finite becomes `null`.
+/// Keys keep the order of `value`; a number that is not finite becomes `null`.
 ///
 /// # Errors
 ///
-/// Keys that are not text.
+/// If a key is not text.
 ///
 /// # Example
 ///
@@ -23,16 +25,16 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 /// ```
 pub fn python_json(value: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::new();
-    let layout = Layout(PrettyFormatter::with_indent(b"    "));
+    let layout = PythonLayout(PrettyFormatter::with_indent(b"    "));
     value.serialize(&mut Serializer::with_formatter(&mut bytes, layout))?;
     // ASCII, by construction.
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Python's `repr` of a float; `buffer` is for its digits.
+/// Returns Python's `repr` of a float. `buffer` holds its digits.
 ///
-/// The digits are the fewest that round-trip, the nearest of them, and of two equally near the even ones: zmij's, and
-/// not those of Rust's own formatting, which writes 1248851666500989.25 with `.3`.
+/// The digits are the fewest that round-trip, the nearest of them, and of two equally near the even
+/// ones: those of zmij. Rust's own formatting writes 1248851666500989.25 with `.3`.
 pub(crate) fn python_repr(number: f64, buffer: &mut zmij::Buffer) -> Cow<'_, str> {
     if number.is_infinite() {
         return Cow::Borrowed(if number > 0.0 { "Infinity" } else { "-Infinity" });
@@ -42,7 +44,8 @@ pub(crate) fn python_repr(number: f64, buffer: &mut zmij::Buffer) -> Cow<'_, str
     if has_exponent { Cow::Owned(pythons_exponent(digits)) } else { Cow::Borrowed(digits) }
 }
 
-/// `digits` with an exponent of a sign and at least two digits. zmij writes numbers from 1e-5 on without one.
+/// Returns `digits` with an exponent of a sign and at least two digits. zmij writes numbers from
+/// 1e-5 on without one.
 fn pythons_exponent(digits: &str) -> String {
     if let Some((mantissa, exponent)) = digits.split_once('e') {
         let (sign, exponent) = exponent.split_at(1);
@@ -55,15 +58,15 @@ fn pythons_exponent(digits: &str) -> String {
 }
 
 /// Python's spelling in serde_json's layout.
-struct Layout(PrettyFormatter<'static>);
+struct PythonLayout(PrettyFormatter<'static>);
 
-impl Formatter for Layout {
+impl Formatter for PythonLayout {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
         writer.write_all(python_repr(value, &mut zmij::Buffer::new()).as_bytes())
     }
 
-    /// Text without quotes, backslashes and control characters. What is not printable ASCII is written as UTF-16 escapes, as
-    /// `ensure_ascii` has it.
+    /// Writes text without quotes, backslashes and control characters. Characters other than
+    /// printable ASCII become UTF-16 escapes, as with `ensure_ascii`.
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let is_plain = |character: char| (' '..='~').contains(&character);
         let mut rest = fragment;
@@ -136,18 +139,18 @@ mod tests {
         assert_eq!(python_json(&document).expect("text keys"), python);
     }
 
-    /// `d.ddde±x` of `number` in the same digits by Rust's formatting: the shortest ones, unless as many of the exact
-    /// value, rounded to even, stand for the same number.
-    fn slow_digits(number: f64) -> String {
+    /// Returns `number` as `d.ddde±x` with the same digits from Rust's formatting: the shortest
+    /// ones, unless as many digits of the exact value, rounded to even, parse to the same number.
+    fn reference_digits(number: f64) -> String {
         let shortest = format!("{number:e}");
         let n_digits = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
         let half_to_even = format!("{number:.*e}", n_digits - 1);
         if half_to_even.parse() == Ok(number) { half_to_even } else { shortest }
     }
 
-    /// The same digits with Python's rules for the point and the exponent.
-    fn slow_repr(number: f64) -> String {
-        let scientific = slow_digits(number);
+    /// Returns the same digits with Python's rules for the point and the exponent.
+    fn reference_repr(number: f64) -> String {
+        let scientific = reference_digits(number);
         let (mantissa, exponent) = scientific.split_once('e').expect("an exponent");
         let exponent: i32 = exponent.parse().expect("a number");
         if !(-4..16).contains(&exponent) {
@@ -165,11 +168,11 @@ mod tests {
     }
 
     fn assert_repr(number: f64) {
-        assert_eq!(python_repr(number, &mut zmij::Buffer::new()), slow_repr(number));
+        assert_eq!(python_repr(number, &mut zmij::Buffer::new()), reference_repr(number));
     }
 
     #[test]
-    fn floats_have_the_slow_twins_digits_where_spelling_changes() {
+    fn floats_match_the_reference_where_their_spelling_changes() {
         for edge in [1e-5, 1e-4, 1e15, 1e16, 1e17, 1e99, 1e100, 1.0, 123.0, f64::MIN_POSITIVE, 5e-324, f64::MAX] {
             for number in [edge, edge.next_down(), edge.next_up().min(f64::MAX), 1.5 * (edge / 2.0)] {
                 assert_repr(number);
@@ -182,20 +185,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn floats_have_the_slow_twins_digits(bits: u64) {
+        fn floats_match_the_reference(bits: u64) {
             let number = f64::from_bits(bits);
             prop_assume!(number.is_finite());
             assert_repr(number);
         }
 
-        /// Multiples of an eighth with 16 and 17 digits: here two of the shortest may be equally near.
+        /// Multiples of an eighth with 16 and 17 digits, where two of the shortest may be equally
+        /// near.
         #[test]
-        fn of_two_equally_near_floats_the_even_one_is_written(eighths in 1_u64 << 49..1 << 53) {
+        fn of_two_equally_near_spellings_the_even_one_is_written(eighths in 1_u64 << 49..1 << 53) {
             assert_repr(eighths as f64 / 8.0);
         }
 
         #[test]
-        fn floats_of_ordinary_size_have_the_slow_twins_digits(mantissa in -10.0..10.0_f64, exponent in -8..20_i32) {
+        fn floats_of_ordinary_size_match_the_reference(mantissa in -10.0..10.0_f64, exponent in -8..20_i32) {
             assert_repr(mantissa * 10.0_f64.powi(exponent));
         }
     }

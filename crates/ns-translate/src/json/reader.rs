@@ -1,28 +1,51 @@
-//! Text to [`Node`] tree, strictly as RFC 8259 has it, but for Python's `NaN` and `Infinity`, which become nodes.
+//! Parses text to a tree of [`JsonNode`]s, strictly by RFC 8259; Python's `NaN` and `Infinity`
+//! become nodes too.
 
 use std::borrow::Cow;
 
 use super::syntax::SEPARATOR;
-use super::{DEPTH_LIMIT, Member, Node, SyntaxProblem, Tree};
-use crate::DocumentError;
+use super::{DEPTH_LIMIT, JsonError, JsonNode, JsonTree, ObjectMember, SyntaxProblem};
 use crate::place::{DocumentPlace, TextPosition, push_index, push_key};
 
 /// Reads a whole document.
-pub(crate) fn parse(text: &str) -> Result<Node<'_>, DocumentError> {
+pub(crate) fn parse(text: &str) -> Result<JsonNode<'_>, JsonError> {
     parse_to_depth(text, DEPTH_LIMIT)
 }
 
-/// Reads a whole document but stores only the outermost `depth` levels of lists and objects.
-pub(crate) fn parse_to_depth(text: &str, depth: usize) -> Result<Node<'_>, DocumentError> {
+/// Reads a whole document and stores only the outermost `depth` levels of lists and objects.
+pub(crate) fn parse_to_depth(text: &str, depth: usize) -> Result<JsonNode<'_>, JsonError> {
     let mut reader = Reader::new(text, depth);
     reader.document().map_err(|problem| reader.error(problem, ""))
 }
 
-/// Reads the one value that begins at byte `start` of `text` and stands at `pointer`; what follows it is not looked at.
-pub(crate) fn parse_part<'a>(text: &'a str, start: usize, pointer: &str) -> Result<Node<'a>, DocumentError> {
+/// Reads the one value that begins at byte `start` of `text` and is at `pointer`. What follows it
+/// is not read.
+pub(crate) fn parse_part<'a>(text: &'a str, start: usize, pointer: &str) -> Result<JsonNode<'a>, JsonError> {
     let mut reader = Reader::new(text, DEPTH_LIMIT);
     reader.at = start;
     reader.value().map_err(|problem| reader.error(problem, pointer))
+}
+
+/// Calls `decide` with the keys of the object at the top of `text`, or of the objects in the list
+/// there (its first argument is true), in document order, and returns its first result that is not
+/// `None`. What follows that key need not be JSON; before it, the scan ends at the first error.
+pub(crate) fn first_keys<T>(text: &str, mut decide: impl FnMut(bool, &str) -> Option<T>) -> Option<T> {
+    let mut reader = Reader::new(text, 0);
+    reader.skip_blanks();
+    match reader.peek()? {
+        b'{' => reader.keys(|key| decide(false, key)),
+        b'[' => {
+            reader.at += 1;
+            loop {
+                reader.skip_blanks();
+                let found = (reader.peek()? == b'{').then(|| reader.keys(|key| decide(true, key)))?;
+                if found.is_some() || reader.ends(b']').ok()? {
+                    return found;
+                }
+            }
+        }
+        _ => None,
+    }
 }
 
 enum Step<'a> {
@@ -34,7 +57,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     keep_depth: usize,
-    /// The way from the top to the value being read; its length is the depth.
+    /// The steps from the top to the value being read; their number is the depth.
     path: Vec<Step<'a>>,
 }
 
@@ -45,9 +68,9 @@ impl<'a> Reader<'a> {
         Self { text, at: 0, keep_depth, path: Vec::new() }
     }
 
-    fn error(&self, problem: SyntaxProblem, prefix: &str) -> DocumentError {
+    fn error(&self, problem: SyntaxProblem, prefix: &str) -> JsonError {
         let mut pointer = prefix.to_owned();
-        // A runaway nesting has no useful pointer: its beginning says enough.
+        // The pointer of a runaway nesting is cut: its beginning is enough.
         for step in self.path.iter().take(16) {
             match step {
                 Step::Key(key) => push_key(&mut pointer, key),
@@ -55,10 +78,10 @@ impl<'a> Reader<'a> {
             }
         }
         let position = Some(TextPosition::of(self.text, self.at));
-        DocumentError::Syntax { problem, place: DocumentPlace { pointer, position } }
+        JsonError::Syntax { problem, place: DocumentPlace { pointer, position } }
     }
 
-    fn document(&mut self) -> Read<Node<'a>> {
+    fn document(&mut self) -> Read<JsonNode<'a>> {
         self.skip_blanks();
         if self.peek().is_none() {
             return Err(SyntaxProblem::Blank);
@@ -71,38 +94,38 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value(&mut self) -> Read<Node<'a>> {
+    fn value(&mut self) -> Read<JsonNode<'a>> {
         self.skip_blanks();
         let start = self.at;
         let tree = match self.peek().ok_or(SyntaxProblem::Truncated)? {
             b'{' => self.object()?,
             b'[' => self.list()?,
-            b'"' => Tree::Text(self.string()?),
-            b'-' if self.rest().starts_with("-Infinity") => Tree::NonFinite(self.take("-Infinity".len())),
-            b'-' | b'0'..=b'9' => Tree::Number(self.number()?),
+            b'"' => JsonTree::Text(self.string()?),
+            b'-' if self.rest().starts_with("-Infinity") => JsonTree::NonFinite(self.take("-Infinity".len())),
+            b'-' | b'0'..=b'9' => JsonTree::Number(self.number()?),
             b'+' | b'.' => return Err(self.bad_number()),
             _ => self.word()?,
         };
-        Ok(Node { start, tree })
+        Ok(JsonNode { start, tree })
     }
 
-    fn word(&mut self) -> Read<Tree<'a>> {
+    fn word(&mut self) -> Read<JsonTree<'a>> {
         let rest = self.rest();
         let length = rest.find(|character: char| !character.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let word = &rest[..length];
         let tree = match word {
-            "null" => Tree::Null,
-            "true" => Tree::Bool(true),
-            "false" => Tree::Bool(false),
-            "NaN" | "Infinity" => Tree::NonFinite(word),
-            _ if length == rest.len() && is_cut_word(word) => return Err(SyntaxProblem::Truncated),
+            "null" => JsonTree::Null,
+            "true" => JsonTree::Bool(true),
+            "false" => JsonTree::Bool(false),
+            "NaN" | "Infinity" => JsonTree::NonFinite(word),
+            _ if length == rest.len() && is_truncated_word(word) => return Err(SyntaxProblem::Truncated),
             _ => return Err(self.unexpected("a value")),
         };
         self.at += length;
         Ok(tree)
     }
 
-    /// Steps over an opening bracket; true when what it opens is to be stored.
+    /// Steps over an opening bracket, and returns whether its contents are to be stored.
     fn open(&mut self) -> Read<bool> {
         if self.path.len() >= DEPTH_LIMIT {
             return Err(SyntaxProblem::TooDeep { limit: DEPTH_LIMIT });
@@ -111,11 +134,11 @@ impl<'a> Reader<'a> {
         Ok(self.path.len() < self.keep_depth)
     }
 
-    fn list(&mut self) -> Read<Tree<'a>> {
+    fn list(&mut self) -> Read<JsonTree<'a>> {
         let keep = self.open()?;
         let mut items = Vec::new();
         if self.closes(b']') {
-            return Ok(if keep { Tree::List(items) } else { Tree::Skipped });
+            return Ok(if keep { JsonTree::List(items) } else { JsonTree::Skipped });
         }
         for index in 0.. {
             self.path.push(Step::Index(index));
@@ -128,14 +151,14 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        Ok(if keep { Tree::List(items) } else { Tree::Skipped })
+        Ok(if keep { JsonTree::List(items) } else { JsonTree::Skipped })
     }
 
-    fn object(&mut self) -> Read<Tree<'a>> {
+    fn object(&mut self) -> Read<JsonTree<'a>> {
         let keep = self.open()?;
         let mut members = Vec::new();
         if self.closes(b'}') {
-            return Ok(if keep { Tree::Object(members) } else { Tree::Skipped });
+            return Ok(if keep { JsonTree::Object(members) } else { JsonTree::Skipped });
         }
         loop {
             let member = self.member()?;
@@ -146,10 +169,38 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        Ok(if keep { Tree::Object(members) } else { Tree::Skipped })
+        Ok(if keep { JsonTree::Object(members) } else { JsonTree::Skipped })
     }
 
-    fn member(&mut self) -> Read<Member<'a>> {
+    /// Reads the object here as far as the first key for which `decide` returns something.
+    fn keys<T>(&mut self, mut decide: impl FnMut(&str) -> Option<T>) -> Option<T> {
+        self.at += 1;
+        if self.closes(b'}') {
+            return None;
+        }
+        loop {
+            let (_, key) = self.key().ok()?;
+            if let Some(found) = decide(&key) {
+                return Some(found);
+            }
+            self.value().ok()?;
+            self.path.pop();
+            if self.ends(b'}').ok()? {
+                return None;
+            }
+        }
+    }
+
+    fn member(&mut self) -> Read<ObjectMember<'a>> {
+        let (start, key) = self.key()?;
+        let value = self.value()?;
+        self.path.pop();
+        Ok(ObjectMember { start, key, value })
+    }
+
+    /// Reads a key and the colon behind it, and puts the key on the path. Returns where it begins,
+    /// and the key.
+    fn key(&mut self) -> Read<(usize, Cow<'a, str>)> {
         self.skip_blanks();
         let start = self.at;
         match self.peek() {
@@ -165,12 +216,10 @@ impl<'a> Reader<'a> {
             None => return Err(SyntaxProblem::Truncated),
             Some(_) => return Err(self.unexpected("a colon")),
         }
-        let value = self.value()?;
-        self.path.pop();
-        Ok(Member { start, key, value })
+        Ok((start, key))
     }
 
-    /// Whether the bracket just opened closes at once.
+    /// Steps over the closing bracket of an empty list or object, and returns whether it is there.
     fn closes(&mut self, close: u8) -> bool {
         self.skip_blanks();
         let closes = self.peek() == Some(close);
@@ -178,7 +227,8 @@ impl<'a> Reader<'a> {
         closes
     }
 
-    /// Steps over what follows an entry: true for the closing bracket, false for a comma.
+    /// Steps over the closing bracket or the comma after an entry, and returns whether it is the
+    /// bracket.
     fn ends(&mut self, close: u8) -> Read<bool> {
         self.skip_blanks();
         match self.peek() {
@@ -226,7 +276,7 @@ impl<'a> Reader<'a> {
         SyntaxProblem::Number { found }
     }
 
-    /// The string that begins at the quote here, borrowed from the text where it has no escapes.
+    /// Reads the string that begins at the quote here, borrowed from the text if it has no escapes.
     fn string(&mut self) -> Read<Cow<'a, str>> {
         self.at += 1;
         let plain = self.plain_run()?;
@@ -243,7 +293,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(string))
     }
 
-    /// The characters up to the next quote or backslash.
+    /// Reads the characters up to the next quote or backslash.
     fn plain_run(&mut self) -> Read<&'a str> {
         let rest = self.rest();
         let stop = rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20);
@@ -301,7 +351,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The code unit of the `\uXXXX` here, without stepping over it.
+    /// Returns the code unit of the `\uXXXX` here, without stepping over it.
     fn code_unit(&self) -> Read<u16> {
         let escape: String = self.rest().chars().take(6).collect();
         let digits = escape.get(2..).unwrap_or("");
@@ -340,7 +390,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether `word`, the last thing in the text, is the beginning of a word that JSON knows.
-fn is_cut_word(word: &str) -> bool {
+/// Returns whether `word`, which ends the text, is the beginning of a JSON word.
+fn is_truncated_word(word: &str) -> bool {
     !word.is_empty() && ["null", "true", "false"].iter().any(|whole| whole.starts_with(word))
 }

@@ -1,4 +1,4 @@
-//! The ways in which a text can fail to be JSON, and what its writer probably meant.
+//! Describes the ways in which a text violates the syntax of JSON, with hints.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ pub enum SyntaxProblem {
     Truncated,
     /// The text is empty, or blank.
     Blank,
-    /// Something else should stand here.
+    /// Another character or word than expected.
     Unexpected {
-        /// What stands here, the first character or the word.
+        /// The first character, or the word.
         found: String,
-        /// What would be right.
+        /// What is expected.
         expected: &'static str,
     },
     /// Text after the document's end.
@@ -22,7 +22,7 @@ pub enum SyntaxProblem {
         /// Its first character.
         found: char,
     },
-    /// A number that is not spelt as JSON spells numbers.
+    /// A number that does not follow the syntax of JSON.
     Number {
         /// As far as it was read.
         found: String,
@@ -32,7 +32,7 @@ pub enum SyntaxProblem {
         /// The escape.
         found: String,
     },
-    /// Half of a UTF-16 surrogate pair: no character.
+    /// Half of a UTF-16 surrogate pair, which is not a character.
     LoneSurrogate {
         /// Its code unit.
         unit: u16,
@@ -42,7 +42,7 @@ pub enum SyntaxProblem {
         /// Its code.
         code: u8,
     },
-    /// Lists and objects inside each other beyond the limit.
+    /// Lists and objects nested more deeply than the limit.
     TooDeep {
         /// The limit.
         limit: usize,
@@ -74,7 +74,7 @@ impl fmt::Display for SyntaxProblem {
 }
 
 impl SyntaxProblem {
-    /// What the writer probably meant.
+    /// Returns what the author probably meant, or `None`.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Truncated => Some("was the file copied or downloaded to its end?"),
@@ -99,7 +99,7 @@ fn unexpected_hint(found: &str, expected: &str) -> Option<&'static str> {
     }
 }
 
-/// What stands between the entries of a list or an object.
+/// What separates the entries of a list or an object.
 pub(crate) const SEPARATOR: &str = "a comma or a closing bracket";
 
 fn number_hint(found: &str) -> Option<&'static str> {

@@ -1,27 +1,27 @@
-//! [`Cursor`] to `serde_json::Value`, refusing what a `Value` would silently drop: duplicate keys and overflowing numbers.
+//! Converts a [`JsonCursor`] to a `serde_json::Value`, and refuses what a `Value` would silently
+//! lose: duplicate keys and numbers out of range.
 
 use serde_json::{Map, Number, Value};
 
-use super::{Cursor, Tree};
-use crate::DocumentError;
+use super::{JsonCursor, JsonError, JsonTree};
 
-/// The value at the cursor. Whole numbers stay whole as far as 64 bits reach.
-pub(crate) fn to_value(cursor: &Cursor<'_>) -> Result<Value, DocumentError> {
+/// Returns the value at the cursor. Integers of up to 64 bits stay integers.
+pub(crate) fn to_value(cursor: &JsonCursor<'_>) -> Result<Value, JsonError> {
     match &cursor.node().tree {
-        Tree::Null => Ok(Value::Null),
-        Tree::Bool(value) => Ok(Value::Bool(*value)),
-        Tree::Text(text) => Ok(Value::String(text.to_string())),
-        Tree::List(_) | Tree::Skipped => {
+        JsonTree::Null => Ok(Value::Null),
+        JsonTree::Bool(value) => Ok(Value::Bool(*value)),
+        JsonTree::Text(text) => Ok(Value::String(text.to_string())),
+        JsonTree::List(_) | JsonTree::Skipped => {
             let items = cursor.list()?;
             items.map(|item| to_value(&item)).collect::<Result<_, _>>().map(Value::Array)
         }
-        Tree::Object(_) => object(cursor),
-        Tree::Number(spelling) => number(cursor, spelling),
-        Tree::NonFinite(literal) => Err(cursor.not_finite(literal)),
+        JsonTree::Object(_) => object(cursor),
+        JsonTree::Number(spelling) => number(cursor, spelling),
+        JsonTree::NonFinite(literal) => Err(cursor.not_finite(literal)),
     }
 }
 
-fn object(cursor: &Cursor<'_>) -> Result<Value, DocumentError> {
+fn object(cursor: &JsonCursor<'_>) -> Result<Value, JsonError> {
     let mut map = Map::new();
     for (member, value) in cursor.members()? {
         if map.insert(member.key.to_string(), to_value(&value)?).is_some() {
@@ -31,7 +31,7 @@ fn object(cursor: &Cursor<'_>) -> Result<Value, DocumentError> {
     Ok(Value::Object(map))
 }
 
-fn number(cursor: &Cursor<'_>, spelling: &str) -> Result<Value, DocumentError> {
+fn number(cursor: &JsonCursor<'_>, spelling: &str) -> Result<Value, JsonError> {
     if let Ok(whole) = spelling.parse::<i64>()
         && spelling != "-0"
     {

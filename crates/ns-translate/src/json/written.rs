@@ -1,53 +1,53 @@
-//! A JSON value as written that outlives its text: whole numbers stay whole, and equality is Python's.
+//! Keeps JSON values as written without their text: integers stay integers, and equality is that
+//! of Python.
 
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::{Cursor, Tree};
-use crate::DocumentError;
+use super::{JsonCursor, JsonError, JsonTree};
 
 /// A value as written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Written {
+pub(crate) enum WrittenValue {
     Null,
     Bool(bool),
     Number(WrittenNumber),
     Text(String),
-    List(Vec<Written>),
-    Object(BTreeMap<String, Written>),
+    List(Vec<WrittenValue>),
+    Object(BTreeMap<String, WrittenValue>),
 }
 
-/// A number, whole or not, as Python tells them apart: by the spelling.
+/// A number that is an integer or a float by its spelling, as in Python.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WrittenNumber {
-    /// Digits only. Beyond 128 bits whole numbers become floats.
+    /// Digits only. Integers of more than 128 bits become floats.
     Whole(i128),
     Float(f64),
 }
 
-impl Written {
-    /// The value at the cursor, refusing duplicate keys and numbers that are not finite.
-    pub(crate) fn read(cursor: &Cursor<'_>) -> Result<Self, DocumentError> {
+impl WrittenValue {
+    /// Returns the value at the cursor, and refuses duplicate keys and numbers that are not finite.
+    pub(crate) fn read(cursor: &JsonCursor<'_>) -> Result<Self, JsonError> {
         match &cursor.node().tree {
-            Tree::Null => Ok(Self::Null),
-            Tree::Bool(value) => Ok(Self::Bool(*value)),
-            Tree::Text(text) => Ok(Self::Text(text.to_string())),
-            Tree::Number(spelling) => match spelling.parse() {
+            JsonTree::Null => Ok(Self::Null),
+            JsonTree::Bool(value) => Ok(Self::Bool(*value)),
+            JsonTree::Text(text) => Ok(Self::Text(text.to_string())),
+            JsonTree::Number(spelling) => match spelling.parse() {
                 Ok(whole) => Ok(Self::Number(WrittenNumber::Whole(whole))),
                 Err(_) => cursor.number().map(WrittenNumber::Float).map(Self::Number),
             },
-            Tree::NonFinite(literal) => Err(cursor.not_finite(literal)),
-            Tree::List(_) | Tree::Skipped => {
+            JsonTree::NonFinite(literal) => Err(cursor.not_finite(literal)),
+            JsonTree::List(_) | JsonTree::Skipped => {
                 cursor.list()?.map(|item| Self::read(&item)).collect::<Result<_, _>>().map(Self::List)
             }
-            Tree::Object(_) => Self::members(cursor).map(Self::Object),
+            JsonTree::Object(_) => Self::members(cursor).map(Self::Object),
         }
     }
 
-    /// The members of the object at the cursor.
-    pub(crate) fn members(cursor: &Cursor<'_>) -> Result<BTreeMap<String, Self>, DocumentError> {
+    /// Returns the members of the object at the cursor.
+    pub(crate) fn members(cursor: &JsonCursor<'_>) -> Result<BTreeMap<String, Self>, JsonError> {
         let mut members = BTreeMap::new();
         for (member, value) in cursor.members()? {
             if members.insert(member.key.to_string(), Self::read(&value)?).is_some() {
@@ -59,9 +59,9 @@ impl Written {
 }
 
 impl PartialEq for WrittenNumber {
-    /// Equality of values: `5` is `5.0`, and nothing is rounded to compare.
+    /// Compares values: `5` equals `5.0`, and nothing is rounded.
     fn eq(&self, other: &Self) -> bool {
-        /// From here on floats are beyond any `i128`.
+        /// The first float above every `i128`.
         const TWO_TO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
         match (*self, *other) {
             (Self::Whole(a), Self::Whole(b)) => a == b,
@@ -87,8 +87,8 @@ mod tests {
     use super::super::{parse, python_json};
     use super::*;
 
-    fn written(text: &str) -> Result<Written, DocumentError> {
-        Written::read(&Cursor::top(text, &parse(text)?))
+    fn written(text: &str) -> Result<WrittenValue, JsonError> {
+        WrittenValue::read(&JsonCursor::top(text, &parse(text)?))
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_must_not_hold_is_refused_with_its_place() {
+    fn invalid_values_are_refused_with_their_place() {
         let message = |text| written(text).expect_err("wrong").to_string();
         assert_eq!(message("[NaN]"), "`NaN` is not a JSON number, at `/0` (line 1, column 2)");
         assert_eq!(message(r#"{"a":1,"a":2}"#), "duplicate key `a` at `/a` (line 1, column 8)");

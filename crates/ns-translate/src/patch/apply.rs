@@ -1,27 +1,28 @@
-//! A patch applied to a document, whole or not at all.
+//! Applies a patch to a document, whole or not at all.
 
-use json_patch::{PatchError, PatchErrorKind, PatchOperation};
+use json_patch::jsonptr::{Pointer, Token};
+use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
-use super::problem::{first_missing, found};
-use super::{Patch, PatchProblem};
-use crate::DocumentError;
-use crate::json::DEPTH_LIMIT;
+use super::{Patch, PatchError, PatchProblem};
+use crate::json::{DEPTH_LIMIT, FoundValue};
 
-/// How deep a path may lead; what is put there nests at most as deep again.
+/// The largest number of steps of a path. The value put there is nested at most as deeply again.
 const PATH_LIMIT: usize = DEPTH_LIMIT;
 
-/// How deep a document may nest after a patch, so that nothing that walks it runs out of stack.
+/// The largest depth of a document after a patch, so that recursion over it cannot overflow the
+/// stack.
 const PATCHED_DEPTH_LIMIT: usize = 2 * DEPTH_LIMIT;
 
-/// How many values all `copy` operations of a patch may copy: a few of them could otherwise fill any memory.
+/// The largest number of values that the `copy` operations of a patch copy together. Without a
+/// limit a few of them fill any memory.
 const COPY_LIMIT: usize = 2_000_000;
 
-/// Applies every operation of `patch`, in order. A failing patch leaves the document as it was.
+/// Applies every operation of `patch`, in order. A patch that fails leaves the document unchanged.
 ///
 /// # Errors
 ///
-/// [`DocumentError::Patch`] with the operation's index, its kind and path, and what is in its way.
+/// [`PatchError::Operation`] with the operation's index, kind and path; its source is the reason.
 ///
 /// # Example
 ///
@@ -31,12 +32,12 @@ const COPY_LIMIT: usize = 2_000_000;
 /// let mut document = serde_json::json!({"channels": [{"name": "SR"}]});
 /// let patch = Patch::from_bytes(br#"[{"op": "add", "path": "/channels/7/samples/0", "value": {}}]"#)?;
 /// assert_eq!(
-///     apply(&mut document, &patch).unwrap_err().to_string(),
+///     ns_translate::full_message(&apply(&mut document, &patch).unwrap_err()),
 ///     "operation 0 (`add /channels/7/samples/0`): there is no `/channels/7`, `/channels` is a list of 1"
 /// );
-/// # Ok::<(), ns_translate::DocumentError>(())
+/// # Ok::<(), ns_translate::patch::PatchError>(())
 /// ```
-pub fn apply(document: &mut Value, patch: &Patch) -> Result<(), DocumentError> {
+pub fn apply(document: &mut Value, patch: &Patch) -> Result<(), PatchError> {
     if let Some((index, operation)) = first_too_deep(patch) {
         let limit = PATH_LIMIT;
         return Err(failure(index, operation, PatchProblem::TooDeep { limit }));
@@ -46,7 +47,7 @@ pub fn apply(document: &mut Value, patch: &Patch) -> Result<(), DocumentError> {
         matches!(operation, Add(_) | Remove(_) | Replace(_))
     };
     if patch.operations.iter().all(is_plain) {
-        // These three can be undone one by one, which costs less than a copy of the document.
+        // These three can be undone one by one, which is cheaper than a copy of the document.
         return json_patch::patch(document, &patch.operations).map_err(|error| explain(document, patch, &error));
     }
     let mut copy = document.clone();
@@ -71,7 +72,7 @@ fn do_one(document: &mut Value, operation: &PatchOperation, copied: &mut usize) 
             };
             return same(value, &test.value)
                 .then_some(())
-                .ok_or_else(|| PatchProblem::TestFailed { found: found(value) });
+                .ok_or_else(|| PatchProblem::TestFailed { found: FoundValue::of(value) });
         }
         PatchOperation::Copy(copy) => {
             *copied += check_size(document, copy.from.as_str(), operation)?;
@@ -88,7 +89,8 @@ fn do_one(document: &mut Value, operation: &PatchOperation, copied: &mut usize) 
         .map_err(|error| problem(document, operation, &error.kind))
 }
 
-/// The number of values at `from`, if they may go where the operation puts them.
+/// Returns the number of values at `from`, or an error if they would be nested too deeply where the
+/// operation puts them.
 fn check_size(document: &Value, from: &str, operation: &PatchOperation) -> Result<usize, PatchProblem> {
     let size = document.pointer(from).map(Size::of).unwrap_or_default();
     if operation.path().count() + size.depth > PATCHED_DEPTH_LIMIT {
@@ -120,7 +122,8 @@ impl Size {
     }
 }
 
-/// Equality as RFC 6902 wants it for `test`: numbers by value, so `1` is `1.0`.
+/// Returns whether two values are equal by the rules of RFC 6902 for `test`: numbers by value, so
+/// `1` equals `1.0`.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
@@ -132,8 +135,9 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Says why a patch of plain operations failed on `document`, which has been restored: replays it up to there.
-fn explain(document: &Value, patch: &Patch, error: &PatchError) -> DocumentError {
+/// Returns the reason why a patch of plain operations failed on `document`, which has been
+/// restored: replays the patch up to the failing operation.
+fn explain(document: &Value, patch: &Patch, error: &json_patch::PatchError) -> PatchError {
     let index = error.operation.min(patch.operations.len().saturating_sub(1));
     let (before, rest) = patch.operations.split_at(index);
     let mut replayed = document.clone();
@@ -145,8 +149,8 @@ fn explain(document: &Value, patch: &Patch, error: &PatchError) -> DocumentError
     }
 }
 
-/// The reason in words. `document` is as the operation left it: as it was, but for a `move` that took its value out and
-/// found no place to put it.
+/// Returns the reason why an operation failed. `document` is as the operation left it: unchanged,
+/// except that a `move` may have removed its value.
 fn problem(document: &Value, operation: &PatchOperation, kind: &PatchErrorKind) -> PatchProblem {
     let missing = match (kind, operation) {
         (PatchErrorKind::CannotMoveInsideItself, _) => return PatchProblem::IntoItself,
@@ -161,7 +165,37 @@ fn problem(document: &Value, operation: &PatchOperation, kind: &PatchErrorKind) 
     missing.unwrap_or(PatchProblem::WholeDocument)
 }
 
-fn failure(index: usize, operation: &PatchOperation, problem: PatchProblem) -> DocumentError {
+/// Returns the first step of `path` that `document` does not have, or `None` if it has all.
+fn first_missing(document: &Value, path: &Pointer) -> Option<PatchProblem> {
+    let mut here = document;
+    let mut parent = String::new();
+    for token in path.tokens() {
+        match step(here, &token) {
+            Some(next) => {
+                here = next;
+                parent = format!("{parent}/{}", token.encoded());
+            }
+            None => {
+                return Some(PatchProblem::Missing {
+                    pointer: format!("{parent}/{}", token.encoded()),
+                    parent,
+                    holds: FoundValue::of(here),
+                });
+            }
+        }
+    }
+    None
+}
+
+fn step<'v>(value: &'v Value, token: &Token<'_>) -> Option<&'v Value> {
+    match value {
+        Value::Object(map) => map.get(token.decoded().as_ref()),
+        Value::Array(items) => items.get(token.to_index().ok()?.for_len(items.len()).ok()?),
+        _ => None,
+    }
+}
+
+fn failure(index: usize, operation: &PatchOperation, problem: PatchProblem) -> PatchError {
     let op = match operation {
         PatchOperation::Add(_) => "add",
         PatchOperation::Remove(_) => "remove",
@@ -171,8 +205,8 @@ fn failure(index: usize, operation: &PatchOperation, problem: PatchProblem) -> D
         PatchOperation::Test(_) => "test",
     };
     let path = operation.path().to_string();
-    let problem = Box::new(problem);
-    DocumentError::Patch { index, op, path, problem }
+    let source = Box::new(problem);
+    PatchError::Operation { index, op, path, source }
 }
 
 #[cfg(test)]
@@ -182,6 +216,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::full_message;
 
     fn patched(mut document: Value, operations: &Value) -> Result<Value, String> {
         let patch = Patch::from_bytes(operations.to_string().as_bytes()).expect("a patch");
@@ -190,7 +225,7 @@ mod tests {
             Ok(()) => Ok(document),
             Err(error) => {
                 assert_eq!(document, before, "a failing patch changed the document");
-                Err(error.to_string())
+                Err(full_message(&error))
             }
         }
     }
@@ -244,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_that_copy_a_document_into_itself_meet_a_limit() {
+    fn copies_of_a_document_into_itself_are_limited() {
         let doubling: Vec<Value> =
             (0..64).map(|n| json!({"op": "copy", "from": "", "path": format!("/{n}")})).collect();
         let error = patched(json!({}), &Value::Array(doubling)).expect_err("2^64 values");
@@ -252,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_that_nest_a_document_in_itself_meet_a_limit() {
+    fn moves_of_a_document_into_itself_are_limited() {
         let mut moves = vec![];
         for _ in 0..300 {
             moves.push(json!({"op": "add", "path": "/b", "value": {}}));
@@ -278,9 +313,9 @@ mod tests {
     }
 
     proptest! {
-        /// The short cut for plain operations against one operation after the other on a copy.
+        /// Compares the short cut for plain operations with single operations on a copy.
         #[test]
-        fn a_patch_applies_whole_as_its_operations_do_one_by_one(operations in vec(small_operation(), 1..6)) {
+        fn a_patch_equals_its_operations_one_by_one(operations in vec(small_operation(), 1..6)) {
             let document = json!({"a": [1, {"x": 2}], "b": {"x": [3], "-": 4}});
             let operations = Value::Array(operations);
             let patch = Patch::from_bytes(operations.to_string().as_bytes()).expect("a patch");
@@ -288,7 +323,7 @@ mod tests {
             let mut copied = 0;
             let done = patch.operations.iter().enumerate().try_for_each(|(index, operation)| {
                 do_one(&mut one_by_one, operation, &mut copied)
-                    .map_err(|problem| failure(index, operation, problem).to_string())
+                    .map_err(|problem| full_message(&failure(index, operation, problem)))
             });
             prop_assert_eq!(patched(document, &operations), done.map(|()| one_by_one));
         }

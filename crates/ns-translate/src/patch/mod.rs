@@ -1,10 +1,11 @@
-//! JSON patches (RFC 6902) on documents.
+//! Reads JSON patches (RFC 6902) and applies them to documents.
 //!
-//! The operations themselves are `json-patch`'s. What is added here: messages that say which step of a path is not
-//! there, documents left untouched by a patch that fails, and limits on patches that copy a document into itself.
+//! The operations are those of the crate `json-patch`. This module adds messages that name the step
+//! of a path that does not exist, leaves a document unchanged when a patch fails, and limits
+//! patches that copy a document into itself.
 
 mod apply;
-mod problem;
+mod error;
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
@@ -13,12 +14,10 @@ use json_patch::{
 use serde_json::Value;
 
 pub use apply::apply;
-pub use problem::PatchProblem;
+pub use error::{PatchError, PatchProblem};
 
-use crate::DocumentError;
-use crate::json::{self, Cursor, Object, to_value};
+use crate::json::{self, JsonCursor, JsonError, JsonObject, to_value};
 use crate::kind::DocumentKind;
-use crate::text;
 
 /// A list of operations on a document.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,36 +30,33 @@ impl Patch {
     ///
     /// # Errors
     ///
-    /// Anything that is not JSON or not a list of RFC 6902 operations, with its place; a patch set and a workspace are
-    /// recognised and named.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DocumentError> {
-        let text = text::decode(bytes)?;
+    /// If the document is not JSON or not a list of RFC 6902 operations, with the place. A patch
+    /// set and a workspace are recognised and named.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PatchError> {
+        let text = json::decode(bytes)?;
         let root = json::parse(text)?;
-        let wanted = DocumentKind::Patch;
-        match DocumentKind::of(&root) {
-            Some(found) if found != wanted => Err(DocumentError::WrongDocument { wanted, found }),
-            _ => Self::read(&Cursor::top(text, &root)),
-        }
+        DocumentKind::Patch.require(&root)?;
+        Self::read(&JsonCursor::top(text, &root))
     }
 
-    pub(crate) fn read(cursor: &Cursor<'_>) -> Result<Self, DocumentError> {
+    pub(crate) fn read(cursor: &JsonCursor<'_>) -> Result<Self, PatchError> {
         let operations = cursor.list()?.map(|item| operation(&item)).collect::<Result<_, _>>()?;
         Ok(Self { operations })
     }
 
-    /// The number of operations.
+    /// Returns the number of operations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether the patch has no operations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// The patch as a document, for writing it to a file.
+    /// Returns the patch as a document, to be written to a file.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let operations = self.operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default());
@@ -68,9 +64,9 @@ impl Patch {
     }
 }
 
-/// What RFC 6902 lets one do.
+/// The kinds of operations of RFC 6902.
 #[derive(Clone, Copy)]
-enum Verb {
+enum OperationKind {
     Add,
     Remove,
     Replace,
@@ -79,56 +75,57 @@ enum Verb {
     Test,
 }
 
-fn verb(object: &Object<'_>) -> Result<Verb, DocumentError> {
+fn operation_kind(object: &JsonObject<'_>) -> Result<OperationKind, PatchError> {
     let cursor = object.need("op")?;
     Ok(match cursor.text()? {
-        "add" => Verb::Add,
-        "remove" => Verb::Remove,
-        "replace" => Verb::Replace,
-        "move" => Verb::Move,
-        "copy" => Verb::Copy,
-        "test" => Verb::Test,
+        "add" => OperationKind::Add,
+        "remove" => OperationKind::Remove,
+        "replace" => OperationKind::Replace,
+        "move" => OperationKind::Move,
+        "copy" => OperationKind::Copy,
+        "test" => OperationKind::Test,
         other => {
-            return Err(DocumentError::UnknownOperation { op: other.to_owned(), place: cursor.place() });
+            return Err(PatchError::UnknownOperation { op: other.to_owned(), place: cursor.place() });
         }
     })
 }
 
-fn pointer(object: &Object<'_>, key: &'static str) -> Result<PointerBuf, DocumentError> {
+fn pointer(object: &JsonObject<'_>, key: &'static str) -> Result<PointerBuf, JsonError> {
     let cursor = object.need(key)?;
     let text = cursor.text()?;
-    PointerBuf::parse(text).map_err(|_| DocumentError::Malformed {
+    PointerBuf::parse(text).map_err(|_| JsonError::Malformed {
         text: text.to_owned(),
         expected: "a JSON pointer (steps that each begin with `/`; `~0` for `~` and `~1` for `/` inside one)",
         place: cursor.place(),
     })
 }
 
-/// Checks everything about an operation but the inside of its value. Keys that RFC 6902 does not know are ignored, as
-/// it asks.
-pub(crate) fn check_operation(cursor: &Cursor<'_>) -> Result<(), DocumentError> {
+/// Checks everything about an operation but the inside of its value. Keys that RFC 6902 does not
+/// define are ignored, as it demands.
+pub(crate) fn check_operation(cursor: &JsonCursor<'_>) -> Result<(), PatchError> {
     let object = cursor.open_object()?;
     pointer(&object, "path")?;
-    match verb(&object)? {
-        Verb::Add | Verb::Replace | Verb::Test => object.need("value").map(|_| ()),
-        Verb::Move | Verb::Copy => pointer(&object, "from").map(|_| ()),
-        Verb::Remove => Ok(()),
+    match operation_kind(&object)? {
+        OperationKind::Add | OperationKind::Replace | OperationKind::Test => drop(object.need("value")?),
+        OperationKind::Move | OperationKind::Copy => drop(pointer(&object, "from")?),
+        OperationKind::Remove => {}
     }
+    Ok(())
 }
 
-fn operation(cursor: &Cursor<'_>) -> Result<PatchOperation, DocumentError> {
+fn operation(cursor: &JsonCursor<'_>) -> Result<PatchOperation, PatchError> {
     let object = cursor.open_object()?;
-    let verb = verb(&object)?;
+    let kind = operation_kind(&object)?;
     let path = pointer(&object, "path")?;
     let value = || to_value(&object.need("value")?);
     let from = || pointer(&object, "from");
-    Ok(match verb {
-        Verb::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
-        Verb::Replace => PatchOperation::Replace(ReplaceOperation { path, value: value()? }),
-        Verb::Test => PatchOperation::Test(TestOperation { path, value: value()? }),
-        Verb::Move => PatchOperation::Move(MoveOperation { from: from()?, path }),
-        Verb::Copy => PatchOperation::Copy(CopyOperation { from: from()?, path }),
-        Verb::Remove => PatchOperation::Remove(RemoveOperation { path }),
+    Ok(match kind {
+        OperationKind::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
+        OperationKind::Replace => PatchOperation::Replace(ReplaceOperation { path, value: value()? }),
+        OperationKind::Test => PatchOperation::Test(TestOperation { path, value: value()? }),
+        OperationKind::Move => PatchOperation::Move(MoveOperation { from: from()?, path }),
+        OperationKind::Copy => PatchOperation::Copy(CopyOperation { from: from()?, path }),
+        OperationKind::Remove => PatchOperation::Remove(RemoveOperation { path }),
     })
 }
 
@@ -136,7 +133,7 @@ fn operation(cursor: &Cursor<'_>) -> Result<PatchOperation, DocumentError> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Patch, DocumentError> {
+    fn read(text: &str) -> Result<Patch, PatchError> {
         Patch::from_bytes(text.as_bytes())
     }
 

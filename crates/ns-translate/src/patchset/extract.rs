@@ -1,55 +1,56 @@
-//! One patch of a set as a document of its own, with everything that is written there: pyhf's `patchset extract`.
+//! Extracts one patch of a set as a document, as pyhf's `patchset extract` does.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{PatchEntry, PatchSet};
-use crate::DocumentError;
-use crate::json::{self, Cursor, Written};
+use super::{PatchEntry, PatchSet, PatchSetError};
+use crate::json::{self, JsonCursor, JsonError, WrittenValue};
 
-/// What to extract of a patch.
+/// The parts of a patch to extract.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PatchContents {
     /// The operations.
     #[default]
     Operations,
-    /// The operations, what is said of the patch, and what the set says of itself.
+    /// The operations, the metadata of the patch, and those of the set.
     WithMetadata,
 }
 
 /// A patch as a document. It serializes with sorted keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct ExtractedPatch(Written);
+pub struct ExtractedPatch(WrittenValue);
 
 impl PatchSet {
-    /// One patch of this set as a document. Of a key that patch and set both have, the set's value is taken, as in pyhf.
+    /// Returns one patch of this set as a document. Of a metadata key that patch and set both have,
+    /// the value of the set is taken, as in pyhf.
     ///
     /// # Errors
     ///
-    /// What the set's own reading left unread: duplicate keys and numbers out of range.
-    pub fn extract(&self, entry: &PatchEntry, what: PatchContents) -> Result<ExtractedPatch, DocumentError> {
+    /// Errors in values that [`Self::from_bytes`] does not read: duplicate keys and numbers out of
+    /// range.
+    pub fn extract(&self, entry: &PatchEntry, what: PatchContents) -> Result<ExtractedPatch, PatchSetError> {
         let pointer = format!("/patches/{}", entry.index);
-        let operations = self.part(entry.start, &format!("{pointer}/patch"), Written::read)?;
+        let operations = self.part(entry.start, &format!("{pointer}/patch"), WrittenValue::read)?;
         if what == PatchContents::Operations {
             return Ok(ExtractedPatch(operations));
         }
-        let mut metadata = self.part(entry.metadata_start, &format!("{pointer}/metadata"), Written::members)?;
-        metadata.extend(self.part(self.metadata_start, "/metadata", Written::members)?);
-        let members = [("metadata", Written::Object(metadata)), ("patch", operations)];
+        let mut metadata = self.part(entry.metadata_start, &format!("{pointer}/metadata"), WrittenValue::members)?;
+        metadata.extend(self.part(self.metadata_start, "/metadata", WrittenValue::members)?);
+        let members = [("metadata", WrittenValue::Object(metadata)), ("patch", operations)];
         let members: BTreeMap<_, _> = members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        Ok(ExtractedPatch(Written::Object(members)))
+        Ok(ExtractedPatch(WrittenValue::Object(members)))
     }
 
-    /// What begins at `start` and stands at `pointer`, read by `read`.
+    /// Reads with `read` the part that begins at byte `start` and is at `pointer`.
     fn part<T>(
         &self,
         start: usize,
         pointer: &str,
-        read: fn(&Cursor<'_>) -> Result<T, DocumentError>,
-    ) -> Result<T, DocumentError> {
+        read: fn(&JsonCursor<'_>) -> Result<T, JsonError>,
+    ) -> Result<T, JsonError> {
         let node = json::parse_part(&self.text, start, pointer)?;
-        read(&Cursor::at(&self.text, &node, pointer))
+        read(&JsonCursor::at(&self.text, &node, pointer))
     }
 }

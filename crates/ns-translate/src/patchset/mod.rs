@@ -1,8 +1,10 @@
-//! pyhf's patch sets: many named patches for one background-only workspace, with the digests of that workspace.
+//! Reads pyhf's patch sets: many named patches for one background-only workspace, with the digests
+//! of that workspace.
 //!
-//! Sets of a hundred megabytes exist, and one patch of a set is wanted at a time. So a set is kept as text and checked
-//! once down to its operations; the values that a patch puts into a workspace are read when the patch is asked for.
+//! Sets of a hundred megabytes exist, and one patch is used at a time. So a set is kept as text and
+//! checked once down to its operations; the values of a patch are read when the patch is requested.
 
+mod error;
 mod extract;
 mod read;
 mod value;
@@ -12,34 +14,35 @@ use std::collections::HashMap;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
+pub use error::PatchSetError;
 pub use extract::{ExtractedPatch, PatchContents};
 pub use value::PatchValue;
 
 use crate::digest::{DigestAlgorithm, canonical_json, digest_of_canonical};
-use crate::json::{self, Cursor};
+use crate::json::{self, JsonCursor};
 use crate::patch::{self, Patch};
-use crate::{DocumentError, pyhf};
+use crate::pyhf;
 
 /// A set of patches.
 #[derive(Debug, Clone)]
 pub struct PatchSet {
     text: String,
     metadata: PatchSetMetadata,
-    /// Where what the set says of itself begins in its text.
+    /// The byte at which the metadata begin in the text.
     metadata_start: usize,
     patches: Vec<PatchEntry>,
     by_name: HashMap<String, usize>,
     by_values: HashMap<Vec<PatchValue>, usize>,
 }
 
-/// What a patch set says of itself.
+/// The metadata of a patch set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchSetMetadata {
-    /// What the values of each patch stand for.
+    /// The names of the values of each patch.
     pub labels: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Where the set comes from: kind (`hepdata`) and identifier.
+    /// The origin of the set: kind (`hepdata`) and identifier.
     pub references: Vec<(String, String)>,
     /// Digests of the workspace that the set was made for.
     pub digests: Vec<(DigestAlgorithm, String)>,
@@ -54,13 +57,13 @@ pub struct PatchEntry {
     pub values: Vec<PatchValue>,
     /// Its index in the set.
     index: usize,
-    /// Where its operations begin in the set's text.
+    /// The byte at which its operations begin in the text of the set.
     start: usize,
-    /// Where what is said of it begins.
+    /// The byte at which its metadata begin.
     metadata_start: usize,
 }
 
-/// A digest of a patch set held against a workspace.
+/// A digest of a patch set compared with that of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestCheck {
     /// The algorithm.
@@ -72,7 +75,7 @@ pub struct DigestCheck {
 }
 
 impl DigestCheck {
-    /// Whether the workspace is the one that the set was made for.
+    /// Returns whether the workspace is the one that the set was made for.
     #[must_use]
     pub fn matches(&self) -> bool {
         self.expected.eq_ignore_ascii_case(&self.found)
@@ -84,45 +87,45 @@ impl PatchSet {
     ///
     /// # Errors
     ///
-    /// Anything that is not JSON or not as pyhf's schema 1.0.0 has it, with its place: names and values that come
-    /// twice, values without labels, operations that RFC 6902 does not know.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DocumentError> {
+    /// If the document is not JSON or violates pyhf's schema 1.0.0, with the place: duplicate names
+    /// and values, values without labels, operations that RFC 6902 does not define.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PatchSetError> {
         read::patch_set(bytes)
     }
 
-    /// What the set says of itself.
+    /// Returns the metadata.
     #[must_use]
     pub fn metadata(&self) -> &PatchSetMetadata {
         &self.metadata
     }
 
-    /// Every patch, in document order.
+    /// Returns every patch, in document order.
     #[must_use]
     pub fn patches(&self) -> &[PatchEntry] {
         &self.patches
     }
 
-    /// The patch with this name.
+    /// Returns the patch with this name.
     ///
     /// # Errors
     ///
-    /// [`DocumentError::UnknownPatch`], whose hint has the nearest names.
-    pub fn by_name(&self, name: &str) -> Result<&PatchEntry, DocumentError> {
+    /// [`PatchSetError::UnknownPatch`], whose hint has the nearest names.
+    pub fn by_name(&self, name: &str) -> Result<&PatchEntry, PatchSetError> {
         let entry = self.by_name.get(name).and_then(|&index| self.patches.get(index));
-        entry.ok_or_else(|| DocumentError::UnknownPatch {
+        entry.ok_or_else(|| PatchSetError::UnknownPatch {
             name: name.to_owned(),
             known: self.patches.iter().map(|entry| entry.name.clone()).collect(),
         })
     }
 
-    /// The patch with these values, one per label.
+    /// Returns the patch with these values, one per label.
     ///
     /// # Errors
     ///
-    /// [`DocumentError::UnknownPatchValues`].
-    pub fn by_values(&self, values: &[PatchValue]) -> Result<&PatchEntry, DocumentError> {
+    /// [`PatchSetError::UnknownPatchValues`].
+    pub fn by_values(&self, values: &[PatchValue]) -> Result<&PatchEntry, PatchSetError> {
         let entry = self.by_values.get(values).and_then(|&index| self.patches.get(index));
-        entry.ok_or_else(|| DocumentError::UnknownPatchValues {
+        entry.ok_or_else(|| PatchSetError::UnknownPatchValues {
             values: values.to_vec(),
             labels: self.metadata.labels.clone(),
         })
@@ -132,19 +135,21 @@ impl PatchSet {
     ///
     /// # Errors
     ///
-    /// What the set's own reading left unread: duplicate keys and numbers out of range in the operations' values.
-    pub fn read(&self, entry: &PatchEntry) -> Result<Patch, DocumentError> {
+    /// Errors in the values of the operations, which [`Self::from_bytes`] does not read: duplicate
+    /// keys and numbers out of range.
+    pub fn read(&self, entry: &PatchEntry) -> Result<Patch, PatchSetError> {
         let pointer = format!("/patches/{}/patch", entry.index);
         let node = json::parse_part(&self.text, entry.start, &pointer)?;
-        Patch::read(&Cursor::at(&self.text, &node, &pointer))
+        Ok(Patch::read(&JsonCursor::at(&self.text, &node, &pointer))?)
     }
 
-    /// Holds every digest of the set against a workspace's. A digest that differs is a result, not an error.
+    /// Compares every digest of the set with that of a workspace, and returns the comparisons: a
+    /// digest that differs is a result, not an error.
     ///
     /// # Errors
     ///
-    /// A workspace that is not JSON.
-    pub fn verify(&self, workspace_bytes: &[u8]) -> Result<Vec<DigestCheck>, DocumentError> {
+    /// If the workspace is not JSON.
+    pub fn verify(&self, workspace_bytes: &[u8]) -> Result<Vec<DigestCheck>, PatchSetError> {
         let canonical = canonical_json(workspace_bytes)?;
         let check = |(algorithm, expected): &(DigestAlgorithm, String)| DigestCheck {
             algorithm: *algorithm,
@@ -154,16 +159,17 @@ impl PatchSet {
         Ok(self.metadata.digests.iter().map(check).collect())
     }
 
-    /// Refuses a workspace that is not the one this set was made for.
+    /// Refuses a workspace other than the one that the set was made for.
     ///
     /// # Errors
     ///
-    /// [`DocumentError::DigestMismatch`] for the first digest that differs; a workspace that is not JSON.
-    pub fn require(&self, workspace_bytes: &[u8]) -> Result<(), DocumentError> {
+    /// [`PatchSetError::DigestMismatch`] for the first digest that differs; a workspace that is not
+    /// JSON.
+    pub fn require(&self, workspace_bytes: &[u8]) -> Result<(), PatchSetError> {
         let mut checks = self.verify(workspace_bytes)?.into_iter();
         match checks.find(|check| !check.matches()) {
             None => Ok(()),
-            Some(check) => Err(DocumentError::DigestMismatch {
+            Some(check) => Err(PatchSetError::DigestMismatch {
                 algorithm: check.algorithm,
                 expected: check.expected,
                 found: check.found,
@@ -171,23 +177,24 @@ impl PatchSet {
         }
     }
 
-    /// The workspace that one patch makes of `background`; whether that is the set's own ([`Self::require`]) is not asked again.
+    /// Returns the workspace that one patch makes of `background`, without checking again that this
+    /// is the workspace of the set ([`Self::require`]).
     ///
     /// # Errors
     ///
-    /// A patch that does not fit, or makes something that is no workspace.
-    pub fn workspace(&self, background: &Value, entry: &PatchEntry) -> Result<Workspace, DocumentError> {
+    /// If the patch does not fit, or its result is not a workspace.
+    pub fn workspace(&self, background: &Value, entry: &PatchEntry) -> Result<Workspace, PatchSetError> {
         let mut document = background.clone();
         patch::apply(&mut document, &self.read(entry)?)?;
-        pyhf::from_value(&document)
+        Ok(pyhf::from_value(&document)?)
     }
 
-    /// The workspace with one patch applied, after [`Self::require`], as pyhf does.
+    /// Returns the workspace with one patch applied, after [`Self::require`], as pyhf does.
     ///
     /// # Errors
     ///
-    /// An unknown name, another workspace than the set was made for, or a patch that does not fit.
-    pub fn apply(&self, workspace_bytes: &[u8], name: &str) -> Result<Value, DocumentError> {
+    /// If the name is unknown, the workspace is not that of the set, or the patch does not fit.
+    pub fn apply(&self, workspace_bytes: &[u8], name: &str) -> Result<Value, PatchSetError> {
         let patch = self.read(self.by_name(name)?)?;
         let mut document = pyhf::read_value(workspace_bytes)?;
         self.require(workspace_bytes)?;

@@ -1,29 +1,28 @@
-//! A patch set's text checked against pyhf's schema, its patches found but not read.
+//! Checks the text of a patch set against pyhf's schema and locates its patches without reading
+//! them.
 
 use std::collections::HashMap;
 
-use super::{PatchEntry, PatchSet, PatchSetMetadata, PatchValue};
-use crate::DocumentError;
+use super::{PatchEntry, PatchSet, PatchSetError, PatchSetMetadata, PatchValue};
 use crate::digest::DigestAlgorithm;
-use crate::json::{self, Cursor, Object, Tree};
+use crate::json::{self, JsonCursor, JsonError, JsonObject, JsonTree};
 use crate::kind::DocumentKind;
-use crate::{patch, pyhf, text};
+use crate::patch;
+use crate::pyhf;
 
-type Read<T> = Result<T, DocumentError>;
+type Read<T> = Result<T, PatchSetError>;
 
-/// The set, its list of patches, a patch, its list of operations, an operation: what lies deeper is read on demand.
+/// The set, its list of patches, a patch, its list of operations, an operation: deeper values are
+/// read on demand.
 const KEPT_DEPTH: usize = 5;
 
 pub(super) fn patch_set(bytes: &[u8]) -> Read<PatchSet> {
-    let text = text::decode(bytes)?;
+    let text = json::decode(bytes)?;
     let root = json::parse_to_depth(text, KEPT_DEPTH)?;
-    let wanted = DocumentKind::PatchSet;
-    if let Some(found) = DocumentKind::of(&root).filter(|&found| found != wanted) {
-        return Err(DocumentError::WrongDocument { wanted, found });
-    }
-    let root = Cursor::top(text, &root);
+    DocumentKind::PatchSet.require(&root)?;
+    let root = JsonCursor::top(text, &root);
     let object = root.object(&["metadata", "patches", "version"])?;
-    pyhf::version(&object.need("version")?)?;
+    pyhf::check_version(&object.need("version")?)?;
     let metadata_start = object.need("metadata")?.node().start;
     let metadata = metadata(&object.need("metadata")?)?;
     let patches = object.need("patches")?;
@@ -40,29 +39,29 @@ pub(super) fn patch_set(bytes: &[u8]) -> Read<PatchSet> {
     })
 }
 
-fn metadata(cursor: &Cursor<'_>) -> Read<PatchSetMetadata> {
+fn metadata(cursor: &JsonCursor<'_>) -> Read<PatchSetMetadata> {
     let object = cursor.open_object()?;
     let labels = object.need("labels")?;
     Ok(PatchSetMetadata {
         references: references(&object.need("references")?)?,
         digests: digests(&object.need("digests")?)?,
-        labels: labels.filled_list()?.map(|label| word(&label)).collect::<Read<_>>()?,
+        labels: labels.filled_list()?.map(|label| word(&label)).collect::<Result<_, JsonError>>()?,
         description: object.need("description")?.text()?.to_owned(),
     })
 }
 
-fn references(cursor: &Cursor<'_>) -> Read<Vec<(String, String)>> {
+fn references(cursor: &JsonCursor<'_>) -> Read<Vec<(String, String)>> {
     let hepdata = only_key(&cursor.object(&["hepdata"])?, "hepdata", cursor)?;
     let digits = |text: &str| text.strip_prefix("ins").is_some_and(|id| id.len() == 7 && all_digits(id));
     let id = text_like(&hepdata, digits, "an INSPIRE identifier (`ins` and seven digits)")?;
     Ok(vec![("hepdata".to_owned(), id)])
 }
 
-fn only_key<'c>(object: &Object<'c>, key: &str, cursor: &Cursor<'_>) -> Read<Cursor<'c>> {
-    object.get(key).ok_or_else(|| DocumentError::Empty { place: cursor.place() })
+fn only_key<'c>(object: &JsonObject<'c>, key: &str, cursor: &JsonCursor<'_>) -> Result<JsonCursor<'c>, JsonError> {
+    object.get(key).ok_or_else(|| JsonError::Empty { place: cursor.place() })
 }
 
-fn digests(cursor: &Cursor<'_>) -> Read<Vec<(DigestAlgorithm, String)>> {
+fn digests(cursor: &JsonCursor<'_>) -> Read<Vec<(DigestAlgorithm, String)>> {
     cursor.object(&["md5", "sha256"])?;
     let mut digests = Vec::new();
     for (member, value) in cursor.members()? {
@@ -78,12 +77,12 @@ fn digests(cursor: &Cursor<'_>) -> Read<Vec<(DigestAlgorithm, String)>> {
         digests.push((algorithm, digest));
     }
     if digests.is_empty() {
-        return Err(DocumentError::Empty { place: cursor.place() });
+        return Err(JsonError::Empty { place: cursor.place() }.into());
     }
     Ok(digests)
 }
 
-fn entry(index: usize, cursor: &Cursor<'_>) -> Read<PatchEntry> {
+fn entry(index: usize, cursor: &JsonCursor<'_>) -> Read<PatchEntry> {
     let object = cursor.object(&["metadata", "patch"])?;
     let metadata = object.need("metadata")?;
     let metadata_start = metadata.node().start;
@@ -95,33 +94,37 @@ fn entry(index: usize, cursor: &Cursor<'_>) -> Read<PatchEntry> {
     let values = metadata.need("values")?;
     Ok(PatchEntry {
         name: word(&metadata.need("name")?)?,
-        values: values.list()?.map(|item| value(&item)).collect::<Read<_>>()?,
+        values: values.list()?.map(|item| value(&item)).collect::<Result<_, JsonError>>()?,
         index,
         start: operations.node().start,
         metadata_start,
     })
 }
 
-fn value(cursor: &Cursor<'_>) -> Read<PatchValue> {
+fn value(cursor: &JsonCursor<'_>) -> Result<PatchValue, JsonError> {
     match &cursor.node().tree {
-        Tree::Text(text) => Ok(PatchValue::Text(text.to_string())),
-        Tree::Number(_) | Tree::NonFinite(_) => cursor.number().map(PatchValue::Number),
+        JsonTree::Text(text) => Ok(PatchValue::Text(text.to_string())),
+        JsonTree::Number(_) | JsonTree::NonFinite(_) => cursor.number().map(PatchValue::Number),
         _ => Err(cursor.wrong_type("a number or a string")),
     }
 }
 
-fn word(cursor: &Cursor<'_>) -> Read<String> {
+fn word(cursor: &JsonCursor<'_>) -> Result<String, JsonError> {
     let is_word =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     text_like(cursor, is_word, "a name of letters, digits and underscores")
 }
 
-fn text_like(cursor: &Cursor<'_>, is_right: impl Fn(&str) -> bool, expected: &'static str) -> Read<String> {
+fn text_like(
+    cursor: &JsonCursor<'_>,
+    is_right: impl Fn(&str) -> bool,
+    expected: &'static str,
+) -> Result<String, JsonError> {
     let text = cursor.text()?;
     if is_right(text) {
         return Ok(text.to_owned());
     }
-    Err(DocumentError::Malformed { text: text.to_owned(), expected, place: cursor.place() })
+    Err(JsonError::Malformed { text: text.to_owned(), expected, place: cursor.place() })
 }
 
 fn all_digits(text: &str) -> bool {
@@ -133,10 +136,10 @@ fn is_hex(text: &str, length: usize, upper_case_too: bool) -> bool {
     text.len() == length && text.bytes().all(is_digit)
 }
 
-fn check_values(patches: &Cursor<'_>, entries: &[PatchEntry], n_labels: usize) -> Read<()> {
+fn check_values(patches: &JsonCursor<'_>, entries: &[PatchEntry], n_labels: usize) -> Read<()> {
     match entries.iter().find(|entry| entry.values.len() != n_labels) {
         None => Ok(()),
-        Some(entry) => Err(DocumentError::ValuesPerLabel {
+        Some(entry) => Err(PatchSetError::ValuesPerLabel {
             name: entry.name.clone(),
             expected: n_labels,
             found: entry.values.len(),
@@ -145,23 +148,23 @@ fn check_values(patches: &Cursor<'_>, entries: &[PatchEntry], n_labels: usize) -
     }
 }
 
-fn index_names(patches: &Cursor<'_>, entries: &[PatchEntry]) -> Read<HashMap<String, usize>> {
+fn index_names(patches: &JsonCursor<'_>, entries: &[PatchEntry]) -> Read<HashMap<String, usize>> {
     let mut by_name = HashMap::with_capacity(entries.len());
     for entry in entries {
         if by_name.insert(entry.name.clone(), entry.index).is_some() {
             let place = patches.place_below(&format!("/{}/metadata/name", entry.index));
             let name = entry.name.clone();
-            return Err(DocumentError::DuplicatePatchName { name, place });
+            return Err(PatchSetError::DuplicatePatchName { name, place });
         }
     }
     Ok(by_name)
 }
 
-fn index_values(patches: &Cursor<'_>, entries: &[PatchEntry]) -> Read<HashMap<Vec<PatchValue>, usize>> {
+fn index_values(patches: &JsonCursor<'_>, entries: &[PatchEntry]) -> Read<HashMap<Vec<PatchValue>, usize>> {
     let mut by_values = HashMap::with_capacity(entries.len());
     for entry in entries {
         if let Some(first) = by_values.insert(entry.values.clone(), entry.index) {
-            return Err(DocumentError::DuplicatePatchValues {
+            return Err(PatchSetError::DuplicatePatchValues {
                 first: entries.get(first).map(|first| first.name.clone()).unwrap_or_default(),
                 second: entry.name.clone(),
                 place: patches.place_below(&format!("/{}/metadata/values", entry.index)),

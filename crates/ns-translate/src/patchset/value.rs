@@ -1,4 +1,4 @@
-//! A coordinate of a patch: a number or a word.
+//! The coordinate of a patch in its set: a number or a word.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ pub enum PatchValue {
 }
 
 impl PatchValue {
-    /// The number's bits, with one zero only.
+    /// Returns the bits of the number, equal for both zeros.
     fn bits(number: f64) -> u64 {
         (number + 0.0).to_bits()
     }

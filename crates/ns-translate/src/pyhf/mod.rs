@@ -1,13 +1,15 @@
-//! pyhf JSON, schema 1.0.0: documents to workspaces and back.
+//! Reads and writes workspaces in the JSON of pyhf, schema 1.0.0.
 //!
-//! The schema is followed strictly: unknown and missing keys, empty lists and other versions are errors. So are
-//! duplicate keys, of which pyhf silently takes the last. Whether the numbers make a model is not asked here.
+//! The schema is followed strictly: unknown and missing keys, empty lists and other versions are
+//! errors. So are duplicate keys, of which pyhf silently takes the last. Whether the numbers make a
+//! model is not checked here.
 //!
-//! Every document is first read by `typed`, in one pass and without a tree. Whatever it refuses is read again by
-//! `careful`, which has the last word and says what is wrong and where.
+//! Every document is first read by `fast`, in one pass and without a tree. What it refuses is read
+//! again by `diagnose`, which decides, and says what is wrong and where.
 
-mod careful;
-mod typed;
+mod diagnose;
+mod error;
+mod fast;
 mod write;
 
 #[cfg(test)]
@@ -16,22 +18,23 @@ mod tests;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-pub(crate) use careful::{version, workspace as read_tree};
+pub(crate) use diagnose::{check_version, workspace as read_tree};
+pub use error::PyhfError;
 pub use write::write_workspace;
 
-use crate::DocumentError;
-use crate::json::{self, Cursor, to_value};
+use crate::json::{self, JsonCursor, to_value};
 use crate::kind::DocumentKind;
+use crate::kind::WrongDocumentError;
 use crate::text;
 
-/// The one schema version that is understood.
-const VERSION: &str = "1.0.0";
+/// The only supported schema version.
+pub(crate) const VERSION: &str = "1.0.0";
 
 /// Reads a pyhf workspace.
 ///
 /// # Errors
 ///
-/// Anything that is not UTF-8, not JSON, or not as the schema has it, with its place.
+/// If the document is not UTF-8, not JSON, or violates the schema, with the place.
 ///
 /// # Example
 ///
@@ -46,46 +49,47 @@ const VERSION: &str = "1.0.0";
 /// assert_eq!(error.pointer(), Some("/channels/0/samples/0/modifiers/0/type"));
 /// assert_eq!(error.hint().as_deref(), Some("did you mean `normfactor`?"));
 /// ```
-pub fn read_workspace(bytes: &[u8]) -> Result<Workspace, DocumentError> {
-    let text = text::decode(bytes)?;
-    match typed::read(&mut serde_json::Deserializer::from_str(&text::without_indentation(text))) {
+pub fn read_workspace(bytes: &[u8]) -> Result<Workspace, PyhfError> {
+    let text = json::decode(bytes)?;
+    match fast::read(&mut serde_json::Deserializer::from_str(&text::without_indentation(text))) {
         Ok(workspace) => Ok(workspace),
-        Err(_) => read_carefully(text),
+        Err(_) => diagnose_text(text),
     }
 }
 
-/// Reads a document that patches are to be applied to. It need not be a workspace yet.
+/// Reads a document to which patches are applied. It need not be a workspace yet.
 ///
 /// # Errors
 ///
-/// Anything that is not JSON, duplicate keys and numbers out of range, with their place; a patch, a patch set or an HS3
-/// document.
-pub fn read_value(bytes: &[u8]) -> Result<Value, DocumentError> {
-    let text = text::decode(bytes)?;
+/// If the document is not JSON, has duplicate keys or numbers out of range, with the place; or if
+/// it is a patch, a patch set or an HS3 document.
+pub fn read_value(bytes: &[u8]) -> Result<Value, PyhfError> {
+    let text = json::decode(bytes)?;
     let root = json::parse(text)?;
     let wanted = DocumentKind::Workspace;
     match DocumentKind::of(&root) {
         Some(found @ (DocumentKind::Patch | DocumentKind::PatchSet | DocumentKind::Hs3)) => {
-            Err(DocumentError::WrongDocument { wanted, found })
+            Err(WrongDocumentError { wanted, found }.into())
         }
-        _ => to_value(&Cursor::top(text, &root)),
+        _ => Ok(to_value(&JsonCursor::top(text, &root))?),
     }
 }
 
-/// Reads a workspace from a document that has been changed since it was text; its errors have pointers but no lines.
+/// Reads a workspace from a document that is not text any more. Its errors have pointers but no
+/// lines.
 ///
 /// # Errors
 ///
-/// Anything that is not as the schema has it.
-pub fn from_value(document: &Value) -> Result<Workspace, DocumentError> {
-    if let Ok(workspace) = typed::read_value(document) {
+/// If the document violates the schema.
+pub fn from_value(document: &Value) -> Result<Workspace, PyhfError> {
+    if let Ok(workspace) = fast::read_value(document) {
         return Ok(workspace);
     }
     let text = document.to_string();
-    careful::workspace(&Cursor::without_lines(&json::parse(&text)?))
+    diagnose::workspace(&JsonCursor::without_lines(&json::parse(&text)?))
 }
 
-fn read_carefully(text: &str) -> Result<Workspace, DocumentError> {
+fn diagnose_text(text: &str) -> Result<Workspace, PyhfError> {
     let root = json::parse(text)?;
-    careful::workspace(&Cursor::top(text, &root))
+    diagnose::workspace(&JsonCursor::top(text, &root))
 }

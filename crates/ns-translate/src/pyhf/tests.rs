@@ -1,4 +1,4 @@
-//! The two readings held against each other, and both against whatever bytes come.
+//! Compares the fast reader with the diagnosing one, and tries both on arbitrary bytes.
 
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use proptest::collection::vec;
@@ -53,18 +53,12 @@ fn workspace() -> impl Strategy<Value = Workspace> {
     let poi = option::of("[a-z]{1,4}");
     let measurement =
         (name(), poi, vec(parameter(), 0..3)).prop_map(|(name, poi, parameters)| Measurement { name, poi, parameters });
-    (vec(channel, 1..3), vec(observation, 1..3), vec(measurement, 1..3)).prop_map(
-        |(channels, observations, measurements)| Workspace {
-            channels,
-            observations,
-            measurements,
-            version: VERSION.to_owned(),
-        },
-    )
+    (vec(channel, 1..3), vec(observation, 1..3), vec(measurement, 1..3))
+        .prop_map(|(channels, observations, measurements)| Workspace { channels, observations, measurements })
 }
 
-fn typed_text(text: &str) -> Option<Workspace> {
-    typed::read(&mut serde_json::Deserializer::from_str(text)).ok()
+fn fast_text(text: &str) -> Option<Workspace> {
+    fast::read(&mut serde_json::Deserializer::from_str(text)).ok()
 }
 
 /// What is done to one value somewhere in a document.
@@ -146,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn both_readings_agree_on_damaged_documents(
+    fn both_readers_agree_on_damaged_documents(
         workspace in workspace(), damages in vec((0_usize..60, damage()), 1..3)
     ) {
         let mut document = write_workspace(&workspace);
@@ -154,19 +148,20 @@ proptest! {
             damaged(&mut document, &mut target, &damage);
         }
         let text = document.to_string();
-        let careful = read_carefully(&text);
-        prop_assert_eq!(&typed_text(&text), &careful.as_ref().ok().cloned());
-        prop_assert_eq!(&typed::read_value(&document).ok(), &careful.as_ref().ok().cloned());
-        if let Err(error) = careful {
+        let diagnosed = diagnose_text(&text);
+        prop_assert_eq!(&fast_text(&text), &diagnosed.as_ref().ok().cloned());
+        prop_assert_eq!(&fast::read_value(&document).ok(), &diagnosed.as_ref().ok().cloned());
+        if let Err(error) = diagnosed {
             let pointer = error.pointer().unwrap_or("").to_owned();
-            // A missing key's pointer is its object's; every other one leads to something in the document.
+            // A missing key's pointer is its object's; every other one leads to something in the
+            // document.
             prop_assert!(document.pointer(&pointer).is_some(), "{} in {}", error, text);
             prop_assert!(from_value(&document).is_err());
         }
     }
 
     #[test]
-    fn both_readings_agree_on_documents_with_damaged_bytes(
+    fn both_readers_agree_on_documents_with_damaged_bytes(
         workspace in workspace(), place in any::<prop::sample::Index>(), bytes in "[\\[\\]{}\",:0-9eE.+ntu\\\\-]{0,3}", cut in 0_usize..4
     ) {
         let text = write_workspace(&workspace).to_string();
@@ -174,8 +169,8 @@ proptest! {
         let start = *place.get(&starts);
         let end = text[start..].char_indices().nth(cut).map_or(text.len(), |(offset, _)| start + offset);
         let text = format!("{}{bytes}{}", &text[..start], &text[end..]);
-        let careful = read_carefully(&text);
-        prop_assert_eq!(&typed_text(&text), &careful.ok(), "{}", text);
+        let diagnosed = diagnose_text(&text);
+        prop_assert_eq!(&fast_text(&text), &diagnosed.ok(), "{}", text);
     }
 
     #[test]
@@ -191,7 +186,8 @@ proptest! {
     fn no_json_like_text_makes_a_reader_panic(text in "[\\[\\]{}\",:0-9eE.+\\\\ud8NaInfity -]{0,60}") {
         let ours = json::parse(&text).is_ok();
         let has_literal = text.contains("NaN") || text.contains("Infinity");
-        // serde_json's own limit on depth and on numbers is met first by the strict reading of values.
+        // serde_json's own limit on depth and on numbers is met first by the strict reading of
+        // values.
         let theirs = serde_json::from_str::<Value>(&text);
         if !has_literal && !theirs.as_ref().is_err_and(|error| error.to_string().contains("out of range")) {
             prop_assert_eq!(ours, theirs.is_ok(), "{}", text);
@@ -200,24 +196,22 @@ proptest! {
 }
 
 #[test]
-fn published_workspaces_read_the_same_both_ways() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/workspaces");
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        println!("skipped: no published workspaces in {folder}");
-        return;
-    };
+#[ignore = "needs published likelihoods"]
+fn both_readers_agree_on_published_workspaces() {
+    let folder = ns_testkit::published::data_folder().join("workspaces");
     let mut n_read = 0;
-    for path in entries.flatten().map(|entry| entry.path()) {
+    for path in std::fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path()) {
         let name = path.to_string_lossy().into_owned();
         if name.contains("patch") || name.contains("synthsig") {
             continue;
         }
         let bytes = crate::read_bytes(&crate::DocumentSource::Path(path)).expect("readable");
-        let text = text::decode(&bytes).expect("text");
-        let careful = read_carefully(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(typed_text(text), Some(careful.clone()), "{name}");
-        assert_eq!(from_value(&write_workspace(&careful)).ok(), Some(careful), "{name}");
+        let text = json::decode(&bytes).expect("text");
+        let diagnosed = diagnose_text(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(fast_text(text), Some(diagnosed.clone()), "{name}");
+        assert_eq!(from_value(&write_workspace(&diagnosed)).ok(), Some(diagnosed), "{name}");
         n_read += 1;
     }
     println!("{n_read} workspaces");
+    assert!(n_read > 0);
 }

@@ -1,19 +1,21 @@
-//! Workspaces to pyhf JSON.
+//! Writes workspaces as pyhf JSON.
 
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use serde_json::{Map, Value, json};
 
-/// The workspace as a pyhf document; reading it back gives the same workspace.
+use super::VERSION;
+
+/// Returns the workspace as a pyhf document; reading it back gives the same workspace.
 ///
-/// Numbers are written as floats (`5.0`), so the digest of a document with whole numbers changes. A number that is
-/// not finite, which no document can hold, becomes `null`.
+/// Numbers are written as floats (`5.0`), so the digest of a document with integers changes. A
+/// number that is not finite, which JSON cannot express, becomes `null`.
 #[must_use]
 pub fn write_workspace(workspace: &Workspace) -> Value {
     json!({
         "channels": list(&workspace.channels, channel),
         "observations": list(&workspace.observations, observation),
         "measurements": list(&workspace.measurements, measurement),
-        "version": workspace.version,
+        "version": VERSION,
     })
 }
 

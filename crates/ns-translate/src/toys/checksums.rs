@@ -1,6 +1,8 @@
-//! Checksums of the records of a file of toys, kept in the document beside it, so that damage by a disk or a copy is noticed.
+//! Computes checksums of the records of a file of toys, kept in the document beside it, so that
+//! damage by a disk or a copy is noticed.
 //!
-//! Each is the CRC-32 of a block of records. Blocks depend on the run and not on its batches: the document of a finished run is the same however it was made.
+//! Each is the CRC-32 of a block of records. Blocks depend on the run and not on its batches, so
+//! the document of a finished run does not depend on interruptions.
 
 use std::fs::File;
 use std::io;
@@ -12,25 +14,25 @@ use super::file::read_records;
 
 const ALGORITHM: &str = "crc32";
 
-/// Records of the smallest block.
+/// The number of records of the smallest block.
 const SMALLEST: u64 = 256;
 
-/// Blocks of a file at most, for documents that stay short.
+/// The largest number of blocks of a file, so that documents stay short.
 const MOST_BLOCKS: u64 = 4096;
 
 /// The checksums of a number of records.
 #[derive(Debug, Clone)]
 pub(super) struct Checksums {
-    /// Records of a block.
+    /// The number of records of a block.
     each: u64,
     n_records: u64,
-    /// Of the blocks that are full.
+    /// The checksums of the full blocks.
     full: Vec<u32>,
-    /// Of the records after those.
+    /// The checksum of the records after those.
     open: crc32fast::Hasher,
 }
 
-/// Checksums as a document has them.
+/// Checksums as in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenChecksums {
     each: u64,
@@ -39,7 +41,7 @@ pub(super) struct WrittenChecksums {
 }
 
 impl Checksums {
-    /// Those of no records, for a file of the run `identity`.
+    /// Returns the checksums of no records, for a file of the run `identity`.
     pub(super) fn new(identity: &ToyRunIdentity) -> Self {
         let range = identity.range();
         let blocks = (range.end - range.start).div_ceil(SMALLEST);
@@ -47,7 +49,7 @@ impl Checksums {
         Self { each, n_records: 0, full: Vec::new(), open: crc32fast::Hasher::new() }
     }
 
-    /// Those of the first `n` records of `file`, after none.
+    /// Returns `self`, which has no records, with the first `n` records of `file`.
     pub(super) fn of(mut self, file: &mut File, identity: &ToyRunIdentity, n: u64) -> io::Result<Self> {
         read_records(file, identity, n, |record| {
             self.add(record);
@@ -65,12 +67,12 @@ impl Checksums {
         }
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(super) fn n_records(&self) -> u64 {
         self.n_records
     }
 
-    /// As a document has them.
+    /// Returns the checksums as in a document.
     pub(super) fn written(&self) -> WrittenChecksums {
         let mut values = self.full.clone();
         if !self.n_records.is_multiple_of(self.each) {
@@ -86,7 +88,8 @@ impl WrittenChecksums {
         json!({"algorithm": ALGORITHM, "records_each": self.each, "n_records": self.n_records, "values": values})
     }
 
-    /// None if they are absent, as in files of earlier versions, or of another kind.
+    /// Returns the checksums in a document, or `None` if they are absent, as in files of earlier
+    /// versions, or of another kind.
     pub(super) fn from_value(value: &Value) -> Option<Self> {
         if value["algorithm"] != ALGORITHM {
             return None;
@@ -99,12 +102,12 @@ impl WrittenChecksums {
         })
     }
 
-    /// The end of the block in which record `n` is.
+    /// Returns the end of the block of record `n`.
     pub(super) fn end_of_block(&self, n: u64) -> u64 {
         (n / self.each + 1).saturating_mul(self.each)
     }
 
-    /// How many of the first `n` records of `file` are known to be what was written.
+    /// Returns how many of the first `n` records of `file` are known to be as they were written.
     pub(super) fn sound(&self, file: &mut File, identity: &ToyRunIdentity, n: u64) -> io::Result<u64> {
         let covered = n.min(self.n_records);
         let none = Checksums { each: self.each, ..Checksums::new(identity) };
@@ -118,7 +121,8 @@ impl WrittenChecksums {
     }
 }
 
-/// The document of a file of toys: what the toys are of, how many there are if the file is complete, and their checksums.
+/// The document of a file of toys: the run, the number of records if the file is complete, and
+/// checksums.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToyFileDescription {
     pub(super) identity: ToyRunIdentity,

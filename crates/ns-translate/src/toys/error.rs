@@ -1,4 +1,4 @@
-//! What can be wrong with a file of toys.
+//! Errors of files of toys.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToyFileError {
-    /// The file system refused.
+    /// The file system failed.
     #[error("cannot use {name}")]
     Io {
         /// The file in backticks.
@@ -14,21 +14,21 @@ pub enum ToyFileError {
         /// Its reason.
         source: io::Error,
     },
-    /// Toys of an earlier run are there, and nobody said to continue it.
+    /// Toys of an earlier run are there, and the caller did not ask to continue it.
     #[error("{name} holds {n_records} toys of a run that was not completed")]
     Unfinished {
         /// The file in backticks.
         name: String,
-        /// Toys in it.
+        /// The number of toys in it.
         n_records: u64,
     },
-    /// Another process holds the file.
+    /// Another process is writing the file.
     #[error("another run is writing {name}")]
     Busy {
         /// The file in backticks.
         name: String,
     },
-    /// No document beside a file, or one that does not describe toys.
+    /// A file without a document beside it, or with one that does not describe toys.
     #[error("{name} does not say which toys are in the file beside it")]
     NoIdentity {
         /// The document in backticks.
@@ -43,22 +43,22 @@ pub enum ToyFileError {
         setting: String,
         /// Its value in this file.
         found: String,
-        /// What it is compared with.
+        /// The file that it is compared with.
         reference: String,
         /// The value there.
         expected: String,
     },
-    /// The run of a shard has not come to its end.
+    /// The run of a shard is not complete.
     #[error("{name} is not complete: it has {found} of {expected} toys")]
     Incomplete {
         /// The file in backticks.
         name: String,
-        /// Toys in it.
+        /// The number of toys in it.
         found: u64,
-        /// Toys that should be in it.
+        /// The number of toys that it should have.
         expected: u64,
     },
-    /// The file's length is not what its document says.
+    /// A file with another length than its document says.
     #[error("{name} is damaged: it should have {expected} bytes and has {found}")]
     Damaged {
         /// The file in backticks.
@@ -68,17 +68,17 @@ pub enum ToyFileError {
         /// Bytes it has.
         found: u64,
     },
-    /// A finished file without its end.
+    /// A finished file of which the end is missing.
     #[error("{name} ends after {found} of {expected} toys")]
     Cut {
         /// The file in backticks.
         name: String,
-        /// Whole toys in it.
+        /// The number of whole toys in it.
         found: u64,
-        /// Toys that it was finished with.
+        /// The number of toys when it was finished.
         expected: u64,
     },
-    /// Records that are not those that were written.
+    /// Records that differ from those that were written.
     #[error("{name} is damaged: toys {first} to {last} of it do not match their checksum")]
     WrongChecksum {
         /// The file in backticks.
@@ -88,7 +88,7 @@ pub enum ToyFileError {
         /// Its last record.
         last: u64,
     },
-    /// The same toys twice.
+    /// Two files with the same toys.
     #[error("{first} and {second} both hold shard {index} of {of}")]
     SameShard {
         /// A file in backticks.
@@ -97,7 +97,7 @@ pub enum ToyFileError {
         second: String,
         /// The shard, from 1.
         index: u64,
-        /// Shards of the run.
+        /// The number of shards of the run.
         of: u64,
     },
     /// The files divide the run in different ways.
@@ -112,12 +112,12 @@ pub enum ToyFileError {
         /// The number of shards there.
         expected: u64,
     },
-    /// Toys that no file holds.
+    /// Toys that are in no file.
     #[error("{}", not_given(.missing, *.of))]
     MissingShards {
-        /// Shards that are not there, from 1.
+        /// The missing shards, from 1.
         missing: Vec<u64>,
-        /// Shards of the run.
+        /// The number of shards of the run.
         of: u64,
     },
 }
@@ -133,7 +133,7 @@ fn not_given(missing: &[u64], of: u64) -> String {
 }
 
 impl ToyFileError {
-    /// One line of advice, where there is any.
+    /// Returns one line of advice, or `None`.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

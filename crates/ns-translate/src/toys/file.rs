@@ -1,8 +1,9 @@
-//! Writing a file of toys: append, survive, resume, finish.
+//! Writes a file of toys: appends, resumes after a kill, finishes.
 //!
-//! Records go to `OUT.npy.part` in whole batches; its header is renewed after each, so that NumPy can read it at any time. After a kill, even in the middle
-//! of a write, what is torn or foreign at the end is cut off and the run goes on behind it. The part is locked while a run writes it, so that two runs
-//! never share one file.
+//! Records go to `OUT.npy.part` in whole batches. Its header is renewed after each, so that NumPy
+//! can read the file at any time. After a kill, even in the middle of a write, torn or foreign
+//! records at the end are cut off, and the run continues there. The part is locked while a run
+//! writes it, so that two runs never share a file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -17,15 +18,15 @@ use crate::json::python_json;
 use crate::source::name_of;
 use crate::whole_file::write_whole;
 
-/// How long records may be without checksums in the document: after a kill, those are made again.
+/// How long records may be without checksums in the document. After a kill, those are made again.
 const UNNOTED: Duration = Duration::from_secs(1);
 
-/// What to do about toys that are there already.
+/// What to do with toys that exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToyFileMode {
-    /// Start anew; refuse if a run was left unfinished.
+    /// Start a new run; refuse if one was left unfinished.
     Fresh,
-    /// Go on where a run was left, or start anew if there is none.
+    /// Continue the run that was left unfinished, or start a new one if there is none.
     Resume,
 }
 
@@ -35,14 +36,14 @@ pub struct ToyFile {
     path: PathBuf,
     identity: ToyRunIdentity,
     file: File,
-    /// Of all its records.
+    /// The checksums of all its records.
     checksums: Checksums,
     noted: Noted,
-    /// Whether it is complete and at its final name.
+    /// Whether it is complete and has its final name.
     is_complete: bool,
 }
 
-/// What the document of an unfinished file says.
+/// The state in the document of an unfinished file.
 #[derive(Debug)]
 struct Noted {
     n_records: u64,
@@ -55,7 +56,7 @@ impl Noted {
     }
 }
 
-/// `path` with `more` at the end of its name.
+/// Returns `path` with `more` at the end of its name.
 pub(super) fn with_suffix(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
@@ -66,7 +67,7 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> ToyFileError + '_
     move |source| ToyFileError::Io { name: name_of(path), source }
 }
 
-/// What the document beside a file says; `None` if there is no document.
+/// Returns the content of the document beside a file, or `None` if there is no document.
 pub(super) fn read_description(document: &Path) -> Result<Option<ToyFileDescription>, ToyFileError> {
     let bytes = match fs::read(document) {
         Ok(bytes) => bytes,
@@ -78,7 +79,7 @@ pub(super) fn read_description(document: &Path) -> Result<Option<ToyFileDescript
     described.map(Some).ok_or_else(|| ToyFileError::NoIdentity { name: name_of(document) })
 }
 
-/// Writes a document whole or not at all; `n_records` are those of a complete file.
+/// Writes a document whole or not at all; `n_records` is that of a complete file.
 fn write_description(
     document: &Path,
     identity: &ToyRunIdentity,
@@ -92,10 +93,11 @@ fn write_description(
 }
 
 impl ToyFile {
-    /// Opens the file that is to become `path`. `is_unit` says whether a record is the one that belongs at a place in the run.
+    /// Opens the file that is to become `path`. `is_unit` returns whether a record is the one with
+    /// an index in the run.
     ///
     /// # Errors
-    /// Unfinished toys in the way, toys of another run, or a file system that refuses.
+    /// If unfinished toys are in the way, the toys are of another run, or the file system fails.
     pub fn open(
         path: &Path,
         identity: ToyRunIdentity,
@@ -122,7 +124,7 @@ impl ToyFile {
         }
     }
 
-    /// The run that was completed at `path`, if there is one.
+    /// Returns the run that was completed at `path`, or `None`.
     fn finished(path: &Path, identity: &ToyRunIdentity) -> Result<Option<Self>, ToyFileError> {
         let found = if path.exists() { read_description(&with_suffix(path, ".json"))? } else { None };
         let Some(theirs) = found else { return Ok(None) };
@@ -132,7 +134,7 @@ impl ToyFile {
 
     fn create(path: &Path, identity: ToyRunIdentity, mut file: File) -> Result<Self, ToyFileError> {
         let part = with_suffix(path, ".part");
-        // Empty it first: records left there must never stand beside the description of this run.
+        // Empty it first: records left there must never be beside the description of this run.
         file.set_len(0).map_err(failed(&part))?;
         let checksums = Checksums::new(&identity);
         write_description(&with_suffix(path, ".part.json"), &identity, None, &checksums)?;
@@ -191,7 +193,7 @@ impl ToyFile {
         Ok(toys)
     }
 
-    /// Where the next record belongs in the file.
+    /// Returns the byte at which the next record begins.
     fn end(&self) -> u64 {
         self.identity.layout.header(0).len() as u64 + self.n_records() * self.record_bytes()
     }
@@ -207,25 +209,25 @@ impl ToyFile {
         self.identity.layout.record_bytes() as u64
     }
 
-    /// Where the toys are until the file is complete.
+    /// Returns the path of the toys until the file is complete.
     #[must_use]
     pub fn part(&self) -> PathBuf {
         with_suffix(&self.path, ".part")
     }
 
-    /// What it is of.
+    /// Returns the run.
     #[must_use]
     pub fn identity(&self) -> &ToyRunIdentity {
         &self.identity
     }
 
-    /// Records in it.
+    /// Returns the number of records.
     #[must_use]
     pub fn n_records(&self) -> u64 {
         self.checksums.n_records()
     }
 
-    /// Whether there is nothing more to do, because an earlier run has finished it.
+    /// Returns whether the file is complete, because an earlier run has finished it.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_complete
@@ -234,7 +236,7 @@ impl ToyFile {
     /// Appends whole records.
     ///
     /// # Errors
-    /// A file system that refuses; what was there before stays as it was.
+    /// If the file system fails; earlier records are unchanged.
     pub fn append(&mut self, records: &[u8]) -> Result<(), ToyFileError> {
         let (end, part) = (self.end(), self.part());
         let written = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(records));
@@ -251,19 +253,19 @@ impl ToyFile {
         renewed.map_err(failed(&self.part()))
     }
 
-    /// Reads the records in order until `receive` wants no more.
+    /// Calls `receive` with the records in order until it returns `false`.
     ///
     /// # Errors
-    /// A file system that refuses.
+    /// If the file system fails.
     pub fn read(&mut self, receive: impl FnMut(&[u8]) -> bool) -> Result<(), ToyFileError> {
         let n_records = self.n_records();
         read_records(&mut self.file, &self.identity, n_records, receive).map_err(failed(&self.path))
     }
 
-    /// Moves it to its final name.
+    /// Moves the file to its final name.
     ///
     /// # Errors
-    /// A file system that refuses; the toys then stay where they were.
+    /// If the file system fails; the toys then stay where they were.
     pub fn finish(&mut self) -> Result<(), ToyFileError> {
         if self.is_complete {
             return Ok(());
@@ -275,7 +277,8 @@ impl ToyFile {
         write_description(&document, &self.identity, Some(self.n_records()), &self.checksums)?;
         fs::rename(&part, &self.path).map_err(failed(&self.path))?;
         self.is_complete = true;
-        // Unlocking can only fail where the file was never locked; closing it unlocks it in any case.
+        // Unlocking can only fail where the file was never locked; closing it unlocks it in any
+        // case.
         let _ = self.file.unlock();
         // The toys are safe; a document left behind does no harm.
         let _ = fs::remove_file(with_suffix(&self.path, ".part.json"));
@@ -292,7 +295,7 @@ impl Drop for ToyFile {
     }
 }
 
-/// Finds out whether the `n_records` of a finished file are those that were written.
+/// Refuses a finished file of which the `n_records` do not match their checksums.
 pub(super) fn require_sound(
     path: &Path,
     file: &mut File,
@@ -308,7 +311,8 @@ pub(super) fn require_sound(
     Err(ToyFileError::WrongChecksum { name: name_of(path), first: n_sound + 1, last })
 }
 
-/// Opens the part of `path`, making it if it is not there, and locks it against other runs until it is closed.
+/// Opens the part of `path`, creates it if it does not exist, and locks it against other runs until
+/// it is closed.
 fn claim(path: &Path) -> Result<File, ToyFileError> {
     let part = with_suffix(path, ".part");
     loop {
@@ -317,18 +321,19 @@ fn claim(path: &Path) -> Result<File, ToyFileError> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(ToyFileError::Busy { name: name_of(path) }),
-            // Some network file systems have no locks, and must still be able to hold toys.
+            // Some network file systems have no locks; toys can be written there too.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(failed(&part)(error)),
         }
-        // The run that held the lock may have moved its file to the final name between our `open` and our `try_lock`.
+        // The run that had the lock may have moved its file to the final name between our `open`
+        // and our `try_lock`.
         if is_at(&file, &part).map_err(failed(&part))? {
             return Ok(file);
         }
     }
 }
 
-/// Whether `file` is the one that `path` names now.
+/// Returns whether `file` is the one at `path` now.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     match same_file::Handle::from_path(path) {
         Ok(there) => Ok(same_file::Handle::from_file(file.try_clone()?)? == there),
@@ -337,7 +342,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Reads `n` records behind the header, until `receive` wants no more.
+/// Calls `receive` with `n` records after the header, until it returns `false`.
 pub(super) fn read_records(
     file: &mut File,
     identity: &ToyRunIdentity,
@@ -371,7 +376,7 @@ fn require_same(identity: &ToyRunIdentity, theirs: &ToyRunIdentity, path: &Path)
     }
 }
 
-/// How many whole records there are behind the header.
+/// Returns the number of whole records after the header.
 fn whole_records(part: &Path, identity: &ToyRunIdentity) -> Result<u64, ToyFileError> {
     let length = fs::metadata(part).map_err(failed(part))?.len();
     let header = identity.layout.header(0).len() as u64;
@@ -387,7 +392,7 @@ mod tests {
     use super::*;
     use crate::toys::{ColumnKind, RecordLayout, Shard};
 
-    /// A folder for one test, removed at its end.
+    /// A folder of one test, removed at its end.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -429,7 +434,7 @@ mod tests {
         ToyFile::open(path, identity, mode, |toy, record| record[..8] == toy.to_le_bytes())
     }
 
-    /// A file of `n` toys, finished or left.
+    /// Writes a file of `n` toys, finished or not.
     fn file_of(path: &Path, n: u64, is_finished: bool) {
         let mut file = open(path, identity(1, n), ToyFileMode::Fresh).expect("a new file");
         for first in (0..n).step_by(100) {
@@ -449,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_of_unfinished_toys_is_made_again() {
+    fn damaged_unfinished_toys_are_made_again() {
         let scratch = Scratch::new("damaged-part");
         let (path, part) = (scratch.file(), with_suffix(&scratch.file(), ".part"));
         file_of(&path, 1000, false);
@@ -462,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_of_finished_toys_is_refused() {
+    fn damaged_finished_toys_are_refused() {
         let scratch = Scratch::new("damaged");
         let path = scratch.file();
         file_of(&path, 1000, true);

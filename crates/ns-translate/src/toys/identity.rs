@@ -1,4 +1,5 @@
-//! What a file of toys is of: everything that two files must share to be parts of one run, and which part it is.
+//! Describes the run of a file of toys: everything that two files must share to be parts of one
+//! run, and which part it is.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,29 +8,30 @@ use serde_json::{Map, Value, json};
 
 use super::RecordLayout;
 use super::checksums::{ToyFileDescription, WrittenChecksums};
+use crate::hint;
 
-/// The format's name and version in documents.
+/// The name and the version of the format in documents.
 const FORMAT: &str = "nextstat toys";
 const VERSION: u64 = 1;
 
-/// Numbers of the settings that differ by less than this, relative to the larger of 1 and their size, are the same: fits on processors with other vector
-/// instructions end at points that differ by rounding.
+/// The largest difference of equal numbers of settings, relative to the larger of 1 and their size:
+/// fits on processors with other vector instructions end at points that differ by rounding.
 const SAME: f64 = 1e-6;
 
-/// A share of a run's toys: contiguous, the `index`-th of `of` parts.
+/// A contiguous part of the toys of a run: the `index`-th of `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// Which part, from 1.
     pub index: u64,
-    /// How many parts there are.
+    /// The number of parts.
     pub of: u64,
 }
 
 impl Shard {
-    /// Everything.
+    /// The whole run.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
-    /// Its share of `n` toys.
+    /// Returns its toys of `n`.
     ///
     /// ```
     /// use ns_translate::toys::Shard;
@@ -43,37 +45,38 @@ impl Shard {
     }
 }
 
-/// What a file of toys is of.
+/// The run of a file of toys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToyRunIdentity {
-    /// What its records are, such as `fits`.
+    /// The kind of its records, such as `fits`.
     pub kind: String,
-    /// Everything else that the numbers depend on.
+    /// All other settings that the numbers depend on.
     pub settings: Map<String, Value>,
     /// The columns of its records.
     pub layout: RecordLayout,
-    /// Records of the whole run.
+    /// The number of records of the whole run.
     pub n_toys: u64,
-    /// Which of them are in this file.
+    /// The part of them in this file.
     pub shard: Shard,
-    /// Where minima were found, such as `cpu`: said, but no reason to keep toys apart, as minima are the same everywhere.
+    /// The devices that found the minima, such as `cpu`. Runs that differ in them can be merged,
+    /// because the minima are the same.
     pub devices: BTreeSet<String>,
 }
 
 impl ToyRunIdentity {
-    /// The records that belong into this file.
+    /// Returns the range of the records of this file.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.shard.range(self.n_toys)
     }
 
-    /// The same run, on the devices of `other` too.
+    /// Returns the same run with the devices of `other` added.
     pub(super) fn with_devices_of(mut self, other: &Self) -> Self {
         self.devices.extend(other.devices.iter().cloned());
         self
     }
 
-    /// The document beside a file; `n_records` are those of a complete one.
+    /// Returns the document beside a file; `n_records` is that of a complete one.
     #[must_use]
     pub(super) fn to_value(&self, n_records: Option<u64>) -> Value {
         let range = self.range();
@@ -90,7 +93,7 @@ impl ToyRunIdentity {
         })
     }
 
-    /// From the document beside a file.
+    /// Returns the content of the document beside a file, or `None` if it does not describe toys.
     pub(super) fn from_value(value: &Value) -> Option<ToyFileDescription> {
         if value["format"] != FORMAT || value["format_version"] != VERSION {
             return None;
@@ -110,7 +113,8 @@ impl ToyRunIdentity {
         ((1..=shard.of).contains(&shard.index)).then_some(ToyFileDescription { identity, n_records, checksums })
     }
 
-    /// The first thing in which a run is another one than `self`'s, whichever shard it is of: its name, ours, and its own value.
+    /// Returns the first difference between this run and another, for any shards: its name, the
+    /// value here, and the value there.
     pub(super) fn difference(&self, other: &Self) -> Option<(String, String, String)> {
         let whole =
             |identity: &Self| Self { shard: Shard::WHOLE, devices: BTreeSet::new(), ..identity.clone() }.to_value(None);
@@ -126,7 +130,7 @@ fn difference(name: &str, a: &Value, b: &Value) -> Option<(String, Value, Value)
             let null = Value::Null;
             let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
             let mut keys: Vec<&String> = keys.collect();
-            // What explains the other differences comes first.
+            // Settings first: they explain the other differences.
             keys.sort_by_key(|key| (*key != "settings", a.get(*key).is_some_and(Value::is_object), *key));
             keys.into_iter().find_map(|key| {
                 difference(&format!("{name}.{key}"), a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null))
@@ -144,14 +148,10 @@ fn difference(name: &str, a: &Value, b: &Value) -> Option<(String, Value, Value)
     }
 }
 
-/// A value for messages.
+/// Returns a value as in messages.
 fn shortened(value: &Value) -> String {
     const LONGEST: usize = 60;
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match text.char_indices().nth(LONGEST) {
-        None => text,
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    hint::shortened(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), LONGEST)
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_named_and_rounding_is_none() {
+    fn differences_are_named_and_rounding_is_ignored() {
         let ours = identity(json!({"seed": 1, "thrown_at": {"mu": 1.0, "parameters": [0.5, 2.0]}}));
         let rounded = identity(json!({"seed": 1, "thrown_at": {"mu": 1.0, "parameters": [0.5 + 1e-9, 2.0]}}));
         assert_eq!(ours.difference(&rounded), None);

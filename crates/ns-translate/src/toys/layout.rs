@@ -1,17 +1,18 @@
-//! The columns of a record, and the NumPy header that tells of them (format 1.0: numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+//! The columns of a record, and the NumPy header that describes them (format 1.0:
+//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 
 use serde_json::{Value, json};
 
-/// What a column holds; all numbers are little-endian.
+/// The type of a column; all numbers are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// A whole number of 64 bits.
+    /// An integer of 64 bits.
     U64,
-    /// A small whole number.
+    /// An integer of 8 bits.
     U8,
-    /// A number.
+    /// A double.
     F64,
-    /// So many numbers.
+    /// An array of doubles of this length.
     F64s(usize),
 }
 
@@ -30,7 +31,7 @@ impl ColumnKind {
 pub struct RecordColumn {
     /// The field's name in NumPy.
     pub name: String,
-    /// What it holds.
+    /// Its type.
     pub kind: ColumnKind,
 }
 
@@ -41,20 +42,21 @@ pub struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// Columns in this order. Names must be plain words.
+    /// Returns the layout of columns in this order. Names must be plain words.
     #[must_use]
     pub fn new(columns: &[(&str, ColumnKind)]) -> Self {
         let column = |&(name, kind): &(&str, ColumnKind)| RecordColumn { name: name.to_owned(), kind };
         Self { columns: columns.iter().map(column).collect() }
     }
 
-    /// Bytes of a record.
+    /// Returns the number of bytes of a record.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.kind.bytes()).sum()
     }
 
-    /// The bytes of column `name` in a record.
+    /// Returns the range of bytes of column `name` in a record, or `None` if there is no such
+    /// column.
     #[must_use]
     pub fn range(&self, name: &str) -> Option<std::ops::Range<usize>> {
         let at = self.columns.iter().position(|column| column.name == name)?;
@@ -62,7 +64,7 @@ impl RecordLayout {
         Some(start..start + self.columns[at].kind.bytes())
     }
 
-    /// The columns as a document.
+    /// Returns the columns as a document.
     #[must_use]
     pub(super) fn to_value(&self) -> Value {
         let column = |column: &RecordColumn| match column.kind {
@@ -88,7 +90,8 @@ impl RecordLayout {
         value.as_array()?.iter().map(column).collect::<Option<_>>().map(|columns| Self { columns })
     }
 
-    /// The header of a file of `n_records`; its length does not depend on them, so that it can be renewed in place.
+    /// Returns the header of a file of `n_records`. Its length does not depend on them, so that it
+    /// can be renewed in place.
     #[must_use]
     pub(super) fn header(&self, n_records: u64) -> Vec<u8> {
         const PREAMBLE: usize = 10;
@@ -103,7 +106,7 @@ impl RecordLayout {
         let longest = PREAMBLE + text(u64::MAX).len() + 1;
         let text_len = longest.next_multiple_of(64) - PREAMBLE;
         let mut header = b"\x93NUMPY\x01\x00".to_vec();
-        // A handful of columns is far below the 65535 bytes that the format has room for.
+        // A handful of columns is far below the limit of the format, 65535 bytes.
         header.extend(u16::try_from(text_len).unwrap_or(u16::MAX).to_le_bytes());
         header.extend(format!("{:<width$}\n", text(n_records), width = text_len - 1).into_bytes());
         header
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_numpy_s_and_of_one_length() {
+    fn headers_follow_numpy_and_have_one_length() {
         let header = layout().header(7);
         assert_eq!(header.len() % 64, 0);
         assert_eq!(header.len(), layout().header(u64::MAX).len());
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_survive_a_document() {
+    fn columns_are_read_back_from_a_document() {
         assert_eq!(RecordLayout::from_value(&layout().to_value()), Some(layout()));
         assert_eq!(layout().range("parameters"), Some(9..33));
         assert_eq!(layout().record_bytes(), 33);

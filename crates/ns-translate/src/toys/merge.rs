@@ -1,4 +1,4 @@
-//! Joining the shards of a run: the very bytes that one run of all its toys would have written.
+//! Joins the shards of a run to the bytes that one run of all toys would have written.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use super::file::{failed, read_description, read_records, require_sound, with_su
 use super::{Shard, ToyFile, ToyFileError, ToyFileMode, ToyRunIdentity};
 use crate::source::name_of;
 
-/// Files that are together one whole run, in the order of its toys.
+/// Files that make one whole run, in the order of its toys.
 #[derive(Debug)]
 pub struct MergedToys {
-    /// What the run is.
+    /// The run.
     pub identity: ToyRunIdentity,
     parts: Vec<ShardFile>,
 }
@@ -22,10 +22,12 @@ struct ShardFile {
     n_records: u64,
 }
 
-/// Finds out whether the files `paths`, in any order, are the shards of one run, each once.
+/// Checks that the files `paths`, in any order, are the shards of one run, each once, and returns
+/// the run.
 ///
 /// # Errors
-/// A file that is incomplete, damaged or of another run, with its name; shards that are missing or given twice.
+/// If a file is incomplete, damaged or of another run, with its name; or if shards are missing or
+/// given twice.
 pub fn merge(paths: &[PathBuf]) -> Result<MergedToys, ToyFileError> {
     let mut parts = paths.iter().map(|path| part(path)).collect::<Result<Vec<ShardFile>, ToyFileError>>()?;
     let Some(first) = parts.first() else {
@@ -87,10 +89,10 @@ fn require_same_run(first: &ShardFile, other: &ShardFile) -> Result<(), ToyFileE
 }
 
 impl MergedToys {
-    /// Reads every record, in the order of the run, until `receive` wants no more.
+    /// Calls `receive` with every record, in the order of the run, until it returns `false`.
     ///
     /// # Errors
-    /// A file system that refuses.
+    /// If the file system fails.
     pub fn read(&self, mut receive: impl FnMut(&[u8]) -> bool) -> Result<(), ToyFileError> {
         for part in &self.parts {
             let mut wants_more = true;
@@ -110,7 +112,7 @@ impl MergedToys {
     /// Writes the whole run to `path`.
     ///
     /// # Errors
-    /// Unfinished toys in the way, or a file system that refuses.
+    /// If unfinished toys are in the way, or the file system fails.
     pub fn write(&self, path: &Path) -> Result<(), ToyFileError> {
         const CHUNK: usize = 1 << 20;
         let mut output = ToyFile::open(path, self.identity.clone(), ToyFileMode::Fresh, |_, _| true)?;

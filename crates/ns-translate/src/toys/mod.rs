@@ -1,7 +1,10 @@
-//! Ensembles of toys as files: NumPy structured arrays that survive a kill, each beside a document that says what run it is of.
+//! Keeps ensembles of toys in files: NumPy structured arrays that survive a kill, each beside a
+//! document that describes its run.
 //!
-//! A run appends to `OUT.npy.part`, described by `OUT.npy.part.json`, and moves both to `OUT.npy` and `OUT.npy.json` when it is complete, so that a
-//! file at its final name is whole. The document has checksums of the records. [`ToyFile`] writes and resumes, [`merge`] joins the shards of a run. What a record means is the caller's business.
+//! A run appends to `OUT.npy.part`, described by `OUT.npy.part.json`, and moves both to `OUT.npy`
+//! and `OUT.npy.json` when it is complete, so that a file with its final name is whole. The
+//! document has checksums of the records. [`ToyFile`] writes and resumes, [`merge()`] joins the
+//! shards of a run, [`FitRecordFormat`] and [`ToyTestRecord`] convert records.
 
 mod checksums;
 mod error;

@@ -1,4 +1,4 @@
-//! Two workspaces made one.
+//! Combines two workspaces.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,44 +10,48 @@ use super::{
     WorkspaceJoin, WorkspacePart, WorkspaceSide,
 };
 
-/// What becomes of a channel that both workspaces have.
+/// What happens to a channel that both workspaces have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChannelJoin {
-    /// It is one thing, which the join decides about as a whole.
+    /// The join decides about the whole channel.
     #[default]
     Whole,
-    /// It gets the samples of both. Of two samples with one name that of the workspace counts which comes first in the join.
+    /// The channel gets the samples of both. Of two samples with one name that of the workspace
+    /// which comes first in the join is kept.
     Merged,
 }
 
-/// Two workspaces made one, and what was decided on the way.
+/// The combination of two workspaces, with the decisions of the join.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CombinedWorkspace {
     /// The workspace.
     pub document: WorkspaceDocument,
-    /// Where the workspaces differ and one of them counted.
+    /// The items that differ, of which one was kept.
     pub kept: Vec<JoinDecision>,
 }
 
-/// Something that both workspaces have, each in its own way, and of which only one is kept.
+/// An item that both workspaces have and that differs, of which one was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinDecision {
     /// What it is.
     pub part: WorkspacePart,
     /// Its name.
     pub name: String,
-    /// The workspace that counts.
+    /// The workspace of the kept one.
     pub side: WorkspaceSide,
-    /// Where it differs.
+    /// The difference.
     pub difference: WorkspaceDifference,
 }
 
-/// The workspace that has what `left` and `right` have. Their versions agree, because documents have but one.
+/// Returns the workspace with the items of `left` and `right`. Their versions agree, because only
+/// one version is supported.
 ///
 /// # Errors
 ///
-/// With [`WorkspaceJoin::None`] any channel, observation or measurement that both have, with [`WorkspaceJoin::Outer`] those that differ (settings and
-/// parameter of interest of measurements); a name twice in one workspace; [`ChannelJoin::Merged`] with [`WorkspaceJoin::None`].
+/// With [`WorkspaceJoin::None`], if both have a channel, an observation or a measurement of one
+/// name; with [`WorkspaceJoin::Outer`], if those differ (of measurements the settings and the
+/// parameter of interest). If a workspace has a name twice, or for [`ChannelJoin::Merged`] with
+/// [`WorkspaceJoin::None`].
 pub fn combine(
     left: WorkspaceDocument,
     right: WorkspaceDocument,
@@ -70,8 +74,8 @@ pub fn combine(
     Ok(CombinedWorkspace { document, kept: joiner.kept })
 }
 
-/// Puts into its first argument what the second adds to it; both have the same name, and stand at these pointers in the first and
-/// the second workspace. The last argument takes note of what is not added.
+/// Adds to its first argument what the second has beyond it. Both have the same name and are at
+/// these pointers in the first and the second workspace. The last argument records decisions.
 type Merge<T> = fn(&mut T, T, &[String; 2], &mut Joiner) -> Result<(), WorkspaceError>;
 
 struct Joiner {
@@ -79,7 +83,7 @@ struct Joiner {
     kept: Vec<JoinDecision>,
 }
 
-/// What can be joined.
+/// An item that can be joined.
 trait Item: Named + PartialEq + Serialize {
     const PART: WorkspacePart;
 }
@@ -105,7 +109,7 @@ impl Item for Setting {
 }
 
 impl Joiner {
-    /// The items of the workspace that counts, in its order, then what the other one adds.
+    /// Returns the items of the preferred workspace in their order, then those that the other adds.
     fn join<T: Item>(
         &mut self,
         (left, right): (Vec<T>, Vec<T>),
@@ -132,17 +136,18 @@ impl Joiner {
         Ok(joined)
     }
 
-    /// The workspace that counts and comes first.
+    /// Returns the preferred workspace, which comes first.
     fn side(&self) -> WorkspaceSide {
         if self.join == WorkspaceJoin::RightOuter { WorkspaceSide::Right } else { WorkspaceSide::Left }
     }
 
-    /// What belongs to the workspace that counts and to the other one, as what belongs to the first and to the second.
-    fn in_order<V>(&self, [counting, other]: [V; 2]) -> [V; 2] {
-        if self.side() == WorkspaceSide::Left { [counting, other] } else { [other, counting] }
+    /// Returns the values of the preferred and the other workspace as those of the first and the
+    /// second.
+    fn in_order<V>(&self, [preferred, other]: [V; 2]) -> [V; 2] {
+        if self.side() == WorkspaceSide::Left { [preferred, other] } else { [other, preferred] }
     }
 
-    /// Whether `item` may stand for both.
+    /// Records that `item` is kept and not `other`, or refuses it.
     fn decide<T: Item>(&mut self, item: &T, other: &T, at: [String; 2]) -> Result<(), WorkspaceError> {
         if item == other {
             return Ok(());
@@ -157,7 +162,7 @@ impl Joiner {
     }
 }
 
-/// Adds the samples that are not there yet. Those that are count as they are, for any join.
+/// Adds the samples that the channel does not have. Those that it has are kept, for any join.
 fn merge_samples(
     channel: &mut Channel,
     other: Channel,
@@ -187,7 +192,8 @@ fn merge_samples(
     Ok(())
 }
 
-/// Adds the settings that are not there yet. Those that are must be the same, and so must be the parameters of interest.
+/// Adds the settings that the measurement does not have. Those that it has must be equal, and so
+/// must the parameters of interest.
 fn merge_settings(
     measurement: &mut Measurement,
     other: Measurement,
@@ -223,7 +229,7 @@ fn require_disjoint<T: Item>(left: &[T], right: &[T]) -> Result<(), WorkspaceErr
     if names.is_empty() { Ok(()) } else { Err(WorkspaceError::InBoth { part: T::PART, names }) }
 }
 
-/// Refuses a workspace in which a name leads to two things: it cannot be joined by names.
+/// Refuses a workspace in which two items have one name: it cannot be joined by names.
 fn require_unique(document: &WorkspaceDocument, side: WorkspaceSide) -> Result<(), WorkspaceError> {
     unique(&document.channels, side, NameScope::Workspace)?;
     unique(&document.observations, side, NameScope::Workspace)?;

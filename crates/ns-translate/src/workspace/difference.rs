@@ -1,9 +1,9 @@
-//! Where two things of the same name begin to differ.
+//! Finds the first difference between two items of the same name.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::FoundValue;
+use crate::json::FoundValue;
 use crate::place::{push_index, push_key};
 
 /// The first difference between something in the first workspace and something in the second.
@@ -15,33 +15,35 @@ pub struct WorkspaceDifference {
     pub right: PlacedValue,
 }
 
-/// A value and where it stands.
+/// A value and its place in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedValue {
     /// The JSON pointer in its workspace.
     pub pointer: String,
-    /// What stands there; `None` if nothing does.
+    /// The value; `None` if there is none.
     pub found: Option<FoundValue>,
 }
 
-/// The first difference between `left` and `right`, which stand at the pointers `at`. If there is none, the two as they are.
+/// Returns the first difference between `left` and `right`, which are at the pointers `at`, or the
+/// two as they are if there is none.
 pub(super) fn difference<T: Serialize>(left: &T, right: &T, at: [String; 2]) -> WorkspaceDifference {
     let (left, right) = (value(left), value(right));
     let mut below = String::new();
     let [a, b] = first_difference(Some(&left), Some(&right), &mut below).unwrap_or([Some(&left), Some(&right)]);
     let [left, right] = at.map(|pointer| pointer + &below);
     WorkspaceDifference {
-        left: PlacedValue { pointer: left, found: a.map(found) },
-        right: PlacedValue { pointer: right, found: b.map(found) },
+        left: PlacedValue { pointer: left, found: a.map(FoundValue::of) },
+        right: PlacedValue { pointer: right, found: b.map(FoundValue::of) },
     }
 }
 
-/// As a value, by way of text: a whole number of any length is text, but not every one is a `serde_json` number.
+/// Returns `item` as a value, by way of text: an integer of any length is text, but not every one
+/// is a `serde_json` number.
 fn value<T: Serialize>(item: &T) -> Value {
     serde_json::to_vec(item).and_then(|text| serde_json::from_slice(&text)).unwrap_or_default()
 }
 
-/// The first two values that differ, and the way to them in `pointer`.
+/// Returns the first two values that differ, with the steps to them in `pointer`.
 fn first_difference<'v>(
     left: Option<&'v Value>,
     right: Option<&'v Value>,
@@ -71,16 +73,5 @@ fn first_difference<'v>(
         }
         (Some(Value::Number(a)), Some(Value::Number(b))) if a.as_f64() == b.as_f64() => None,
         (a, b) => (a != b).then_some([a, b]),
-    }
-}
-
-fn found(value: &Value) -> FoundValue {
-    match value {
-        Value::Null => FoundValue::Null,
-        Value::Bool(value) => FoundValue::Bool(*value),
-        Value::Number(number) => FoundValue::Number(number.to_string()),
-        Value::String(text) => FoundValue::Text(text.clone()),
-        Value::Array(items) => FoundValue::List(items.len()),
-        Value::Object(_) => FoundValue::Object,
     }
 }

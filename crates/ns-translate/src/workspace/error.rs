@@ -1,4 +1,4 @@
-//! What can be wrong with an operation on workspaces: names and places in variants, words in their messages, advice in `hint`.
+//! Errors of operations on workspaces.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use ns_core::similar_name;
 use ns_core::spec::ModifierKind;
 
 use super::difference::{PlacedValue, WorkspaceDifference};
+use crate::hint::in_backticks;
 
 /// Why workspaces cannot be combined, pruned or renamed as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,11 +15,11 @@ pub enum WorkspaceError {
     /// A name that the workspace does not have.
     #[error("the workspace has no {part} named `{name}`")]
     Unknown {
-        /// What was looked for.
+        /// The kind of item.
         part: WorkspacePart,
         /// Its name.
         name: String,
-        /// The names that it does have, sorted.
+        /// The names that it has, sorted.
         known: Vec<String>,
     },
     /// A type that no modifier has.
@@ -26,49 +27,49 @@ pub enum WorkspaceError {
     NoSuchType {
         /// The type.
         kind: ModifierKind,
-        /// The types that it does have.
+        /// The types that it has.
         known: Vec<ModifierKind>,
     },
-    /// A list that must have an entry would have none.
+    /// A list that must have an entry and would have none.
     #[error("no {part} would be left{}", in_channel(.channel.as_deref()))]
     Emptied {
-        /// What would be missing.
+        /// The kind of item that would be missing.
         part: WorkspacePart,
-        /// In which channel, if in one.
+        /// The channel; `None` for the whole workspace.
         channel: Option<String>,
     },
-    /// Two new names for one old.
+    /// Two new names for one item.
     #[error("the {part} `{name}` is given two new names, `{}` and `{}`", .to[0], .to[1])]
     RenamedTwice {
-        /// What is to be renamed.
+        /// The kind of item.
         part: WorkspacePart,
         /// Its name.
         name: String,
         /// The new names.
         to: [String; 2],
     },
-    /// A new name that is another's.
+    /// A new name that another item has.
     #[error("the {part} `{name}` cannot be called `{to}`: {scope} would have that name twice")]
     Taken {
-        /// What is to be renamed.
+        /// The kind of item.
         part: WorkspacePart,
         /// Its name.
         name: String,
         /// The new name.
         to: String,
-        /// Where the name would stand twice.
+        /// Where the name would be twice.
         scope: NameScope,
     },
-    /// Another name for what has but one.
+    /// Another name for a `lumi` modifier.
     #[error("a `lumi` modifier must be named `lumi`, not `{to}`")]
     LumiRenamed {
         /// The new name.
         to: String,
     },
-    /// Names that both workspaces have, where none may be.
+    /// Names that both workspaces have, although none may be in both.
     #[error("both have the {part}{} {}", plural(.names), in_backticks(.names))]
     InBoth {
-        /// What they name.
+        /// The kind of item.
         part: WorkspacePart,
         /// The names, sorted.
         names: Vec<String>,
@@ -78,24 +79,24 @@ pub enum WorkspaceError {
     Twice {
         /// Which workspace.
         side: WorkspaceSide,
-        /// What is there twice.
+        /// The kind of item.
         part: WorkspacePart,
         /// Its name.
         name: String,
         /// Where.
         scope: NameScope,
     },
-    /// Something of the same name that is not the same.
+    /// Items of the same name that differ.
     #[error("the {part} `{name}` of the two differs: {difference}")]
     Differs {
-        /// What differs.
+        /// The kind of item.
         part: WorkspacePart,
         /// Its name.
         name: String,
         /// Where.
         difference: Box<WorkspaceDifference>,
     },
-    /// Channels cannot be merged where no name may be in both workspaces.
+    /// Merged channels, although no name may be in both workspaces.
     #[error("channels are merged by outer joins only")]
     MergeWithoutJoin,
 }
@@ -112,9 +113,9 @@ pub enum WorkspacePart {
     Modifier,
     /// A measurement.
     Measurement,
-    /// What was observed in a channel.
+    /// The observed data of a channel.
     Observation,
-    /// What a measurement says of a parameter.
+    /// The settings of a measurement for one parameter.
     Setting,
 }
 
@@ -147,7 +148,7 @@ pub enum WorkspaceSide {
 }
 
 impl WorkspaceError {
-    /// One line of advice, where there is any.
+    /// Returns one line of advice, or `None`.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -175,7 +176,7 @@ impl WorkspaceError {
     }
 }
 
-/// So many names as a line has room for.
+/// Returns a hint with as many names as fit into a line.
 fn some_of(known: &[String]) -> Option<String> {
     const SHOWN: usize = 10;
     match known.len() {
@@ -183,11 +184,6 @@ fn some_of(known: &[String]) -> Option<String> {
         all if all <= SHOWN => Some(format!("it has {}", in_backticks(known))),
         all => Some(format!("it has {all}, {} and others", in_backticks(&known[..SHOWN]))),
     }
-}
-
-fn in_backticks(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
-    names.join(", ")
 }
 
 fn plural(names: &[String]) -> &'static str {

@@ -1,8 +1,9 @@
-//! Workspaces put together, cut down, renamed and sorted, as documents: what pyhf's `Workspace` does with them.
+//! Combines, prunes, renames and sorts workspaces as documents, like the methods of pyhf's
+//! `Workspace`.
 //!
-//! A [`WorkspaceDocument`] is a workspace with every number as it was spelt (`5` or `5.0`), so that what was not touched comes out as
-//! it went in, and digests of the result are those that pyhf would give. Results are checked where the operation could spoil
-//! them; whether a document makes a model is the compiler's business.
+//! A [`WorkspaceDocument`] is a workspace with the spelling of every number (`5` or `5.0`), so that
+//! untouched parts stay as they are, and digests of the result equal those of pyhf. Results are
+//! checked where an operation could invalidate them; whether a document makes a model is not.
 
 mod combine;
 mod difference;
@@ -27,19 +28,21 @@ pub use prune::{OrphanedMeasurement, PruneRequest, PrunedWorkspace, prune};
 pub use rename::{NewName, RenameRequest, rename};
 pub use sort::sort;
 
-use crate::json::Written;
+use crate::json::WrittenValue;
 
-/// How two workspaces are joined: what becomes of a channel, an observation or a measurement whose name both have.
+/// How two workspaces are joined: what happens to a channel, an observation or a measurement whose
+/// name both have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WorkspaceJoin {
     /// No name may be in both.
     #[default]
     None,
-    /// What is in both must be the same; measurements of one parameter of interest may set different parameters.
+    /// Items of both must be equal; measurements of one parameter of interest may set different
+    /// parameters.
     Outer,
     /// That of the first workspace is kept.
     LeftOuter,
-    /// That of the second workspace is kept; the second one's things also come first.
+    /// That of the second workspace is kept; items of the second also come first.
     RightOuter,
 }
 
@@ -60,14 +63,14 @@ struct Channel {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Sample {
-    data: Written,
+    data: WrittenValue,
     modifiers: Vec<Modifier>,
     name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Modifier {
-    data: Written,
+    data: WrittenValue,
     name: String,
     #[serde(rename = "type")]
     kind: ModifierKind,
@@ -75,7 +78,7 @@ struct Modifier {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Observation {
-    data: Written,
+    data: WrittenValue,
     name: String,
 }
 
@@ -92,24 +95,24 @@ struct Config {
     poi: String,
 }
 
-/// What a measurement says of a parameter.
+/// The settings of a measurement for one parameter.
 #[derive(Debug, Clone, PartialEq)]
 struct Setting {
     name: String,
-    /// Whichever of them are given: `inits`, `bounds`, `auxdata`, `factors`, `sigmas`, `fixed`.
-    values: BTreeMap<String, Written>,
+    /// Those of them that are given: `inits`, `bounds`, `auxdata`, `factors`, `sigmas`, `fixed`.
+    values: BTreeMap<String, WrittenValue>,
 }
 
 impl Serialize for Setting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name = Written::Text(self.name.clone());
+        let name = WrittenValue::Text(self.name.clone());
         let values = self.values.iter().map(|(key, value)| (key.as_str(), value));
-        let members: BTreeMap<&str, &Written> = values.chain([("name", &name)]).collect();
+        let members: BTreeMap<&str, &WrittenValue> = values.chain([("name", &name)]).collect();
         members.serialize(serializer)
     }
 }
 
-/// How many there are of each in a document.
+/// The numbers of items of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceCounts {
     /// Channels.
@@ -123,7 +126,7 @@ pub struct WorkspaceCounts {
 }
 
 impl WorkspaceDocument {
-    /// How many there are of each.
+    /// Returns the numbers of its items.
     #[must_use]
     pub fn counts(&self) -> WorkspaceCounts {
         WorkspaceCounts {
@@ -142,7 +145,7 @@ impl WorkspaceDocument {
         self.samples().flat_map(|sample| &sample.modifiers)
     }
 
-    /// The names of its `part`s, in document order, as often as they come.
+    /// Returns the names of its `part`s, in document order, with duplicates.
     fn names(&self, part: WorkspacePart) -> Vec<&str> {
         match part {
             WorkspacePart::Channel => names(&self.channels),
@@ -155,7 +158,7 @@ impl WorkspaceDocument {
     }
 }
 
-/// What is found by its name.
+/// An item that is found by its name.
 trait Named {
     fn name(&self) -> &str;
 }

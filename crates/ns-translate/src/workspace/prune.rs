@@ -1,4 +1,4 @@
-//! Parts of a workspace left out, by name or by type.
+//! Removes parts of a workspace by name or by type.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use ns_core::spec::ModifierKind;
 
 use super::{Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
-/// What to leave out.
+/// The parts to remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneRequest {
     /// Channels, with their observations.
     pub channels: Vec<String>,
     /// Samples, in every channel.
     pub samples: Vec<String>,
-    /// Modifiers, in every sample, and what measurements say of their parameters.
+    /// Modifiers, in every sample, and the settings of measurements for their parameters.
     pub modifiers: Vec<String>,
     /// Modifiers of these types, in every sample.
     pub modifier_types: Vec<ModifierKind>,
@@ -21,12 +21,12 @@ pub struct PruneRequest {
     pub measurements: Vec<String>,
 }
 
-/// What is left of a workspace.
+/// The rest of a workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrunedWorkspace {
     /// The workspace.
     pub document: WorkspaceDocument,
-    /// Measurements that have lost what they measure; they keep its name, as in pyhf.
+    /// Measurements whose parameter of interest was removed; they keep its name, as in pyhf.
     pub orphans: Vec<OrphanedMeasurement>,
 }
 
@@ -39,12 +39,12 @@ pub struct OrphanedMeasurement {
     pub poi: String,
 }
 
-/// The workspace without what `wanted` names.
+/// Returns the workspace without the parts that `wanted` names.
 ///
 /// # Errors
 ///
-/// A name or a type that the workspace does not have; a workspace of which nothing would be left in a place where the schema wants
-/// at least one entry.
+/// If the workspace does not have a name or a type, or nothing would be left where the schema
+/// demands at least one entry.
 pub fn prune(mut document: WorkspaceDocument, wanted: &PruneRequest) -> Result<PrunedWorkspace, WorkspaceError> {
     require_known(&document, wanted)?;
     let had_poi: HashSet<String> = document.modifiers().map(|modifier| modifier.name.clone()).collect();
@@ -87,7 +87,7 @@ fn remove(document: &mut WorkspaceDocument, wanted: &PruneRequest) {
     }
 }
 
-/// Every list that the schema wants filled is.
+/// Refuses a document with an empty list where the schema demands an entry.
 fn require_filled(document: &WorkspaceDocument) -> Result<(), WorkspaceError> {
     let empty = |part, channel| Err(WorkspaceError::Emptied { part, channel });
     if document.channels.is_empty() {
@@ -106,7 +106,7 @@ fn require_filled(document: &WorkspaceDocument) -> Result<(), WorkspaceError> {
 }
 
 impl WorkspaceDocument {
-    /// Refuses names that none of its `part`s has.
+    /// Refuses names that no `part` of the document has.
     pub(super) fn require<'n>(
         &self,
         part: WorkspacePart,

@@ -1,4 +1,4 @@
-//! Parts of a workspace called by other names.
+//! Renames parts of a workspace.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,18 +12,19 @@ use super::{NameScope, Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
 pub struct NewName {
     /// The name in the workspace.
     pub from: String,
-    /// What takes its place.
+    /// The name that replaces it.
     pub to: String,
 }
 
-/// What to call by another name. Names are exchanged all at once, so two of them may swap.
+/// The parts to rename. All names are replaced at once, so two of them may be swapped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenameRequest {
     /// Channels, with their observations.
     pub channels: Vec<NewName>,
     /// Samples, in every channel.
     pub samples: Vec<NewName>,
-    /// Modifiers, in every sample, with parameters of interest and what measurements say of their parameters.
+    /// Modifiers, in every sample, with parameters of interest and the settings of measurements for
+    /// their parameters.
     pub modifiers: Vec<NewName>,
     /// Measurements.
     pub measurements: Vec<NewName>,
@@ -31,14 +32,15 @@ pub struct RenameRequest {
 
 type Names<'r> = HashMap<&'r str, &'r str>;
 
-/// The workspace with the names that `wanted` gives. Two modifiers may become one: that is how systematics are correlated.
+/// Returns the workspace with the new names. Two modifiers may get one name, which correlates
+/// systematics.
 ///
 /// # Errors
 ///
-/// A name that the workspace does not have, or that is given two new ones; a new name that stands already where it would have to be
-/// unique; a `lumi` modifier that would not be called `lumi`.
+/// If the workspace does not have a name, a name has two new ones, a new name would not be unique,
+/// or a `lumi` modifier would have another name than `lumi`.
 pub fn rename(mut document: WorkspaceDocument, wanted: &RenameRequest) -> Result<WorkspaceDocument, WorkspaceError> {
-    // In pyhf's order, so that of two mistakes the same is named.
+    // In the order of pyhf, so that of two mistakes the same one is named.
     let modifiers = names(&document, WorkspacePart::Modifier, &wanted.modifiers)?;
     let samples = names(&document, WorkspacePart::Sample, &wanted.samples)?;
     let channels = names(&document, WorkspacePart::Channel, &wanted.channels)?;
@@ -98,9 +100,10 @@ fn new_name<'n>(names: &Names<'n>, old: &'n str) -> &'n str {
     names.get(old).copied().unwrap_or(old)
 }
 
-/// Renames every item of a list; `identity` has an item's name, and what else two items must differ in to have the same.
+/// Renames every item of a list. `identity` returns the name of an item, and a key in which two
+/// items of one name must differ.
 ///
-/// A new name that is there already, or that two items get, comes back as an error.
+/// A new name that another item has or gets is an error.
 fn each<T: Named, K: Hash + Eq>(
     items: &mut [T],
     names: &Names<'_>,
@@ -111,10 +114,10 @@ fn each<T: Named, K: Hash + Eq>(
         let (name, kind) = identity(item);
         let new = new_name(names, name).to_owned();
         let old = std::mem::replace(name, new.clone());
-        let twin = seen.insert((new.clone(), kind), old.clone());
-        // Two that had the same name before are not this operation's business.
-        match twin {
-            Some(twin) if old == new && twin != new => return Err(NewName { from: twin, to: new }),
+        let other = seen.insert((new.clone(), kind), old.clone());
+        // Two items that had the same name before are accepted.
+        match other {
+            Some(other) if old == new && other != new => return Err(NewName { from: other, to: new }),
             Some(_) if old != new => return Err(NewName { from: old, to: new }),
             _ => {}
         }

@@ -1,9 +1,10 @@
-//! Everything in the order of its name.
+//! Sorts the parts of a workspace by name.
 
 use super::{Named, WorkspaceDocument};
 
-/// Sorts channels, samples, measurements, settings and observations by name, modifiers by name and type. Names are compared by
-/// code point, and what has the same name stays in its order, as in pyhf.
+/// Returns the workspace with channels, samples, measurements, settings and observations sorted by
+/// name, and modifiers by name and type. Names are compared by code point, and items of one name
+/// keep their order, as in pyhf.
 ///
 /// # Example
 ///
@@ -32,7 +33,7 @@ pub fn sort(mut document: WorkspaceDocument) -> WorkspaceDocument {
     document
 }
 
-/// Bytes of UTF-8 sort as code points do.
+/// Sorts by the bytes of UTF-8, which have the order of code points.
 fn by_name<T: Named>(items: &mut [T]) {
     items.sort_by(|a, b| a.name().cmp(b.name()));
 }

@@ -1,4 +1,4 @@
-//! What operations refuse and what they decide, on a workspace small enough to read.
+//! Tests of what operations refuse and decide, on a workspace small enough to read.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn unknown_names_are_refused_with_the_nearest_one() {
 }
 
 #[test]
-fn pruning_leaves_no_list_empty_that_must_have_an_entry() {
+fn pruning_refuses_to_empty_a_list_that_must_have_an_entry() {
     let refused = |wanted: PruneRequest| said(prune(good(), &wanted));
     assert_eq!(
         refused(PruneRequest { channels: names(&["SR"]), ..PruneRequest::default() }),
@@ -96,7 +96,7 @@ fn pruning_leaves_no_list_empty_that_must_have_an_entry() {
 }
 
 #[test]
-fn pruning_takes_settings_with_names_but_not_with_types() {
+fn pruning_by_name_removes_settings_and_pruning_by_type_does_not() {
     let without = prune(good(), &PruneRequest { modifiers: names(&["xs"]), ..PruneRequest::default() }).expect("there");
     assert_eq!(without.document.names(WorkspacePart::Modifier), ["mu", "lumi"]);
     assert!(without.document.names(WorkspacePart::Setting).is_empty() && without.orphans.is_empty());
@@ -109,7 +109,7 @@ fn pruning_takes_settings_with_names_but_not_with_types() {
 }
 
 #[test]
-fn measurements_that_lose_what_they_measure_are_named() {
+fn measurements_without_their_parameter_of_interest_are_reported() {
     let without =
         prune(good(), &PruneRequest { samples: names(&["signal"]), ..PruneRequest::default() }).expect("there");
     assert_eq!(without.orphans, [OrphanedMeasurement { measurement: "m".to_owned(), poi: "mu".to_owned() }]);
@@ -152,7 +152,7 @@ fn a_new_name_must_be_free() {
 }
 
 #[test]
-fn names_swap_and_modifiers_become_one() {
+fn names_can_be_swapped_and_modifiers_correlated() {
     let wanted = RenameRequest {
         samples: new_names(&[("signal", "background"), ("background", "signal")]),
         ..RenameRequest::default()
@@ -168,7 +168,7 @@ fn names_swap_and_modifiers_become_one() {
 }
 
 #[test]
-fn without_a_join_no_name_is_in_both() {
+fn without_a_join_common_names_are_refused() {
     assert_eq!(
         said(combined(good(), good(), WorkspaceJoin::None)),
         "both have the channel `SR`; rename them in one workspace, or choose an outer join"
@@ -181,7 +181,7 @@ fn without_a_join_no_name_is_in_both() {
 }
 
 #[test]
-fn an_outer_join_wants_the_same_of_both_and_says_where_it_is_not() {
+fn an_outer_join_refuses_differences_and_names_the_first() {
     let refused = |pointer, new| said(combined(good(), changed(pointer, new), WorkspaceJoin::Outer));
     assert_eq!(
         refused("/channels/0/samples/1/modifiers/0/data/hi", json!(1.2)),
@@ -219,7 +219,7 @@ fn outer_joins_add_settings_and_keep_their_order() {
 }
 
 #[test]
-fn left_and_right_joins_say_what_they_decide() {
+fn left_and_right_joins_report_their_decisions() {
     let other = changed("/channels/0/samples/1/data/0", json!(60));
     for (join, side, kept) in [
         (WorkspaceJoin::LeftOuter, WorkspaceSide::Left, good()),
@@ -264,7 +264,7 @@ fn merged_channels_have_the_samples_of_both() {
 }
 
 #[test]
-fn a_workspace_with_a_name_twice_is_not_joined() {
+fn a_workspace_with_a_duplicate_name_is_not_joined() {
     let mut twice = value("SR", 50.0);
     twice["channels"][0]["samples"][0]["name"] = json!("background");
     let twice = document(&twice);

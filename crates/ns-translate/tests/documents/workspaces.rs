@@ -1,4 +1,5 @@
-//! Operations on workspaces undo each other and leave alone what they do not name: on random, example and published workspaces.
+//! Operations on workspaces undo each other and change only what they name: on random, example and
+//! published workspaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ fn repository() -> &'static Path {
 
 const LARGE: usize = 1_000_000;
 
-/// The random workspaces of `testdata/pyhf`, the examples, and published workspaces where they are.
+/// Returns the random workspaces of `testdata/pyhf`, the examples, and published workspaces where
+/// they are there.
 fn texts() -> Vec<Vec<u8>> {
     let cases = fs::read(repository().join("testdata/pyhf/cases.json")).expect("in the repository");
     let cases: Value = serde_json::from_slice(&cases).expect("JSON");
@@ -24,13 +26,14 @@ fn texts() -> Vec<Vec<u8>> {
     let mut files: Vec<PathBuf> =
         ["simple", "shapes"].iter().map(|name| repository().join(format!("examples/{name}.json"))).collect();
     files.push(repository().join("testdata/commands/spelling.json"));
-    match fs::read_dir(repository().join("../shared/data/workspaces")) {
-        Ok(folder) => files.extend(folder.map(|entry| entry.expect("readable").path())),
-        Err(_) => println!("skipped: no published workspaces"),
+    // More where they are there: the others are enough to fail.
+    if let Some(folder) = ns_testkit::published::folder("workspaces") {
+        files.extend(fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path()));
     }
     for file in files {
         let bytes = read_bytes(&DocumentSource::Path(file)).expect("readable");
-        // Patches and patch sets lie beside the workspaces. The largest would take longer than all the others.
+        // Patches and patch sets lie beside the workspaces. The largest would take longer than all
+        // the others.
         if bytes.len() < LARGE && pyhf::read_workspace(&bytes).is_ok() {
             texts.push(bytes);
         }
@@ -51,7 +54,7 @@ fn text(document: &WorkspaceDocument) -> String {
     python_json(document).expect("text keys")
 }
 
-/// Every name of a kind, once.
+/// Returns every name of a kind once, sorted.
 fn names(document: &WorkspaceDocument, pick: fn(&Value) -> Vec<&str>) -> Vec<String> {
     let value = serde_json::from_str(&text(document)).expect("JSON");
     let mut names: Vec<String> = pick(&value).into_iter().map(str::to_owned).collect();
@@ -86,7 +89,7 @@ fn modifiers(value: &Value) -> Vec<&str> {
     modifiers.filter(|modifier| modifier["type"] != "lumi").map(name).collect()
 }
 
-/// New names for all of them, or the old ones back.
+/// Returns new names for all names, or the old ones for the new.
 fn primed(names: &[String], back: bool) -> Vec<NewName> {
     let new = |name: &String| format!("{name}′");
     let pair = |name: &String| match back {
@@ -96,7 +99,7 @@ fn primed(names: &[String], back: bool) -> Vec<NewName> {
     names.iter().map(pair).collect()
 }
 
-/// Everything by another name, or back.
+/// Returns the request that renames everything, or everything back.
 fn renaming(original: &WorkspaceDocument, back: bool) -> RenameRequest {
     RenameRequest {
         channels: primed(&names(original, channels), back),
@@ -107,7 +110,7 @@ fn renaming(original: &WorkspaceDocument, back: bool) -> RenameRequest {
 }
 
 #[test]
-fn what_is_written_is_what_was_read() {
+fn written_workspaces_are_read_back() {
     each(|bytes, document| {
         let written = text(&document);
         assert_eq!(WorkspaceDocument::from_bytes(written.as_bytes()).expect("a workspace"), document);
@@ -117,7 +120,7 @@ fn what_is_written_is_what_was_read() {
 }
 
 #[test]
-fn sorting_twice_is_sorting_once() {
+fn sorting_is_idempotent() {
     each(|_, document| {
         let once = sort(document);
         assert_eq!(text(&sort(once.clone())), text(&once));
@@ -125,7 +128,7 @@ fn sorting_twice_is_sorting_once() {
 }
 
 #[test]
-fn what_is_renamed_there_and_back_is_as_it_was() {
+fn renaming_back_undoes_renaming() {
     each(|_, document| {
         let there = rename(document.clone(), &renaming(&document, false)).expect("new names are free");
         assert!(names(&there, samples).iter().all(|name| name.ends_with('′')));
@@ -135,7 +138,7 @@ fn what_is_renamed_there_and_back_is_as_it_was() {
 }
 
 #[test]
-fn what_is_combined_and_pruned_is_as_it_was() {
+fn pruning_undoes_combining() {
     each(|_, document| {
         let other = rename(document.clone(), &renaming(&document, false)).expect("new names are free");
         let others = PruneRequest {
@@ -153,7 +156,7 @@ fn what_is_combined_and_pruned_is_as_it_was() {
 }
 
 #[test]
-fn a_workspace_joined_with_itself_is_itself() {
+fn an_outer_join_of_a_workspace_with_itself_changes_nothing() {
     each(|_, document| {
         for join in [WorkspaceJoin::Outer, WorkspaceJoin::LeftOuter, WorkspaceJoin::RightOuter] {
             for channels in [ChannelJoin::Whole, ChannelJoin::Merged] {

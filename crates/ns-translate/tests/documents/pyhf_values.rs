@@ -1,4 +1,5 @@
-//! Parameters, expected data and likelihoods of random workspaces, held against what pyhf 0.7.6 makes of the same documents.
+//! Parameters, expected data and likelihoods of random workspaces, held against what pyhf 0.7.6
+//! makes of the same documents.
 
 use ns_core::interpolate::Interpolation;
 use ns_core::{CompileOptions, compile, expected, likelihood};

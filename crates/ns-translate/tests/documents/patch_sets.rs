@@ -1,8 +1,7 @@
-//! Patch sets: reading, choosing, verifying, applying, and what is said of broken ones.
+//! Patch sets: reading, choosing, verifying, applying, and the messages about broken ones.
 
-use ns_translate::DocumentError;
 use ns_translate::digest::{DigestAlgorithm, digest};
-use ns_translate::patchset::{PatchContents, PatchSet, PatchValue};
+use ns_translate::patchset::{PatchContents, PatchSet, PatchSetError, PatchValue};
 use serde_json::json;
 
 const WORKSPACE: &[u8] = br#"{"channels": [{"name": "SR", "samples": []}]}"#;
@@ -30,7 +29,7 @@ fn values(mass: f64) -> Vec<PatchValue> {
 }
 
 #[test]
-fn a_set_says_what_it_holds() {
+fn a_set_is_described_by_its_metadata() {
     let set = set();
     let metadata = set.metadata();
     assert_eq!(metadata.labels, ["mass", "kind"]);
@@ -54,7 +53,7 @@ fn patches_are_found_by_name_and_by_values() {
 }
 
 #[test]
-fn a_patch_applies_to_the_workspace_it_was_made_for_and_to_no_other() {
+fn a_patch_applies_only_to_the_workspace_of_its_set() {
     let set = set();
     let patched = set.apply(WORKSPACE, "heavy").expect("made for it");
     assert_eq!(patched, json!({"channels": [{"name": "SR", "samples": [{"name": "heavy", "data": [1.5]}]}]}));
@@ -63,7 +62,7 @@ fn a_patch_applies_to_the_workspace_it_was_made_for_and_to_no_other() {
     assert!(set.apply(reformatted, "light").is_ok());
 
     let error = set.apply(br#"{"channels": []}"#, "heavy").expect_err("another workspace");
-    assert!(matches!(&error, DocumentError::DigestMismatch { algorithm: DigestAlgorithm::Sha256, .. }), "{error}");
+    assert!(matches!(&error, PatchSetError::DigestMismatch { algorithm: DigestAlgorithm::Sha256, .. }), "{error}");
     assert!(error.to_string().starts_with("the patch set was made for another workspace: its sha256 digest is `"));
 }
 
@@ -122,7 +121,7 @@ fn broken_sets_are_placed_and_explained() {
 }
 
 #[test]
-fn what_lies_inside_a_patch_is_checked_when_it_is_read_with_its_place_in_the_set() {
+fn values_in_a_patch_are_checked_when_it_is_read() {
     let text = good().replacen("[1.5]", "[NaN]", 1);
     let set = PatchSet::from_bytes(text.as_bytes()).expect("readable down to the operations");
     let error = set.read(set.by_name("heavy").expect("there")).expect_err("not a number");
@@ -134,7 +133,7 @@ fn what_lies_inside_a_patch_is_checked_when_it_is_read_with_its_place_in_the_set
 }
 
 #[test]
-fn an_extracted_patch_has_whatever_is_written_of_it() {
+fn an_extracted_patch_has_all_that_the_set_has_of_it() {
     let set = set();
     let extract =
         |name, what| serde_json::to_value(set.extract(set.by_name(name).expect("there"), what).expect("good"));

@@ -1,61 +1,60 @@
-//! The slow reading of a workspace: from a tree, key by key, with the place and the reason of whatever is wrong.
+//! The diagnosing reader of workspaces: reads a tree key by key, and gives every error its place
+//! and its reason.
 //!
-//! It is also the plain twin of [`super::typed`]: both must accept the same documents and read the same from them.
+//! It is also the reference for [`super::fast`]: both must accept the same documents and return the
+//! same workspaces.
 
 use ns_core::spec::{
     Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig, Sample, Workspace,
 };
 
-use super::VERSION;
-use crate::DocumentError;
-use crate::json::{Cursor, Object};
+use super::{PyhfError, VERSION};
+use crate::json::{JsonCursor, JsonError, JsonObject};
 use crate::kind::DocumentKind;
 
-type Read<T> = Result<T, DocumentError>;
+type Read<T> = Result<T, PyhfError>;
 
-/// The workspace whose tree is at `root`.
-pub(crate) fn workspace(root: &Cursor<'_>) -> Read<Workspace> {
-    let wanted = DocumentKind::Workspace;
-    if let Some(found) = DocumentKind::of(root.node()).filter(|&found| found != wanted) {
-        return Err(DocumentError::WrongDocument { wanted, found });
-    }
+/// Reads the workspace whose tree is at `root`.
+pub(crate) fn workspace(root: &JsonCursor<'_>) -> Read<Workspace> {
+    DocumentKind::Workspace.require(root.node())?;
     let object = root.object(&["channels", "measurements", "observations", "version"])?;
-    Ok(Workspace {
+    let workspace = Workspace {
         channels: each(&object.need("channels")?, channel)?,
         observations: each(&object.need("observations")?, observation)?,
         measurements: each(&object.need("measurements")?, measurement)?,
-        version: version(&object.need("version")?)?,
-    })
+    };
+    check_version(&object.need("version")?)?;
+    Ok(workspace)
 }
 
-/// The schema version, which must be ours.
-pub(crate) fn version(cursor: &Cursor<'_>) -> Read<String> {
+/// Refuses a schema version other than [`VERSION`].
+pub(crate) fn check_version(cursor: &JsonCursor<'_>) -> Read<()> {
     match cursor.text()? {
-        VERSION => Ok(VERSION.to_owned()),
-        other => Err(DocumentError::UnsupportedVersion { found: other.to_owned(), place: cursor.place() }),
+        VERSION => Ok(()),
+        other => Err(PyhfError::UnsupportedVersion { found: other.to_owned(), place: cursor.place() }),
     }
 }
 
-/// A list with at least one entry, each read by `read`.
-fn each<T>(cursor: &Cursor<'_>, read: fn(&Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
+/// Reads a list with at least one entry, each by `read`.
+fn each<T>(cursor: &JsonCursor<'_>, read: fn(&JsonCursor<'_>) -> Read<T>) -> Read<Vec<T>> {
     cursor.filled_list()?.map(|item| read(&item)).collect()
 }
 
-/// A list, possibly empty, each entry read by `read`.
-fn each_if_any<T>(cursor: &Cursor<'_>, read: fn(&Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
+/// Reads a list, possibly empty, each entry by `read`.
+fn each_if_any<T>(cursor: &JsonCursor<'_>, read: fn(&JsonCursor<'_>) -> Read<T>) -> Read<Vec<T>> {
     cursor.list()?.map(|item| read(&item)).collect()
 }
 
-fn name(object: &Object<'_>) -> Read<String> {
+fn name(object: &JsonObject<'_>) -> Result<String, JsonError> {
     object.need("name")?.text().map(str::to_owned)
 }
 
-fn channel(cursor: &Cursor<'_>) -> Read<Channel> {
+fn channel(cursor: &JsonCursor<'_>) -> Read<Channel> {
     let object = cursor.object(&["name", "samples"])?;
     Ok(Channel { name: name(&object)?, samples: each(&object.need("samples")?, sample)? })
 }
 
-fn sample(cursor: &Cursor<'_>) -> Read<Sample> {
+fn sample(cursor: &JsonCursor<'_>) -> Read<Sample> {
     let object = cursor.object(&["name", "data", "modifiers"])?;
     Ok(Sample {
         name: name(&object)?,
@@ -64,33 +63,33 @@ fn sample(cursor: &Cursor<'_>) -> Read<Sample> {
     })
 }
 
-fn observation(cursor: &Cursor<'_>) -> Read<Observation> {
+fn observation(cursor: &JsonCursor<'_>) -> Read<Observation> {
     let object = cursor.object(&["name", "data"])?;
     Ok(Observation { name: name(&object)?, data: object.need("data")?.numbers()? })
 }
 
-fn modifier(cursor: &Cursor<'_>) -> Read<Modifier> {
+fn modifier(cursor: &JsonCursor<'_>) -> Read<Modifier> {
     let object = cursor.object(&["name", "type", "data"])?;
     let name = name(&object)?;
     let kind = modifier_kind(&object.need("type")?)?;
     let data = modifier_data(kind, &object.need("data")?)?;
     if kind == ModifierKind::Lumi && name != "lumi" {
         let place = object.need("name")?.place();
-        return Err(DocumentError::MisnamedLumi { name, place });
+        return Err(PyhfError::MisnamedLumi { name, place });
     }
     Ok(Modifier { name, data })
 }
 
-fn modifier_kind(cursor: &Cursor<'_>) -> Read<ModifierKind> {
+fn modifier_kind(cursor: &JsonCursor<'_>) -> Read<ModifierKind> {
     let word = cursor.text()?;
     ModifierKind::from_word(word)
-        .ok_or_else(|| DocumentError::UnknownModifier { kind: word.to_owned(), place: cursor.place() })
+        .ok_or_else(|| PyhfError::UnknownModifier { kind: word.to_owned(), place: cursor.place() })
 }
 
-fn modifier_data(kind: ModifierKind, cursor: &Cursor<'_>) -> Read<ModifierData> {
+fn modifier_data(kind: ModifierKind, cursor: &JsonCursor<'_>) -> Read<ModifierData> {
     if !has_shape_of(kind, cursor) {
         let (found, place) = (cursor.found(), cursor.place());
-        return Err(DocumentError::ModifierData { kind, found, place });
+        return Err(PyhfError::ModifierData { kind, found, place });
     }
     Ok(match kind {
         ModifierKind::NormFactor => ModifierData::NormFactor,
@@ -111,8 +110,8 @@ fn modifier_data(kind: ModifierKind, cursor: &Cursor<'_>) -> Read<ModifierData> 
     })
 }
 
-/// Whether the data are null, a list or an object as the type has it, so that a mix-up is named as one.
-fn has_shape_of(kind: ModifierKind, cursor: &Cursor<'_>) -> bool {
+/// Returns whether the data are null, a list or an object as the type demands.
+fn has_shape_of(kind: ModifierKind, cursor: &JsonCursor<'_>) -> bool {
     match kind {
         ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => cursor.is_null(),
         ModifierKind::ShapeSys | ModifierKind::StatError => cursor.list().is_ok(),
@@ -120,7 +119,7 @@ fn has_shape_of(kind: ModifierKind, cursor: &Cursor<'_>) -> bool {
     }
 }
 
-fn measurement(cursor: &Cursor<'_>) -> Read<Measurement> {
+fn measurement(cursor: &JsonCursor<'_>) -> Read<Measurement> {
     let object = cursor.object(&["name", "config"])?;
     let name = name(&object)?;
     let config = object.need("config")?;
@@ -133,13 +132,13 @@ fn measurement(cursor: &Cursor<'_>) -> Read<Measurement> {
     })
 }
 
-fn parameter(cursor: &Cursor<'_>) -> Read<ParameterConfig> {
+fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
     let object = cursor.object(&["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed"])?;
     let numbers = |key| object.get(key).map(|cursor| cursor.numbers()).transpose();
     Ok(ParameterConfig {
         name: name(&object)?,
         inits: numbers("inits")?,
-        bounds: object.get("bounds").map(|list| each(&list, range)).transpose()?,
+        bounds: object.get("bounds").map(|list| ranges(&list)).transpose()?,
         auxdata: numbers("auxdata")?,
         factors: numbers("factors")?,
         sigmas: numbers("sigmas")?,
@@ -147,9 +146,14 @@ fn parameter(cursor: &Cursor<'_>) -> Read<ParameterConfig> {
     })
 }
 
-fn range(cursor: &Cursor<'_>) -> Read<[f64; 2]> {
-    let numbers: Vec<f64> = cursor.list()?.map(|item| item.number()).collect::<Read<_>>()?;
-    <[f64; 2]>::try_from(numbers).map_err(|numbers| DocumentError::WrongLength {
+/// Reads a list of at least one range.
+fn ranges(cursor: &JsonCursor<'_>) -> Result<Vec<[f64; 2]>, JsonError> {
+    cursor.filled_list()?.map(|item| range(&item)).collect()
+}
+
+fn range(cursor: &JsonCursor<'_>) -> Result<[f64; 2], JsonError> {
+    let numbers: Vec<f64> = cursor.list()?.map(|item| item.number()).collect::<Result<_, _>>()?;
+    <[f64; 2]>::try_from(numbers).map_err(|numbers| JsonError::WrongLength {
         expected: 2,
         found: numbers.len(),
         place: cursor.place(),

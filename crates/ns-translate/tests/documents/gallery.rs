@@ -1,7 +1,7 @@
-//! Broken workspaces, and what their reader is told: one line each of message, place and hint.
+//! Broken workspaces with the message, the place and the hint that their reader gets.
 
-use ns_translate::DocumentError;
-use ns_translate::pyhf::read_workspace;
+use ns_translate::JsonError;
+use ns_translate::pyhf::{PyhfError, read_workspace};
 
 const GOOD: &str = r#"{"channels": [{"name": "SR", "samples": [
   {"name": "signal", "data": [5, 6.5], "modifiers": [
@@ -15,14 +15,14 @@ const GOOD: &str = r#"{"channels": [{"name": "SR", "samples": [
   {"name": "mu", "inits": [1], "bounds": [[0, 10]], "fixed": false}]}}],
 "version": "1.0.0"}"#;
 
-/// The good workspace with one spelling exchanged for another.
-fn broken(old: &str, new: &str) -> DocumentError {
+/// Returns the error of the good workspace with one text replaced by another.
+fn broken(old: &str, new: &str) -> PyhfError {
     assert!(GOOD.contains(old), "`{old}` is not in the good workspace");
     let text = GOOD.replacen(old, new, 1);
     read_workspace(text.as_bytes()).expect_err(&text)
 }
 
-/// One case: what is exchanged for what, the message, and the hint (empty for none).
+/// A text, its replacement, the message, and the hint (empty for none).
 type Case = (&'static str, &'static str, &'static str, &'static str);
 
 fn check(cases: &[Case]) {
@@ -34,7 +34,7 @@ fn check(cases: &[Case]) {
 }
 
 #[test]
-fn the_good_workspace_is_good() {
+fn the_good_workspace_is_read() {
     let workspace = read_workspace(GOOD.as_bytes()).expect("good");
     assert_eq!(workspace.channels[0].samples[0].modifiers.len(), 5);
     assert_eq!(workspace.measurements[0].poi.as_deref(), Some("mu"));
@@ -119,7 +119,7 @@ fn text_that_is_not_json_is_placed_and_explained() {
 }
 
 #[test]
-fn numbers_that_are_none_are_named() {
+fn values_that_are_not_numbers_are_named() {
     check(&[
         (
             "6.5",
@@ -151,10 +151,10 @@ fn numbers_that_are_none_are_named() {
 }
 
 #[test]
-fn numbers_are_spelt_as_json_spells_them() {
+fn numbers_follow_the_syntax_of_json() {
     for number in ["01", "-", "--1", "1e", "1e+", "1.e5", ".5", "-.5", "+1", "0x1", "1_000", "1,5e", "1f"] {
         let error = broken("6.5", number);
-        assert!(matches!(error, DocumentError::Syntax { .. }), "`{number}`: {error}");
+        assert!(matches!(error, PyhfError::Json(JsonError::Syntax { .. })), "`{number}`: {error}");
         assert!(error.pointer().is_some_and(|pointer| pointer.starts_with("/channels/0/samples/0/data")));
     }
     for number in ["-0", "0.0", "1E5", "1e-05", "-1.5E+2", "123456789012345678901234567890", "1e-999"] {
@@ -202,7 +202,7 @@ fn keys_are_checked() {
 }
 
 #[test]
-fn modifiers_are_checked_whatever_the_order_of_their_keys() {
+fn modifiers_are_checked_in_any_order_of_their_keys() {
     check(&[
         (
             "\"normfactor\"",
@@ -226,7 +226,7 @@ fn modifiers_are_checked_whatever_the_order_of_their_keys() {
             "\"type\": \"normsys\"",
             "\"type\": \"histosys\"",
             "unknown key `lo` at `/channels/0/samples/0/modifiers/1/data/lo` (line 4, column 15)",
-            "the keys here are `lo_data`, `hi_data`",
+            "did you mean `lo_data`?",
         ),
         (
             "\"type\": \"lumi\", \"data\": null",
@@ -306,7 +306,7 @@ fn other_versions_and_other_documents_are_recognised() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_placed() {
+fn bytes_that_are_not_utf8_are_placed() {
     let mut bytes = GOOD.as_bytes().to_vec();
     let at = GOOD.find("signal").expect("a sample");
     bytes[at] = 0xff;
@@ -315,7 +315,7 @@ fn bytes_that_are_no_text_are_placed() {
 }
 
 #[test]
-fn deep_nesting_is_an_error_and_no_stack_overflow() {
+fn deep_nesting_is_an_error_and_not_a_stack_overflow() {
     for open in ["[", "{\"a\":"] {
         let text = open.repeat(100_000);
         let error = read_workspace(text.as_bytes()).expect_err("too deep").to_string();

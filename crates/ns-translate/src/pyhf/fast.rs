@@ -1,6 +1,7 @@
-//! The fast reading of a workspace: one pass over the text (or a `Value`), straight into the spec's types.
+//! The fast reader of workspaces: one pass over the text (or a `Value`), directly to the types of
+//! `ns_core::spec`.
 //!
-//! Its errors are thrown away: whatever it refuses, [`super::careful`] reads again and explains.
+//! Its errors are discarded: [`super::diagnose`] reads again what it refuses, and explains.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,13 +30,13 @@ pub(super) fn read_value(document: &Value) -> serde_json::Result<Workspace> {
     Object::<WorkspaceForm<'_>>::deserialize(document)?.0.into_spec()
 }
 
-/// A JSON object as it is written, and what it becomes.
+/// A JSON object as written, which is converted to a type of the spec.
 trait Form {
     type Spec;
     fn into_spec<E: Error>(self) -> Result<Self::Spec, E>;
 }
 
-/// Accepts an object only; derived readers would also take a list of the fields.
+/// Accepts only an object; derived readers would also accept a list of the fields.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -58,7 +59,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// A list of objects, each turned into its spec as it is read.
+/// Reads a list of objects, each converted to its spec as it is read.
 fn objects<'de, D, F>(deserializer: D) -> Result<Vec<F::Spec>, D::Error>
 where
     D: Deserializer<'de>,
@@ -67,7 +68,7 @@ where
     deserializer.deserialize_seq(ListVisitor::<F>(PhantomData))
 }
 
-/// A list of at least one object.
+/// Reads a list of at least one object.
 fn filled_objects<'de, D, F>(deserializer: D) -> Result<Vec<F::Spec>, D::Error>
 where
     D: Deserializer<'de>,
@@ -94,7 +95,7 @@ impl<'de, F: Form + Deserialize<'de>> Visitor<'de> for ListVisitor<F> {
     }
 }
 
-/// A list of at least one number.
+/// Reads a list of at least one number.
 fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     filled(Vec::deserialize(deserializer)?)
 }
@@ -138,12 +139,7 @@ impl Form for WorkspaceForm<'_> {
         if self.version != VERSION {
             return Err(E::custom("unsupported version"));
         }
-        Ok(Workspace {
-            channels: self.channels,
-            observations: self.observations,
-            measurements: self.measurements,
-            version: self.version.into_owned(),
-        })
+        Ok(Workspace { channels: self.channels, observations: self.observations, measurements: self.measurements })
     }
 }
 
@@ -290,7 +286,7 @@ impl Form for ModifierForm<'_> {
     }
 }
 
-/// A modifier's data by their shape: `data` may stand before the `type` that says what they mean.
+/// The data of a modifier by their shape: `data` may precede the `type` that gives them a meaning.
 enum DataForm {
     Null,
     List(Vec<f64>),

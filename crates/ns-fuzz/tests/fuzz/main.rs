@@ -1,8 +1,9 @@
-//! The short fuzz run: a fixed number of damaged documents with a fixed seed. `make fuzz` runs the same bodies for as long as one likes.
+//! The short fuzz run: a fixed number of damaged documents with a fixed seed. `make fuzz` runs the
+//! same functions for any time.
 //!
-//! On a failure the offending document is printed in full: make it a seed in `testdata/fuzz`, and mend the code.
+//! A failure prints the document: add it to the seeds in `testdata/fuzz`, and fix the code.
 
-use ns_fuzz::Reached;
+use ns_fuzz::FuzzStage;
 use ns_fuzz::mutate::mutate;
 use ns_testkit::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,8 +20,9 @@ fn seeds(kind: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).expect("a readable seed")).collect()
 }
 
-/// Runs `body` on the seeds and on `inputs` mutations of them, and returns how many came how far.
-fn run(kind: &str, inputs: usize, body: fn(&[u8]) -> Reached) -> [usize; 4] {
+/// Runs `body` on the seeds and on `inputs` mutations of them, and returns how many end at each
+/// stage.
+fn run(kind: &str, inputs: usize, body: fn(&[u8]) -> FuzzStage) -> [usize; 4] {
     let seeds = seeds(kind);
     let mut random = Random::new(20_260_101);
     let mut reached = [0; 4];
@@ -39,19 +41,19 @@ fn run(kind: &str, inputs: usize, body: fn(&[u8]) -> Reached) -> [usize; 4] {
 }
 
 #[test]
-fn no_workspace_breaks_a_promise() {
+fn no_workspace_violates_an_invariant() {
     let reached = run("workspace", INPUTS[0], ns_fuzz::workspace);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[0] / 10, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[FuzzStage::Fitted as usize] > INPUTS[0] / 10, "too few of the mutations reach a fit: {reached:?}");
 }
 
 #[test]
-fn no_patch_breaks_a_promise() {
+fn no_patch_violates_an_invariant() {
     let reached = run("patch", INPUTS[1], ns_fuzz::patch);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[1] / 10, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[FuzzStage::Fitted as usize] > INPUTS[1] / 10, "too few of the mutations reach a fit: {reached:?}");
 }
 
 #[test]
-fn no_patch_set_breaks_a_promise() {
+fn no_patch_set_violates_an_invariant() {
     let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
-    assert!(reached[Reached::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
+    assert!(reached[FuzzStage::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
 }

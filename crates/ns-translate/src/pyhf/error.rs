@@ -1,0 +1,99 @@
+//! Errors of pyhf workspaces: what the schema of pyhf demands beyond JSON.
+
+use ns_core::spec::ModifierKind;
+
+use super::VERSION;
+use crate::hint::meant_or_known;
+use crate::json::{FoundValue, JsonError};
+use crate::kind::WrongDocumentError;
+use crate::place::DocumentPlace;
+
+/// Why a document is not a pyhf workspace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PyhfError {
+    /// The document is not JSON, or its lists, objects and values are not those of the schema.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// The whole document is of another kind.
+    #[error(transparent)]
+    WrongDocument(#[from] WrongDocumentError),
+    /// A modifier whose data do not fit its type.
+    #[error("a `{kind}` modifier's data must be {}, found {found} {place}", shape_of(*.kind))]
+    ModifierData {
+        /// The modifier's type.
+        kind: ModifierKind,
+        /// The value there.
+        found: FoundValue,
+        /// Where.
+        place: DocumentPlace,
+    },
+    /// A modifier type that HistFactory does not have.
+    #[error("unknown modifier type `{kind}` {place}")]
+    UnknownModifier {
+        /// As written.
+        kind: String,
+        /// Where.
+        place: DocumentPlace,
+    },
+    /// A lumi modifier with another name than `lumi`.
+    #[error("a `lumi` modifier must be named `lumi`, found `{name}` {place}")]
+    MisnamedLumi {
+        /// Its name.
+        name: String,
+        /// Where.
+        place: DocumentPlace,
+    },
+    /// A schema version other than 1.0.0.
+    #[error("version `{found}` is not supported {place}")]
+    UnsupportedVersion {
+        /// As written.
+        found: String,
+        /// Where.
+        place: DocumentPlace,
+    },
+}
+
+fn shape_of(kind: ModifierKind) -> &'static str {
+    match kind {
+        ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => "`null`",
+        ModifierKind::NormSys => "an object with `lo` and `hi`",
+        ModifierKind::HistoSys => "an object with `lo_data` and `hi_data`",
+        ModifierKind::ShapeSys | ModifierKind::StatError => "a list of numbers, one per bin",
+    }
+}
+
+impl PyhfError {
+    /// Returns the place in the document, or `None` where the whole document is at fault.
+    #[must_use]
+    pub fn place(&self) -> Option<&DocumentPlace> {
+        match self {
+            Self::Json(error) => error.place(),
+            Self::WrongDocument(_) => None,
+            Self::ModifierData { place, .. }
+            | Self::UnknownModifier { place, .. }
+            | Self::MisnamedLumi { place, .. }
+            | Self::UnsupportedVersion { place, .. } => Some(place),
+        }
+    }
+
+    /// Returns the JSON pointer of [`Self::place`].
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        self.place().map(|place| place.pointer.as_str())
+    }
+
+    /// Returns one line of advice, or `None`.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Json(error) => error.hint(),
+            Self::WrongDocument(error) => Some(error.hint().to_owned()),
+            Self::UnknownModifier { kind, .. } => {
+                Some(meant_or_known(kind, ModifierKind::ALL.map(ModifierKind::as_str), "the types are"))
+            }
+            Self::UnsupportedVersion { .. } => Some(format!("this is written for pyhf schema version `{VERSION}`")),
+            Self::ModifierData { .. } | Self::MisnamedLumi { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests of ns-translate through its public functions, and of the order of its modules.
+
+mod digests;
+mod gallery;
+mod layers;
+mod loading;
+mod patch_sets;
+mod pyhf_values;
+mod workspaces;
