@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &DevicesArgs) -> Result<(), Box<dyn Error>> {
 }
 
 fn models() -> Result<Vec<(String, Model)>, Box<dyn Error>> {
-    let is_wanted = |case: &published::Case| NAMES.contains(&case.name.as_str());
+    let is_wanted = |case: &published::PublishedCase| NAMES.contains(&case.name.as_str());
     let found: Vec<_> = published::cases().into_iter().filter(is_wanted).map(|case| (case.name, case.model)).collect();
     if found.len() == NAMES.len() {
         return Ok(found);

@@ -4,7 +4,7 @@ use super::published::Minima;
 use super::{Effort, KINDS, MinimaArgs, TOLERANCE, is_of_minima};
 use ns_core::spec::{Modifier, ModifierData, Sample, Workspace};
 use ns_core::{Model, compile};
-use ns_testkit::published::{self, Case};
+use ns_testkit::published::{self, PublishedCase};
 use ns_testkit::random::Random;
 use std::error::Error;
 
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &MinimaArgs) -> Result<(), Box<dyn Error>> {
 }
 
 /// `case` with a huge normsys, and where it is; `None` if no channel has a sample to give it to.
-fn injected(case: &Case, seed: u64) -> Option<(Model, String)> {
+fn injected(case: &PublishedCase, seed: u64) -> Option<(Model, String)> {
     let mut random = Random::new(seed);
     let mut workspace = case.workspace.clone();
     let what = inject(&mut workspace, &mut random)?;

@@ -98,7 +98,8 @@ impl PyModel {
     fn load(py: Python<'_>, files: Files, choice: Choice) -> PyResult<Self> {
         let Files { workspace, patches, patchset, patch_name } = files;
         let patches = patches.into_iter().map(DocumentSource::Path).collect();
-        let request = LoadRequest { workspace: DocumentSource::Path(workspace), patches, patchset: patchset.zip(patch_name) };
+        let request =
+            LoadRequest { workspace: DocumentSource::Path(workspace), patches, patchset: patchset.zip(patch_name) };
         let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
         Self::of(py, workspace, choice)
     }

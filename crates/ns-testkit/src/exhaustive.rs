@@ -1,8 +1,9 @@
-//! An exhaustive search for the lowest minimum, as an oracle for the default search: slow, and knowing nothing of why minima hide.
+//! Searches exhaustively for the lowest minimum, as a reference for the default search: slow, and
+//! without knowledge of the causes of several minima.
 //!
-//! Starts are drawn in several ways, and conditional minima are followed along the parameter of
-//! interest in both directions. A value found here is an upper bound of the true minimum whatever
-//! the search that found it, so that a default result above it is wrong.
+//! Starts are drawn in several ways, and conditional fits warm-start each other along the parameter
+//! of interest in both directions. A value found here is an upper bound of the global minimum, so
+//! that a default result above it is wrong.
 
 use crate::random::Random;
 use ns_core::{DataLikelihood, Model, SearchLikelihood};
@@ -11,14 +12,14 @@ use ns_inference::minimize::Minimum;
 use ns_inference::options::domain_and_start;
 use ns_inference::search::{Candidates, Search};
 
-/// How thorough to be.
+/// The effort of the search.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Random starts of every fit.
+    /// The number of random starts of every fit.
     pub n_starts: usize,
-    /// Values of the parameter of interest along which minima are followed.
+    /// The number of values of the parameter of interest along which fits warm-start each other.
     pub n_values: usize,
-    /// Seed of the starts.
+    /// The seed of the starts.
     pub seed: u64,
 }
 
@@ -33,22 +34,23 @@ impl Default for Effort {
 pub struct Lowest {
     /// -ln L at the free minimum.
     pub free: Minimum,
-    /// The conditional minima at the wanted values of the parameter of interest.
+    /// -ln L at the conditional minima at the requested values of the parameter of interest.
     pub conditional: Vec<Minimum>,
 }
 
-/// What to search for.
+/// The minima to search for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// The parameter of interest; only the free minimum is sought without one.
+    /// The parameter of interest; without one only the free minimum is searched for.
     pub poi: Option<usize>,
-    /// Its values at which conditional minima are wanted.
+    /// Its values for conditional minima.
     pub values: &'a [f64],
     /// Starting points (P each) beside the random ones.
     pub known: &'a [Vec<f64>],
 }
 
-/// The lowest free minimum of `likelihood`, and the conditional ones with parameter `poi` at each of `values`.
+/// Returns the lowest free minimum of `likelihood`, and the conditional ones with parameter `poi`
+/// at each of `values`.
 pub fn search<L: DataLikelihood>(
     model: &Model,
     likelihood: &mut L,
@@ -59,7 +61,7 @@ pub fn search<L: DataLikelihood>(
     search_for(model, likelihood, Wanted { poi, values, known: &[] }, effort)
 }
 
-/// The lowest free minimum of `likelihood`, and the conditional ones that are `wanted`.
+/// Returns the lowest free minimum of `likelihood`, and the conditional ones that are `wanted`.
 pub fn search_for<L: DataLikelihood>(model: &Model, likelihood: &mut L, wanted: Wanted<'_>, effort: Effort) -> Lowest {
     let Wanted { poi, values, known } = wanted;
     let mut starts = starts(model, effort);
@@ -80,8 +82,9 @@ pub fn search_for<L: DataLikelihood>(model: &Model, likelihood: &mut L, wanted: 
     Lowest { free, conditional }
 }
 
-/// Follows the conditional minimum over a grid of values that includes `values`, upwards and downwards, until neither direction lowers
-/// any; the lowest free minimum that the points lead to.
+/// Fits over a grid of values that includes `values`, upwards and downwards, each fit with a warm
+/// start from the one before, until neither direction lowers a minimum. Returns the lowest free
+/// minimum that the points lead to.
 fn follow<L: DataLikelihood>(
     model: &Model,
     likelihood: &mut L,
@@ -137,7 +140,7 @@ fn lowest<L: SearchLikelihood>(
     found.reduce(lower).expect("at least one start")
 }
 
-/// The better of two ends of the same fit.
+/// Returns the better of two results of one fit.
 fn lower(a: Minimum, b: Minimum) -> Minimum {
     let is_better = match (a.converged(), b.converged()) {
         (true, true) => b.nll < a.nll,
@@ -154,13 +157,14 @@ fn run<L: SearchLikelihood>(model: &Model, likelihood: &mut L, fixed: Option<(us
     Search::new(likelihood, domain, Candidates::default(), options.minimize).run(&start)
 }
 
-/// The starting values, and random points: near and far, on sparse and on dense sets of parameters.
+/// Returns the starting values, and random points: near and far, on sparse and on dense sets of
+/// parameters.
 fn starts(model: &Model, effort: Effort) -> Vec<Vec<f64>> {
     let (domain, start) = domain_and_start(model, &FitOptions::default());
     let mut random = Random::new(effort.seed);
     let mut all = vec![start.clone()];
     while all.len() < effort.n_starts + 1 {
-        // One parameter in so many moves.
+        // One parameter of this many is moved.
         let sparse = [1, 1, 2, 5, 20][random.below(5)];
         let spread = [1.0, 2.0, 4.0][random.below(3)];
         let is_sign = random.one_in(3);

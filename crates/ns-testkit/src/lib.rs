@@ -1,4 +1,5 @@
-//! Development only: random workspaces, small ones, points to evaluate them at, and assertions. Never a dependency of shipped code.
+//! Development only: random and small workspaces, published ones, points to evaluate them at, and
+//! assertions. Shipped code never depends on it.
 
 pub mod exhaustive;
 pub mod multimodal;
@@ -7,7 +8,8 @@ pub mod published;
 pub mod random;
 pub mod small;
 
-/// Fails unless `a` is `b` within `tolerance`, relative to the larger of 1 and |b|; `what` names the number.
+/// Fails unless `a` is `b` within `tolerance`, relative to the larger of 1 and |b|; `what` names
+/// the number.
 pub fn assert_close(a: f64, b: f64, tolerance: f64, what: &str) {
     let equal = a == b || (a - b).abs() <= tolerance * b.abs().max(1.0);
     assert!(equal, "{what}: {a} is not {b} within {tolerance:e}");

@@ -1,4 +1,4 @@
-//! Random models whose likelihoods tend to have several minima, each kind with one cause of them.
+//! Makes random models whose likelihoods tend to have several minima, each kind with one cause.
 //!
 //! Data are drawn at a point where the nuisance parameters in question are pulled, so that minima
 //! away from the starting values are often the lower ones.
@@ -7,14 +7,16 @@ use crate::random::Random;
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
 use ns_core::{CompileOptions, Model, compile, expected};
 
-/// What gives the likelihood several minima.
+/// The cause of several minima.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// A normsys with very large variations on a sample that expects next to nothing.
     HugeNormsys,
-    /// Histosys whose lower variation is the nominal yield, in different directions in different bins.
+    /// Histosys whose lower variation is the nominal yield, in different directions in different
+    /// bins.
     OneSided,
-    /// Normsys and histosys that move a yield the same way at -1σ and at +1σ.
+    /// Same-sign systematics: normsys and histosys that move a yield in one direction at -1σ and
+    /// +1σ.
     SameSign,
     /// Pairs of systematics with nearly the same effect, which bends.
     NearDegenerate,
@@ -38,7 +40,7 @@ impl Cause {
         Self::Mixed,
     ];
 
-    /// A short name for tables.
+    /// Returns a short name for tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,7 +55,7 @@ impl Cause {
     }
 }
 
-/// The model number `seed` of `cause`.
+/// Returns the model number `seed` of `cause`.
 ///
 /// # Panics
 /// If a random workspace does not compile, which would be a fault of this module.
@@ -62,7 +64,7 @@ pub fn model(cause: Cause, seed: u64) -> Model {
     compile(&workspace(cause, seed), &CompileOptions::default()).expect("random workspaces are sound")
 }
 
-/// The workspace number `seed` of `cause`, with signal strength `mu`.
+/// Returns the workspace number `seed` of `cause`, with signal strength `mu`.
 ///
 /// # Panics
 /// If a random workspace does not compile, which would be a fault of this module.
@@ -73,18 +75,17 @@ pub fn workspace(cause: Cause, seed: u64) -> Workspace {
     let channels: Vec<Channel> = (0..n_channels).map(|c| channel(&mut random, cause, c)).collect();
     let observations = channels.iter().map(nominal).collect();
     let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: Vec::new() };
-    let mut workspace =
-        Workspace { channels, observations, measurements: vec![measurement], version: "1.0.0".to_owned() };
+    let mut workspace = Workspace { channels, observations, measurements: vec![measurement] };
     draw_data(&mut random, &mut workspace);
     workspace
 }
 
-/// Ordinary systematics of [`crowded`] models.
+/// The number of ordinary systematics of [`crowded`] models.
 const CROWD: usize = 40;
 
-/// The model number `seed` of `cause` among 40 ordinary systematics: too many parameters for a search that
-/// tries everything. Samples that expect next to nothing also get what simulation of few events
-/// gives: large statistical uncertainties, and shapes larger than their yields.
+/// Returns the model number `seed` of `cause` among 40 ordinary systematics: too many parameters
+/// for a search that tries everything. Samples that expect next to nothing also get what simulation
+/// of few events gives: large statistical uncertainties, and shapes larger than their yields.
 ///
 /// # Panics
 /// If a random workspace does not compile, which would be a fault of this module.
@@ -174,7 +175,7 @@ fn sample(name: &str, data: Vec<f64>, modifiers: Vec<Modifier>) -> Sample {
     Sample { name: name.to_owned(), data, modifiers }
 }
 
-/// A background with two ordinary systematics, shared between samples and channels.
+/// Returns a background with two ordinary systematics, shared between samples and channels.
 fn background(random: &mut Random, name: &str, data: Vec<f64>) -> Sample {
     let mut modifiers = Vec::new();
     for i in 0..2 {
@@ -186,7 +187,7 @@ fn background(random: &mut Random, name: &str, data: Vec<f64>) -> Sample {
     sample(name, data, modifiers)
 }
 
-/// A sample that expects next to nothing, with a normsys that can make it anything.
+/// Returns a sample that expects next to nothing, with a very large normsys.
 fn tiny(random: &mut Random, n_bins: usize) -> Sample {
     let data = (0..n_bins).map(|_| random.between(0.005, 0.2)).collect();
     let n = 1 + random.below(2);
@@ -216,7 +217,7 @@ fn afflict(random: &mut Random, cause: Cause, samples: &mut [Sample]) {
     }
 }
 
-/// Systematic number `i` of a sample, or the pair of that number.
+/// Returns systematic number `i` of a sample, or the pair of that number.
 fn systematic(random: &mut Random, cause: Cause, i: usize, data: &[f64]) -> Vec<Modifier> {
     let name = format!("{}_{i}", cause.name().replace([' ', '-'], "_"));
     match cause {

@@ -1,4 +1,5 @@
-//! How far a device may be off the CPU: `testdata/parity.json`, where every tolerance has its reason.
+//! Reads the tolerances of devices against the CPU from `testdata/parity.json`, which gives a
+//! reason for each.
 
 use serde_json::Value;
 
@@ -11,24 +12,24 @@ pub struct Parity {
     pub gradient: f64,
     /// A Newton step.
     pub newton_step: f64,
-    /// 2NLL of a fit, above the CPU's.
+    /// -2 ln L of a fit, above the CPU's.
     pub twice_nll_of_fit: f64,
     /// The parameters of a fit.
     pub parameters: f64,
-    /// The same after the CPU went on from there.
+    /// The parameters of a fit that the CPU continued.
     pub polished_parameters: f64,
     /// A variance at a minimum.
     pub variance: f64,
 }
 
 impl Parity {
-    /// In double precision.
+    /// Returns the tolerances of double precision.
     #[must_use]
     pub fn double() -> Self {
         Self::of("double")
     }
 
-    /// In single precision.
+    /// Returns the tolerances of single precision.
     #[must_use]
     pub fn single() -> Self {
         Self::of("single")

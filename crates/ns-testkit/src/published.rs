@@ -1,4 +1,5 @@
-//! Where published likelihoods with reference numbers are, if they are there: beside the repository, never in it.
+//! Reads published likelihoods with reference numbers, which are beside the repository and never
+//! in it.
 
 use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Model, PoiChoice, compile};
@@ -6,13 +7,34 @@ use ns_translate::{DocumentSource, LoadRequest, load};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The folder `name` of the published data; where it is absent, says that the test which asks is skipped.
+/// Returns the folder of published data: the one that `NEXTSTAT_DATA` names, or else `shared/data`
+/// beside the repository. It may be absent.
+fn configured_folder() -> PathBuf {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
+    std::env::var_os("NEXTSTAT_DATA").map_or_else(beside, PathBuf::from)
+}
+
+/// Returns the folder of published data, for tests that need it: they are
+/// `#[ignore = "needs published likelihoods"]`, and run where it is there.
 ///
-/// `NEXTSTAT_DATA` names another folder of them, for tests that run where they were not built.
+/// # Panics
+/// If the folder is absent.
+#[must_use]
+pub fn data_folder() -> PathBuf {
+    let path = configured_folder();
+    assert!(
+        path.is_dir(),
+        "this test needs published likelihoods, and there is no folder {}; `NEXTSTAT_DATA` names another",
+        path.display()
+    );
+    path
+}
+
+/// Returns the folder `name` of the published data, or `None`, with a message, where it is absent:
+/// for tests that do more where it is there.
 #[must_use]
 pub fn folder(name: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
-    let path = std::env::var_os("NEXTSTAT_DATA").map_or_else(beside, PathBuf::from).join(name);
+    let path = configured_folder().join(name);
     if path.is_dir() {
         return Some(path);
     }
@@ -22,7 +44,7 @@ pub fn folder(name: &str) -> Option<PathBuf> {
 
 /// A published likelihood, and the points at which there are reference numbers.
 #[derive(Debug)]
-pub struct Case {
+pub struct PublishedCase {
     /// Its name, as in the list of cases.
     pub name: String,
     /// The document, patched.
@@ -35,28 +57,27 @@ pub struct Case {
     pub points: Vec<(String, Vec<f64>)>,
 }
 
-/// Every published case that there is, patched as its entry in the list says; empty, with a message, where the data are absent.
+/// Returns every published case whose files exist, patched as its entry in the list says.
 ///
 /// # Panics
-/// If a file of a case is not what it should be.
+/// If the data are absent ([`data_folder`]), or a file of a case is not what it should be.
 #[must_use]
-pub fn cases() -> Vec<Case> {
-    let Some(workspaces) = folder("workspaces") else { return Vec::new() };
-    cases_in(workspaces.parent().expect("it has been joined to it"))
+pub fn cases() -> Vec<PublishedCase> {
+    cases_in(&data_folder())
 }
 
-/// The same of the published data in the folder `data`.
+/// Returns the same of the published data in the folder `data`.
 ///
 /// # Panics
 /// If a file of a case is not what it should be.
 #[must_use]
-pub fn cases_in(data: &Path) -> Vec<Case> {
+pub fn cases_in(data: &Path) -> Vec<PublishedCase> {
     let list = json(&data.join("cases.json"));
     let list = list.as_object().expect("cases by name");
     list.iter().filter_map(|(name, entry)| case(data, name, entry)).collect()
 }
 
-fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
+fn case(data: &Path, name: &str, entry: &Value) -> Option<PublishedCase> {
     let file = |stem: &Value| -> Option<PathBuf> {
         let stem = stem.as_str().expect("a name");
         let paths = ["json", "json.zst"].map(|end| data.join("workspaces").join(format!("{stem}.{end}")));
@@ -89,7 +110,7 @@ fn case(data: &Path, name: &str, entry: &Value) -> Option<Case> {
     let reference = json(&reference);
     let points = reference["settings"]["default"]["points"].as_object().expect("points by name");
     let numbers = |point: &Value| point["pars"].as_array().expect("numbers").iter().filter_map(Value::as_f64).collect();
-    Some(Case {
+    Some(PublishedCase {
         name: name.to_owned(),
         workspace,
         options,

@@ -1,4 +1,4 @@
-//! Random workspaces with every modifier in them, the same for the same seed.
+//! Makes random workspaces with every modifier, the same for the same seed.
 
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use ns_core::{Model, Parameters};
@@ -8,13 +8,13 @@ use ns_core::{Model, Parameters};
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of `seed`.
+    /// Returns the stream of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -23,36 +23,36 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number between `low` and `high`.
+    /// Returns a number between `low` and `high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A whole number below `n`.
+    /// Returns an integer below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next_u64() % n as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns `true` once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 }
 
-/// How large a random workspace is, and what it has.
+/// The size and the content of random workspaces.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Most channels.
+    /// The largest number of channels.
     pub channels: usize,
-    /// Most bins of a channel.
+    /// The largest number of bins of a channel.
     pub bins: usize,
-    /// Most samples of a channel.
+    /// The largest number of samples of a channel.
     pub samples: usize,
-    /// Nuisance parameters shared between samples.
+    /// The number of nuisance parameters shared between samples.
     pub systematics: usize,
-    /// Shapefactors shared between channels, lumi, and bins with nothing in them.
+    /// Whether there are shapefactors shared between channels, lumi, and empty bins.
     pub oddities: bool,
-    /// Systematics of a hundredth of the usual size, which hide no minima.
+    /// Whether systematics have a hundredth of the usual size, so that there is one minimum.
     pub gentle: bool,
 }
 
@@ -60,13 +60,13 @@ impl Shape {
     /// Small enough for second-order dual numbers.
     pub const SMALL: Self = Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true, gentle: false };
 
-    /// The factor of a systematic, of the usual size or of a hundredth of it.
+    /// Returns the factor of a systematic, of the usual size or of a hundredth of it.
     fn factor(self, factor: f64) -> f64 {
         if self.gentle { 1.0 + 0.01 * (factor - 1.0) } else { factor }
     }
 }
 
-/// A random workspace with signal strength `mu` and every kind of modifier.
+/// Returns a random workspace with signal strength `mu` and every kind of modifier.
 #[must_use]
 pub fn workspace(seed: u64, shape: Shape) -> Workspace {
     let mut random = Random::new(seed);
@@ -83,7 +83,7 @@ pub fn workspace(seed: u64, shape: Shape) -> Workspace {
         ..ParameterConfig::default()
     };
     let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi] };
-    Workspace { channels, observations, measurements: vec![measurement], version: "1.0.0".to_owned() }
+    Workspace { channels, observations, measurements: vec![measurement] }
 }
 
 fn channel(random: &mut Random, shape: Shape, c: usize, shared_bins: usize) -> Channel {
@@ -158,7 +158,8 @@ fn observation(random: &mut Random, channel: &Channel) -> Observation {
     Observation { name: channel.name.clone(), data }
 }
 
-/// A point inside the bounds of `parameters`, up to `spread` prior widths from the start; some free factors are exactly zero.
+/// Returns a point inside the bounds of `parameters`, up to `spread` constraint widths from the
+/// start; some free factors are exactly zero.
 #[must_use]
 pub fn point(parameters: &Parameters, random: &mut Random, spread: f64) -> Vec<f64> {
     let coordinate = |p: usize, random: &mut Random| {
@@ -172,10 +173,10 @@ pub fn point(parameters: &Parameters, random: &mut Random, spread: f64) -> Vec<f
     (0..parameters.len()).map(|p| coordinate(p, random)).collect()
 }
 
-/// The compiled random workspace of `seed`.
+/// Returns the compiled random workspace of `seed`.
 ///
 /// # Panics
-/// If a random workspace does not compile, which would be a fault of this module.
+/// If the workspace does not compile, which would be a fault of this module.
 #[must_use]
 pub fn model(seed: u64, shape: Shape, interpolation: ns_core::interpolate::Interpolation) -> Model {
     let options = ns_core::CompileOptions { interpolation, ..Default::default() };

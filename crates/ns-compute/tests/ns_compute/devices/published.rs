@@ -7,12 +7,12 @@ use crate::devices::{TestDevice, devices, templates};
 use ns_compute::accel::{AccelError, DeviceSession};
 use ns_inference::FitOptions;
 use ns_inference::options::domain_and_start;
-use ns_testkit::published::{self, Case};
+use ns_testkit::published::{self, PublishedCase};
 use ns_testkit::random::Random;
 use std::time::Instant;
 
 /// Returns `false` for models with constraints that single precision cannot resolve.
-fn takes(tested: &TestDevice, case: &Case) -> bool {
+fn takes(tested: &TestDevice, case: &PublishedCase) -> bool {
     match DeviceSession::new(&tested.device, &case.model) {
         Ok(_) => true,
         Err(error @ AccelError::TooPrecise { .. }) => {
@@ -27,7 +27,7 @@ fn takes(tested: &TestDevice, case: &Case) -> bool {
 ///
 /// # Panics
 /// If there are none: the tests that need them are ignored where they are absent.
-pub(crate) fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<PublishedCase> {
     let cases = published::cases();
     assert!(!cases.is_empty(), "no published likelihoods");
     cases
