@@ -85,7 +85,7 @@ pub use error::DocumentError;
 pub use format::{read_document, write_document};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
-pub use load::{LoadRequest, load};
+pub use load::{LoadRequest, LoadedWorkspace, load, load_document};
 pub use message::full_message;
 pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};

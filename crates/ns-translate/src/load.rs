@@ -32,6 +32,15 @@ impl LoadRequest {
     }
 }
 
+/// A workspace and the document that it was read from.
+#[derive(Debug, Clone)]
+pub struct LoadedWorkspace {
+    /// The workspace.
+    pub workspace: Workspace,
+    /// The text of the document, with the patches applied.
+    pub document: Vec<u8>,
+}
+
 /// Reads a document, applies the patches, and returns the workspace.
 ///
 /// Patches are for pyhf JSON. Without patches the document may be of any readable
@@ -52,10 +61,20 @@ impl LoadRequest {
 /// # Ok::<(), ns_translate::DocumentError>(())
 /// ```
 pub fn load(request: &LoadRequest) -> Result<Workspace, DocumentError> {
+    load_document(request).map(|loaded| loaded.workspace)
+}
+
+/// Reads a document and applies the patches, as [`load`] does, and keeps the document.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_document(request: &LoadRequest) -> Result<LoadedWorkspace, DocumentError> {
     let name = request.workspace.name();
     let bytes = read_bytes(&request.workspace)?;
     if request.patches.is_empty() && request.patchset.is_none() {
-        return read_document(&bytes, &request.workspace).map_err(|error| error.in_file(&name));
+        let workspace = read_document(&bytes, &request.workspace).map_err(|error| error.in_file(&name))?;
+        return Ok(LoadedWorkspace { workspace, document: bytes });
     }
     let mut document = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&name))?;
     if let Some((path, patch_name)) = &request.patchset {
@@ -65,7 +84,8 @@ pub fn load(request: &LoadRequest) -> Result<Workspace, DocumentError> {
         apply_from(&mut document, source)?;
     }
     let patched = format!("{name}, patched");
-    pyhf::from_value(&document).map_err(|error| DocumentError::from(error).in_file(&patched))
+    let workspace = pyhf::from_value(&document).map_err(|error| DocumentError::from(error).in_file(&patched))?;
+    Ok(LoadedWorkspace { workspace, document: document.to_string().into_bytes() })
 }
 
 fn apply_from_set(
