@@ -1,4 +1,5 @@
-"""What comparisons with other engines share: running an engine in its own environment, and writing the record."""
+"""What comparisons with other engines share: running an engine in its own environment, and writing
+the record."""
 import datetime
 import json
 import os
@@ -41,7 +42,8 @@ def in_own_environment(peers, engine, procedure, workspace, cap, **setting):
 
 
 def workspace_of(data, case, folder):
-    """The case's workspace as one file, with its patches applied; the patches that we have only add."""
+    """The case's workspace as one file, with its patches applied; the patches that we have only
+    add."""
     entry = json.loads((data / "cases.json").read_text())[case]
     file = data / "workspaces" / f"{entry['file']}.json"
     if not entry["patches"]:

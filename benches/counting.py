@@ -1,4 +1,5 @@
-"""A model with one nuisance parameter for each bin, which `relaxed` can fit too: its numbers, and its workspace."""
+"""A model with one nuisance parameter for each bin, which `relaxed` can fit too: its numbers, and
+its workspace."""
 
 import numpy as np
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Try and measure an NVIDIA GPU in one command: tests, parity, toys, kernels, sanitizers, a transformer; appends to benches/RECORD.md.
+"""Try and measure an NVIDIA GPU in one command: tests, parity, toys, kernels, sanitizers, a
+transformer; appends to benches/RECORD.md.
 
     gpu.py [--toys 10000] [--print]     on a machine with an NVIDIA driver and Rust; under ten minutes, most of it compiling
     gpu.py --pack .gpu                  where there is Rust: builds, and puts programs and published data into a folder
     gpu.py --packed .gpu [--print]      where there is a GPU and neither Rust nor a network: the same with what is in the folder
     gpu.py --device emulated --print    the same steps where there is no GPU, with few toys
 
-It was written where there is no GPU and has not been run on one; its steps have been run with the emulation. Published models are used where
-`../shared` or the folder has them, else generated ones. `compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1
-if a step fails; the others are done all the same, and the section says which.
+It was written where there is no GPU and has not been run on one; its steps have been run with the
+emulation. Published models are used where `../shared` or the folder has them, else generated ones.
+`compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1 if a step
+fails; the others are done all the same, and the section says which.
 """
 import argparse
 import datetime
@@ -128,13 +130,15 @@ def sanitize(steps: Steps, nextstat: pathlib.Path, device: str):
 
 
 def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: int, **environment: str) -> tuple[list[str], str]:
-    """All steps on a device: the lines that say how far it is off the CPU, and the tables of times."""
+    """All steps on a device: the lines that say how far it is off the CPU, and the tables of
+    times."""
     print(steps.run("`nextstat devices`", [programs["nextstat"], "devices"]), file=sys.stderr)
     if device == "emulated":
         steps.skip("hardware tests of ns-device", "no hardware")
     else:
         steps.run("hardware tests of ns-device", [programs["hardware"], "hardware::", "--nocapture"])
-    # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and published models, within testdata/parity.json.
+    # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and
+    # published models, within testdata/parity.json.
     ignored = ["--include-ignored"] if (SHARED / "data").is_dir() else []
     parity = steps.run("parity with the CPU", [programs["parity"], "devices::", "--nocapture", *ignored], 900, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Compare fits with uncertainties with other engines, in one run, on one thread, and append what was measured to benches/RECORD.md.
+"""Compare fits with uncertainties with other engines, in one run, on one thread, and append what
+was measured to benches/RECORD.md.
 
     peers.py --peers .peers --data ../shared/data --bin target/release [--case NAME ...] [--engine NAME ...] [--cap 600] [--dry]
 
-What is timed is the fit call alone, uncertainties included, on a model that is already built. Each engine runs in a process (and an
-environment) of its own, one after the other; a fit that takes less than a second is repeated and its fastest time counts. Where an engine
-leaves out constants, its 2NLL is made comparable at the starting point, whose value is known to 40 digits. Procedures that are made of many
-fits are compared by benches/procedures.py.
+What is timed is the fit call alone, uncertainties included, on a model that is already built. Each
+engine runs in a process (and an environment) of its own, one after the other; a fit that takes less
+than a second is repeated and its fastest time counts. Where an engine leaves out constants, its
+2NLL is made comparable at the starting point, whose value is known to 40 digits. Procedures that
+are made of many fits are compared by benches/procedures.py.
 """
 import argparse
 import json
@@ -32,7 +34,8 @@ def ours(binaries, data, case):
 
 
 def whole_process(binaries, file):
-    """The whole `nextstat fit` of a file, started cold five times: the fastest, and its peak of memory."""
+    """The whole `nextstat fit` of a file, started cold five times: the fastest, and its peak of
+    memory."""
     command, best = [binaries / "nextstat", "fit", file, "--quiet"], math.inf
     for _ in range(5):
         start = time.perf_counter()
@@ -41,7 +44,8 @@ def whole_process(binaries, file):
         if code != 0:
             return dict(version="this engine, whole process", note=f"`nextstat fit` left with {code}")
     note = ""
-    # GNU time starts the command from a small process; the peak that os.wait4 reports here would include this interpreter's own.
+    # GNU time starts the command from a small process; the peak that os.wait4 reports here would
+    # include this interpreter's own.
     if timer := shutil.which("time"):
         words = subprocess.run([timer, "-f", "%M", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
         peak = int(words.split()[-1]) * 1024

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Compare procedures made of many fits with other engines, in one run, and append what was measured to benches/RECORD.md.
+"""Compare procedures made of many fits with other engines, in one run, and append what was measured
+to benches/RECORD.md.
 
     procedures.py --peers .peers --data ../shared/data --bin target/release [--case NAME ...] [--procedure NAME ...] [--engine NAME ...]
         [--budget 60] [--cap 300] [--dry]
 
-CLs with its band, upper limits with their band, a profile scan, a ranking, toys and CLs by toys, on models that are already built; each engine and
-procedure in a process of its own, one after the other. What takes less than seconds is repeated and its fastest time counts. Scans, rankings and toys
-that would take too long stop after --budget seconds, so that "times ours" is per point, refit or toy, beside our time on as many threads.
+CLs with its band, upper limits with their band, a profile scan, a ranking, toys and CLs by toys, on
+models that are already built; each engine and procedure in a process of its own, one after the
+other. What takes less than seconds is repeated and its fastest time counts. Scans, rankings and
+toys that would take too long stop after --budget seconds, so that "times ours" is per point, refit
+or toy, beside our time on as many threads.
 """
 import argparse
 import json

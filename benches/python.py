@@ -1,9 +1,10 @@
-"""What Python adds: fits, tests, imports and models through the package, beside the same work of the library.
+"""What Python adds: fits, tests, imports and models through the package, beside the same work of
+the library.
 
 python benches/python.py [--data ../shared/data] [--bin target/release] [--json]
 
-Run it with the Python that has the package (`make py` installs it into .venv). Where `ns-benches` is in --bin, it measures the fit in the same run,
-by turns.
+Run it with the Python that has the package (`make py` installs it into .venv). Where `ns-benches`
+is in --bin, it measures the fit in the same run, by turns.
 """
 
 import argparse

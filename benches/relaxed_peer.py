@@ -1,10 +1,13 @@
-"""q0 with its gradient by signal yields: `relaxed` (JAX) beside nextstat, on a model with one nuisance parameter for each bin.
+"""q0 with its gradient by signal yields: `relaxed` (JAX) beside nextstat, on a model with one
+nuisance parameter for each bin.
 
 python benches/relaxed_peer.py [--bins 2]
 
-Run by a Python that has nextstat and `relaxed`: `relaxed.mle.fit` (L-BFGS-B) with and without μ and its implicit derivatives, compiled together; the
-likelihood that it fits is written out here. Its own `fixed_poi_fit`, and so `hypotest`, end in a ValueError about keys of a dictionary (0.4.0 with JAX 0.4.30
-and 0.10.2), hence the model without μ. Inputs move by up to 0.5 % from call to call, as in a training. Medians of the processor's time, without compiling.
+Run by a Python that has nextstat and `relaxed`: `relaxed.mle.fit` (L-BFGS-B) with and without μ and
+its implicit derivatives, compiled together; the likelihood that it fits is written out here. Its
+own `fixed_poi_fit`, and so `hypotest`, end in a ValueError about keys of a dictionary (0.4.0 with
+JAX 0.4.30 and 0.10.2), hence the model without μ. Inputs move by up to 0.5 % from call to call, as
+in a training. Medians of the processor's time, without compiling.
 """
 
 import argparse
@@ -66,7 +69,8 @@ def q0_of(background, width, observed):
 
 
 def training_steps(n_bins):
-    """Steps of the training of `training.py`, compiled: of the network alone, and with q0 as its loss; each takes relative changes of the signal."""
+    """Steps of the training of `training.py`, compiled: of the network alone, and with q0 as its
+    loss; each takes relative changes of the signal."""
     signal, *rest = numbers(n_bins)
     random = np.random.default_rng(1)
     events = jnp.asarray(random.standard_normal((256, 8)))
@@ -88,7 +92,8 @@ def training_steps(n_bins):
 
 
 def serve(n_bins):
-    """Answers every line on standard input with the milliseconds of a step without and with q0: for whoever measures in turns."""
+    """Answers every line on standard input with the milliseconds of a step without and with q0: for
+    whoever measures in turns."""
     random = np.random.default_rng(1)
     changes = [jnp.asarray(0.005 * random.standard_normal(n_bins)) for _ in range(61)]
     steps = training_steps(n_bins)

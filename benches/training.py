@@ -1,13 +1,16 @@
-"""What a loss of `nextstat.torch` adds to a training step: forward and backward, beside a network of its own.
+"""What a loss of `nextstat.torch` adds to a training step: forward and backward, beside a network
+of its own.
 
 python benches/training.py [--data ../shared/data] [--relaxed PYTHON]
 
-Run by a Python that has nextstat and PyTorch. Small: 4 bins and 8 parameters. Large: the published atlas_tHu_fcnc with 184 parameters, if it is there.
-Templates move by half a percent from step to step, as those of a few ten thousand events do. Medians of the processor's time, one thread; from the starting
-values (the default of a session) and, in turns with that, with fits that follow each other.
+Run by a Python that has nextstat and PyTorch. Small: 4 bins and 8 parameters. Large: the published
+atlas_tHu_fcnc with 184 parameters, if it is there. Templates move by half a percent from step to
+step, as those of a few ten thousand events do. Medians of the processor's time, one thread; from
+the starting values (the default of a session) and, in turns with that, with fits that follow each
+other.
 
-The peer is `relaxed` (JAX) where this Python or that of --relaxed has it: the same training with q0 as its loss, compiled as a whole, of a model that both can
-fit, in turns with ours.
+The peer is `relaxed` (JAX) where this Python or that of --relaxed has it: the same training with q0
+as its loss, compiled as a whole, of a model that both can fit, in turns with ours.
 """
 
 import argparse

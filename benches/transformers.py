@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Compare `torchless` with llama.cpp, PyTorch and candle on a generated model of 245 million weights, and append what was measured to benches/RECORD.md.
+"""Compare `torchless` with llama.cpp, PyTorch and candle on a generated model of 245 million
+weights, and append what was measured to benches/RECORD.md.
 
     transformers.py --python .peers/transformers/bin/python --bin target/release [--candle PROGRAM] [--rounds 7] [--dry]
 
-Every engine reads the same GGUF files; quantised ones are computed by torchless twice, with exact inputs and with `--activations int8`. Rounds go
-round the engines, so that all of them meet the same machine; the median round of each counts, and a ratio is the median of the rounds' ratios. candle
-is built by `make bench-transformers CANDLE=1` and left out where it is not there; F16 and BF16 weights are single precision for it once it has read them.
-On one thread a round's time is the elapsed one or the processor's, whichever is shorter: where other programs run, the second is what an idle
-machine would show. On several it is the elapsed one: engines that wait by turning round and round would be charged for it. How far the
-engines' logits are apart stands in the table. Models stay beside the environment: 2 GB.
+Every engine reads the same GGUF files; quantised ones are computed by torchless twice, with exact
+inputs and with `--activations int8`. Rounds go round the engines, so that all of them meet the same
+machine; the median round of each counts, and a ratio is the median of the rounds' ratios. candle is
+built by `make bench-transformers CANDLE=1` and left out where it is not there; F16 and BF16 weights
+are single precision for it once it has read them. On one thread a round's time is the elapsed one
+or the processor's, whichever is shorter: where other programs run, the second is what an idle
+machine would show. On several it is the elapsed one: engines that wait by turning round and round
+would be charged for it. How far the engines' logits are apart stands in the table. Models stay
+beside the environment: 2 GB.
 """
 import argparse
 import json
@@ -25,7 +29,8 @@ from comparing import HERE, THREAD_SETTINGS, heading, write
 SHAPE = dict(hidden=1024, layers=16, heads=16, kv_heads=4, intermediate=2816, vocabulary=32000, context=2048)
 SMALL = dict(hidden=32, layers=2, heads=4, kv_heads=2, intermediate=96, vocabulary=68, context=64)
 FORMATS = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"]
-# What the package `gguf` cannot write, llama.cpp makes of the file of single precision: numbers of its enum `llama_ftype`.
+# What the package `gguf` cannot write, llama.cpp makes of the file of single precision: numbers of
+# its enum `llama_ftype`.
 BY_LLAMA_CPP = {"Q4_K": 14, "Q5_K": 16, "Q6_K": 18}
 CANDLE_FORMATS = ["F32", "F16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"]
 PROMPT = [(index * 7919 + 11) % 32000 for index in range(256)]

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""From events to a fit: score events with torchless, histogram the ratios, make a pyhf workspace, fit it with nextstat.
+"""From events to a fit: score events with torchless, histogram the ratios, make a pyhf workspace,
+fit it with nextstat.
 
     python3 examples/events_to_fit.py --model MODEL --events EVENTS.json [--write workspace.json]
 
-EVENTS has named lists of events: signal, background, both again with `_jes_up` and `_jes_dn`, and data. Standard library only.
+EVENTS has named lists of events: signal, background, both again with `_jes_up` and `_jes_dn`, and
+data. Standard library only.
 """
 import argparse
 import json

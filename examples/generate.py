@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Write the example workspaces beside this file. The standard library is enough; numbers are made up and always the same.
+"""Write the example workspaces beside this file. The standard library is enough; numbers are made
+up and always the same.
 
 simple.json        one channel of two bins, a signal, a background with uncorrelated uncertainties
 shapes.json        a signal and a control region with all seven modifiers

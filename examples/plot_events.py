@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Draw what events_to_fit.py made: the histograms before the fit, and the same with the fit's yields, data on both; one SVG.
+"""Draw what events_to_fit.py made: the histograms before the fit, and the same with the fit's
+yields, data on both; one SVG.
 
     nextstat report workspace.json --quiet | python3 examples/plot_events.py --write events.svg
 
-Standard library only. Outermost bins are open; a logarithmic axis shows that the signal is where the ratio is large.
+Standard library only. Outermost bins are open; a logarithmic axis shows that the signal is where
+the ratio is large.
 """
 import argparse
 import json

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Writes a decoder of a few thousand random weights, for trying torchless: `python3 examples/toy_decoder.py FOLDER`.
+"""Writes a decoder of a few thousand random weights, for trying torchless:
+`python3 examples/toy_decoder.py FOLDER`.
 
-Token ids 0 to 7 are particles, 8 begins a background event, 9 a signal event, 10 ends either. Standard library only; the same bytes every time.
+Token ids 0 to 7 are particles, 8 begins a background event, 9 a signal event, 10 ends either.
+Standard library only; the same bytes every time.
 """
 import json
 import pathlib

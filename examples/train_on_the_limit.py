@@ -1,10 +1,13 @@
-"""A network trained on cross-entropy, and one trained on the expected limit, on events with a systematic uncertainty.
+"""A network trained on cross-entropy, and one trained on the expected limit, on events with a
+systematic uncertainty.
 
 python train_on_the_limit.py [--seeds 5] [--steps 400] [--plot FILE] [--json FILE]
 
-Events have two features. The first tells signal from background well, but nobody knows quite where the background lies along it; the second tells less,
-and is known. Cross-entropy knows nothing of that and uses both as they come. The expected limit is computed from histograms of the network's output, with
-the background's shift as a histosys, so its gradient knows what the shift costs. Needs PyTorch; figures need matplotlib.
+Events have two features. The first tells signal from background well, but nobody knows quite where
+the background lies along it; the second tells less, and is known. Cross-entropy knows nothing of
+that and uses both as they come. The expected limit is computed from histograms of the network's
+output, with the background's shift as a histosys, so its gradient knows what the shift costs. Needs
+PyTorch; figures need matplotlib.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ def network(seed: int) -> torch.nn.Module:
 
 
 def session() -> DifferentiableSession:
-    """One channel: a signal of strength mu, and a background with a shape uncertainty; all four histograms are inputs."""
+    """One channel: a signal of strength mu, and a background with a shape uncertainty; all four
+    histograms are inputs."""
     flat = [N_BACKGROUND / N_BINS] * N_BINS
     signal = {"name": "signal", "data": [N_SIGNAL / N_BINS] * N_BINS, "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]}
     shift = {"name": "shift", "type": "histosys", "data": {"hi_data": flat, "lo_data": flat}}
@@ -55,13 +59,15 @@ def session() -> DifferentiableSession:
 
 
 def templates(scores: dict[str, torch.Tensor], histogram) -> dict[str, torch.Tensor]:
-    """The histograms of the scores, by the names of the session's blocks. A hundredth of an event in each bin keeps none of them empty."""
+    """The histograms of the scores, by the names of the session's blocks. A hundredth of an event
+    in each bin keeps none of them empty."""
     yields = {"signal": N_SIGNAL, "background": N_BACKGROUND, "background/shift/hi": N_BACKGROUND, "background/shift/lo": N_BACKGROUND}
     return {f"channel/{name}": histogram(scores[name]) * (total / len(scores[name])) + 0.01 for name, total in yields.items()}
 
 
 def scores(net: torch.nn.Module, signal: torch.Tensor, background: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The network's output between 0 and 1: of the signal, and of the background where it is and moved either way."""
+    """The network's output between 0 and 1: of the signal, and of the background where it is and
+    moved either way."""
     moved = {"signal": signal, "background": background, "background/shift/hi": background + SHIFT, "background/shift/lo": background - SHIFT}
     return {name: torch.sigmoid(net(events)).squeeze(1) for name, events in moved.items()}
 
@@ -72,9 +78,11 @@ def train(loss_of: str, seed: int, steps: int) -> torch.nn.Module:
     expected_limit = ExpectedLimit(session())
     for step in range(steps):
         optimizer.zero_grad()
-        # New events at every step: a limit knows nothing of their number, and would follow the fluctuations of a sample that it sees again and again.
+        # New events at every step: a limit knows nothing of their number, and would follow the
+        # fluctuations of a sample that it sees again and again.
         signal, background = events(2000, 10_000 * seed + step)
-        # The first quarter is the same for both: it spreads the output over the bins, without which some seeds end in a poor minimum.
+        # The first quarter is the same for both: it spreads the output over the bins, without which
+        # some seeds end in a poor minimum.
         if loss_of == "cross-entropy" or step < steps // 4:
             output = net(torch.cat([signal, background])).squeeze(1)
             truth = torch.cat([torch.ones(len(signal)), torch.zeros(len(background))]).double()

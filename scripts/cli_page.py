@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Write docs/cli.md: what every verb shares, and the help text of each, as the built command prints it.
+"""Write docs/cli.md: what every verb shares, and the help text of each, as the built command prints
+it.
 
     cli_page.py --nextstat target/release/nextstat --write docs/cli.md
 """

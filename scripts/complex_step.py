@@ -1,7 +1,9 @@
-"""The HistFactory likelihood and its gradient by complex steps, straight from a workspace's JSON: an oracle that shares nothing with ours.
+"""The HistFactory likelihood and its gradient by complex steps, straight from a workspace's JSON:
+an oracle that shares nothing with ours.
 
-A derivative is Im f(x + ih) / h with h = 1e-40: no differences are taken, so nothing cancels (Squire & Trapp, SIAM Rev. 40 (1998) 110).
-Formulas: CERN-OPEN-2012-016; conventions: pyhf 0.7. Slow, plain, standard library only. Interpolations branch on real parts.
+A derivative is Im f(x + ih) / h with h = 1e-40: no differences are taken, so nothing cancels
+(Squire & Trapp, SIAM Rev. 40 (1998) 110). Formulas: CERN-OPEN-2012-016; conventions: pyhf 0.7.
+Slow, plain, standard library only. Interpolations branch on real parts.
 """
 import cmath
 import copy
@@ -71,7 +73,8 @@ def code1(high, low, alpha):
 
 
 def code4(high, low, alpha):
-    """Exponential outside, inside a polynomial of degree six with the same value, slope and curvature at both ends."""
+    """Exponential outside, inside a polynomial of degree six with the same value, slope and
+    curvature at both ends."""
     if abs(alpha.real) >= 1:
         return code1(high, low, alpha)
     log_high, log_low = math.log(high), math.log(low)
@@ -165,7 +168,8 @@ class Likelihood:
         return [s * f for s, f in zip(shifted, factors)]
 
     def gradient(self, theta):
-        """d(-ln L)/d theta, one complex step per parameter; only the samples that a parameter touches are evaluated again."""
+        """d(-ln L)/d theta, one complex step per parameter; only the samples that a parameter
+        touches are evaluated again."""
         plain = [[self.yields(sample, theta) for sample in samples] for _, samples in self.channels]
         totals = [[sum(column) for column in zip(*samples)] for samples in plain]
         return [self._slope(theta, p, totals) for p in range(len(theta))]

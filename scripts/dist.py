@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Builds what users install without Rust: wheels for Linux, a static command, and the source distribution.
+"""Builds what users install without Rust: wheels for Linux, a static command, and the source
+distribution.
 
     dist.py [--out dist] [--only PART ...] [--build-std] [--tools FOLDER]
 
-Writes wheels for manylinux2014 (glibc 2.17 and newer) on x86-64 and aarch64, a static x86-64 binary of the command with
-its licences, the source distribution, and SHA256SUMS into the output folder. Zig links every target, so a cross compiler
-is not needed. The tools (scripts/dist_requirements.txt) are installed into a virtual environment of their own. Two builds
-of one commit with the same compiler give the same bytes: paths are remapped and times are those of the commit.
+Writes wheels for manylinux2014 (glibc 2.17 and newer) on x86-64 and aarch64, a static x86-64 binary
+of the command with its licences, the source distribution, and SHA256SUMS into the output folder.
+Zig links every target, so a cross compiler is not needed. The tools (scripts/dist_requirements.txt)
+are installed into a virtual environment of their own. Two builds of one commit with the same
+compiler give the same bytes: paths are remapped and times are those of the commit.
 
-Each target needs Rust's standard library for it (`rustup target add`). Where that cannot be fetched, `--build-std` compiles
-the standard library from the component `rust-src`. Standard library only.
+Each target needs Rust's standard library for it (`rustup target add`). Where that cannot be
+fetched, `--build-std` compiles the standard library from the component `rust-src`. Standard library
+only.
 """
 
 import argparse
@@ -64,7 +67,8 @@ def version():
 
 
 def install_tools(folder):
-    """Installs the pinned tools into the environment `folder` where they are not there yet; returns its folder of programs."""
+    """Installs the pinned tools into the environment `folder` where they are not there yet; returns
+    its folder of programs."""
     programs, stamp = folder / "bin", folder / "installed.txt"
     wanted = REQUIREMENTS.read_text("utf-8")
     if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
@@ -96,7 +100,8 @@ def check_rust(targets, build_std):
 
 
 def build_environment(programs, build_std):
-    """Returns the environment of a reproducible build: no path of this machine, and the time of the commit."""
+    """Returns the environment of a reproducible build: no path of this machine, and the time of the
+    commit."""
     home = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo"))
     sysroot = output("rustc", "--print", "sysroot")
     flags = [f"--remap-path-prefix={old}={new}" for old, new in ((ROOT, "nextstat"), (home, "cargo"), (sysroot, "rust"))]
@@ -115,7 +120,8 @@ def build_environment(programs, build_std):
 
 
 def commit_time():
-    """Returns the time of the commit in seconds, or a fixed one outside a repository. Zip files begin in 1980."""
+    """Returns the time of the commit in seconds, or a fixed one outside a repository. Zip files
+    begin in 1980."""
     try:
         return int(output("git", "log", "-1", "--format=%ct"))
     except (Failure, OSError, ValueError):
@@ -123,7 +129,8 @@ def commit_time():
 
 
 def notices(package, target, environment, features=()):
-    """Returns the names, versions and licence texts of the crates that are linked into `package` for `target`."""
+    """Returns the names, versions and licence texts of the crates that are linked into `package`
+    for `target`."""
     tree = ["cargo", "tree", "--locked", "--package", package, "--target", target, *features]
     tree += ["--edges", "normal", "--prefix", "none", "--format", "{p}"]
     lines = output(*tree, env={**environment, "CARGO_UNSTABLE_BUILD_STD": ""}).splitlines()
@@ -191,7 +198,8 @@ def build_command(out, programs, environment):
 
 
 def pack(archive, folder, files, time):
-    """Writes `files` (name to bytes) into a compressed archive whose bytes depend on nothing else."""
+    """Writes `files` (name to bytes) into a compressed archive whose bytes depend on nothing
+    else."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, content in sorted(files.items()):

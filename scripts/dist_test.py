@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Tests what scripts/dist.py built where there is no Rust: bare Debian roots with another Python, and an empty root.
+"""Tests what scripts/dist.py built where there is no Rust: bare Debian roots with another Python,
+and an empty root.
 
     dist_test.py [--dist dist] [--only x86_64|aarch64|static ...] [--suite trixie] [--work FOLDER]
 
-Each wheel is installed with pip into a root made of Debian's packages, without a network: NumPy is downloaded beforehand.
-There the command and Python fit examples/simple.json, and both must agree with the wheel for this machine, installed into a
-virtual environment, to 1e-9. A root of another processor runs under QEMU's user emulation. The static command runs in a root
-that has nothing but the command and the workspace. Prints the time from `pip install` to the first fit.
+Each wheel is installed with pip into a root made of Debian's packages, without a network: NumPy is
+downloaded beforehand. There the command and Python fit examples/simple.json, and both must agree
+with the wheel for this machine, installed into a virtual environment, to 1e-9. A root of another
+processor runs under QEMU's user emulation. The static command runs in a root that has nothing but
+the command and the workspace. Prints the time from `pip install` to the first fit.
 
-Needs root (for chroot) and debootstrap; what cannot run is skipped with its reason. Standard library only.
+Needs root (for chroot) and debootstrap; what cannot run is skipped with its reason. Standard
+library only.
 """
 
 import argparse
@@ -85,7 +88,8 @@ def newest(dist, pattern, what):
 
 
 def reference(dist, work):
-    """Returns the fit of the example by the wheel for this machine, in an environment of this Python."""
+    """Returns the fit of the example by the wheel for this machine, in an environment of this
+    Python."""
     newest(dist, f"nextstat_rs-*_{platform.machine()}.whl", f"wheel for {platform.machine()}")
     environment = work / "reference"
     run([sys.executable, ROOT / "scripts/test_wheel.py", dist, "--venv", environment, "--extras", "", "--no-tests"])
@@ -93,7 +97,8 @@ def reference(dist, work):
 
 
 def emulator(machine):
-    """Returns the static emulator of `machine`, or nothing where this processor runs its programs."""
+    """Returns the static emulator of `machine`, or nothing where this processor runs its
+    programs."""
     if machine == platform.machine():
         return None
     found = shutil.which(f"qemu-{machine}-static")
@@ -131,7 +136,8 @@ def make_root(folder, machine, suite):
         unpacked = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, stdout=subprocess.PIPE).stdout
         subprocess.run(["tar", "--extract", "--keep-directory-symlink", "--directory", folder], input=unpacked, check=True)
         package.unlink()
-    # pip reads the certificates even where it asks for nothing; a script of their package would join them.
+    # pip reads the certificates even where it asks for nothing; a script of their package would
+    # join them.
     certificates = sorted((folder / "usr/share/ca-certificates").rglob("*.crt"))
     joined = folder / "etc/ssl/certs/ca-certificates.crt"
     joined.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +159,8 @@ class BareRoot:
             self.prefix = ["/emulator"]
 
     def run(self, *command):
-        """Runs a program of the root; its path must be whole, because an emulator looks for none."""
+        """Runs a program of the root; its path must be whole, because an emulator looks for
+        none."""
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/work"}
         return run([self.chroot, self.folder, *self.prefix, *command], env=environment)
 
@@ -173,7 +180,8 @@ def download_numpy(folder, python, machine):
 
 
 def test_wheel(machine, arguments, wanted):
-    """Installs the wheel for `machine` in a bare root and fits there, by the command and from Python."""
+    """Installs the wheel for `machine` in a bare root and fits there, by the command and from
+    Python."""
     wheel = newest(arguments.dist, f"nextstat_rs-*_{machine}.whl", f"wheel for {machine}")
     root = BareRoot(arguments.work / f"root-{arguments.suite}-{machine}", machine, arguments.suite)
     python = root.python_version()
@@ -185,7 +193,8 @@ def test_wheel(machine, arguments, wanted):
     shutil.copy(wheel, root.folder / "wheels")
     (root.folder / "work").mkdir()
     shutil.copy(EXAMPLE, root.folder / "work/simple.json")
-    # The environment's own pip would be a second installation by emulated programs; the wheel of pip runs as it is.
+    # The environment's own pip would be a second installation by emulated programs; the wheel of
+    # pip runs as it is.
     root.run("/usr/bin/python3", "-m", "venv", "--without-pip", "/venv")
     [pip] = (root.folder / "usr/share/python-wheels").glob("pip-*.whl")
     install = [f"/usr/share/python-wheels/{pip.name}/pip", "install", "--no-index", "--find-links", "/wheels", "--no-compile"]

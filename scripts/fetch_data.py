@@ -3,10 +3,10 @@
 
     fetch_data.py FOLDER [--only NAME ...] [--base-url URL] [--manifest scripts/published.json] [--list]
 
-Files that are there with the right bytes are left alone. A download that breaks off is resumed, in this run or the next;
-a file appears under its name only when it is whole and its checksum is right. Sources are tried in the manifest's order;
-`--base-url` replaces them by a mirror with the layout of FOLDER. Exit code 1: a file could not be fetched. Standard
-library only.
+Files that are there with the right bytes are left alone. A download that breaks off is resumed, in
+this run or the next; a file appears under its name only when it is whole and its checksum is right.
+Sources are tried in the manifest's order; `--base-url` replaces them by a mirror with the layout of
+FOLDER. Exit code 1: a file could not be fetched. Standard library only.
 """
 
 import argparse
@@ -101,7 +101,8 @@ def download(source, partial):
 
 
 def request(source, partial):
-    """Makes one request and appends what it gives; raises an error of the connection where that is not all."""
+    """Makes one request and appends what it gives; raises an error of the connection where that is
+    not all."""
     have = partial.stat().st_size if partial.exists() else 0
     headers = {"User-Agent": "nextstat-fetch-data", "Accept": source.accept or "*/*"}
     if have:
@@ -133,7 +134,8 @@ def content(source, downloaded, limit):
 
 
 def archive_member(path, member, limit):
-    """Returns up to `limit` bytes of a member; archives may put everything into a folder of their own."""
+    """Returns up to `limit` bytes of a member; archives may put everything into a folder of their
+    own."""
 
     def is_wanted(name):
         return name == member or name.endswith(f"/{member}")

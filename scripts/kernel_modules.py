@@ -1,4 +1,5 @@
-"""The kernel modules of this repository, for the scripts that compile, check and sanitize them. A client adds its own here."""
+"""The kernel modules of this repository, for the scripts that compile, check and sanitize them. A
+client adds its own here."""
 import dataclasses
 import pathlib
 import re
@@ -39,7 +40,8 @@ class KernelModule:
 
 
 def included(path: str) -> tuple[str, ...]:
-    """The headers that a header includes, in order: where there is one that includes all, it alone knows the order."""
+    """The headers that a header includes, in order: where there is one that includes all, it alone
+    knows the order."""
     return tuple(re.findall(r'^#include "(.*)"$', (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -55,8 +57,9 @@ MODULES = (
         name="likelihood",
         crate="crates/ns-compute",
         headers=included("crates/ns-compute/kernels/all.h"),
-        # Fused: the hot loops are sums of products, and a fused one is half the instructions and a rounding less. Registers and spills are the same
-        # either way. The emulation does not fuse, except for `make kernels-fused`, which holds the same tolerances with it.
+        # Fused: the hot loops are sums of products, and a fused one is half the instructions and a
+        # rounding less. Registers and spills are the same either way. The emulation does not fuse,
+        # except for `make kernels-fused`, which holds the same tolerances with it.
         options=("--fmad=true",),
         record=("-p", "ns-compute", "--test", "ns_compute", "--", "recorded_for_the_sanitizers"),
     ),

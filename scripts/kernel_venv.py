@@ -1,4 +1,5 @@
-"""A virtual environment of pinned wheels, made when it is first needed: compilers without their toolkits."""
+"""A virtual environment of pinned wheels, made when it is first needed: compilers without their
+toolkits."""
 import hashlib
 import pathlib
 import subprocess

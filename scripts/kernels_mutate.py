@@ -4,10 +4,11 @@
     kernels_mutate.py [--module NAME] [--only WORD]   plant a module's bugs, those whose description has the word
     kernels_mutate.py --check                         check that the text of every bug is in its header once; builds nothing
 
-Bugs are planted in a copy of the working tree, `mutants` in the build folder, with a build folder of its own: Cargo takes two copies of
-a workspace for one. The first run builds it, which takes minutes; later ones take seconds for each bug. A bug is caught by the
-tests of its kernels on the emulated device, else by other tests of their crate (guarded memory), else by replays of recorded launches
-under sanitizers. Exit status 1 if one is not caught, or if the tests fail without any.
+Bugs are planted in a copy of the working tree, `mutants` in the build folder, with a build folder
+of its own: Cargo takes two copies of a workspace for one. The first run builds it, which takes
+minutes; later ones take seconds for each bug. A bug is caught by the tests of its kernels on the
+emulated device, else by other tests of their crate (guarded memory), else by replays of recorded
+launches under sanitizers. Exit status 1 if one is not caught, or if the tests fail without any.
 """
 import argparse
 import dataclasses

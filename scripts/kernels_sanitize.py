@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Run every kernel module under sanitizers: tests record their launches on the emulated device, which are then replayed by
-kernels compiled with AddressSanitizer and UndefinedBehaviorSanitizer (lanes as fibers, in three orders) and with
-ThreadSanitizer (lanes as threads), and must write the same bits.
+"""Run every kernel module under sanitizers: tests record their launches on the emulated device,
+which are then replayed by kernels compiled with AddressSanitizer and UndefinedBehaviorSanitizer
+(lanes as fibers, in three orders) and with ThreadSanitizer (lanes as threads), and must write the
+same bits.
 
-Launches of kernels called `broken_…` must be caught: they show that the sanitizers see what they are there for.
-Needs g++ with its sanitizers' libraries. To sanitize a client's launches, name the tests that make them in kernel_modules.py,
-or record them by hand: NEXTSTAT_RECORD_LAUNCHES=folder, then --recordings folder.
+Launches of kernels called `broken_…` must be caught: they show that the sanitizers see what they
+are there for. Needs g++ with its sanitizers' libraries. To sanitize a client's launches, name the
+tests that make them in kernel_modules.py, or record them by hand: NEXTSTAT_RECORD_LAUNCHES=folder,
+then --recordings folder.
 """
 import argparse
 import collections
@@ -53,7 +55,8 @@ def kernel_of(path: pathlib.Path) -> str:
 
 
 def choose(module, files, most: int):
-    """The first so many launches of each of the module's kernels; a test launches those of other modules too."""
+    """The first so many launches of each of the module's kernels; a test launches those of other
+    modules too."""
     seen = collections.Counter()
     text = (module.folder / module.emulated).read_text(encoding="utf-8")
     own = {f"{kernel}_{precision}" for kernel in re.findall(r"^EXPORT\((\w+)\)", text, re.MULTILINE) for precision in ("f64", "f32")}

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Hold the licence of every crate that we build with against the list in deny.toml; a stand-in where cargo-deny is not installed.
+"""Hold the licence of every crate that we build with against the list in deny.toml; a stand-in
+where cargo-deny is not installed.
 
-Reads `cargo metadata`, standard library only. An expression passes if some choice of its `OR` branches is allowed altogether.
+Reads `cargo metadata`, standard library only. An expression passes if some choice of its `OR`
+branches is allowed altogether.
 """
 import json
 import pathlib

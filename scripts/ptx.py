@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Compile every kernel module to PTX, without a GPU and without CUDA's toolkit: NVRTC from its wheel.
+"""Compile every kernel module to PTX, without a GPU and without CUDA's toolkit: NVRTC from its
+wheel.
 
     ptx.py                    compile what is out of date
     ptx.py --check            say what is out of date, and fail
     ptx.py --ptxas [sm_90]    assemble each PTX; print registers and spills, and fail on spills
 
-The compiler is old on purpose: NVRTC 12.0 writes PTX 8.0, which every driver since 525 reads, for compute capability 7.0 and up.
-The first line of a PTX names its sources and their digest, the compiler and the options; a test of ns-device recomputes it.
-Products and sums are not contracted (--fmad=false), and FMA() says where a fused one is meant, unless a module's own options say
+The compiler is old on purpose: NVRTC 12.0 writes PTX 8.0, which every driver since 525 reads, for
+compute capability 7.0 and up. The first line of a PTX names its sources and their digest, the
+compiler and the options; a test of ns-device recomputes it. Products and sums are not contracted
+(--fmad=false), and FMA() says where a fused one is meant, unless a module's own options say
 otherwise. The second line is the digest of what follows.
 """
 import argparse
@@ -130,7 +132,8 @@ def assemble(architecture: str):
         report = subprocess.run(command, capture_output=True, text=True)
         if report.returncode:
             raise SystemExit(report.stderr)
-        # Properties of a kernel come on the lines after its name; those of library functions are listed by themselves.
+        # Properties of a kernel come on the lines after its name; those of library functions are
+        # listed by themselves.
         properties = {}
         name = None
         for line in report.stderr.splitlines():

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Run the tests of what is compiled for several instruction sets on aarch64: under QEMU, with the cross compiler, on another machine.
+"""Run the tests of what is compiled for several instruction sets on aarch64: under QEMU, with the
+cross compiler, on another machine.
 
-Each processor runs all tests: `max` has `dotprod`, `cortex-a53` has NEON alone. What is measured under emulation is no speed.
-Says what has to be installed where it is not (exit status 2). Words after `--` go to `cargo test`; `--package` narrows what is tested.
+Each processor runs all tests: `max` has `dotprod`, `cortex-a53` has NEON alone. What is measured
+under emulation is no speed. Says what has to be installed where it is not (exit status 2). Words
+after `--` go to `cargo test`; `--package` narrows what is tested.
 """
 import argparse
 import os
@@ -14,7 +16,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = "aarch64-unknown-linux-gnu"
 SYSTEM = "/usr/aarch64-linux-gnu"
-# An emulated processor may take its time to sign addresses; the implementation's own way is faster, and nothing here signs any.
+# An emulated processor may take its time to sign addresses; the implementation's own way is faster,
+# and nothing here signs any.
 PROCESSORS = {"max": "max,pauth-impdef=on", "cortex-a53": "cortex-a53"}
 PACKAGES = ["torchless", "ns-core", "ns-compute", "ns-inference"]
 

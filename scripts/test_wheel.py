@@ -1,11 +1,14 @@
 """Install the Python package's wheel into a clean environment, and run its tests there.
 
-python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests] [--tests FOLDER] [-- PYTEST ARGUMENTS]
-python scripts/test_wheel.py FOLDER --system-packages [--venv .venv] [--tests FOLDER]
+python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests]
+[--tests FOLDER] [-- PYTEST ARGUMENTS] python scripts/test_wheel.py FOLDER --system-packages [--venv
+.venv] [--tests FOLDER]
 
-The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The environment is made from nothing but the Python that runs
-this and the package index; tests of extras that are not installed skip themselves. With --system-packages it also has what is installed for that Python,
-such as the PyTorch of a distribution, and of the package index only pytest and what the wheel needs beyond that.
+The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The
+environment is made from nothing but the Python that runs this and the package index; tests of
+extras that are not installed skip themselves. With --system-packages it also has what is installed
+for that Python, such as the PyTorch of a distribution, and of the package index only pytest and
+what the wheel needs beyond that.
 """
 
 import argparse
@@ -39,7 +42,8 @@ def main():
     python = scripts / ("python.exe" if os.name == "nt" else "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     if arguments.build:
-        # An optimised build, by what pyproject.toml names as its builder; for tests with the emulation of a GPU, which needs POSIX.
+        # An optimised build, by what pyproject.toml names as its builder; for tests with the
+        # emulation of a GPU, which needs POSIX.
         features = "" if arguments.no_tests or os.name == "nt" else " --features emulated"
         environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)

@@ -40,8 +40,8 @@ EXACT_TESTS, ROUNDED_TESTS = ("models::", "properties::"), ("rounded::",)
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """A text that is in a file once, and the right and the wrong code that take its place. `MADE` is
-    replaced by the condition."""
+    """A text that is in a file once, and the right and the wrong code that take its place. `MADE`
+    is replaced by the condition."""
 
     what: str
     file: str

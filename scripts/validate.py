@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Hold the nextstat command against the reference numbers of published likelihoods, and write what was found.
+"""Hold the nextstat command against the reference numbers of published likelihoods, and write what
+was found.
 
-Fits, tests, limits and goodness of fit of every case; pyhf's own validation cases; a ranking; ensembles of toys.
+Fits, tests, limits and goodness of fit of every case; pyhf's own validation cases; a ranking;
+ensembles of toys.
 
     validate.py --nextstat target/release/nextstat [--data ../shared/data] [--write docs/validation.md] [--case NAME ...]
 
-Uses only the documented interface of the command. Gradients and goodness of fit are compared with a likelihood of our own
-(complex_step.py), everything else with the reference files. Standard library only (compressed workspaces need the `zstd` program or module). Exit status 1
-if a gate fails, 0 with a message if the data are absent.
+Uses only the documented interface of the command. Gradients and goodness of fit are compared with a
+likelihood of our own (complex_step.py), everything else with the reference files. Standard library
+only (compressed workspaces need the `zstd` program or module). Exit status 1 if a gate fails, 0
+with a message if the data are absent.
 """
 import argparse
 import datetime
@@ -40,7 +43,8 @@ TEST_GATES = {
     "gof q": (1e-6, "goodness-of-fit statistic at the reference minimum, relative, absolute below 1"),
     "gof p": (1e-6, "its p-value, with bins - unconstrained parameters degrees of freedom, absolute"),
 }
-# 2NLL of default results above the lowest minimum that an exhaustive search has found; more only with a warning about several minima.
+# 2NLL of default results above the lowest minimum that an exhaustive search has found; more only
+# with a warning about several minima.
 MINIMA_GATE = 1e-6
 MINIMA = ("free", "μ = 0", "μ = 1", "Asimov")
 EXHAUSTIVE = pathlib.Path(__file__).parent.parent / "testdata" / "minima" / "exhaustive.json"
@@ -50,7 +54,8 @@ IMPACT_GATE = 1e-6
 TOYS = ("atlas_tHu_fcnc", "atlas_tttt")
 N_TOYS = 1000
 RANKED = "atlas_tttt"
-# Pre-fit impacts (down, up) of its leading nuisance parameter, to three digits; at both conditional minima complex-step gradients vanish to 4e-8.
+# Pre-fit impacts (down, up) of its leading nuisance parameter, to three digits; at both conditional
+# minima complex-step gradients vanish to 4e-8.
 LEADING = ("ttW_Syst_Ext_2b8j", (0.690, -0.339))
 KINKED_MINIMUM = 1e-6
 
@@ -179,8 +184,8 @@ def hold_minos(out, reference):
 
 
 def q0_of(reference):
-    """The reference's q0, and whether its tests used a minimum at μ = 0 above the one of its own fit there: then
-    its Asimov data set, and the limits expected from that, belong to no minimum."""
+    """The reference's q0, and whether its tests used a minimum at μ = 0 above the one of its own
+    fit there: then its Asimov data set, and the limits expected from that, belong to no minimum."""
     q0 = reference["discovery_q0"]["q0"]
     at_zero = [fit["t_mu"] for fit in reference.get("fixed_poi_fits", []) if fit["mu"] == 0.0]
     is_above = bool(at_zero) and q0 > at_zero[0] + 1e-3
@@ -209,7 +214,8 @@ def hold_tests(nextstat, case, found):
 
 
 def hold_goodness(nextstat, case, found):
-    """The distance to the saturated model, from the reference minimum and the likelihood of complex_step.py."""
+    """The distance to the saturated model, from the reference minimum and the likelihood of
+    complex_step.py."""
     model, params = case.reference["model"], case.reference["settings"]["default"]["mle"]["pars"]
     oracle = complex_step.Likelihood(case.workspace(), model["par_names"], case.entry.get("measurement"))
     free = [not fixed for fixed in model["suggested_fixed"]]
@@ -278,7 +284,8 @@ def hold(nextstat, case, setting):
 
 
 def hold_minima(nextstat, case, lowest):
-    """How far the command's default results are above the `lowest` minima, and whether it warns of several."""
+    """How far the command's default results are above the `lowest` minima, and whether it warns of
+    several."""
     arguments = case.arguments("default")
     fit, _ = run(nextstat, "fit", arguments)
     above, warnings = [fit["twice_nll"] - lowest["free"]], fit["warnings"]
@@ -292,7 +299,8 @@ def hold_minima(nextstat, case, lowest):
 
 
 def minima_rows(nextstat, cases):
-    """Name, numbers above the stored minima, whether there is a warning, and the verdict of each case."""
+    """Name, numbers above the stored minima, whether there is a warning, and the verdict of each
+    case."""
     if not EXHAUSTIVE.exists():
         print(f"skipped: no exhaustive minima in {EXHAUSTIVE}")
         return
@@ -324,7 +332,8 @@ ERRORS = (RuntimeError, KeyError, TypeError, ValueError, StopIteration, subproce
 
 
 def hold_conformance(nextstat, data, scratch):
-    """pyhf's validation cases and regression points: name, statistic, exact observed CLs, our worst deviation, pyhf's own."""
+    """pyhf's validation cases and regression points: name, statistic, exact observed CLs, our worst
+    deviation, pyhf's own."""
     for file in sorted((data / "conformance").glob("*.json")):
         case = json.loads(file.read_text())
         if case["calctype"] != "asymptotics":

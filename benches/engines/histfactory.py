@@ -3,7 +3,8 @@ import itertools
 
 
 def histfactory_workspace(ROOT, document):
-    """A pyhf document as a HistFactory workspace: first measurement, Gaussian staterrors, interpolation as HistFactory has it by default."""
+    """A pyhf document as a HistFactory workspace: first measurement, Gaussian staterrors,
+    interpolation as HistFactory has it by default."""
     kit = ROOT.RooStats.HistFactory
     chosen = document["measurements"][0]
     settings = {p["name"]: p for p in chosen["config"]["parameters"]}
@@ -42,7 +43,8 @@ def histfactory_workspace(ROOT, document):
 
 
 def is_without_lumi(document):
-    """Whether no sample follows the luminosity. Here HistFactory scales all or none by it, whatever a sample says of being normalised by theory."""
+    """Whether no sample follows the luminosity. Here HistFactory scales all or none by it, whatever
+    a sample says of being normalised by theory."""
     samples = [sample for channel in document["channels"] for sample in channel["samples"]]
     follows = [any(modifier["type"] == "lumi" for modifier in sample["modifiers"]) for sample in samples]
     if any(follows) and not all(follows):

@@ -3,7 +3,8 @@ import time
 
 
 def timed(work):
-    """The seconds that a call takes, and what it returns. If other programs hold the processor, elapsed time says little; then it is processor time."""
+    """The seconds that a call takes, and what it returns. If other programs hold the processor,
+    elapsed time says little; then it is processor time."""
     start = clocks()
     result = work()
     return since(start), result
@@ -18,7 +19,8 @@ def since(start):
 
 
 def repeat(work, enough=5.0):
-    """The fastest of up to five calls, none begun after `enough` seconds; how many there were; and the last result."""
+    """The fastest of up to five calls, none begun after `enough` seconds; how many there were; and
+    the last result."""
     times = []
     while len(times) < 5 and sum(times) < enough:
         seconds, result = timed(work)
@@ -27,7 +29,8 @@ def repeat(work, enough=5.0):
 
 
 def one_by_one(units, work, budget):
-    """`work` on each of `units` until `budget` seconds are over: the seconds that it took, and the results."""
+    """`work` on each of `units` until `budget` seconds are over: the seconds that it took, and the
+    results."""
     results, start = [], clocks()
     for unit in units:
         results.append(work(unit))
@@ -37,7 +40,8 @@ def one_by_one(units, work, budget):
 
 
 def growing(work, budget, most=1000):
-    """`work(n)` for the n that about `budget` seconds are enough for, found by smaller ones: n, the seconds, and the result."""
+    """`work(n)` for the n that about `budget` seconds are enough for, found by smaller ones: n, the
+    seconds, and the result."""
     n = 2
     while True:
         seconds, result = timed(lambda: work(n))

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs one transformer engine of somebody else's, in its own environment, and times what it is asked, request by request.
+"""Runs one transformer engine of somebody else's, in its own environment, and times what it is
+asked, request by request.
 
     transformer.py {llama.cpp|pytorch} MODEL.gguf THREADS
 
-Requests and answers are lines of JSON. {"prefill": [ids]} starts anew and reads a prompt, {"decode": [ids]} goes on token by token,
-{"score": [[ids], ...]} gives log-probabilities of whole sequences in one padded batch. Every answer has the elapsed and the processor seconds.
-PyTorch's forward pass is our own, in as few calls of PyTorch as we know: no library stands between.
+Requests and answers are lines of JSON. {"prefill": [ids]} starts anew and reads a prompt,
+{"decode": [ids]} goes on token by token, {"score": [[ids], ...]} gives log-probabilities of whole
+sequences in one padded batch. Every answer has the elapsed and the processor seconds. PyTorch's
+forward pass is our own, in as few calls of PyTorch as we know: no library stands between.
 """
 import json
 import sys
@@ -34,7 +36,8 @@ class LlamaCpp:
 
 
 class PyTorch:
-    """A decoder whose pairs of rotary numbers are neighbours, as GGUF files of the architecture `llama` have them."""
+    """A decoder whose pairs of rotary numbers are neighbours, as GGUF files of the architecture
+    `llama` have them."""
 
     def __init__(self, path, threads):
         import gguf

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a Llama with random weights as a GGUF file: the same numbers for every format, rounded as the format does.
+"""Writes a Llama with random weights as a GGUF file: the same numbers for every format, rounded as
+the format does.
 
     transformer_model.py '{"path": …, "kind": "Q8_0", "hidden": 1024, …}'
 """

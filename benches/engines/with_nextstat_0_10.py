@@ -1,4 +1,5 @@
-"""The package that PyPI has under the name nextstat, version 0.10: another engine than this repository's."""
+"""The package that PyPI has under the name nextstat, version 0.10: another engine than this
+repository's."""
 import importlib.metadata
 
 import nextstat

@@ -1,4 +1,5 @@
-"""pyhf 0.7 with NumPy and Minuit; rankings by cabinetry, which is what pyhf's users take for them."""
+"""pyhf 0.7 with NumPy and Minuit; rankings by cabinetry, which is what pyhf's users take for
+them."""
 import json
 import warnings
 

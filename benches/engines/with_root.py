@@ -1,4 +1,5 @@
-"""ROOT 6: HistFactory models fitted by Minuit2, and the calculators of RooStats with their usual settings."""
+"""ROOT 6: HistFactory models fitted by Minuit2, and the calculators of RooStats with their usual
+settings."""
 import json
 import re
 import warnings

@@ -1,4 +1,5 @@
-"""One procedure of one engine on one workspace, as JSON: worker.py ENGINE PROCEDURE WORKSPACE SETTING. Run by the engine's own interpreter."""
+"""One procedure of one engine on one workspace, as JSON: worker.py ENGINE PROCEDURE WORKSPACE
+SETTING. Run by the engine's own interpreter."""
 import importlib
 import json
 import pathlib

@@ -1,4 +1,5 @@
-//! A device against the CPU: toys, the batch from which it is faster, single kernels, and what was launched and moved.
+//! A device against the CPU: toys, the batch from which it is faster, single kernels, and what was
+//! launched and moved.
 //!
 //! Two published models where they are there, else two of the generated family that are as large.
 
@@ -134,7 +135,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// From how many fits at a time on the device is faster: fits of toys that are thrown before, from the same start.
+    /// From how many fits at a time on the device is faster: fits of toys that are thrown before,
+    /// from the same start.
     fn crossover(&self, most: u64) -> Result<(), Box<dyn Error>> {
         let mut session = DeviceSession::new(self.device, self.model)?;
         println!(
@@ -204,7 +206,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// What each kernel takes for many items, transfers included, by the device's events; and -ln L with its gradient on the CPU.
+    /// What each kernel takes for many items, transfers included, by the device's events; and -ln L
+    /// with its gradient on the CPU.
     fn kernels(&self) -> Result<(), Box<dyn Error>> {
         let mut session = DeviceSession::new(self.device, self.model)?;
         let each = self.thrown(N_ITEMS as u64);

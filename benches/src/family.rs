@@ -1,7 +1,8 @@
 //! A family of models of any size, alike in everything but the size.
 //!
-//! Channels of up to 20 bins; in each a signal, scaled by `mu`, and backgrounds (three if nothing else is asked for), the largest with a free factor.
-//! Shared systematics, each a normsys and a histosys of every fourth sample; for [`Kind::Gammas`], a staterror in every bin as well.
+//! Channels of up to 20 bins; in each a signal, scaled by `mu`, and backgrounds (three if nothing
+//! else is asked for), the largest with a free factor. Shared systematics, each a normsys and a
+//! histosys of every fourth sample; for [`Kind::Gammas`], a staterror in every bin as well.
 
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
 use ns_testkit::random::Random;
@@ -18,7 +19,8 @@ pub(crate) enum Kind {
     Gammas,
 }
 
-/// A workspace with `n_params` parameters and `n_bins` bins. For [`Kind::Gammas`], `n_params` must be more than `n_bins` + 2.
+/// A workspace with `n_params` parameters and `n_bins` bins. For [`Kind::Gammas`], `n_params` must
+/// be more than `n_bins` + 2.
 pub(crate) fn workspace(kind: Kind, n_params: usize, n_bins: usize) -> Workspace {
     workspace_of_samples(kind, n_params, n_bins, 4)
 }

@@ -1,4 +1,5 @@
-//! Gradients with respect to templates: -ln L, and the profiled statistics, at 8 parameters and at 184.
+//! Gradients with respect to templates: -ln L, and the profiled statistics, at 8 parameters and
+//! at 184.
 
 use crate::family::{Kind, workspace};
 use crate::measure::{Times, repeat, repeat_times};
@@ -33,7 +34,8 @@ pub(crate) struct GradientsArgs {
     /// The name is to be `--only` as a whole
     #[arg(long)]
     exact: bool,
-    /// So many calls of each instead of a budget, for counting instructions: `valgrind --tool=callgrind`, once with 2 and once with 12, say
+    /// So many calls of each instead of a budget, for counting instructions:
+    /// `valgrind --tool=callgrind`, once with 2 and once with 12, say
     #[arg(long)]
     calls: Option<usize>,
     /// Print JSON

@@ -1,7 +1,9 @@
-//! Times and memory of evaluations and fits: of published cases, and of a generated family against its size.
+//! Times and memory of evaluations and fits: of published cases, and of a generated family against
+//! its size.
 //!
-//! One thread, no harness: every number is the minimum and the median of repeated calls. Peers are measured by `benches/peers.py` and
-//! `benches/procedures.py`, which call this program for our side.
+//! One thread, no harness: every number is the minimum and the median of repeated calls. Peers are
+//! measured by `benches/peers.py` and `benches/procedures.py`, which call this program for our
+//! side.
 
 mod cases;
 mod devices;
@@ -28,19 +30,23 @@ struct Arguments {
 enum What {
     /// Published cases: evaluations, fits with uncertainties, the whole corpus
     Cases(cases::CasesArgs),
-    /// Fits, toys and single kernels of two models on a device and on the CPU, as a section of benches/RECORD.md
+    /// Fits, toys and single kernels of two models on a device and on the CPU, as a section of
+    /// benches/RECORD.md
     Devices(devices::DevicesArgs),
     /// Tests, limits, scans, rankings and toys of one published case, with their results, as JSON
     Procedures(procedures::ProceduresArgs),
     /// A generated family of models against its size
     Scaling(scaling::ScalingArgs),
-    /// Yields with uncertainties and goodness of fit of a generated model of 1,000 bins, 10 samples and 1,200 parameters
+    /// Yields with uncertainties and goodness of fit of a generated model of 1,000 bins, 10 samples
+    /// and 1,200 parameters
     Yields(yields::YieldsArgs),
     /// Gradients with respect to templates of two models, of 8 and of 184 parameters
     Gradients(gradients::GradientsArgs),
-    /// Default results against an exhaustive search for the lowest minimum, on random models with several minima
+    /// Default results against an exhaustive search for the lowest minimum, on random models with
+    /// several minima
     Minima(minima::MinimaArgs),
-    /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak of memory is its own)
+    /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak
+    /// of memory is its own)
     Point(scaling::PointArgs),
 }
 

@@ -1,4 +1,5 @@
-//! What is measured of one model, and how: repeated calls, their minimum and median, and the peak of memory.
+//! What is measured of one model, and how: repeated calls, their minimum and median, and the peak
+//! of memory.
 
 use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
 use ns_core::curvature::{Arrowhead, Curvature};
@@ -100,8 +101,9 @@ pub(crate) fn measure(model: &Model, budget: Duration) -> Measured {
 /// Points that a batch is measured with.
 pub(crate) const BATCH: usize = 1000;
 
-/// A thousand evaluations with gradient at once, on one thread and on two. Each point has its own data, as toys have: counts and auxiliary data scattered
-/// round what was observed, parameters by their prior widths round the start.
+/// A thousand evaluations with gradient at once, on one thread and on two. Each point has its own
+/// data, as toys have: counts and auxiliary data scattered round what was observed, parameters by
+/// their prior widths round the start.
 pub(crate) fn measure_batch(model: &Model, budget: Duration) -> [Times; 2] {
     let batch = CpuBatch::new(CpuLikelihood::new(model).plan().clone());
     let mut random = Random::new(1);

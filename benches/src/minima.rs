@@ -1,5 +1,5 @@
-//! Default results against an exhaustive search: random models of every cause of several minima, and
-//! published cases.
+//! Default results against an exhaustive search: random models of every cause of several minima,
+//! and published cases.
 
 mod inject;
 mod published;
@@ -46,7 +46,8 @@ pub(crate) struct MinimaArgs {
     /// Search the published cases instead
     #[arg(long, conflicts_with = "inject")]
     published: bool,
-    /// Give a small sample of the published cases a huge normsys, in `--models` ways each, and compare those instead
+    /// Give a small sample of the published cases a huge normsys, in `--models` ways each, and
+    /// compare those instead
     #[arg(long)]
     inject: bool,
     /// Where the published workspaces are
@@ -60,7 +61,8 @@ pub(crate) struct MinimaArgs {
     write: Option<PathBuf>,
 }
 
-/// What one model's default results are above the exhaustive ones by, in 2NLL, and whether they warn.
+/// What one model's default results are above the exhaustive ones by, in 2NLL, and whether they
+/// warn.
 #[derive(Debug, Default, Clone)]
 struct Comparison {
     /// Free fit, μ = 0, μ = 1, and μ = 1 of the Asimov data set.

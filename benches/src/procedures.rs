@@ -1,4 +1,5 @@
-//! Procedures of one model that are made of many fits: tests, limits, scans, rankings and toys, with their results.
+//! Procedures of one model that are made of many fits: tests, limits, scans, rankings and toys,
+//! with their results.
 
 use crate::cases::read;
 use crate::measure::{Times, measure_batch, repeat};

@@ -1,4 +1,5 @@
-//! Toys of published cases: an ensemble fitted, CLs and goodness of fit by toys, on one thread and on all.
+//! Toys of published cases: an ensemble fitted, CLs and goodness of fit by toys, on one thread and
+//! on all.
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;

@@ -1,4 +1,5 @@
-//! Yields with uncertainties, and the goodness of fit, of one generated model: what a report takes beside its fit.
+//! Yields with uncertainties, and the goodness of fit, of one generated model: what a report takes
+//! beside its fit.
 
 use crate::family::{Kind, workspace_of_samples};
 use crate::measure::repeat;

@@ -1,4 +1,5 @@
-"""Published likelihoods are fetched whole, checked and resumed: against a server on the loopback interface."""
+"""Published likelihoods are fetched whole, checked and resumed: against a server on the loopback
+interface."""
 
 import gzip
 import hashlib
@@ -21,7 +22,8 @@ BODY = bytes(range(256)) * 1000
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `files` (path to bytes), resumes, and breaks the first transfers of the paths in `truncated` off."""
+    """Serves `files` (path to bytes), resumes, and breaks the first transfers of the paths in
+    `truncated` off."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -67,7 +69,8 @@ def server():
 
 @pytest.fixture
 def run(tmp_path, server, capsys):
-    """Fetches files, given as (path, body, sources), into a folder; returns the exit code and what was written."""
+    """Fetches files, given as (path, body, sources), into a folder; returns the exit code and what
+    was written."""
 
     def fetch(files, *options):
         entries = [

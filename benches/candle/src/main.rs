@@ -1,7 +1,9 @@
 //! Runs candle's decoder of GGUF files, and times what it is asked, request by request.
 //!
-//! `candle-peer MODEL.gguf`; threads are those of `RAYON_NUM_THREADS`. Requests and answers are lines of JSON: {"prefill": [ids]} starts anew and
-//! reads a prompt, {"decode": [ids]} goes on token by token, {"logits": []} prints the last row. Answers have the elapsed and the processor seconds.
+//! `candle-peer MODEL.gguf`; threads are those of `RAYON_NUM_THREADS`. Requests and answers are
+//! lines of JSON: {"prefill": [ids]} starts anew and reads a prompt, {"decode": [ids]} goes on
+//! token by token, {"logits": []} prints the last row. Answers have the elapsed and the processor
+//! seconds.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -53,7 +55,8 @@ impl Peer {
     }
 }
 
-/// Seconds that processors worked for the threads of this process; of threads that end while they are counted, nothing.
+/// Seconds that processors worked for the threads of this process; of threads that end while they
+/// are counted, nothing.
 fn processor_seconds() -> Result<f64, Box<dyn Error>> {
     let mut nanoseconds = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {

@@ -51,8 +51,9 @@ fn injected(case: &PublishedCase, seed: u64) -> Option<(Model, String)> {
     Some((model, what))
 }
 
-/// Scales the smallest background of a channel down, gives it the normsys, as a systematic of its own or
-/// of the analysis, and adds one to three events to that channel's data. Returns what was done.
+/// Scales the smallest background of a channel down, gives it the normsys, as a systematic of its
+/// own or of the analysis, and adds one to three events to that channel's data. Returns what was
+/// done.
 fn inject(workspace: &mut Workspace, random: &mut Random) -> Option<String> {
     let is_candidate = |sample: &Sample| {
         let is_scaled = |modifier: &Modifier| matches!(modifier.data, ModifierData::NormFactor);

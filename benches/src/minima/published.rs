@@ -1,4 +1,5 @@
-//! Published cases: the exhaustive minima, to be stored, and how far the default results are above them.
+//! Published cases: the exhaustive minima, to be stored, and how far the default results are above
+//! them.
 
 use super::{Effort, KINDS, MinimaArgs, is_of_minima};
 use ns_compute::CpuLikelihood;
@@ -53,8 +54,9 @@ impl Minima {
         minima
     }
 
-    /// How far the default results of `model` are above these, in 2NLL, in the order of [`KINDS`], and
-    /// their warnings. The last one is the difference of the statistics of the two Asimov data sets.
+    /// How far the default results of `model` are above these, in 2NLL, in the order of [`KINDS`],
+    /// and their warnings. The last one is the difference of the statistics of the two Asimov data
+    /// sets.
     pub(super) fn default_above(&self, model: &Model) -> ([f64; 4], Vec<String>) {
         let (options, mut likelihood) = (FitOptions::default(), CpuLikelihood::new(model));
         let fitted = fit(&mut Problem::new(model, &mut likelihood, &options));
@@ -130,7 +132,8 @@ fn write(file: &Path, cases: &Map<String, Value>) -> Result<(), Box<dyn Error>> 
 /// The date, as YYYY-MM-DD in UTC.
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    // Counted from March, so that a leap day is the last day of a year; 719468 days after 0000-03-01 comes 1970-01-01.
+    // Counted from March, so that a leap day is the last day of a year; 719468 days after
+    // 0000-03-01 comes 1970-01-01.
     let days = seconds / 86_400 + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -87,8 +87,8 @@ pub struct ChannelGoodness {
     pub deviance: f64,
     /// Bins that expect or have seen anything.
     pub n_bins: usize,
-    /// Effective degrees of freedom that the fit leaves, not whole in general; `None` if the Hessian
-    /// is not positive definite.
+    /// Effective degrees of freedom that the fit leaves, not whole in general; `None` if the
+    /// Hessian is not positive definite.
     pub n_dof: Option<f64>,
     /// The probability of a deviance at least as large; `None` without degrees of freedom.
     pub p_value: Option<f64>,

@@ -202,7 +202,8 @@ fn assert_tests_by_toys(models: &[(String, Model)]) {
     }
 }
 
-/// Returns the number of toys that would change sides of the observed statistic with the device's own values.
+/// Returns the number of toys that would change sides of the observed statistic with the device's
+/// own values.
 fn unpolished_changes(seen: &Seen, device: &[ToyTest], cpu: &[ToyTest], observed: f64) -> usize {
     let seen = seen.lock().expect("no panic holds it");
     let (free, conditional) = (&seen[..seen.len() - 1], &seen[seen.len() - 1]);

@@ -196,8 +196,8 @@ fn fits_of_rows_end_in_each_rows_minimum() {
 /// Host memory as the emulated device's.
 #[expect(unsafe_code, reason = "memory of the test stands for a tensor's")]
 fn foreign(device: &Device, numbers: &mut [f64]) -> ExternalBuffer<f64> {
-    // SAFETY: the emulated device's addresses are the host's; no other code uses `numbers` while the
-    // result lives, for which the tests below see to it.
+    // SAFETY: the emulated device's addresses are the host's; no other code uses `numbers` while
+    // the result lives, for which the tests below see to it.
     unsafe { device.external_buffer(numbers.as_mut_ptr() as u64, numbers.len()) }.expect("memory of the host")
 }
 

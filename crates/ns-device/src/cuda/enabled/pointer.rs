@@ -8,11 +8,12 @@ use std::ffi::c_void;
 /// `CU_MEMORYTYPE_DEVICE`.
 const DEVICE_MEMORY: u32 = 2;
 
-/// Returns why the `bytes` at `address` are not memory of the device `index` in the context `own`, or
-/// `None`.
+/// Returns why the `bytes` at `address` are not memory of the device `index` in the context `own`,
+/// or `None`.
 ///
 /// Memory that was mapped (PyTorch's expandable segments) or comes from the driver's own pools
-/// belongs to no context, and its allocation may be one piece of several: only its device is checked.
+/// belongs to no context, and its allocation may be one piece of several: only its device is
+/// checked.
 pub(super) fn problem(address: u64, bytes: u64, index: usize, own: u64) -> Result<Option<&'static str>, CudaError> {
     let kind = match attribute::<u32>(address, Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
         Err(CudaError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => return Ok(Some("the driver does not know it")),
